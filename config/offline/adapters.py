@@ -32,7 +32,8 @@ from memory.wording import find_category
 LOOKUPS: Final = frozenset({"list", "recall", "read"})
 _MEMORY_TOOLS: Final = frozenset({REMEMBER.name, FORGET.name})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
-COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS
+QUERY: Final = "query_trades"
+COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS | {QUERY}
 
 _COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")

@@ -1,25 +1,29 @@
-"""Numbers, times and texts of tool results; a value of another kind is `?`.
+"""Results of tools as text: one general rendering by templates.
 
-Texts that the user did not type (headlines, reasons, names, titles) are quoted, on one line, as Markdown that draws
-nothing.
+A template names the keys of a row: `"{symbol} {side}| since {entry_at}|, exit by {exit_kind}"`. The end of a key says how
+its value is written. Parts between bars are left out when the row lacks one of their values; before the first bar a
+missing value is `?`. Texts that the user did not type are one line of Markdown that draws nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
+from config.lib import figures
 from config.lib.text import prompt_line
 
 UNKNOWN: Final = "?"
 MAX_QUOTED: Final = 300  # characters
 
 _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
+_KEY = re.compile(r"\{(\w+)\}")
+_SIGNED: Final = re.compile(r"pnl|unrealised|open_so_far|change_|worst|funding_rate|basis")
+_SHARES: Final = re.compile(r"abs_move_pct|worst_move_pct|median_90pct")  # 0..1, as in seed 000
 
 Row = Mapping[str, Any]
-Field = tuple[str, str, Callable[[Decimal], str]]  # label, key and format of a number
 
 
 def number(row: Row, key: str) -> Decimal | None:
@@ -28,11 +32,6 @@ def number(row: Row, key: str) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
     return Decimal(str(value))
-
-
-def sum_numbers(values: Iterable[Decimal | None]) -> Decimal:
-    """Return the sum of the numbers that are there."""
-    return sum((value for value in values if value is not None), Decimal(0))
 
 
 def count(row: Row, key: str) -> int:
@@ -52,34 +51,70 @@ def block(row: Row, key: str) -> Row:
     return value if isinstance(value, Mapping) else {}
 
 
-def plain(row: Row, key: str) -> str:
-    """Return an untrusted text on one line, with Markdown escaped."""
-    value = row.get(key)
-    text = prompt_line(value) if isinstance(value, str) else ""
-    short = text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1].rstrip()}…"
-    return _MARKS.sub(r"\\\1", short)
-
-
 def exact(row: Row, key: str) -> str:
     """Return a result's raw text to compare, or ""."""
     value = row.get(key)
     return value if isinstance(value, str) else ""
 
 
-def spell(row: Row, key: str, format_value: Callable[[Decimal], str]) -> str:
-    """Return a number of a result in a format, `?` when there is none.
+def plain(row: Row, key: str) -> str:
+    """Return an untrusted text on one line, with Markdown escaped."""
+    return escape(exact(row, key))
 
-    A key that ends in `_pct` has a percentage, 0..100; its format takes a share of one.
-    """
+
+def escape(text: str) -> str:
+    """Return a text as one short line of Markdown that draws nothing."""
+    line = prompt_line(text)
+    short = line if len(line) <= MAX_QUOTED else f"{line[: MAX_QUOTED - 1].rstrip()}…"
+    return _MARKS.sub(r"\\\1", short)
+
+
+def fill(template: str, row: Row) -> str:
+    """Return a template with the values of a row."""
+    first, *optional = template.split("|")
+    told = [_KEY.sub(lambda match: spell(row, match[1]) or UNKNOWN, first)]
+    for part in optional:
+        values = {key: spell(row, key) for key in _KEY.findall(part)}
+        if all(values.values()):
+            told.append(part.format(**values))
+    return "".join(told)
+
+
+def fill_rows(template: str, found: Iterable[Row]) -> str:
+    """Return a Markdown list with a line for each row."""
+    return listing([fill(template, row) for row in found])
+
+
+def spell(row: Row, key: str) -> str:
+    """Return a value by the end of its key; "" when there is none."""
     value = number(row, key)
-    if value is None:
-        return UNKNOWN
-    return format_value(value / 100 if key.endswith("_pct") else value)
+    if value is not None:
+        return _spell_number(key, value)
+    if key.endswith(("_at", "_start", "_end")):
+        at = moment(row.get(key))
+        return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
+    bounds = row.get(key)
+    if "interval" in key and isinstance(bounds, list) and len(bounds) == 2:
+        return " and ".join(spell({key: bound}, key) or "no bound" for bound in bounds)
+    return plain(row, key).replace("\\_", " ") if key.endswith("_kind") else plain(row, key)
 
 
-def labelled(row: Row, fields: Iterable[Field]) -> list[str]:
-    """Return the numbers that a result has, each after its label."""
-    return [f"{label} {spell(row, key, show)}" for label, key, show in fields if number(row, key) is not None]
+def _spell_number(key: str, value: Decimal) -> str:
+    is_signed = bool(_SIGNED.search(key))
+    if key.endswith("_usd"):
+        return (figures.format_signed_usd if is_signed else figures.format_usd)(value)
+    if key.endswith("_pct") or key.startswith("median_90pct"):
+        share = value if _SHARES.search(key) else value / 100
+        places = 4 if key in {"funding_rate_pct", "basis_pct"} else 1
+        return (figures.format_signed_pct if is_signed else figures.format_pct)(share, places)
+    if key.endswith("price"):
+        return figures.format_price(value)
+    if key.endswith("minutes"):
+        return figures.format_duration(timedelta(minutes=max(0, int(min(value, Decimal(10**9))))))
+    if key == "sentiment":
+        return figures.format_signed_ratio(float(value))
+    is_whole = value == int(value) and key not in {"sharpe", "profit_factor", "importance"}
+    return figures.format_count(int(value)) if is_whole else figures.format_ratio(float(value))
 
 
 def moment(text: object) -> datetime | None:
@@ -91,18 +126,6 @@ def moment(text: object) -> datetime | None:
     except ValueError:
         return None
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
-def utc(text: object) -> str:
-    """Return an ISO instant as "2026-11-22 09:30 UTC"."""
-    at = moment(text)
-    return f"{at:%Y-%m-%d %H:%M} UTC" if at else UNKNOWN
-
-
-def day(text: object) -> str:
-    """Return the day of an ISO instant or day, in UTC."""
-    at = moment(text)
-    return f"{at:%Y-%m-%d}" if at else UNKNOWN
 
 
 def listing(lines: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ How an answer is made:
    `facts`), the focus, the tier and the clock (`scene`).
 3. The rules look at it in the order of RULES, and the first that has something to say answers. `tasks` is for what is
    no chat, known by the first line of its system text; `memory.changes` writes facts; `coach.message` answers and
-   drafts sentence by sentence; `memory.questions` tells what is known; `small_talk` is the rest. They share how words
-   are read (`reading`) and how things are said (`phrases`, `figures`).
+   drafts sentence by sentence; `memory.questions` tells what is known; small talk (`phrases`) is the rest. They share how
+   words are read (`reading`) and how things are said (`figures`).
 4. A rule speaks of acts; `adapters` turns them into calls of the tools that the chat has.
 
 To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
@@ -37,9 +37,8 @@ from config.offline.memory.changes import (
 )
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
-from config.offline.phrases import REAL_MODEL, WHAT_I_AM, what_i_can
+from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.scene import read_scene
-from config.offline.small_talk import make_small_talk
 from config.offline.talk import Reply, Talk
 from config.offline.tasks.critique import critique_answer
 from config.offline.tasks.extraction import extraction_answer
@@ -143,5 +142,4 @@ def _without_rule(talk: Talk) -> Reply:
     looked = [failure(outcome, talk.names) for outcome in talk.results if outcome.error]
     if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
         looked = ["I looked through what I know about you and found nothing for that."]
-    said = f"{WHAT_I_AM} I have no rule for what you just wrote.\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}"
-    return Reply("\n\n".join([*looked, said]))
+    return Reply("\n\n".join([*looked, NO_RULE, suggest(talk.text, talk.acts)]))

@@ -1,55 +1,137 @@
-"""Texts in which the model describes itself."""
+"""Texts in which the model describes itself, small talk, and the terms it explains."""
 
 from collections.abc import Collection
 from typing import Final
 
-from chat.tools.actions import PREPARE_ACTION
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from chat.tools.drafts import SET_STRATEGY
-from chat.tools.market import GET_MARKET_OVERVIEW
+from config.offline.facts import content_words
+from config.offline.reading.sentences import Pattern
+from config.offline.talk import Reply, Talk
 
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
 
-WHAT_I_AM: Final = (
-    "I am Keel's offline model: I work by rules, not with a language model, so I understand only what a rule was"
-    " written for."
-)
+WHAT_I_AM: Final = "I am Keel's offline model: I work by rules, not with a language model."
 REAL_MODEL: Final = (
     "For a real conversation, whoever runs this site sets `CHAT_AGENT_MODEL` (for example"
     " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
 )
-
-_COACH: Final = {
-    GET_MY_DEPLOYMENTS.name: (
-        "- **tell how your agents do**: “what's running and how is it doing?”, “why did you open this position?”,"
-        " “show my last trades”, “anything I should worry about?”"
-    ),
-    GET_MARKET_OVERVIEW.name: (
-        "- **look at markets, news and events**: “what's the market doing today?”, “what will CPI do to my BTC long?”"
-    ),
-    SET_STRATEGY.name: (
-        "- **draft a skill with you**: “help me build a BTC funding mean-reversion strategy”, “show me a template”"
-    ),
-    PREPARE_ACTION.name: "- **prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last"
-    " month”",
+NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
+# Questions that it can answer, after the act that they need.
+_CAN_ASK: Final = (
+    ("query_trades", "What is my net profit?"),
+    ("get_my_deployments", "What's running and how is it doing?"),
+    ("", "What do you know about me?"),
+    ("query_trades", "Which symbol makes me the most money?"),
+    ("query_trades", "What's my win rate this month?"),
+    ("query_trades", "What do my losing trades have in common?"),
+    ("query_trades", "How big can a BTC long be with a stop 4% away?"),
+    ("get_my_deployments", "What's my biggest risk right now?"),
+    ("get_my_deployments", "What did I learn from my last trades?"),
+    ("get_market_overview", "What's the market doing today?"),
+    ("get_upcoming_events", "What is coming up this week?"),
+    ("get_recent_news", "Any news today?"),
+    ("list_my_skills", "How did my last backtest go?"),
+    ("set_strategy", "Help me build a BTC trend breakout strategy"),
+    ("", "What can you do?"),
+)
+_ABLE: Final = {
+    "remember": "**remember** lasting things you tell me: “{one}”, “{other}”, “remember that …”",
+    "place": "**keep places** you care about: “my home is at 123 Main St, Seattle”",
+    "forget": "**correct and forget** them: “{correction}”, “forget my {asked}”, “forget everything about SOL”",
+    "confirm": "**note what still holds**: “yes, still funds only”",
+    "link": "**relate two facts**: “link my goal and my risk limit”",
+    "query_trades": "**ask your record**: “win rate on SOL?”, “at what hour do I trade best?”, “fees last month?”",
+    "get_my_deployments": "**tell how your agents do**: “what's running?”, “why did you open this position?”",
+    "get_market_overview": "**look at markets, news and events**: “what will CPI do to my BTC long?”",
+    "set_strategy": "**draft a skill with you**: “help me build a BTC funding mean-reversion strategy”",
+    "prepare_action": "**prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last month”",
 }
 _TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")
 _INVESTOR: Final = ("I only buy funds", "my goal is to retire at 50", "actually my goal is to retire at 55", "goal")
 _PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my name is Alexa", "name")
+# Explained on request, and by the drafting with a novice.
+TERMS: Final = {
+    name: f"**{names.partition('|')[0]}**: {told}."
+    for names, told in (
+        ("Funding|funding|funding rate", "what holders of one side of a perpetual pay the other side, every few hours"),
+        ("Mean reversion|mean reversion", "the bet that a price which ran far comes back to its average"),
+        ("Breakout|breakout", "price leaving a range it had stayed in; the bet is that it keeps going"),
+        ("Trend|trend", "a move that goes on; the bet is that it goes on longer"),
+        ("Range|range", "price going back and forth between two levels"),
+        ("Leverage|leverage", "trading with more than you have; at 2x a move of 1% costs or makes 2%"),
+        ("Daily loss halt|daily loss halt", "the loss of a day after which nothing new is opened until 00:00 UTC"),
+        (
+            "Backtest|backtest",
+            "the strategy run over past prices: no proof, but the cheapest way to find out it is wrong",
+        ),
+        ("MAE|mae|adverse excursion", "the worst point of a trade while it was open (maximum adverse excursion)"),
+        ("MFE|mfe|favourable excursion", "the best point of a trade while it was open (maximum favourable excursion)"),
+        ("R|r|r multiple", "the result of a trade as a multiple of what its stop would have lost"),
+        ("Profit factor|profit factor", "what the winners made divided by what the losses cost"),
+        ("Win rate|win rate", "the share of closed trades that made money; it says nothing without their sizes"),
+        ("Expectancy|expectancy", "what a trade made on average, after fees and funding"),
+        ("Drawdown|drawdown|max drawdown", "the fall of equity from its highest point so far"),
+        ("Sharpe ratio|sharpe|sharpe ratio", "the mean daily return divided by its spread, annualised"),
+        ("Basis|basis", "the perpetual's price against the index: above zero, longs pay up"),
+        ("Regime|regime", "how the market moves: trend, chop or shock, from its own past bars"),
+    )
+    for name in names.split("|")[1:]
+}
+
+_WHAT_ARE_YOU: Final = Pattern(
+    r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
+    r" model|gpt|chat ?gpt|claude|gemini|model)\b|\bwhich (?:language )?model\b|\bwhat model\b|\byour name\b"
+)
+HELP: Final = Pattern(
+    r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
+)
+_BARE_REMEMBER: Final = Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$")
+_SHORT_TALK: Final = (
+    (
+        r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers|much appreciated)\b",
+        "You are welcome.",
+    ),
+    (r"(?:bye|goodbye|see you|good night|cya|later)\b", "Goodbye. What I saved stays saved."),
+    (
+        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind"
+        r"|forget (?:about )?it)[.! ]*$",
+        "All right.",
+    ),
+)
+_GREETING: Final = Pattern(
+    r"(?:hi|hello|hey|yo|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|gm)\b(?! (?:how much|what))"
+)
+_CALLED: Final = Pattern(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\w'-]*)")
+
+
+def make_small_talk(talk: Talk) -> Reply | None:
+    """Answer greetings, thanks and questions about the model itself."""
+    if _WHAT_ARE_YOU.search(talk.text):
+        return Reply(f"{WHAT_I_AM}\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}")
+    if HELP.match(talk.text):
+        return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
+    if _BARE_REMEMBER.match(talk.text):
+        return Reply(f"Tell me what, in one sentence: “remember that {_list_examples(talk.acts)[0]}”.")
+    if talk.word_count > 6:
+        return None
+    if _GREETING.match(talk.text):
+        name = next((f" {match['name']}" for fact in talk.known if (match := _CALLED.match(fact.text))), "")
+        return Reply(f"Hello{name}. {WHAT_I_AM} {suggest('', talk.acts)}")
+    return next((Reply(answer) for words, answer in _SHORT_TALK if Pattern(words).match(talk.text)), None)
+
+
+def suggest(text: str, acts: Collection[str]) -> str:
+    """Offer three questions that can be answered, the ones nearest to a text."""
+    able = [question for act, question in _CAN_ASK if not act or act in acts]
+    wanted = content_words(text)
+    first, second, *third = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
+    return f"Try “{first}”, “{second}” or “{third[0]}”." if third else f"Try “{first}” or “{second}”."
 
 
 def what_i_can(acts: Collection[str]) -> str:
     """List the model's abilities, with examples for this assistant."""
     one, other, correction, asked = _list_examples(acts)
-    lines = {
-        "remember": f"- **remember** lasting things you tell me: “{one}”, “{other}”, “remember that …”",
-        "place": "- **keep places** you care about: “my home is at 123 Main St, Seattle”, “what places do you know?”",
-        "forget": f"- **correct and forget** them: “{correction}”, “forget my {asked}”",
-        "confirm": "- **note what still holds**: “yes, still funds only”",
-        "link": "- **relate two facts**: “link my goal and my risk limit”",
-    }
-    told = [line for act, line in lines.items() if act in acts]
-    told += [line for act, line in _COACH.items() if act in acts]
+    examples = {"one": one, "other": other, "correction": correction, "asked": asked}
+    told = [f"- {line.format(**examples)}" for act, line in _ABLE.items() if act in acts]
     told.append(f"- **say what I know**: “what do you know about me?”, “what is my {asked}?”")
     if not acts:
         told.append("- I can **save nothing** here: this chat has no tool for it")
@@ -66,11 +148,6 @@ def knows_nothing(acts: Collection[str]) -> str:
         f"I know nothing about you yet. Tell me something lasting, such as “{one}” or “{other}”,"
         f" or add it on your {FACTS_PAGE}, and I will remember it."
     )
-
-
-def find_example(acts: Collection[str]) -> str:
-    """Return something that may be remembered."""
-    return _list_examples(acts)[0]
 
 
 def _list_examples(acts: Collection[str]) -> tuple[str, str, str, str]:

@@ -12,11 +12,11 @@ from typing import Any, Final
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
 from config.offline.adapters import Call
-from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick_rows, refusal
-from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
+from config.offline.coach.answers import LABEL, NO_DEPLOYMENTS
+from config.offline.coach.questions import DEPLOYMENTS, SKILLS, pick_rows, refusal
 from config.offline.drafting.patches import WRITES
 from config.offline.facts import Outcome
-from config.offline.figures import Row, exact, listing, paragraphs, plain, rows, utc
+from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
 from config.offline.reading.pointing import pointed_lines
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text
@@ -136,11 +136,11 @@ def _prepare_card(talk: Talk, wish: Wish) -> Steps:
 
 def _format_card(talk: Talk, wish: Wish, card: Outcome) -> str:
     if card.error:
-        return f"I could not prepare that: {plain({'text': card.error}, 'text')}"
+        return f"I could not prepare that: {escape(card.error)}"
     result = card.as_row
     lines = [line for line in result.get("lines") or () if isinstance(line, list | tuple) and len(line) == 2]
-    shown = [f"{plain({'t': str(label)}, 't')}: {plain({'t': str(text)}, 't')}" for label, text in lines]
-    expires = f" The card expires at {utc(result.get('expires_at'))}." if result.get("expires_at") else ""
+    shown = [f"{escape(str(label))}: {escape(str(text))}" for label, text in lines]
+    expires = fill("| The card expires at {expires_at}.", result)
     first = (
         "As this is your first look at it: backtest before you deploy. Say “backtest it over the last month”."
         if wish.type == "deploy" and talk.scene.tier == NOVICE
@@ -164,7 +164,7 @@ def _find_deployment(talk: Talk, wish: Wish) -> _Search:
         return refusal(talk, [found]) or NO_DEPLOYMENTS
     suits = _SUITS.get(wish.type)
     fitting = [one for one in every if _is_suitable(one, wish.type)]
-    named = [one for one in every if label_of(one) == wish.name] or (
+    named = [one for one in every if fill(LABEL, one) == wish.name] or (
         pick_rows(wish.name, every, "skill_name") if wish.name else fitting
     )
     meant = [one for one in named if one in fitting] or (named if wish.name else [])
@@ -173,7 +173,7 @@ def _find_deployment(talk: Talk, wish: Wish) -> _Search:
     if not meant and not wish.name:
         status = " or ".join(sorted(suits)) if suits else "with an open position"
         return f"There is nothing to {_format_verb(wish.type)}: no deployment is {status}."
-    return _ask_which(wish, [label_of(one) for one in meant or fitting or every], is_unknown=not meant)
+    return _ask_which(wish, [fill(LABEL, one) for one in meant or fitting or every], is_unknown=not meant)
 
 
 def _is_suitable(one: Row, action: str) -> bool:
@@ -214,7 +214,7 @@ def _find_drafted_name(talk: Talk) -> str:
 
 
 def _ask_which(wish: Wish, labels: Sequence[str], *, is_unknown: bool) -> str:
-    unknown = f"I find nothing called “{plain({'t': wish.name}, 't')}”. " if is_unknown and wish.name else ""
+    unknown = f"I find nothing called “{escape(wish.name)}”. " if is_unknown and wish.name else ""
     details = "".join(f", {_DETAILS.get(name, '{}').format(value)}" for name, value in wish.details)
     listed = listing(list(dict.fromkeys(labels)))
     return f"{unknown}There are several:\n\n{listed}\n\n{_WHICH} **{_WORDS[wish.type]}**{details}."

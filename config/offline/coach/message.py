@@ -9,8 +9,9 @@ from typing import Final
 
 from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
 from config.offline.coach.questions import question_steps
+from config.offline.drafting.patches import is_drafting
 from config.offline.drafting.steps import drafting_steps
-from config.offline.reading.sentences import QUOTED, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, is_question, sentences, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another
 
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
@@ -46,8 +47,7 @@ def _of_sentence(talk: Talk, sentence: str) -> Steps | None:
     if len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
         return None
     plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
-    for read in (action_steps, order_steps, question_steps):
-        steps = read(talk, plain)
-        if steps is not None:
-            return steps
-    return None
+    asked = action_steps(talk, plain) or order_steps(talk, plain)
+    if asked is not None or (is_drafting(talk) and not is_question(sentence)):
+        return asked
+    return question_steps(talk, plain, is_asked=sentence.rstrip().endswith("?"))

@@ -1,6 +1,7 @@
-"""Questions about agents, trades, risk and markets, as a table, and their lookups.
+"""Questions about the record, agents and markets: one table from shapes to a tool call and its telling.
 
-A question is one sentence; precision goes before recall. Its steps yield the tools' calls and say what came back.
+A row names the tags of the vocabulary that a question must and must not have; the first row that fits answers. What no
+row names is a question to the record, for `query_trades`. Precision goes before recall.
 """
 
 import re
@@ -8,145 +9,204 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from config.offline.adapters import Call
-from config.offline.coach import market_answers, record_answers
-from config.offline.coach.exposure import answer_effect, answer_risk, worries
-from config.offline.coach.lookups import (
-    AHEAD_HOURS,
-    DEPLOYMENTS,
-    EVENTS,
-    MARKETS,
-    NEWS,
-    PERFORMANCE,
-    SKILLS,
-    SOON_HOURS,
-    own,
-    pick_rows,
-    refusal,
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
+from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
+from config.lib.text import normal_form
+from config.offline.adapters import QUERY, Call
+from config.offline.coach import answers, ledger
+from config.offline.coach.words import Words, read_words
+from config.offline.facts import Known, Outcome, best_matches
+from config.offline.figures import Row, exact, listing, number, paragraphs, rows
+from config.offline.memory.report import failure
+from config.offline.phrases import TERMS
+from config.offline.reading.sentences import Pattern, is_question
+from config.offline.talk import Steps, Talk, say_text
+from trading.market.names import is_market
+from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS as AHEAD_HOURS
+
+DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
+SKILLS: Final = LIST_MY_SKILLS.name
+PERFORMANCE: Final = GET_SKILL_PERFORMANCE.name
+MARKETS: Final = GET_MARKET_OVERVIEW.name
+NEWS: Final = GET_RECENT_NEWS.name
+EVENTS: Final = GET_UPCOMING_EVENTS.name
+
+_SOON_HOURS: Final = 24
+_MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
+_POLITE: Final = Pattern(
+    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let me know"
+    r"|do you know|tell me|show me|give me|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?"
 )
-from config.offline.facts import Outcome
-from config.offline.figures import exact, listing
-from config.offline.reading.patterns import any_of
-from config.offline.talk import Steps, Talk
-from trading.market.names import COIN, EVENT, events_in, is_market, symbols_in
+_TERM: Final = Pattern(
+    r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
+    r"(?: (?:mean|stand for))?$"
+)
+_NAMED: Final = Pattern(
+    r"""
+^how (?P<is>'s|is|are|was) (?:(?P<my>my|our) |the )?(?P<one>[\w' -]{2,60}?) (?:doing|performing)\b.{0,20}$
+^how (?:did|does|has|have) (?:my |our |the )?(?P<two>[\w' -]{2,60}?) (?:been )?(?:perform(?:ed|ing)?|doing|done?)\b.{0,20}$
+^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|track record|record|stats|numbers|win rate|sharpe(?: ratio)?
+    |drawdown) (?:of|for) (?:my |the )?(?P<three>[\w' -]{2,60})$
+"""
+)
+_IT: Final = Pattern(r"^(?:it|this|that|skill|strategy|agent|bot|(?:this|that) .*)$")
+_STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A row of the table."""
 
-    pattern: re.Pattern[str]  # of the whole sentence
-    tool: str  # that the chat must have
-    steps: Callable[[Talk, re.Match[str]], Steps]
-    names: Callable[[str], list[str]] | None = None  # what it must name, where the pattern alone does not say it
+    wanted: str  # tags, as `Words.has` reads them
+    steps: Callable[[Talk, Words], Steps]
+    tool: str = DEPLOYMENTS  # that the chat must have
+    said: re.Pattern[str] | None = None  # words that it must have beside
 
 
-def question_steps(talk: Talk, plain: str) -> Steps | None:
+def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     """Return the steps that answer a plain sentence, or None."""
-    asked = _POLITE.sub("", plain).strip()
+    asked = _POLITE.compiled.sub("", plain).strip()
+    term = _TERM.match(asked)
+    if term and (told := TERMS.get(term["term"].casefold())):
+        return say_text(told)
+    words = read_words(asked)
+    if {QUERY, MARKETS} <= talk.acts and ledger.is_check(words):
+        return ledger.check_steps(talk, words)
+    if PERFORMANCE in talk.acts and (name := _find_skill_name(talk, asked, words)):
+        return _answer_performance(talk, name)
+    if words.unknown or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
+        return None
     for question in _QUESTIONS:
-        match = question.pattern.fullmatch(asked)
-        if match and question.tool in talk.acts and (question.names is None or question.names(match[0])):
-            return question.steps(talk, match)
+        is_met = words.has(question.wanted) and question.tool in talk.acts
+        if is_met and (question.said is None or question.said.search(asked)):
+            return question.steps(talk, words)
+    if QUERY in talk.acts and ledger.is_query(words):
+        return ledger.query_steps(talk, words)
     return None
 
 
-# --- Answers from one lookup: its arguments and the text of the result; `text` is the question ---
+def _find_skill_name(talk: Talk, asked: str, words: Words) -> str:
+    """Return the skill whose record a question asks for, or ""."""
+    match = _NAMED.match(re.sub(r"^(how|what)'s\b", r"\1 is", asked, flags=re.IGNORECASE))
+    if match is None:
+        return ""
+    name = (match["one"] or match["two"] or match["three"]).strip(" \"“”'")
+    if _IT.match(name):
+        return name if talk.scene.skill_id and not match["one"] else ""
+    is_named = name[:1].isupper() and not words.symbols
+    return name if is_named or (words.unknown and (match["my"] or not match["one"])) else ""
 
 
-def _by_lookup(
-    tool: str,
-    arguments: Callable[[Talk, str], dict[str, Any]],
-    tell: Callable[[Outcome, str], str],
-    *patterns: str,
-    names: Callable[[str], list[str]] | None = None,
-) -> Question:
-    def steps(talk: Talk, match: re.Match[str]) -> Steps:
-        [found] = yield (Call(tool, arguments(talk, match[0])),)
-        return refusal(talk, [found]) or tell(found, match[0])
-
-    return Question(any_of(*patterns), tool, steps, names)
+# --- Answers from one lookup ---
 
 
-def _has(words: str, text: str) -> bool:
-    return bool(re.search(rf"\b(?:{words})\b", text, re.IGNORECASE))
+def refusal(talk: Talk, outcomes: list[Outcome]) -> str:
+    """Say which lookups failed, "" when none did."""
+    return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
 
 
-def _symbol(text: str) -> str:
-    return next(iter(symbols_in(text)), "")
+def own(talk: Talk) -> dict[str, str]:
+    """Return the lookup argument of the deployment in focus."""
+    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
-def _own(talk: Talk, text: str) -> dict[str, Any]:
-    return own(talk)
+def pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
+    """Return the rows of a name, exact or by shared words."""
+    wanted = normal_form(name)
+    if same := [row for row in found if normal_form(exact(row, key)) == wanted]:
+        return same
+    names = {exact(row, key) for row in found}
+    best = {match.text for match in best_matches(name, [Known(text) for text in sorted(names)], least=0.5)}
+    return [row for row in found if exact(row, key) in best]
 
 
-def _own_if_meant(talk: Talk, text: str) -> dict[str, Any]:
-    return own(talk) if _has("it|this|that|you", text) and "running" not in text else {}
+def _look_up(
+    tool: str, arguments: Callable[[Talk, Words], dict[str, Any]], tell: Callable[[Outcome, Words], str]
+) -> Callable[[Talk, Words], Steps]:
+    def steps(talk: Talk, words: Words) -> Steps:
+        [found] = yield (Call(tool, arguments(talk, words)),)
+        return refusal(talk, [found]) or tell(found, words)
+
+    return steps
 
 
-def _own_trades(talk: Talk, text: str) -> dict[str, Any]:
-    return {**own(talk), "detail": "trades"}
+def _deployments(detail: str, tell: Callable[[Outcome, Words], str]) -> Callable[[Talk, Words], Steps]:
+    def arguments(talk: Talk, words: Words) -> dict[str, Any]:
+        is_meant = detail or words.has("it|you|reject -agent")
+        return {
+            **(own(talk) if is_meant and "running" not in words.tags else {}),
+            **({"detail": detail} if detail else {}),
+        }
+
+    return _look_up(DEPLOYMENTS, arguments, tell)
 
 
-def _coins(talk: Talk, text: str) -> dict[str, Any]:
-    symbols = symbols_in(text)
-    return {"symbols": symbols} if symbols else {}
+def _coins(words: Words) -> dict[str, Any]:
+    return {"symbols": words.symbols} if words.symbols else {}
 
 
-def _hours_back(text: str) -> int:
-    return 168 if _has("week", text) else 24
+def _ahead(words: Words) -> int:
+    return _SOON_HOURS if words.given.get("period") == "today" else AHEAD_HOURS
 
 
-def _hours_ahead(text: str) -> int:
-    return SOON_HOURS if _has("today", text) else AHEAD_HOURS
+def _back(words: Words) -> int:
+    return 168 if "week" in words.given.get("period", "") or "week" in words.text else 24
 
 
-def _calendar(talk: Talk, text: str) -> dict[str, Any]:
-    kinds = events_in(text)
-    return {"lookaheadHours": _hours_ahead(text), **({"types": kinds} if kinds else {}), **_coins(talk, text)}
+def _tell_trades(found: Outcome, words: Words) -> str:
+    trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
+    is_one = re.search(r"\btrade$", words.text, re.IGNORECASE) and "last" in words.tags
+    amount = next((int(said) for said in words.numbers if said.isdecimal()), answers.MAX_TRADES)
+    return answers.format_trades(trades, 1 if is_one else max(1, amount))
 
 
-def _tell_deployments(found: Outcome, text: str) -> str:
-    return record_answers.format_deployments(found.entries("deployments"))
+def _tell_events(found: Outcome, words: Words) -> str:
+    told = answers.format_events(found.as_row, _ahead(words))
+    is_longer = re.search(r"week|month", words.given.get("period", ""))
+    return paragraphs(told, f"I see {AHEAD_HOURS} hours ahead; the calendar page has more." if is_longer else "")
 
 
-def _tell_trades(found: Outcome, text: str) -> str:
-    trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), symbols_in(text))]
-    if re.search(r"\b(?:last|latest|previous) trade$", text, re.IGNORECASE):
-        most = 1
-    else:
-        amount = re.search(r"\b\d{1,2}\b", text)
-        most = max(1, int(amount[0])) if amount else record_answers.MAX_TRADES
-    return record_answers.format_trades(trades, most)
+def _tell_tests(found: Outcome, words: Words) -> str:
+    skills = found.entries("skills")
+    if not skills:
+        return answers.format_skills(found.as_row)
+    newest = sorted(skills, key=lambda one: exact(one.get("last_simulation") or {}, "ends_at"))
+    if "next" in words.tags or "test" in words.tags:
+        one = newest[0]
+        return (
+            f"The one whose last backtest is oldest or missing: **{exact(one, 'name')}**, {answers.format_test(one)}."
+        )
+    return f"**{exact(newest[-1], 'name')}**: {answers.format_test(newest[-1])}."
 
 
-def _tell_markets(found: Outcome, text: str) -> str:
-    return market_answers.format_markets(found.as_row, next((key for key, words in _FIELDS if _has(words, text)), ""))
+_MARKET_FIELDS: Final = {
+    "funding": "funding_rate_pct",
+    "basis": "basis_pct",
+    "vol": "realised_vol_pct",
+    "regime": "regime",
+    "price": "last_price",
+}
 
 
-def _tell_events(found: Outcome, text: str) -> str:
-    return market_answers.format_events(found.as_row, _hours_ahead(text))
+def _tell_markets(found: Outcome, words: Words) -> str:
+    return answers.format_markets(
+        found.as_row, next((key for tag, key in _MARKET_FIELDS.items() if tag in words.tags), "")
+    )
 
 
-_FIELDS: Final = (
-    ("funding_rate_pct", "funding"),
-    ("basis_pct", "basis"),
-    ("realised_vol_pct", "vol(?:atility)?"),
-    ("regime", "regime"),
-    ("last_price", "price|trading at"),
-)
+def _answer_money(found: Outcome, words: Words) -> str:
+    kinds = sorted({exact(one, "broker_kind") for one in found.entries("deployments")})
+    runs = f"Your deployments run on: {', '.join(kinds)}." if kinds else "You have no deployment."
+    return f"{runs} Paper means simulated fills and no real money; only a deployment marked live trades money."
 
 
 # --- Answers from several lookups ---
 
 
-def _by_steps(tool: str, steps: Callable[[Talk, re.Match[str]], Steps], *patterns: str) -> Question:
-    return Question(any_of(*patterns), tool, steps)
-
-
-def _answer_performance(talk: Talk, match: re.Match[str]) -> Steps:
-    name = re.sub(r"^(?:my|the|our)\s+|\s+(?:skill|strategy|agent|bot)$", "", match["name"].strip(" \"“”'"), flags=re.I)
-    is_it = re.fullmatch(r"(?:it|this|that|skill|strategy|agent|bot|(?:this|that) .*)", name, re.IGNORECASE)
+def _answer_performance(talk: Talk, name: str) -> Steps:
+    name = re.sub(r"\s+(?:skill|strategy|agent|bot)$", "", name, flags=re.IGNORECASE)
+    is_it = _IT.match(name)
     if is_it and talk.scene.skill_id:
         skill_id = talk.scene.skill_id
     else:
@@ -154,241 +214,173 @@ def _answer_performance(talk: Talk, match: re.Match[str]) -> Steps:
         skills = listed.entries("skills")
         meant = skills if is_it else pick_rows(name, skills, "name")
         if listed.error or not skills:
-            return refusal(talk, [listed]) or record_answers.format_skills(listed.as_row)
+            return refusal(talk, [listed]) or answers.format_skills(listed.as_row)
         if len(meant) != 1:
             said = "Which skill do you mean?" if is_it or meant else f"I find no skill called “{name[:80]}”."
             return f"{said} Yours:\n\n{listing([exact(one, 'name') for one in skills])}"
         skill_id = exact(meant[0], "skill_id")
     [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
-    return refusal(talk, [found]) or record_answers.format_performance(found.as_row)
+    return refusal(talk, [found]) or answers.format_performance(found.as_row)
 
 
-# --- Patterns: of the whole sentence, in the order in which they are tried ---
+def _exposed(deployments: list[Row], words: Words | None = None) -> list[Row]:
+    """Return deployments with positions that the words can mean, the largest first."""
+    side = words.given.get("side", "") if words else ""
+    symbols = words.symbols if words else []
+    sizes = {
+        id(one): sum(
+            number(held, "size_usd") or 0
+            for _, held in answers.list_positions([one], symbols)
+            if not side or exact(held, "side") in side
+        )
+        for one in deployments
+    }
+    return sorted((one for one in deployments if sizes[id(one)] > 0), key=lambda one: -sizes[id(one)])
 
-_POLITE = re.compile(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let me"
-    r" know|do you know|tell me|show me|give me|list|show|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?",
-    re.IGNORECASE,
-)
 
-# May stand at the end of any question.
-_NOW: Final = (
-    r"(?: (?:right )?now| today| currently| at the moment| so far| lately| this (?:week|month|morning)| recently)?"
+def _ahead_for(deployments: list[Row], hours: int, **more: object) -> tuple[Call, ...]:
+    return tuple(
+        Call(EVENTS, {"lookaheadHours": hours, "deploymentId": exact(one, "deployment_id"), **more})
+        for one in deployments[:_MOST_EXPOSED]
+    )
+
+
+def _answer_risk(talk: Talk, words: Words) -> Steps:
+    """Name the largest position, or what stands out, and the events ahead."""
+    is_worry = "worry" in words.tags
+    [found] = yield (Call(DEPLOYMENTS, own(talk)),)
+    deployments = found.entries("deployments")
+    events = yield _ahead_for(_exposed(deployments), _SOON_HOURS if is_worry else AHEAD_HOURS)
+    ahead = [one.as_row for one in events]
+    told = (
+        answers.format_worries(deployments, ahead, talk.scene.now)
+        if is_worry
+        else answers.format_risk(deployments, ahead)
+    )
+    return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
+
+
+def _answer_effect(talk: Talk, words: Words) -> Steps:
+    """Answer an event's effect on positions of the focus or question."""
+    kinds, symbols = words.kinds, words.symbols
+    what = " or ".join(kind.replace("_", " ") if "_" in kind else kind.upper() for kind in kinds)
+    types = {"types": kinds} if kinds else {}
+    if talk.scene.deployment_id:
+        meant: list[Row] = [{"deployment_id": talk.scene.deployment_id, "skill_name": talk.scene.focus.get("skill")}]
+    else:
+        [found] = yield (Call(DEPLOYMENTS, {}),)
+        if found.error:
+            return refusal(talk, [found])
+        meant = _exposed(found.entries("deployments"), words)
+    if not meant:
+        [calendar] = yield (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, **types}),)
+        held = f"{' or '.join(symbols)} {words.given.get('side', '')}".strip()
+        told = answers.format_events(calendar.as_row, AHEAD_HOURS)
+        return refusal(talk, [calendar]) or f"You hold no open {f'{held} ' if held else ''}position now. {told}"
+    events = yield _ahead_for(meant, AHEAD_HOURS, **types)
+    told_of = [
+        paragraphs(
+            f"**{answers.name_of(one)}**" if len(meant) > 1 else "",
+            refusal(talk, [outcome]) or answers.format_effect(_narrowed(outcome.as_row, symbols), what, AHEAD_HOURS),
+        )
+        for one, outcome in zip(meant, events, strict=False)
+    ]
+    return paragraphs(*told_of)
+
+
+def _narrowed(result: Row, symbols: list[str]) -> Row:
+    """Return events with the exposure of the symbols asked for, or all."""
+    exposed = rows(result, "your_exposure")
+    met = [row for row in exposed if is_market(exact(row, "symbol"), symbols)]
+    return {**result, "your_exposure": met or exposed}
+
+
+# --- The table ---
+
+_STATUS: Final = _deployments("", lambda found, words: answers.format_deployments(found.entries("deployments")))
+_MARKET: Final = _look_up(MARKETS, lambda talk, words: _coins(words), _tell_markets)
+_SKILLS: Final = _look_up(SKILLS, lambda talk, words: {}, lambda found, words: answers.format_skills(found.as_row))
+_CALENDAR: Final = _look_up(
+    EVENTS,
+    lambda talk, words: {
+        "lookaheadHours": _ahead(words),
+        **({"types": words.kinds} if words.kinds else {}),
+        **_coins(words),
+    },
+    _tell_events,
 )
-_WHO = (
-    r"(?:you|it|they|we|he|she|this(?: one)?|that(?: one)?"
-    r"|(?:my|the|this|that|our|your) (?:[\w-]+ ){0,3}?(?:agent|bot|strategy|skill|deployment)s?)"
-)
-_RUNS = r"(?:agents?|bots?|deployments?|positions?|trades|portfolio|account|strateg(?:y|ies)|skills?)"
-_OPENED = (
-    r"(?:open(?:ed)?|enter(?:ed)?|t(?:ake|aken|ook)|b(?:uy|ought)|s(?:ell|old)|short(?:ed)?|go(?:ne)? (?:long|short)"
-    r"|went (?:long|short)|get into|got into|start(?:ed)?|add(?:ed)? to|put on)"
-)
-_CLOSED = (
-    r"(?:closed?|exit(?:ed)?|get out|got out|leave|left|cover(?:ed)?|stop(?:ped)? out|take profits?|took profits?)"
-)
-_A_TRADE = (
-    r"(?: (?:of|out of|into)?\s*(?:(?:this|that|the|my|it|an?|your|last|latest|newest|current|open)\s*)*"
-    r"(?:[\w/-]+ ){0,2}?(?:positions?|trades?|order|longs?|shorts?|it|one|[A-Z]{2,8}|bitcoin|ethereum|solana))?"
-)
-_COIN = rf"(?:{COIN})"
-_MEASURE = r"(?:price|funding(?: rate)?|basis|(?:realised |realized )?vol(?:atility)?|regime|24h change)"
+_MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 
 _QUESTIONS: Final[tuple[Question, ...]] = (
-    _by_steps(
-        EVENTS,
-        answer_effect,
-        rf"(?:what|how|how much) (?:will|would|could|might|does|did|do|can|is|are"
-        rf"|should)\b.{{0,80}}?\b(?:{EVENT})\b"
-        r".{0,40}?\b(?:do(?:ing)?|mean|affect|impact|hit|move|hurt|matter|cost)\b.{0,80}",
-        rf"what (?:happens|will happen|would happen|could happen)\b.{{0,80}}?\b(?:{EVENT})\b.{{0,60}}",
-        rf"(?:what(?:'s| is) )?(?:my|the|its) (?:exposure|risk) (?:to|around|on|for|at|from)"
-        rf" .{{0,30}}?\b(?:{EVENT})\b"
-        r".{0,40}",
-        rf"how exposed (?:am i|are we|is it) to .{{0,30}}?\b(?:{EVENT})\b.{{0,40}}",
+    Question("paper", _deployments("", _answer_money)),
+    Question("kind effect|risk me|position|it|side -trade", _answer_effect, EVENTS),
+    Question("event effect|risk -trade", _answer_effect, EVENTS),
+    Question("kind effect -coin -trade", _answer_effect, EVENTS),
+    Question(
+        "why close|exit=stop -trust",
+        _deployments("trades", lambda found, words: answers.format_why_closed(found.entries("trades"), words.symbols)),
     ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own_trades,
-        lambda found, text: record_answers.format_why_opened(found.entries("deployments"), _symbol(text)),
-        rf"why (?:did|do|have|has|had|would) {_WHO} {_OPENED}{_A_TRADE}.{{0,30}}",
-        rf"why (?:is|are|am) (?:{_WHO}|i) (?:still )?(?:long|short|in)\b.{{0,40}}",
-        r"why (?:was|were) (?:this|that|the|my)\b(?: [\w/-]+){0,3} opened.{0,20}",
-        r"why (?:this|that) (?:position|trade)",
-        r"what(?:'s| is| was) (?:the|your|its|their) (?:reason|rationale|thesis|reasoning)"
-        r"(?: (?:for|behind|of) (?:this|that|the|my|your|its)\b(?: [\w/-]+){0,3} (?:position|trade|entry))",
-    ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own_trades,
-        lambda found, text: record_answers.told_why_closed(found.entries("trades"), _symbol(text)),
-        rf"why (?:did|has|have|had) {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
-        r"why (?:was|were) (?:this|that|the|my)\b(?: [\w/-]+){0,3} (?:closed|exited|stopped out).{0,20}",
-    ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own_trades,
-        lambda found, text: record_answers.told_what_closes(
-            found.entries("deployments"), found.entries("trades"), _symbol(text)
+    Question(
+        "why open|side|position|trade -reject -trust",
+        _deployments(
+            "trades", lambda found, words: answers.format_why_opened(found.entries("deployments"), words.symbols)
         ),
-        rf"what (?:would|will|could|might) make {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
-        rf"when (?:will|would|do|does) {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
-        r"what(?:'s| is| are) (?:the|its|your) exit(?: (?:rule|plan|condition|conditions|criteria))?",
     ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own,
-        lambda found, text: record_answers.format_rejections(found.entries("deployments")),
-        rf"(?:have|has|had|was|were|did|is|are) (?:{_WHO}|i|any|anything|any(?: of)? (?:my |the )?orders?"
-        r"|(?:my|the|your|its) orders?)\b.{0,30}?\b(?:rejected|rejections?|refused|refusals?|declined)\b.{0,40}",
-        r"(?:were there |are there |is there )?(?:any |the |my |its |recent |last |latest )+(?:rejections?|refusals?"
-        r"|rejected orders?|refused orders?)\b.{0,30}",
-        r"(?:what|which|why)(?: orders?)? (?:was|were|got|have been|has been)\b.{0,30}?\b(?:rejected|refused)\b.{0,30}",
+    Question(
+        "close it|agent|you|position -count -trade -net -last",
+        _deployments(
+            "trades",
+            lambda found, words: answers.format_what_closes(
+                found.entries("deployments"), found.entries("trades"), words.symbols
+            ),
+        ),
+        said=re.compile(r"^(?:what|when)\b", re.IGNORECASE),
     ),
-    _by_steps(
-        DEPLOYMENTS,
-        worries,
-        r"(?:is there |are there )?any(?:thing| ?thing else| reason)? (?:that )?(?:i should|i need to|i have to|to)"
-        r" (?:be )?(?:worr(?:y|ied)|concerned|watch|look out|be careful|know|keep an eye)\b.{0,40}",
-        rf"should i (?:be )?(?:worr(?:y|ied)|concerned)(?: about (?:it|anything|{_WHO}|my {_RUNS}))?{_NOW}",
-        rf"what should i (?:be )?(?:worr(?:y|ied)|concerned|watch|watching|look)(?: out)?(?: about| for)?{_NOW}",
-        rf"(?:are there |is there )?any (?:problems?|issues?|concerns?|warnings?|red flags?|trouble)"
-        rf"(?: with (?:it|anything|my {_RUNS}))?{_NOW}",
-        rf"(?:is|are) (?:everything|my {_RUNS}|it) (?:ok|okay|fine|all ?right|healthy){_NOW}",
+    Question("reject", _deployments("", lambda found, words: answers.format_rejections(found.entries("deployments")))),
+    Question("worry -trade", _answer_risk),
+    Question("mood agent|position -trade", _answer_risk),
+    Question("risk -trade -per -rule -stop -number -result", _answer_risk),
+    Question("learn", _deployments("lessons", lambda found, words: answers.format_lessons(found.entries("lessons")))),
+    Question("backtest", _look_up(SKILLS, lambda talk, words: {}, _tell_tests), SKILLS),
+    Question("skill test|next", _look_up(SKILLS, lambda talk, words: {}, _tell_tests), SKILLS),
+    Question(
+        f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}",
+        _deployments("trades", _tell_trades),
     ),
-    _by_steps(
-        DEPLOYMENTS,
-        answer_risk,
-        r"(?:what(?:'s| is| are) )?(?:my|the|its|our) (?:biggest|largest|main|greatest|worst|top|current|open)"
-        rf" risks?{_NOW}",
-        rf"(?:what(?:'s| is) )?my (?:biggest |largest |total |current |open )?exposure{_NOW}",
-        rf"(?:where am i most|how) exposed(?: am i)?{_NOW}",
-        rf"how (?:risky|much risk) (?:is|am i|are we)\b(?: (?:my portfolio|it|in|on|at|taking|running"
-        rf"|we)){{0,2}}{_NOW}",
+    Question(
+        f"trade -group -per -versus -side -period -coin -trust -doing -rule {_MEASURED}",
+        _deployments("trades", _tell_trades),
+        said=re.compile(r"^(?:my |its |the )?(?:trades|trading history)$|trades (?:did|has|have)\b", re.IGNORECASE),
     ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own_trades,
-        _tell_trades,
-        r"(?:what (?:are|were) )?(?:my |the |its |our |your )?(?:(?:last|latest|recent|newest|closed|past|previous"
-        r"|all|best|worst|\d{1,2}|few|couple of) )+(?:[A-Za-z]{2,10} )?trades?",
-        r"(?:what (?:are|were) )?(?:my |its |our )(?:[A-Za-z]{2,10} )?trades",
-        r"(?:my |the |its )?trad(?:e|ing) history",
-        rf"(?:what|which) trades (?:did|have|has) (?:{_WHO}|i)\b.{{0,40}}",
-        rf"what (?:did|have|has) (?:i|you|it|we|my agents?|the agents?) traded?{_NOW}",
-        rf"how did (?:my|the|its) (?:last|latest|recent)? ?(?:\d{{1,2}} )?trades? (?:go|do|end|perform){_NOW}",
-    ),
-    _by_lookup(
-        DEPLOYMENTS,
-        lambda talk, text: {**own(talk), "detail": "lessons"},
-        lambda found, text: record_answers.format_lessons(found.entries("lessons")),
-        r"(?:what(?:'s| is| are) |are there |do (?:you|i|we) have )?(?:any |the |my |its |our |your |latest |last "
-        rf"|new |active )*lessons?(?: (?:learn(?:ed|t)|so far|of {_WHO}|from (?:my|its|the) trades))?",
-        r"what lessons (?:did|has|have|do|does|are)\b.{0,50}",
-        rf"what (?:has|have|did) {_WHO} (?:learn(?:ed|t)?)(?: (?:from (?:my|its|the|your) (?:\w+ )?trades"
-        rf"|from (?:it|this|that)|lately|recently|so far|from trading))?",
-    ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own_if_meant,
-        _tell_deployments,
-        rf"what(?:'s| is| are| do i have)? (?:\w+ )?running"
-        rf"(?: and how (?:is|are) (?:it|they|everything) (?:doing|going|performing))?{_NOW}",
-        rf"how(?:'s|'re| is| are| were| was| have| has| did)(?: all)?(?: of)? (?:my|the|our) (?:[\w-]+ )?{_RUNS}"
-        rf" (?:been )?(?:do|doing|going|performing|performed|perform|looking|holding up){_NOW}",
-        rf"(?:what(?:'s| is) )?(?:the |my )?status(?: of (?:my|the|all) (?:[\w-]+ )?{_RUNS})?",
-        r"(?:what|which) (?:deployments?|agents?|bots?|positions?) (?:do i have|are|am i)\b.{0,30}",
-        r"(?:what are )?(?:all )?my (?:(?:open|running|current|active) )*(?:deployments?|agents|bots|positions?)",
-        rf"(?:what(?:'s| is) )?(?:my|the) (?:current |total |open )?(?:pnl|p&l|profit|profits|loss|losses){_NOW}",
-        rf"am i (?:up|down|in profit|in the red|in the green|making money|losing money|winning|losing){_NOW}",
-        rf"(?:do|have) i (?:have |got )?(?:any )?open positions?{_NOW}",
-    ),
-    _by_lookup(
-        DEPLOYMENTS,
-        _own,
-        _tell_deployments,
-        rf"how(?:'s| is) (?:it|this|this one|this deployment) (?:doing|performing|going|looking){_NOW}",
-        rf"how (?:has|have) (?:it|this|this one) been (?:doing|performing|going){_NOW}",
-        rf"what (?:is|are) (?:it|they|my agents?|the agents?) (?:holding|doing){_NOW}",
-        rf"what (?:did|has|have) (?:it|my agents?|the agents?|my bots?) (?:do|done|been doing){_NOW}",
-    ),
-    _by_steps(
-        PERFORMANCE,
-        _answer_performance,
-        r"how (?:did|does|has|have) (?P<name>(?:my |the |our )?[\w' -]{2,60}?) (?:perform(?:ed|ing)?"
-        rf"|been performing|done?)(?: in (?:the )?backtests?)?{_NOW}",
-    ),
-    _by_steps(
-        PERFORMANCE,
-        _answer_performance,
-        rf"how(?:'s| is) (?:my|our) (?P<name>[\w' -]{{2,60}}?) (?:doing|performing){_NOW}",
-    ),
-    _by_steps(
-        PERFORMANCE,
-        _answer_performance,
-        r"(?:what(?:'s| is| are|'re) )?(?:the )?(?:performance|results|track record|record|backtest results|stats"
-        r"|numbers|win rate|sharpe(?: ratio)?|drawdown) (?:of|for) (?P<name>(?:my |the )?[\w' -]{2,60})",
-    ),
-    _by_lookup(
-        MARKETS,
-        _coins,
-        _tell_markets,
-        rf"what(?:'s| is| are| was)? (?:the )?(?:crypto )?markets? (?:doing|up to|looking like|like){_NOW}",
-        rf"how(?:'s| is| are|'re) (?:the )?(?:crypto )?markets?(?: (?:doing|looking|today))?{_NOW}",
-        rf"(?:what(?:'s| is) )?(?:the )?market (?:overview|summary|situation){_NOW}",
-        rf"what(?:'s| is) happening (?:in|on) (?:the )?(?:crypto )?markets?{_NOW}",
-    ),
-    _by_lookup(
-        MARKETS,
-        _coins,
-        _tell_markets,
-        rf"(?:what(?:'s| is| are|'re)|how(?:'s| is| high is| much is)) (?:the )?(?:current )?{_COIN}(?:'s)?"
-        rf"(?: and {_COIN})? (?:current )?{_MEASURE}{_NOW}",
-        rf"(?:what(?:'s| is| are|'re)|how(?:'s| is| high is)) (?:the )?(?:current )?{_MEASURE}"
-        rf" (?:of|for|on|in) {_COIN}(?:(?:,| and|, and) {_COIN})*{_NOW}",
-        rf"{_COIN} {_MEASURE}",
-        rf"how(?:'s| is| are) {_COIN}(?: and {_COIN})?(?: (?:doing|looking|trading|moving))?{_NOW}",
-        rf"what(?:'s| is| are) {_COIN}(?: and {_COIN})? (?:doing|at|trading at|up to)(?: right)?{_NOW}",
-        rf"how much is (?:a |one )?{_COIN}{_NOW}",
-        names=symbols_in,
-    ),
-    _by_lookup(MARKETS, _coins, _tell_markets, rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{_NOW}"),
-    _by_lookup(
+    Question(
+        "news",
+        _look_up(
+            NEWS,
+            lambda talk, words: {**_coins(words), "lookbackHours": _back(words)},
+            lambda found, words: answers.format_news(found.as_row, _back(words)),
+        ),
         NEWS,
-        lambda talk, text: {**_coins(talk, text), "lookbackHours": _hours_back(text)},
-        lambda found, text: market_answers.format_news(found.as_row, _hours_back(text)),
-        r"(?:is there |are there |what(?:'s| is| are) |what )?(?:any |the |some |latest |recent |new |big |important "
-        rf"|market |crypto |{_COIN} )*?(?:news|headlines)(?: (?:is there|do you have|came out))?(?: (?:on|about|for|of"
-        rf"|from) (?:{_COIN}|the (?:market|week|day)))?{_NOW}",
-        rf"what happened in (?:the )?(?:markets?|news|crypto){_NOW}",
     ),
-    _by_lookup(
-        EVENTS,
-        _calendar,
-        _tell_events,
-        r"(?:what(?:'s| is| are)? |which |are there |is there |any )+(?:the |any |upcoming |scheduled |next |big"
-        r" |important |macro |economic |market )*events?(?: (?:are|is|do we have|do i have))?"
-        rf"(?: (?:coming(?: up)?|ahead|scheduled|next|upcoming|soon|planned))?(?: (?:for|on) {_COIN})?"
-        r"(?: (?:this week|today|tomorrow|in the next \w+ (?:hours|days)))?",
-        r"(?:what(?:'s| is) )(?:coming up|on the (?:event |economic )?calendar|ahead)"
-        r"(?: (?:this week|today|tomorrow))?",
-        r"(?:the |my )?(?:upcoming |next |scheduled )events",
+    Question("event -trade -me", _CALENDAR, EVENTS),
+    Question("event -trade", _CALENDAR, EVENTS),
+    Question(
+        "kind -trade -me -effect", _CALENDAR, EVENTS, re.compile(r"^(?:when|what time|is there|any)", re.IGNORECASE)
     ),
-    _by_lookup(
-        EVENTS,
-        _calendar,
-        _tell_events,
-        r"(?:when(?:'s| is| are)|what time is|is there an?y?) (?:the )?(?:next )?[\w' -]{2,40}",
-        names=events_in,
+    Question(
+        f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side {_MEASURED}", _MARKET, MARKETS
     ),
-    _by_lookup(
-        SKILLS,
-        lambda talk, text: {},
-        lambda found, text: record_answers.format_skills(found.as_row),
-        r"(?:what are )?(?:all )?(?:of )?my (?:saved )?skills",
-        r"(?:what|which) skills (?:do i have|have i(?: got)?|are there)",
-        r"(?:what are )?(?:my|the) (?:open )?drafts",
-        r"(?:do i have )?any (?:open )?drafts",
-        r"how many skills do i have",
+    Question("market -trade -me -group -net", _MARKET, MARKETS),
+    Question("funding -me -pay -trade -top", _MARKET, MARKETS),
+    Question(
+        f"coin -me -trade -side -risk -effect -kind -open -close -order -stop -number -group -performance {_MEASURED}",
+        _MARKET,
+        MARKETS,
+        re.compile(r"^(?:how|what)", re.IGNORECASE),
     ),
+    Question(f"skill|draft -doing -trade -performance {_MEASURED}", _SKILLS, SKILLS),
+    Question("skill count -trade -net", _SKILLS, SKILLS),
+    Question("running|unrealised|holding_now -trade -count", _STATUS),
+    Question(f"position|agent -trade -close -rule -performance -period {_MEASURED}", _STATUS),
+    Question(f"agent|position|skill doing -trade {_MEASURED}", _STATUS),
+    Question(f"it doing -trade -me {_MEASURED}", _STATUS),
 )

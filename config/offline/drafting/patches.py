@@ -10,7 +10,7 @@ from config.lib.text import one_line
 from config.offline.adapters import Call
 from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS, TEMPLATES
 from config.offline.facts import Outcome
-from config.offline.figures import Row, listing, paragraphs, plain, rows
+from config.offline.figures import Row, escape, listing, paragraphs, plain, rows
 from config.offline.reading.sentences import straight, strip_lead_in
 from config.offline.talk import Steps, Talk
 
@@ -209,13 +209,13 @@ def _format_written(call: Call) -> list[str]:
 def _format_value(value: Any) -> str:
     text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = text.replace("_", " ") if re.fullmatch(r"[a-z_]{1,20}", text) else text
-    text = plain({"text": one_line(text)}, "text")
+    text = escape(one_line(text))
     return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1].rstrip()}…"
 
 
 def _list_refusals(call: Call, outcome: Outcome) -> list[str]:
     problems = _list_problems(rows(outcome.as_row, "error"))
-    return problems or [f"`{call.name}`: {plain({'text': outcome.error}, 'text')}"]
+    return problems or [f"`{call.name}`: {escape(outcome.error)}"]
 
 
 def _list_problems(found: Sequence[Row]) -> list[str]:
@@ -228,4 +228,4 @@ def _list_problems(found: Sequence[Row]) -> list[str]:
 def _format_warning(one: Any) -> str:
     if isinstance(one, Mapping):
         return ": ".join(filter(None, (plain(one, "field"), plain(one, "problem") or plain(one, "text"))))
-    return plain({"text": str(one)}, "text")
+    return escape(str(one))

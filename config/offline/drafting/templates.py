@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from config.offline.figures import listing
+from config.offline.phrases import TERMS
 from trading.skills.templates import TEMPLATES as SHIPPED
 
 # Says what a shipped template does, in words that complete "it ...".
@@ -40,22 +42,7 @@ SAFE_CAPS: Final[dict[str, Any]] = {
     "maxLeverage": 1,
     "dailyLossHaltPct": 2,
 }
-TERMS: Final = (
-    ("funding", "Funding", "what holders of one side of a perpetual pay the other side, every few hours"),
-    ("mean_reversion", "Mean reversion", "the bet that a price which ran far comes back to its average"),
-    ("breakout", "Breakout", "price leaving a range it had stayed in; the bet is that it keeps going"),
-    ("trend", "Trend", "a move that goes on; the bet is that it goes on longer"),
-    ("range", "Range", "price going back and forth between two levels"),
-    ("leverage", "Leverage", "trading with more than you have; at 2x a move of 1% costs or makes 2%"),
-    ("loss", "Daily loss halt", "the loss of a day after which the engine opens nothing new until 00:00 UTC"),
-    (
-        "backtest",
-        "Backtest",
-        "the strategy run over past prices: no proof, but the cheapest way to find out it is wrong",
-    ),
-)
-
-_ALWAYS: Final = frozenset({"leverage", "loss", "backtest"})
+_ALWAYS: Final = ("leverage", "daily loss halt", "backtest")
 
 ENTRY: Final = "Entry"
 EXIT: Final = "Exit"
@@ -111,5 +98,5 @@ def template_named(text: str) -> str:
 def glossary(text: str, template: str, style: str = "") -> str:
     """Explain the terms of a text and template, and basic ones."""
     words = f"{text} {TEMPLATES[template].title} {style}".casefold().replace(" ", "_")
-    met = [f"- **{title}**: {told}" for key, title, told in TERMS if key in words or key in _ALWAYS]
-    return "In a few words:\n\n" + "\n".join(met)
+    met = [told for key, told in TERMS.items() if key.replace(" ", "_") in words or key in _ALWAYS]
+    return "In a few words:\n\n" + listing(list(dict.fromkeys(met)))

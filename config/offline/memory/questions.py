@@ -1,47 +1,54 @@
 """Answer questions about the user from memory or lookups."""
 
-import re
 from typing import Any, Final
 
 from config.offline.adapters import LOOKUPS, Call
 from config.offline.facts import Known, Outcome, best_matches, key_words
 from config.offline.memory.report import failure, found_rows
 from config.offline.memory.requests import MAX_ARGUMENT
-from config.offline.phrases import FACTS_PAGE, knows_nothing
-from config.offline.reading.sentences import is_question, sentences, strip_lead_in
-from config.offline.reading.statements import topic_of
+from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
+from config.offline.reading.sentences import Pattern, is_question, sentences, strip_lead_in
 from config.offline.talk import Reply, Talk
 
-HELP: Final = re.compile(
-    r"(?:/?help|what can (?:you|i) (?:do|ask|say)|how (?:do|does) (?:you|this|it) work)\b", re.IGNORECASE
+_ALL: Final = Pattern(
+    r"""
+\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b|\bwho am i\b|^my facts\b
+\bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b
+\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b|\bwhat(?:'s|’s| is) in your memory\b
+\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know|preferences)\b
+^(?:please )?list(?: all)?(?: of)? my \w
+"""
 )
-_FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine)\b", re.IGNORECASE)
-_ASKS_FOR_ALL = re.compile(
-    r"\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b|\bwhat (?:have i"
-    r"|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b|\bwho am i\b"
-    r"|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b|\b(?:list"
-    r"|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know|preferences)\b"
-    r"|^(?:please )?list(?: all)?(?: of)? my \w|\bwhat(?:'s|’s| is) in your memory\b|^my facts\b",
-    re.IGNORECASE,
+_PLACES: Final = Pattern(
+    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b"
 )
-_ASKS_FOR_PLACES = re.compile(
-    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
+_ABOUT: Final = Pattern(
     r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
-    r" (?P<what>[^?.!]+)",
-    re.IGNORECASE,
+    r" (?P<what>[^?.!]+)"
 )
-_ASKS_FOR_FACT = re.compile(
-    r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b",
-    re.IGNORECASE,
+_MINE: Final = Pattern(r"\b(?:I|my|me|mine)\b")
+_FOR_FACT: Final = Pattern(
+    r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b"
 )
-_ASKS_ABOUT_USER = re.compile(
-    r"(?:what|which|who|where|when|how|why|do|did|am|have|should|shall|can|could|may|would|is|are|remind me)\b",
-    re.IGNORECASE,
+_OF_USER: Final = Pattern(
+    r"(?:what|which|who|where|when|how|why|do|did|am|have|should|shall|can|could|may|would|is|are|remind me)\b"
 )
-_ASKS_ADVICE = re.compile(r"(?:should|shall|can|could|may|would|is|are|do you think)\b", re.IGNORECASE)
+_ADVICE: Final = Pattern(r"(?:should|shall|can|could|may|would|is|are|do you think)\b")
+_TO_TELL: Final = Pattern(
+    r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need|know) (?:to know )?from me"
+)
+_TOPICS: Final = (
+    ("session", Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b")),
+    ("symbols", Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b")),
+    ("risk", Pattern(r"^what are my (?:own |trading )?rules\b")),
+)
+_LASTING: Final = {
+    "risk": "how much you risk per trade and your highest leverage",
+    "symbols": "the markets you trade, and those you never touch",
+    "session": "the hours and days at which you trade",
+    "goal": "what the account is for, and the drawdown you accept",
+    "style": "how you like answers",
+}
 
 
 def answer_about_user(talk: Talk) -> Reply | None:
@@ -50,11 +57,13 @@ def answer_about_user(talk: Talk) -> Reply | None:
         plain = strip_lead_in(sentence)
         if HELP.match(plain):
             continue
-        if "place" in talk.acts and _ASKS_FOR_PLACES.search(plain):
+        if _TO_TELL.match(plain):
+            return Reply(_tell_missing(talk.known))
+        if "place" in talk.acts and _PLACES.search(plain):
             return look_up("read") if not talk.places and talk.can_look("read") else Reply(_all_places(talk))
-        if _ASKS_FOR_ALL.search(plain):
+        if _ALL.search(plain):
             return _tell_all(talk, plain)
-        if is_question(sentence) and _ASKS_ABOUT_USER.match(plain) and _FIRST_PERSON.search(plain):
+        if is_question(sentence) and _OF_USER.match(plain) and _MINE.search(plain):
             answer = _answer_question(talk, plain)
             if answer is not None:
                 return answer
@@ -64,6 +73,11 @@ def answer_about_user(talk: Talk) -> Reply | None:
 def look_up(act: str, **arguments: Any) -> Reply:
     """Return the call of an act that looks something up."""
     return Reply(tool_calls=(Call(act, arguments),))
+
+
+def fact_lines(facts: list[Known]) -> str:
+    """Return facts as the block has them, one a line."""
+    return "\n".join(fact.line for fact in facts)
 
 
 def _tell_all(talk: Talk, question: str) -> Reply:
@@ -76,47 +90,55 @@ def _tell_all(talk: Talk, question: str) -> Reply:
     return Reply("\n\n".join(filter(None, [*failed, known])))
 
 
+def _tell_missing(known: list[Known]) -> str:
+    topics = {fact.topic for fact in known}
+    missing = [told for topic, told in _LASTING.items() if topic not in topics]
+    lines = "\n".join(f"- {told}" for told in missing or _LASTING.values())
+    return (
+        f"What lasts and bounds a trade: risk, hours, markets and goals.{' Still missing:' * bool(topics)}\n\n{lines}"
+    )
+
+
 def _answer_question(talk: Talk, question: str) -> Reply | None:
     """Answer a question about the user by facts in view or recalled."""
     recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
-    # Where more can be looked up, half an answer does not keep from looking.
-    least = 0.6 if talk.acts & LOOKUPS else 0.0
-    matches = [] if recalled else _find_matches(question, talk.known, least)
-    if matches:
-        told = "You told me" if any(not fact.inferred for fact in matches) else "You never said so; I inferred"
-        return Reply(f"{told}:\n\n{fact_lines(matches)}{_no_judgement(question)}")
-    if places := [] if recalled else best_matches(question, talk.places, least=0.5):
-        return Reply(f"You told me:\n\n{fact_lines(places)}{_no_judgement(question)}")
-    is_for_fact = _ASKS_FOR_FACT.match(question)
-    if is_for_fact or _ASKS_ADVICE.match(question):
+    advice = "\n\nI work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
+    if not recalled:
+        # Where more can be looked up, half an answer does not keep from looking.
+        facts = _find_matches(question, talk.known, 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5)
+        told = "You told me" if any(not fact.inferred for fact in facts) else "You never said so; I inferred"
+        if places := [] if facts else best_matches(question, talk.places, least=0.5):
+            facts, told = places, "You told me"
+        if facts:
+            return Reply(f"{told}:\n\n{fact_lines(facts)}{advice}")
+    if _FOR_FACT.match(question) or advice:
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
         if query and talk.can_look("recall"):
             return look_up("recall", query=query)
         if talk.can_look("read"):
             return look_up("read")
     if recalled:
-        return Reply(_format_recalled(talk, recalled[-1], question))
-    if not is_for_fact:
+        return Reply(_format_recalled(talk, recalled[-1]) + advice)
+    if not _FOR_FACT.match(question):
         return None
-    if not talk.known:
-        return Reply(knows_nothing(talk.acts))
-    return Reply("That is not among what I know about you. Tell me, as a plain sentence, and I will remember it.")
+    unknown = "That is not among what I know about you. Tell me, as a plain sentence, and I will remember it."
+    return Reply(unknown if talk.known else knows_nothing(talk.acts))
 
 
-def _format_recalled(talk: Talk, outcome: Outcome, question: str) -> str:
+def _format_recalled(talk: Talk, outcome: Outcome) -> str:
     if outcome.error:
         return failure(outcome, talk.names)
     if outcome.rows:
-        return f"This is what I found about that:\n\n{found_rows(outcome)}{_no_judgement(question)}"
+        return f"This is what I found about that:\n\n{found_rows(outcome)}"
     return (
         "I looked through all that I know about you and found nothing about that. Tell me, as a plain sentence, and I"
-        f" will remember it.{_no_judgement(question)}"
+        " will remember it."
     )
 
 
 def _all_known(talk: Talk, question: str) -> str:
     about = _ABOUT.search(question)
-    matches = _find_matches(about["what"], talk.known) if about else []
+    matches = _find_matches(about["what"], talk.known, 0.0) if about else []
     if about and not matches:
         matches = best_matches(about["what"], talk.places, least=0.5)
     if matches:
@@ -127,7 +149,7 @@ def _all_known(talk: Talk, question: str) -> str:
         count = len(talk.known) + len(talk.places)
         return f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you."
     told = [f"This is what I know about you:\n\n{fact_lines(talk.known)}"] if talk.known else []
-    told += [f"The places I know of:\n\n{fact_lines(talk.places)}"] if talk.places else []
+    told += [_all_places(talk)] if talk.places else []
     return "\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."])
 
 
@@ -137,24 +159,7 @@ def _all_places(talk: Talk) -> str:
     return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
 
 
-def _find_matches(question: str, known: list[Known], least: float = 0.0) -> list[Known]:
-    topic = next((topic for topic, pattern in _TOPIC_QUESTIONS if pattern.search(question)), topic_of(question))
-    matches = best_matches(question, known, topic=topic, least=least)
-    return matches or [fact for fact in known if topic and fact.topic == topic]
-
-
-_TOPIC_QUESTIONS = (
-    ("session", re.compile(r"^when\b|\bwhat (?:time|hours)\b", re.IGNORECASE)),
-    ("symbols", re.compile(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b", re.IGNORECASE)),
-)
-
-
-def fact_lines(facts: list[Known]) -> str:
-    """Return facts as the block has them, one a line."""
-    return "\n".join(fact.line for fact in facts)
-
-
-def _no_judgement(question: str) -> str:
-    if not _ASKS_ADVICE.match(question):
-        return ""
-    return "\n\nI work by rules and cannot judge beyond that."
+def _find_matches(question: str, known: list[Known], least: float) -> list[Known]:
+    topic = next((topic for topic, pattern in _TOPICS if pattern.search(question)), "")
+    about = [fact for fact in known if topic and fact.topic == topic]
+    return about or best_matches(question, known, least=least)

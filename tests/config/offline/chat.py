@@ -9,6 +9,7 @@ from chat.parts import add_preamble
 from config.offline.model import decide
 
 READS = (
+    "query_trades",
     "list_my_skills",
     "get_skill_performance",
     "get_my_deployments",

@@ -80,9 +80,9 @@ def ahead(events=(CPI,), exposed=(EXPOSED,)):
         ("How are my deployments doing?", "get_my_deployments", {}),
         ("how are my agents doing today", "get_my_deployments", {}),
         ("How's my agent doing?", "get_my_deployments", {}),
-        ("what did my agent do today?", "get_my_deployments", {}),
-        ("am I up this week?", "get_my_deployments", {}),
-        ("what is my PnL?", "get_my_deployments", {}),
+        ("what did my agent do today?", "query_trades", {"measure": "net", "period": "today"}),
+        ("am I up this week?", "query_trades", {"measure": "net", "period": "this week"}),
+        ("what is my PnL?", "query_trades", {"measure": "net"}),
         ("my open positions", "get_my_deployments", {}),
         ("Anything I should worry about?", "get_my_deployments", {}),
         ("should I be worried?", "get_my_deployments", {}),
@@ -240,7 +240,9 @@ def test_running_deployments_are_reported_with_numbers():
 
     told = Chat(deployments(deployed(), other)).say("What's running and how is it doing?")
 
-    assert told.startswith("1 of 2 deployments running, 1 open position, net +$82.95 over 15 closed trades.")
+    assert told.startswith(
+        "1 of 2 deployments running, 1 open position, unrealised +$50.00, net +$82.95 over 15 closed trades."
+    )
     assert "**Funding fade v2 (paper, running)**" in told
     assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000, unrealised +$50.00" in told
     assert "net -$40.50 over 3 closed trades (too few to say anything); last decision none yet" in told
@@ -325,7 +327,7 @@ def test_trades_come_with_their_sum_and_sample():
 
     assert two.startswith("The last 2 closed trades: net +$26.00, 1 won (too few to say anything).")
     assert "1 older one not shown." in two
-    assert "3,000 → 2,940, held 3.5 h, exit by agent" in two
+    assert "3,000 → 2,940, held 3 h 30 min, exit by agent" in two
     assert "BTC short $2,000.00: -$12.20 (-0.6%)" in bitcoin
     assert "ETH" not in bitcoin
 
@@ -587,6 +589,7 @@ def test_the_focus_is_read_from_its_heading():
 @pytest.mark.parametrize("result", [None, [], "text", {}, {"deployments": 3}, {"error": [{"argument": "x"}]}])
 def test_any_result_gets_an_answer(name, result):
     questions = {
+        "query_trades": "what is my net?",
         "list_my_skills": "list my skills",
         "get_skill_performance": "how did it perform?",
         "get_my_deployments": "what would make you close it?",

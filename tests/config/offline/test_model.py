@@ -346,7 +346,8 @@ def test_decide_admits_that_it_has_no_rule():
     reply = answer_to("Write a poem about funding rates")
 
     assert "I have no rule for what you just wrote" in reply
-    assert "`OPENROUTER_API_KEY`" in reply
+    assert "not with a language model" in reply
+    assert "“What do you know about me?”" in reply
 
 
 @pytest.mark.parametrize(
