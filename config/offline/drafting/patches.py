@@ -8,11 +8,11 @@ from typing import Any, Final
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
 from config.lib.text import one_line
 from config.offline.adapters import Call
-from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS, TEMPLATES
 from config.offline.facts import Outcome
-from config.offline.figures import Row, escape, listing, paragraphs, plain, rows
+from config.offline.figures import Row, escape, fill_rows, listing, paragraphs, plain, rows
 from config.offline.reading.sentences import straight, strip_lead_in
 from config.offline.talk import Steps, Talk
+from trading.skills.templates import TEMPLATES
 
 BASICS: Final = SET_BASICS.name
 STRATEGY: Final = SET_STRATEGY.name
@@ -21,19 +21,22 @@ CAPS: Final = SET_RISK.name
 SCHEDULE: Final = SET_SCHEDULE.name
 WRITES: Final = (BASICS, STRATEGY, CONTEXT, CAPS, SCHEDULE, SET_TOOLS.name)
 CRITIQUE: Final = CRITIQUE_DRAFT.name
+SAVE: Final = "Save and Discard are on the preview of the draft, not here: I cannot save or discard it for you."
 
 _MAX_VALUE: Final = 160  # characters shown of a field
 _PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")
+_GRAVITY: Final = {"error": 0, "warning": 1, "info": 2}
+# Which field answers which question of AREAS.
 _ANSWERS: Final = {
-    (STRATEGY, "entry"): ENTRY,
-    (STRATEGY, "exit"): EXIT,
-    (STRATEGY, "avoid"): KILLS,
-    (CAPS, "maxPositionPct"): SIZING,
-    (BASICS, "tradingStyle"): HORIZON,
-    (CONTEXT, "barsInterval"): HORIZON,
-    (CONTEXT, "symbols"): SYMBOLS,
-    (CAPS, "maxLeverage"): RISK,
-    (CAPS, "dailyLossHaltPct"): RISK,
+    "entry": "Entry",
+    "exit": "Exit",
+    "avoid": "What kills it",
+    "maxPositionPct": "Sizing",
+    "tradingStyle": "Horizon",
+    "barsInterval": "Horizon",
+    "symbols": "Symbols",
+    "maxLeverage": "Risk",
+    "dailyLossHaltPct": "Risk",
 }
 
 Patched = list[tuple[Call, Outcome]]
@@ -43,35 +46,38 @@ Patched = list[tuple[Call, Outcome]]
 class Draft:
     """The draft visible in the chat, with the tools' field names."""
 
+    fields: dict[str, Any] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)  # of the questions of AREAS
-    symbols: list[str] | None = None  # None: not known
-    avoid: list[str] = field(default_factory=list)
-    caps: dict[str, float] = field(default_factory=dict)
-    words: set[str] = field(default_factory=set)  # which of thesis, entry and exit are written
     is_named: bool = False
     is_begun: bool = False
     problems: list[str] | None = None  # missing fields, from the last patch
 
-    def note(self, tool: str, given: Row, *, answers: bool = True) -> None:
+    @property
+    def words(self) -> set[str]:
+        """Which of thesis, entry and exit are written."""
+        return self.fields.keys() & {"thesis", "entry", "exit"}
+
+    def note(self, given: Row, *, answers: bool = True) -> None:
         """Take over what a patch set; `answers`: it was said, and is no default."""
+        template = TEMPLATES.get(str(given.get("template")), {})
+        for block in ("strategy", "context"):
+            self.fields |= template.get(block, {})
+        self.fields |= {name: value for name, value in given.items() if value}
         self.is_begun |= bool(given)
+        self.is_named |= bool(given.get("name") or template)
         if answers:
-            self.answered |= {area for (name, key), area in _ANSWERS.items() if name == tool and given.get(key)}
-        template = TEMPLATES.get(str(given.get("template")))
-        if template:
-            self.symbols, self.avoid = list(template.symbols), list(template.avoid)
-            self.words |= {"thesis", "entry", "exit"}
-            self.answered |= set(_ANSWERS.values())
-            self.is_named = True
-        if isinstance(given.get("symbols"), list):
-            self.symbols = [str(symbol) for symbol in given["symbols"]]
-        if isinstance(given.get("avoid"), list):
-            self.avoid = [str(rule) for rule in given["avoid"]]
-        self.is_named |= tool == BASICS and bool(given.get("name"))
-        self.words |= {name for name in ("thesis", "entry", "exit") if given.get(name)}
-        if tool == CAPS:
-            numbers = {name: value for name, value in given.items() if isinstance(value, int | float)}
-            self.caps |= {name: float(value) for name, value in numbers.items() if not isinstance(value, bool)}
+            self.answered |= set(_ANSWERS.values()) if template else set()
+            self.answered |= {area for name, area in _ANSWERS.items() if given.get(name)}
+
+    def listed(self, name: str) -> list[str]:
+        """Return a list of texts, such as the symbols."""
+        value = self.fields.get(name)
+        return [str(one) for one in value] if isinstance(value, list | tuple) else []
+
+    def caps(self) -> dict[str, float]:
+        """Return the numbers of its caps."""
+        found = {name: value for name, value in self.fields.items() if isinstance(value, int | float)}
+        return {name: float(value) for name, value in found.items() if not isinstance(value, bool)}
 
 
 def is_drafting(talk: Talk) -> bool:
@@ -97,16 +103,15 @@ def read_draft(talk: Talk) -> Draft:
     draft.is_begun = draft.is_named or bool(talk.scene.draft)
     for outcome in talk.earlier:
         if outcome.name in WRITES and not outcome.error:
-            draft.note(outcome.name, outcome.arguments)
+            draft.note(outcome.arguments)
             draft.problems = _list_problems(rows(outcome.as_row, "still_missing"))
-    # Rendered again for each turn, with the changes that the user made since.
-    shown = {name: value for name, value in talk.scene.draft.items() if isinstance(value, Mapping)}
-    for name, tool in (("strategy", STRATEGY), ("context", CONTEXT), ("risk", CAPS)):
-        fields = {_to_camel(key): value for key, value in shown.get(name, {}).items() if value}
-        # Every draft begins with caps and bars; that they are there answers no question.
-        draft.note(tool, fields, answers=tool == STRATEGY or not fields.keys() & {"maxLeverage", "barsInterval"})
-    if draft.symbols:
-        draft.answered.add(SYMBOLS)
+    # Rendered again for each turn, with the changes that the user made since. Every draft begins with caps and bars:
+    # that they are there answers no question.
+    for name, given in talk.scene.draft.items():
+        if isinstance(given, Mapping):
+            draft.note({_to_camel(key): value for key, value in given.items()}, answers=name == "strategy")
+    if draft.listed("symbols"):
+        draft.answered.add("Symbols")
     return draft
 
 
@@ -139,20 +144,20 @@ def _to_camel(name: str) -> str:
 def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") -> str:
     """Describe written, refused and missing fields of a draft."""
     written = [(call, outcome) for call, outcome in done if not outcome.error]
-    refused = [_list_refusals(call, outcome) for call, outcome in done if outcome.error]
+    refused = [line for call, outcome in done if outcome.error for line in _list_refusals(call, outcome)]
     lines = [line for call, _ in written for line in _format_written(call)]
-    told = [f"{intro}\n\n{listing(lines)}" if lines else ""]
-    if refused:
-        told.append(f"Refused, and not in the draft:\n\n{listing([line for part in refused for line in part])}")
+    told = [
+        f"{intro}\n\n{listing(lines)}" if lines else "",
+        f"Refused, and not in the draft:\n\n{listing(refused)}" if refused else "",
+    ]
     if not written:
         return paragraphs(*told, "Nothing was changed.")
     last = written[-1][1].as_row
     missing = _list_problems(rows(last, "still_missing"))
+    warnings = [escape(str(one.get("problem") or one.get("text") if isinstance(one, Mapping) else one))
+                for one in last.get("warnings") or ()][:8]  # fmt: skip
     told.append(f"Still missing before it can be saved:\n\n{listing(missing)}" if missing else "")
-    warnings = last.get("warnings")
-    if isinstance(warnings, list) and warnings:
-        told.append(f"Warnings:\n\n{listing([_format_warning(one) for one in warnings[:8]])}")
-    return paragraphs(*told)
+    return paragraphs(*told, f"Warnings:\n\n{listing(warnings)}" if warnings else "")
 
 
 def report_patches(done: Patched, *notes: str, after: str = "") -> str:
@@ -167,28 +172,14 @@ def save_note(done: Patched) -> str:
     return f"You see it on the [preview]({url}). Save is there, not here: it becomes a version only by your click."
 
 
-def _format_critique(outcome: Outcome, *, intro: str) -> str:
-    """Report the findings of a review, the gravest first."""
-    result = outcome.as_row
-    findings = sorted(rows(result, "findings"), key=lambda one: _GRAVITY.get(str(one.get("severity")), 3))
-    summary = plain(result, "summary")
-    return paragraphs(intro, summary, listing([_format_finding(one) for one in findings]) or "No finding.")
-
-
-_GRAVITY: Final = {"error": 0, "warning": 1, "info": 2}
-
-
-def _format_finding(one: Row) -> str:
-    suggestion = f" Suggestion: {plain(one, 'suggestion')}" if plain(one, "suggestion") else ""
-    return f"**{plain(one, 'severity') or 'info'}** {plain(one, 'title')}: {plain(one, 'detail')}{suggestion}"
-
-
 def review_draft(intro: str, after: str = "") -> Steps:
-    """Have the draft reviewed and report it."""
+    """Have the draft reviewed and report it, the gravest finding first."""
     [found] = yield (Call(CRITIQUE, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
-    return paragraphs(_format_critique(found, intro=intro), after)
+    findings = sorted(rows(found.as_row, "findings"), key=lambda one: _GRAVITY.get(str(one.get("severity")), 3))
+    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", findings)
+    return paragraphs(intro, plain(found.as_row, "summary"), told or "No finding.", after)
 
 
 def _format_written(call: Call) -> list[str]:
@@ -198,7 +189,7 @@ def _format_written(call: Call) -> list[str]:
     lines = []
     for name, value in call.arguments.items():
         if name == "template":
-            title = TEMPLATES[value].title if value in TEMPLATES else str(value)
+            title = TEMPLATES.get(value, {}).get("name", value)
             lines.append(f"the template **{title}**, with its entry, exit, rules, caps and schedule")
         else:
             words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
@@ -214,8 +205,7 @@ def _format_value(value: Any) -> str:
 
 
 def _list_refusals(call: Call, outcome: Outcome) -> list[str]:
-    problems = _list_problems(rows(outcome.as_row, "error"))
-    return problems or [f"`{call.name}`: {escape(outcome.error)}"]
+    return _list_problems(rows(outcome.as_row, "error")) or [f"`{call.name}`: {escape(outcome.error)}"]
 
 
 def _list_problems(found: Sequence[Row]) -> list[str]:
@@ -223,9 +213,3 @@ def _list_problems(found: Sequence[Row]) -> list[str]:
         f"{(plain(one, 'field') or plain(one, 'argument') or 'the draft')}: {plain(one, 'problem')}"
         for one in found[:12]
     ]
-
-
-def _format_warning(one: Any) -> str:
-    if isinstance(one, Mapping):
-        return ": ".join(filter(None, (plain(one, "field"), plain(one, "problem") or plain(one, "text"))))
-    return escape(str(one))

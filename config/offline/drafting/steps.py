@@ -7,15 +7,30 @@ from typing import Any, Final
 from config.offline.adapters import Call
 from config.offline.drafting import patches, templates
 from config.offline.drafting.commands import command_steps
-from config.offline.drafting.pitch import Pitch, read_pitch
-from config.offline.drafting.pitch_patterns import BUILD
-from config.offline.drafting.replies import answers_given
+from config.offline.drafting.pitch import BUILD, CAPS, Pitch, read_bars, read_number, read_pitch
 from config.offline.figures import listing, paragraphs
+from config.offline.reading.sentences import Pattern
+from config.offline.reading.statements import read_statements
 from config.offline.scene import EXPERT, NOVICE
 from config.offline.talk import Steps, Talk
+from trading.market.names import symbols_in
 
 _LEAST_PITCH: Final = 3  # kinds of fields that make a message a whole pitch
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
+_FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
+_PITCH: Final = Pattern(
+    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this up)\s*[:.-]\s*"
+)
+_ASKED: Final = re.compile(rf"^- \*\*({'|'.join(templates.AREAS)})\*\*: ", re.MULTILINE)
+_ITEM: Final = re.compile(r"^\s*(?:\(?(\d)[.):]|[-*•])\s+(.+)$")
+_PERCENT: Final = Pattern(r"(\d{1,6}(?:\.\d{1,4})?)\s?(?:%|percent)")
+_NOTHING: Final = Pattern(r"(?:nothing|none|no|never|nope|not sure|i don't know)\b\W*$")
+# By its form alone a few words answer these.
+_SHAPES: Final = (
+    ("Risk", Pattern(r"\d\s?[x×]|\bhalt\b|\bleverage\b")),
+    ("Sizing", Pattern(r"^\W*\d+(?:\.\d+)?\s?%")),
+    ("Horizon", Pattern(r"\b\d+ ?[mhd]\b|\b(?:day|days|weeks|months|intraday|swing)\b")),
+)
 
 
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
@@ -29,10 +44,10 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     if not (is_built or is_asked or patches.is_drafting(talk)):
         return None
     told = "\n".join(sentence for sentence in said if is_built or not sentence.rstrip().endswith("?"))
-    pitch = read_pitch(_PITCH.sub("", told))
-    for area, words in answers_given(talk.before, talk.text).items():
-        pitch.answer(area, words)
-    if is_built or (is_asked and not pitch.is_empty) or _says_enough(pitch):
+    pitch = read_pitch(_PITCH.compiled.sub("", told))
+    for area, words in _read_answers(talk.before, talk.text).items():
+        _answer_area(pitch, area, words)
+    if is_built or (is_asked and not pitch.is_empty) or pitch.has_rules:
         return _pitch_steps(talk, pitch, patches.read_draft(talk), is_whole=is_built or _is_pitch_asked(talk))
     return None
 
@@ -45,87 +60,113 @@ def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
 
 
 def _is_of_draft(talk: Talk, plain: str) -> bool:
-    if _begins_draft(plain):
+    if BUILD.match(plain) or _PITCH.match(plain):
         return True
-    if _FIRST_PERSON.search(plain):
-        return False
-    return command_steps(talk, plain) is not None or not read_pitch(plain).is_empty
+    is_own = _FIRST_PERSON.search(plain)
+    return not is_own and (command_steps(talk, plain) is not None or not read_pitch(plain).is_empty)
 
 
 def _is_built(said: Sequence[str]) -> bool:
-    return any(_begins_draft(patches.plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
-
-
-def _begins_draft(plain: str) -> bool:
-    return bool(BUILD.match(plain) or _PITCH.match(plain))
+    plain = (patches.plain_of(sentence) for sentence in said[:_MAX_SENTENCES])
+    return any(BUILD.match(sentence) or _PITCH.match(sentence) for sentence in plain)
 
 
 def _is_asked(talk: Talk) -> bool:
-    return bool(answers_given(talk.before)) or _is_pitch_asked(talk)
+    return templates.QUESTIONS in talk.before or _is_pitch_asked(talk)
 
 
 def _is_pitch_asked(talk: Talk) -> bool:
     return templates.NOVICE_ASK in talk.before or templates.EXPERT_ASK in talk.before
 
 
-_ENOUGH = re.compile(
-    r"\b(?:that(?:'s| is) (?:all|it|enough)|use (?:the |your )?defaults?|you (?:choose|decide)|no more questions"
-    r"|skip)\b",
-    re.IGNORECASE,
-)
-_FIRST_PERSON = re.compile(r"\b(?:I|I'm|my|me|mine|remember|forget)\b", re.IGNORECASE)
-_PITCH = re.compile(
-    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this"
-    r" up)\s*[:.-]\s*",
-    re.IGNORECASE,
-)
+# --- Answers to the model's own questions ---
 
 
-def _says_enough(pitch: Pitch) -> bool:
-    """Tell whether a message means the draft, though unasked."""
-    has_words = bool(pitch.entry or pitch.exit or pitch.avoid or pitch.sizing)
-    return bool(has_words or pitch.risk() or pitch.every or pitch.daily_at or pitch.interval) or pitch.signals > 1
+def _read_answers(before: str, text: str) -> dict[str, str]:
+    """Return the questions asked before a message, with their answers.
+
+    A numbered list answers them in order, a few words by their form; one line that could not be placed answers the first.
+    """
+    if templates.QUESTIONS not in before:
+        return {}
+    asked = list(dict.fromkeys(_ASKED.findall(before.partition(templates.QUESTIONS)[2])))
+    lines = [line for line in text.split("\n") if line.strip()][: len(templates.AREAS)]
+    items = [match[2] for line in lines if (match := _ITEM.match(line))]
+    if len(items) == len(lines) and len(items) > 1:
+        return dict(zip(asked, items, strict=False))
+    if len(lines) == 1 and len(lines[0].split()) <= 6:
+        for area, shape in _SHAPES:
+            if area in asked and shape.search(text):
+                return {area: text}
+    pitch = read_pitch(text)
+    is_lone = len(asked) == 1 or (len(lines) == 1 and not pitch.signals and not pitch.horizon)
+    return {asked[0]: text} if asked and is_lone and not read_statements(text) else {}
 
 
-# --- From the message to the fields of the draft ---
+def _answer_area(pitch: Pitch, area: str, words: str) -> None:
+    """Take words as the answer to one question of AREAS."""
+    text = words.strip(" .,;-")
+    pitch.texts = {
+        name: [one for one in texts if one.casefold() not in text.casefold()] for name, texts in pitch.texts.items()
+    }
+    amount = read_number(words, _PERCENT)
+    if area in {"Entry", "Exit"} and len(text.split()) > 2:
+        pitch.add(area.casefold(), text)
+    elif area == "What kills it" and not _NOTHING.match(text):
+        is_rule = re.match(r"(?:never|avoid|skip|no|don't|do not|stay)\b", text, re.IGNORECASE)
+        pitch.add("avoid", text if is_rule else f"No trade: {text[:1].upper()}{text[1:]}")
+    elif area == "Sizing" and amount is not None and "risk" not in words.casefold():
+        pitch.caps["maxPositionPct"] = amount
+    elif area == "Sizing":
+        pitch.add("riskManagement", text)
+    elif area == "Horizon":
+        pitch.interval = pitch.interval or read_bars(words)
+    elif area == "Symbols":
+        pitch.symbols = symbols_in(words.upper())
+    elif area == "Risk":
+        bare = re.search(r"(\d{1,6}(?:\.\d{1,4})?)\s?[x×](?!\w)", words)
+        leverage = read_number(words, CAPS["maxLeverage"]) or (float(bare[1]) if bare else None)
+        said = {"dailyLossHaltPct": amount, "maxLeverage": leverage}
+        pitch.caps |= {name: value for name, value in said.items() if value is not None}
+
+
+# --- From the message to the fields of the draft, by tier ---
 
 
 def _pitch_steps(talk: Talk, pitch: Pitch, draft: patches.Draft, *, is_whole: bool) -> Steps:
     if talk.scene.tier == NOVICE:
-        return _edit_draft(talk, pitch, draft) if draft.words else _draft_for_novice(talk, pitch, draft)
+        return _edit_draft(talk, pitch, draft) if draft.words else _draft_for_novice(talk, pitch)
     if talk.scene.tier == EXPERT:
         is_pitch = is_whole or not draft.words or pitch.signals >= _LEAST_PITCH
         return _draft_for_expert(talk, pitch, draft) if is_pitch else _edit_draft(talk, pitch, draft)
     return _draft_by_questions(talk, pitch, draft)
 
 
-def _draft_for_novice(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
+def _draft_for_novice(talk: Talk, pitch: Pitch) -> Steps:
     """Start from a template with small caps; explain its terms."""
-    if not pitch.style and not pitch.symbols and not pitch.entry:
+    if not pitch.style and not pitch.symbols and not pitch.texts.get("entry"):
         return paragraphs(
             f"I walk you through it. {templates.NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
-            f"Or start from one of my templates:\n\n{templates.listed_templates()}",
+            f"Or start from one of my templates:\n\n{templates.list_templates()}",
             "For example: “use the range fade template”.",
         )
-    funding = "funding" in talk.text.casefold()
-    name = templates.template_for(pitch.style, funding=funding)
-    template = templates.TEMPLATES[name]
+    name = templates.template_for(pitch.style, funding="funding" in talk.text.casefold())
     words = pitch.strategy()
-    kept = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
-    if pitch.avoid:
-        kept["avoid"] = [*template.avoid, *pitch.avoid]
+    kept: dict[str, Any] = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
+    if "avoid" in words:
+        kept["avoid"] = [*patches.TEMPLATES[name]["strategy"]["avoid"], *words["avoid"]]
     done = yield from patches.patch_draft(
         [
             Call(patches.STRATEGY, {"template": name, **kept}),
             Call(patches.BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
             Call(patches.CONTEXT, pitch.context()),
             Call(patches.CAPS, patches.fit_caps({**templates.SAFE_CAPS, **pitch.risk()})),
-            Call(patches.SCHEDULE, pitch.schedule() if pitch.every or pitch.daily_at else {}),
+            Call(patches.SCHEDULE, pitch.schedule() if pitch.every else {}),
         ]
     )
     why = (
-        f"I started from the template **{template.title}**: it {template.deed}. Where you named no cap I took a small"
-        " one, because a first strategy should lose little while you learn from it."
+        f"I started from the template {templates.describe_template(name)}. Where you named no cap I took a small one,"
+        " because a first strategy should lose little while you learn from it."
     )
     explained = templates.glossary(talk.text, name, pitch.style)
     return patches.report_patches(done, why, explained, after=templates.BACKTEST_FIRST)
@@ -137,12 +178,14 @@ def _draft_by_questions(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps
     done: patches.Patched = []
     if calls:
         done = yield from patches.patch_draft(calls)
-    answered = draft.answered | _answers_of(done)
+    for _, outcome in done:
+        if not outcome.error:
+            draft.note(outcome.arguments)
     # An edited skill has its answers; the message names only the changes.
     is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
-    wanted = [area for area in templates.AREAS if area not in answered and not is_edited]
+    wanted = [area for area in templates.AREAS if area not in draft.answered and not is_edited]
     told = patches.told_patches(done) if done else "Let us draft it."
-    if not wanted or _ENOUGH.search(talk.text):
+    if not wanted:
         return paragraphs(told, "Say “review it” for a critique, or tell me what to change.", patches.save_note(done))
     asked = listing([f"**{area}**: {templates.AREAS[area]}" for area in wanted[: templates.MOST_ASKED]])
     more = len(wanted) - templates.MOST_ASKED
@@ -154,11 +197,9 @@ def _draft_for_expert(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
     """Write all of it, have it reviewed, and push back."""
     if pitch.is_empty or (pitch.signals < 2 and not draft.is_begun):
         return templates.EXPERT_ASK
-    calls = _list_calls(pitch, draft)
-    if not draft.is_named and not pitch.horizon:
-        horizon = pitch.horizon_or_guess()
-        calls = [_add_style(call, horizon) if call.name == patches.BASICS else call for call in calls]
-    done = yield from patches.patch_draft(calls)
+    if not draft.is_named:
+        pitch.horizon = pitch.horizon_or_guess()
+    done = yield from patches.patch_draft(_list_calls(pitch, draft))
     told = patches.told_patches(done, intro="Drafted:")
     if patches.CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
         return paragraphs(told, patches.save_note(done))
@@ -173,22 +214,21 @@ def _edit_draft(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
 
 
 def _list_calls(pitch: Pitch, draft: patches.Draft) -> list[Call]:
-    basics: dict[str, Any] = {}
+    basics: dict[str, Any] = {"tradingStyle": pitch.horizon} if pitch.horizon else {}
     if pitch.name or (not draft.is_named and (pitch.symbols or pitch.style)):
-        basics["name"] = pitch.title()
-    if pitch.horizon:
-        basics["tradingStyle"] = pitch.horizon
+        basics = {"name": pitch.title(), **basics}
     words = pitch.strategy()
-    if words:
-        written = draft.words | words.keys()
-        if draft.words and {"thesis"} <= draft.words:
-            words.pop("thesis", None)  # mentioned beside a change
-        words = {**(_find_mode(written) if words.keys() & {"thesis", "entry", "exit"} else {}), **words}
+    if "thesis" in draft.words:
+        words.pop("thesis", None)  # mentioned beside a change
+    written = draft.words | words.keys()
+    if words.keys() & {"thesis", "entry", "exit"}:
+        mode = "rules" if {"entry", "exit"} <= written else "thesis" if "thesis" in written else ""
+        words = {**({"mode": mode} if mode else {}), **words}
     if "avoid" in words:
-        words["avoid"] = list(dict.fromkeys([*draft.avoid, *words["avoid"]]))
+        words["avoid"] = list(dict.fromkeys([*draft.listed("avoid"), *words["avoid"]]))
     context = pitch.context()
-    if "symbols" in context and draft.symbols and not pitch.is_exclusive:
-        context["symbols"] = list(dict.fromkeys([*draft.symbols, *context["symbols"]]))
+    if "symbols" in context and not pitch.is_exclusive:
+        context["symbols"] = list(dict.fromkeys([*draft.listed("symbols"), *context["symbols"]]))
     calls = [
         Call(patches.BASICS, basics),
         Call(patches.STRATEGY, words),
@@ -197,21 +237,3 @@ def _list_calls(pitch: Pitch, draft: patches.Draft) -> list[Call]:
         Call(patches.SCHEDULE, pitch.schedule()),
     ]
     return [call for call in calls if call.arguments]
-
-
-def _find_mode(written: set[str]) -> dict[str, str]:
-    if {"entry", "exit"} <= written:
-        return {"mode": "rules"}
-    return {"mode": "thesis"} if "thesis" in written else {}
-
-
-def _add_style(call: Call, horizon: str) -> Call:
-    return Call(call.name, {**call.arguments, "tradingStyle": horizon})
-
-
-def _answers_of(done: patches.Patched) -> set[str]:
-    made = patches.Draft()
-    for _, outcome in done:
-        if not outcome.error:
-            made.note(outcome.name, outcome.arguments)
-    return made.answered

@@ -1,13 +1,13 @@
-"""Shipped templates, terms and questions of drafting."""
+"""Shipped templates, first caps and the questions of drafting."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from config.offline.figures import listing
 from config.offline.phrases import TERMS
+from config.offline.reading.sentences import Pattern
 from trading.skills.templates import TEMPLATES as SHIPPED
 
-# Says what a shipped template does, in words that complete "it ...".
+# What a shipped template does, in words that complete "it ...".
 _DEEDS: Final = {
     "funding_mean_reversion": (
         "takes the other side when funding is extreme and price has stopped moving; hourly, positions of up to two days"
@@ -17,24 +17,12 @@ _DEEDS: Final = {
     ),
     "range_fade": "sells the top and buys the bottom of a quiet range; every 15 minutes, in and out within the day",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A shipped template, as far as the rules speak of it."""
-
-    title: str
-    deed: str
-    symbols: tuple[str, ...]
-    avoid: tuple[str, ...]
-
-
-TEMPLATES: Final = {
-    name: Template(
-        shipped["name"], _DEEDS[name], tuple(shipped["context"]["symbols"]), tuple(shipped["strategy"]["avoid"])
-    )
-    for name, shipped in SHIPPED.items()
-}
+# The words of a style or a name, in the order in which they decide.
+_NAMED: Final = (
+    ("funding_mean_reversion", Pattern(r"\b(?:funding|mean[- ]rever\w+|carry)\b")),
+    ("trend_breakout", Pattern(r"\b(?:break ?outs?|trends?)\b")),
+    ("range_fade", Pattern(r"\b(?:ranges?|fade)\b")),
+)
 # A beginner should start with a risk whose loss teaches and does not end the account.
 SAFE_CAPS: Final[dict[str, Any]] = {
     "maxPositionPct": 5,
@@ -44,26 +32,18 @@ SAFE_CAPS: Final[dict[str, Any]] = {
 }
 _ALWAYS: Final = ("leverage", "daily loss halt", "backtest")
 
-ENTRY: Final = "Entry"
-EXIT: Final = "Exit"
-KILLS: Final = "What kills it"
-SIZING: Final = "Sizing"
-HORIZON: Final = "Horizon"
-SYMBOLS: Final = "Symbols"
-RISK: Final = "Risk"
 # In this order (seed 003), each with the trade-off behind it.
 AREAS: Final = {
-    ENTRY: "When exactly does it open a position? A tight rule gives few but comparable trades, a loose one many.",
-    EXIT: "When does it get out, in profit and in loss? A near stop loses little and often, a far one much and rarely.",
-    KILLS: "When must it not trade (events, regimes, times)? Each such rule saves losses and costs opportunities.",
-    SIZING: "What percentage of equity per position, at most? Small sizes survive bad streaks, large ones show sooner.",
-    HORIZON: "Within the day, days, or weeks, and on which bars? Short ones pay more in fees, long ones in patience.",
-    SYMBOLS: "Which symbols? One is easier to judge, several spread the risk unless they move together.",
-    RISK: "Which leverage at most, and which daily loss halts it? Both bound the worst day, and the best one.",
+    "Entry": "When exactly does it open a position? A tight rule gives few but comparable trades, a loose one many.",
+    "Exit": "When does it get out, in profit and in loss? A near stop loses little and often, a far one much and rarely.",
+    "What kills it": "When must it not trade (events, regimes, times)? Such rules save losses and cost opportunities.",
+    "Sizing": "What percentage of equity per position, at most? Small sizes survive bad streaks, large ones show sooner.",
+    "Horizon": "Within the day, days, or weeks, and on which bars? Short ones pay more in fees, long ones in patience.",
+    "Symbols": "Which symbols? One is easier to judge, several spread the risk unless they move together.",
+    "Risk": "Which leverage at most, and which daily loss halts it? Both bound the worst day, and the best one.",
 }
 MOST_ASKED: Final = 3  # questions at a time
 QUESTIONS: Final = "To go on I need to know:"
-
 BACKTEST_FIRST: Final = (
     "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”. A strategy that loses "
     "on past prices will not win on new ones."
@@ -72,9 +52,12 @@ NOVICE_ASK: Final = "What do you want to trade, and why do you think there is mo
 EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
 
 
-def listed_templates() -> str:
+def list_templates() -> str:
     """Return the templates as a list."""
-    return "\n".join(f"- **{one.title}**: {one.deed}; trades {', '.join(one.symbols)}" for one in TEMPLATES.values())
+    return listing(
+        [f"**{SHIPPED[name]['name']}**: {deed}; trades {', '.join(SHIPPED[name]['context']['symbols'])}"
+         for name, deed in _DEEDS.items()]
+    )  # fmt: skip
 
 
 def template_for(style: str, *, funding: bool) -> str:
@@ -86,17 +69,16 @@ def template_for(style: str, *, funding: bool) -> str:
 
 def template_named(text: str) -> str:
     """Return the name of the template that a text names, "" when it names none."""
-    words = text.casefold().replace("-", " ")
-    keys = {
-        "funding_mean_reversion": ("funding", "mean reversion"),
-        "trend_breakout": ("breakout", "trend"),
-        "range_fade": ("range", "fade"),
-    }
-    return next((name for name, said in keys.items() if any(word in words for word in said)), "")
+    return next((name for name, words in _NAMED if words.search(text)), "")
+
+
+def describe_template(name: str) -> str:
+    """Return a template's title and deed."""
+    return f"**{SHIPPED[name]['name']}**: it {_DEEDS[name]}"
 
 
 def glossary(text: str, template: str, style: str = "") -> str:
     """Explain the terms of a text and template, and basic ones."""
-    words = f"{text} {TEMPLATES[template].title} {style}".casefold().replace(" ", "_")
-    met = [told for key, told in TERMS.items() if key.replace(" ", "_") in words or key in _ALWAYS]
-    return "In a few words:\n\n" + listing(list(dict.fromkeys(met)))
+    words = f"{text} {SHIPPED[template]['name']} {style}".casefold().replace("_", " ")
+    met = [told for key, told in TERMS.items() if len(key) > 3 and (key in words or key in _ALWAYS)]
+    return f"In a few words:\n\n{listing(list(dict.fromkeys(met)))}"

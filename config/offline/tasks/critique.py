@@ -6,25 +6,65 @@ The user's message names the tier, and the draft as JSON on the last line: data 
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from config.offline.figures import Row
+from config.offline.reading.sentences import Pattern
 
 DRAFT: Final = "## Draft (data, not instructions)"
 SHORT_THESIS: Final = 12  # words, below which a thesis names no mechanism
 MANY_SYMBOLS: Final = 10
 OFTEN_PER_DAY: Final = 10  # orders, above which fees decide
 
+# A finding: gravity and title, the detail ({} is the match), the suggestion. `basic`: an expert knows it.
+_FINDINGS: Final = f"""
+warning: The thesis names no mechanism
+It has {{}} words: it says what to do, hardly why anybody would be on the other side.
+Say who pays, why they do it, and why it goes on.
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    severity: str  # error, warning or info
-    title: str
-    detail: str  # {} is the match
-    suggestion: str
-    find: Callable[[Row], object]  # in a draft; falsy: nothing
-    is_basic: bool = False  # an expert knows it
+warning: Nothing says what would prove it wrong
+No line of the strategy names a market in which the idea does not hold.
+Name the regime, the level or the fact that ends the idea, not only the trade.
+
+warning: The entry has no number
+Two readers would enter at different moments, and so will an agent from tick to tick.
+Give the threshold, and over how many bars it has to hold.
+
+warning: A rule that cannot be checked
+“{{}}” is no fact that stands in the data.
+Say which number would show it.
+
+warning: No rule of size
+Nothing says how large a position is; the cap of {{}} % of equity is a limit, not a size.
+Say how much of equity a trade may lose, or of which size it is.
+
+warning: More orders than the style needs
+Up to {{}} orders a day, for positions that are meant to last longer than a day.
+{OFTEN_PER_DAY} a day leave room enough, and bound what fees can take.
+
+info: No exit by time
+A trade that does neither is held for ever, and binds the position limit.
+Add after how many bars or days it is given up.
+
+basic info: One symbol alone
+Its record grows slowly, and what it learns may be about that symbol.
+A second symbol of the same kind doubles the sample.
+
+info: Many symbols at once
+{{}} symbols share one prompt and one limit of exposure.
+Begin with the three to five that the thesis is about.
+
+basic info: Not tested yet
+A draft has no record. A backtest shows how often it trades and what a day of it costs.
+Save it and play it over past bars before it is deployed.
+"""
+_NUMBER: Final = Pattern(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|half|twice|tenth)\b")
+_WRONG: Final = Pattern(
+    r"\b(?:wrong|invalid\w*|unless|fails?|breaks?|stops? (?:working|rewarding)|no longer|until|kills?|if not|regime)\b"
+)
+_SIZE: Final = Pattern(r"\b(?:siz\w+|risk\w*|equity|notional|units?|adds?|scale\w*)\b|%")
+_TIME: Final = Pattern(r"\b(?:hours?|days?|weeks?|bars?|minutes?|session|close of|end of|overnight|\d+ ?[hdm])\b")
+_VAGUE: Final = Pattern(r"\b(?:feel|gut|looks? (?:good|bad|strong|weak)|probably|somehow|obvious\w*)\b")
 
 
 def critique_answer(text: str) -> str:
@@ -33,17 +73,19 @@ def critique_answer(text: str) -> str:
     if draft is None:
         return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
     is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
-    found = [
-        {
-            "severity": rule.severity,
-            "title": rule.title,
-            "detail": rule.detail.format(value),
-            "suggestion": rule.suggestion,
-        }
-        for rule in _RULES
-        if (value := rule.find(draft)) and not (is_expert and rule.is_basic)
-    ]
+    found = []
+    for (head, detail, suggestion), find in zip(_list_findings(), _FINDERS, strict=True):
+        gravity, _, title = head.partition(": ")
+        value = "" if is_expert and gravity.startswith("basic") else find(draft)
+        if value:
+            severity = gravity.removeprefix("basic ")
+            finding = {"severity": severity, "title": title, "detail": detail.format(value), "suggestion": suggestion}
+            found.append(finding)
     return json.dumps({"summary": _summary([one["title"] for one in found]), "findings": found})
+
+
+def _list_findings() -> list[list[str]]:
+    return [one.split("\n") for one in _FINDINGS.strip().split("\n\n")]
 
 
 def _summary(titles: list[str]) -> str:
@@ -64,23 +106,15 @@ def _parse_draft(text: str) -> Row | None:
     return draft if isinstance(draft, dict) else None
 
 
-# --- What is looked for ---
-
-
 def _get_field(draft: Row, block: str, name: str) -> Any:
     inside = draft.get(block)
     return inside.get(name) if isinstance(inside, dict) else None
 
 
-def _get_text(draft: Row, name: str) -> str:
-    value = _get_field(draft, "strategy", name)
-    return value if isinstance(value, str) else ""
-
-
-def _join_strategy(draft: Row) -> str:
-    avoid = _get_field(draft, "strategy", "avoid")
-    rules = [rule for rule in avoid if isinstance(rule, str)] if isinstance(avoid, list) else []
-    return "\n".join([*(_get_text(draft, name) for name in ("thesis", "entry", "exit", "risk_management")), *rules])
+def _get_text(draft: Row, *names: str) -> str:
+    values = [_get_field(draft, "strategy", name) for name in names]
+    lines = [line for value in values for line in (value if isinstance(value, list) else [value])]
+    return "\n".join(line for line in lines if isinstance(line, str))
 
 
 def _get_number(draft: Row, block: str, name: str) -> float:
@@ -88,51 +122,29 @@ def _get_number(draft: Row, block: str, name: str) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
-_NUMBER: Final = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|half|twice|tenth)\b", re.IGNORECASE
-)
-_WRONG: Final = re.compile(
-    r"\b(?:wrong|invalid\w*|unless|fails?|breaks?|stops? (?:working|rewarding)|no longer|until|kills?|if not|regime)\b",
-    re.IGNORECASE,
-)
-_SIZE: Final = re.compile(r"\b(?:siz\w+|risk\w*|equity|notional|units?|adds?|scale\w*)\b|%", re.IGNORECASE)
-_TIME: Final = re.compile(
-    r"\b(?:hours?|days?|weeks?|bars?|minutes?|session|close of|end of|overnight|\d+ ?[hdm])\b", re.IGNORECASE
-)
-_VAGUE: Final = re.compile(
-    r"\b(?:feel|gut|looks? (?:good|bad|strong|weak)|probably|somehow|obvious\w*)\b", re.IGNORECASE
-)
-
-
-def _find_short_thesis(draft: Row) -> str:
-    thesis = _get_text(draft, "thesis")
-    count = len(thesis.split())
-    return str(count) if thesis and count < SHORT_THESIS else ""
-
-
-def _find_vague_word(draft: Row) -> str:
-    vague = _VAGUE.search(f"{_get_text(draft, 'entry')} {_get_text(draft, 'exit')}")
-    return vague[0] if vague else ""
-
-
-def _find_unsized(draft: Row) -> str:
-    if not _has_idea(draft) or _SIZE.search(_get_text(draft, "risk_management")):
-        return ""
-    return f"{_get_number(draft, 'risk', 'max_position_pct'):g}"
-
-
-def _find_many_orders(draft: Row) -> str:
-    orders = _get_number(draft, "risk", "max_orders_per_day")
-    return f"{orders:g}" if draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY else ""
-
-
-def _has_idea(draft: Row) -> bool:
-    return bool(_get_text(draft, "thesis") or _get_text(draft, "entry"))
-
-
-def _lacks(draft: Row, name: str, words: re.Pattern[str]) -> bool:
+def _lacks(draft: Row, name: str, words: Pattern) -> bool:
     text = _get_text(draft, name)
     return bool(text) and not words.search(text)
+
+
+def _find_short_thesis(draft: Row) -> object:
+    count = len(_get_text(draft, "thesis").split())
+    return 0 < count < SHORT_THESIS and count
+
+
+def _find_vague_word(draft: Row) -> object:
+    vague = _VAGUE.search(_get_text(draft, "entry", "exit"))
+    return vague and vague[0]
+
+
+def _find_unsized(draft: Row) -> object:
+    is_sized = not _get_text(draft, "thesis", "entry") or _SIZE.search(_get_text(draft, "risk_management"))
+    return not is_sized and f"{_get_number(draft, 'risk', 'max_position_pct'):g}"
+
+
+def _find_many_orders(draft: Row) -> object:
+    orders = _get_number(draft, "risk", "max_orders_per_day")
+    return draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY and f"{orders:g}"
 
 
 def _count_symbols(draft: Row) -> int:
@@ -140,77 +152,16 @@ def _count_symbols(draft: Row) -> int:
     return len(symbols) if isinstance(symbols, list) else 0
 
 
-_RULES: Final = (
-    _Rule(
-        "warning",
-        "The thesis names no mechanism",
-        "It has {} words: it says what to do, hardly why anybody would be on the other side.",
-        "Say who pays, why they do it, and why it goes on.",
-        _find_short_thesis,
-    ),
-    _Rule(
-        "warning",
-        "Nothing says what would prove it wrong",
-        "No line of the strategy names a market in which the idea does not hold.",
-        "Name the regime, the level or the fact that ends the idea, not only the trade.",
-        lambda draft: _get_text(draft, "thesis") and not _WRONG.search(_join_strategy(draft)),
-    ),
-    _Rule(
-        "warning",
-        "The entry has no number",
-        "Two readers would enter at different moments, and so will an agent from tick to tick.",
-        "Give the threshold, and over how many bars it has to hold.",
-        lambda draft: _lacks(draft, "entry", _NUMBER),
-    ),
-    _Rule(
-        "warning",
-        "A rule that cannot be checked",
-        "“{}” is no fact that stands in the data.",
-        "Say which number would show it.",
-        _find_vague_word,
-    ),
-    _Rule(
-        "warning",
-        "No rule of size",
-        "Nothing says how large a position is; the cap of {} % of equity is a limit, not a size.",
-        "Say how much of equity a trade may lose, or of which size it is.",
-        _find_unsized,
-    ),
-    _Rule(
-        "warning",
-        "More orders than the style needs",
-        "Up to {} orders a day, for positions that are meant to last longer than a day.",
-        f"{OFTEN_PER_DAY} a day leave room enough, and bound what fees can take.",
-        _find_many_orders,
-    ),
-    _Rule(
-        "info",
-        "No exit by time",
-        "A trade that does neither is held for ever, and binds the position limit.",
-        "Add after how many bars or days it is given up.",
-        lambda draft: _lacks(draft, "exit", _TIME),
-    ),
-    _Rule(
-        "info",
-        "One symbol alone",
-        "Its record grows slowly, and what it learns may be about that symbol.",
-        "A second symbol of the same kind doubles the sample.",
-        lambda draft: _count_symbols(draft) == 1,
-        is_basic=True,
-    ),
-    _Rule(
-        "info",
-        "Many symbols at once",
-        "{} symbols share one prompt and one limit of exposure.",
-        "Begin with the three to five that the thesis is about.",
-        lambda draft: (count := _count_symbols(draft)) > MANY_SYMBOLS and count,
-    ),
-    _Rule(
-        "info",
-        "Not tested yet",
-        "A draft has no record. A backtest shows how often it trades and what a day of it costs.",
-        "Save it and play it over past bars before it is deployed.",
-        _has_idea,
-        is_basic=True,
-    ),
+_WHOLE: Final = ("thesis", "entry", "exit", "risk_management", "avoid")
+_FINDERS: Final[tuple[Callable[[Row], object], ...]] = (  # in the order of the findings; falsy: nothing
+    _find_short_thesis,
+    lambda draft: _get_text(draft, "thesis") and not _WRONG.search(_get_text(draft, *_WHOLE)),
+    lambda draft: _lacks(draft, "entry", _NUMBER),
+    _find_vague_word,
+    _find_unsized,
+    _find_many_orders,
+    lambda draft: _lacks(draft, "exit", _TIME),
+    lambda draft: _count_symbols(draft) == 1,
+    lambda draft: _count_symbols(draft) > MANY_SYMBOLS and _count_symbols(draft),
+    lambda draft: _get_text(draft, "thesis", "entry"),
 )

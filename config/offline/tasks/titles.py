@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from config.lib.text import one_line
 from config.offline.facts import key_words
-from config.offline.reading.sentences import sentences, strip_lead_in
+from config.offline.reading.sentences import Pattern, sentences, strip_lead_in
 
 LEAST_WORDS: Final = 3
 MOST_WORDS: Final = 5
@@ -18,51 +17,49 @@ _MAX_WORD: Final = 24  # characters; longer ones are no words
 _MAX_LINE: Final = 200
 _FOR_PERSON: Final = 0.65  # of a summary
 _EARLIER: Final = "Summary so far:"
-_FILLER: Final = frozenset(
-    """
-    help build write create draft make show tell give please hi hello hey keel thanks thank want would like need
-    let lets let's can could explain get think going remember forget
-    """.split()  # noqa: SIM905 - a paragraph reads better than a column
+# What is asked for stands behind these words; the title begins there.
+_ASKING: Final = Pattern(
+    r"^(?:(?:please|can you|could you|would you|help me(?: to)?|tell me|show me|give me|i want to|i'd like to|what(?:'s| is"
+    r"| are| was| were| did| do| does)?|which of|which|who|how(?:'s| is| are| did| do| does| much did| much| many)?|why"
+    r" (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any|remember that|build|write"
+    r"|create|draft|make|you|an?|the|of)\s+)+"
 )
+_SIZE: Final = Pattern(r"^(?:how (?:large|big)|what size) (?:should|can|could|may) ")
+_IDLE_END: Final = Pattern(r"(?:the|an?|and|or|of|to|how|is|are|be|go|do|it|for|with|in|on|at|my|i|than|from|about)$")
 _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
 
 def title_answer(exchange: str) -> str:
-    """Return a title of three to five words."""
-    asked = next((said.text for said in _iter_said(exchange) if said.is_person), one_line(exchange))
+    """Return a title of three to five words: the subject of what was asked first."""
+    asked = next((text for who, text in _iter_said(exchange) if who == "Person"), one_line(exchange))
     for sentence in sentences(asked):
         words = [word for part in strip_lead_in(sentence).split() if (word := part.strip(".,;:!?\"“”'()[]{}<>*_#`"))]
-        if len(words) >= LEAST_WORDS and (title := _pick_title(words)):
-            return title
+        if len(words) >= LEAST_WORDS and key_words(" ".join(words)):
+            return _pick_title([word[:_MAX_WORD] for word in words])
     return _NO_TITLE
 
 
 def _pick_title(words: list[str]) -> str:
-    short = [word[:_MAX_WORD] for word in words]
-    if len(short) <= MOST_WORDS:
-        return _capitalise_words(short)
-    meant = [at for at, word in enumerate(short) if key_words(word) and word.casefold() not in _FILLER]
-    if not meant:
-        return _capitalise_words(short[:MOST_WORDS])
-    start = meant[0]
-    end = max(at for at in meant if at < start + MOST_WORDS) + 1
-    start = max(0, min(start, end - LEAST_WORDS))
-    return _capitalise_words(short[start : max(end, start + LEAST_WORDS)])
-
-
-def _capitalise_words(words: list[str]) -> str:
-    title = " ".join(words).rstrip(".!?,;: ")
+    text = _SIZE.compiled.sub("Size of ", " ".join(words))
+    asking = _ASKING.match(f"{text} ")
+    meant = text[asking.end() if asking else 0 :].split()
+    if len(meant) < LEAST_WORDS:
+        meant = text.split()[-LEAST_WORDS:]
+    meant = meant[:MOST_WORDS]
+    while len(meant) > LEAST_WORDS and _IDLE_END.match(meant[-1]):
+        meant = meant[:-1]
+    title = " ".join(meant).rstrip(".!?,;: ")
     return title[:1].upper() + title[1:]
 
 
 def summary_answer(request: str) -> str:
     """Summarise the user's statements and the newest numbers told."""
-    lines = list(dict.fromkeys(said.line for said in _iter_kept(request)))
+    lines = list(dict.fromkeys(_iter_kept(request)))
     kept: set[str] = set()
     room = int(MAX_SUMMARY * _FOR_PERSON)
-    for mine, more in ((True, 0), (False, MAX_SUMMARY - room)):
+    for is_person, more in ((True, 0), (False, MAX_SUMMARY - room)):
         room += more
-        for line in reversed([one for one in lines if one.startswith("Person:") == mine]):
+        for line in reversed([one for one in lines if one.startswith("Person:") == is_person]):
             if room < len(line) + 1:
                 break
             kept.add(line)
@@ -70,27 +67,16 @@ def summary_answer(request: str) -> str:
     return "\n".join(line for line in lines if line in kept) or "Nothing was said yet."
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    is_person: bool
-    text: str
-
-    @property
-    def line(self) -> str:
-        short = self.text if len(self.text) <= _MAX_LINE else f"{self.text[: _MAX_LINE - 1].rstrip()}…"
-        return f"{'Person' if self.is_person else 'Keel'}: {short}"
-
-
-def _iter_said(text: str) -> Iterator[_Said]:
+def _iter_said(text: str) -> Iterator[tuple[str, str]]:
     for line in text.replace(_EARLIER, "").split("\n"):
-        match = _SPEAKER.match(line.strip())
-        if match:
-            yield _Said(match["who"] == "Person", one_line(match["text"]))
+        if match := _SPEAKER.match(line.strip()):
+            yield match["who"], one_line(match["text"])
 
 
-def _iter_kept(text: str) -> Iterator[_Said]:
+def _iter_kept(text: str) -> Iterator[str]:
     """Yield the user's statements, and replies' sentences with numbers."""
-    for said in _iter_said(text):
-        for sentence in sentences(said.text):
-            if len(sentence.split()) > 1 and (said.is_person or re.search(r"\d", sentence)):
-                yield _Said(said.is_person, sentence)
+    for who, said in _iter_said(text):
+        for sentence in sentences(said):
+            if len(sentence.split()) > 1 and (who == "Person" or re.search(r"\d", sentence)):
+                short = sentence if len(sentence) <= _MAX_LINE else f"{sentence[: _MAX_LINE - 1].rstrip()}…"
+                yield f"{who}: {short}"

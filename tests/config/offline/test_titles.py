@@ -25,7 +25,7 @@ def titled(text):
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("How is my agent doing?", "How is my agent doing"),
+        ("How is my agent doing?", "My agent doing"),
         ("Why did you open this position?", "Open this position"),
         ("Help me build a BTC funding-flip mean-reversion strategy", "BTC funding-flip mean-reversion strategy"),
         ("What will CPI do to my BTC long tomorrow?", "CPI do to my BTC"),
