@@ -44,7 +44,7 @@ def _pick_title(words: list[str]) -> str:
     asking = _ASKING.match(f"{text} ")
     meant = text[asking.end() if asking else 0 :].split()
     if len(meant) < LEAST_WORDS:
-        meant = text.split()[-LEAST_WORDS:]
+        meant = text.split() if len(text.split()) <= MOST_WORDS else text.split()[-LEAST_WORDS:]
     meant = meant[:MOST_WORDS]
     while len(meant) > LEAST_WORDS and _IDLE_END.match(meant[-1]):
         meant = meant[:-1]
