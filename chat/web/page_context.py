@@ -37,7 +37,7 @@ _BACKTESTS: Final = [
     "Is that sample large enough to trust?",
     "Which of my skills should I test next?",
 ]
-_SKILLS: Final = ["Which of my skills earns the most?", "Anything I should worry about?", "Help me build a new skill"]
+_SKILLS: Final = ["Which of my skills earns the most?", "Anything I should worry about?", "Help me build a BTC trend breakout skill"]
 _ANYWHERE: Final = [
     "What do you know about me?",
     "Remember that I trade BTC and ETH only.",
@@ -63,7 +63,7 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "trading:calendar": [
         "What is coming up this week?",
         "Which of these events could hurt my positions?",
-        "How did BTC move after the last rate decisions?",
+        "How do my trades around FOMC do?",
     ],
     "memory:facts": _FACTS,
     "memory:fact": _FACTS,
@@ -79,6 +79,11 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
 }
 _COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:agent_prompt"})
 _AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
+
+
+def list_suggestions() -> list[str]:
+    """Return the suggested prompts of all pages, each once."""
+    return list(dict.fromkeys(text for texts in (_ANYWHERE, *_BY_PAGE.values()) for text in texts))
 
 
 def page_context(request: HttpRequest) -> Json:

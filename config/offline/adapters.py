@@ -22,6 +22,7 @@ from chat.tools.preferences import (
     SAVE_PREFERENCE,
     UPDATE_PREFERENCE,
 )
+from chat.tools.questions import QUERY_TRADES
 from config.lib.text import normal_form
 from config.offline.facts import Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row
@@ -32,8 +33,9 @@ from memory.wording import find_category
 LOOKUPS: Final = frozenset({"list", "recall", "read"})
 _MEMORY_TOOLS: Final = frozenset({REMEMBER.name, FORGET.name})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
-QUERY: Final = "query_trades"
-COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS | {QUERY}
+QUERY: Final = QUERY_TRADES.name
+CHECK: Final = "check"  # of a planned trade, by the same tool
+COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS
 
 _COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")
@@ -118,6 +120,7 @@ _SPOKEN: Final[dict[str, dict[str, Callable[[Row], dict[str, Any]]]]] = {
         "read": lambda given: {"operation": "get_memory"},
     },
     **{name: {name: dict} for name in COACH_TOOLS},
+    QUERY: {QUERY: dict, **({CHECK: dict} if CHECK in QUERY_TRADES.args.model_fields else {})},
 }
 
 

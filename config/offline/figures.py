@@ -1,7 +1,7 @@
 """Results of tools as text: one general rendering by templates.
 
-A template names the keys of a row: `"{symbol} {side}| since {entry_at}|, exit by {exit_kind}"`. The end of a key says how
-its value is written. Parts between bars are left out when the row lacks one of their values; before the first bar a
+A template names the keys of a row: `"{symbol} {side}| since {entry_at}|, exit by {exit_kind}"`. The end of a key says
+how its value is written. Parts between bars are left out when the row lacks one of their values; before the first bar a
 missing value is `?`. Texts that the user did not type are one line of Markdown that draws nothing.
 """
 

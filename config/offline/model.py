@@ -11,8 +11,8 @@ How an answer is made:
    `facts`), the focus, the tier and the clock (`scene`).
 3. The rules look at it in the order of RULES, and the first that has something to say answers. `tasks` is for what is
    no chat, known by the first line of its system text; `memory.changes` writes facts; `coach.message` answers and
-   drafts sentence by sentence; `memory.questions` tells what is known; small talk (`phrases`) is the rest. They share how
-   words are read (`reading`) and how things are said (`figures`).
+   drafts sentence by sentence; `memory.questions` tells what is known; small talk (`phrases`) is the rest. They share
+   how words are read (`reading`) and how things are said (`figures`).
 4. A rule speaks of acts; `adapters` turns them into calls of the tools that the chat has.
 
 To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.

@@ -23,7 +23,7 @@ _CAN_ASK: Final = (
     ("query_trades", "Which symbol makes me the most money?"),
     ("query_trades", "What's my win rate this month?"),
     ("query_trades", "What do my losing trades have in common?"),
-    ("query_trades", "How big can a BTC long be with a stop 4% away?"),
+    ("check", "How big can a BTC long be with a stop 4% away?"),
     ("get_my_deployments", "What's my biggest risk right now?"),
     ("get_my_deployments", "What did I learn from my last trades?"),
     ("get_market_overview", "What's the market doing today?"),
@@ -43,7 +43,7 @@ _ABLE: Final = {
     "get_my_deployments": "**tell how your agents do**: “what's running?”, “why did you open this position?”",
     "get_market_overview": "**look at markets, news and events**: “what will CPI do to my BTC long?”",
     "set_strategy": "**draft a skill with you**: “help me build a BTC funding mean-reversion strategy”",
-    "prepare_action": "**prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last month”",
+    "prepare_action": "**prepare actions** as cards that you alone confirm: “stop it”, “backtest it over last month”",
 }
 _TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")
 _INVESTOR: Final = ("I only buy funds", "my goal is to retire at 50", "actually my goal is to retire at 55", "goal")

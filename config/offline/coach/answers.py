@@ -69,8 +69,8 @@ _RECORD: Final = (
 )
 _PAST: Final = (
     "the median move around {similar_events_back} past events of this kind was {median_abs_move_pct}|, about"
-    " {typical_usd} either way| (about 90 % between {median_90pct_interval})|; the usual move of {quiet_hours_back} quiet"
-    " hours was {quiet_median_abs_move_pct}|; the worst was {worst_move_pct}|, {worst_usd}| {way} you"
+    " {typical_usd} either way| (about 90 % between {median_90pct_interval})|; the usual move of {quiet_hours_back}"
+    " quiet hours was {quiet_median_abs_move_pct}|; the worst was {worst_move_pct}|, {bad_usd}| {way} you"
 )
 
 
@@ -105,10 +105,11 @@ def format_deployments(deployments: Sequence[Row]) -> str:
     closed = int(_sum(deployments, "closed_trades"))
     held = [row for _, row in list_positions(deployments)]
     unrealised = f", unrealised {format_signed_usd(_sum(held, 'unrealised_pnl_usd'))}" if held else ""
+    net = format_signed_usd(_sum(deployments, "net_pnl_usd"))
     first = (
         f"{running} of {format_count(len(deployments), 'deployment')} running,"
-        f" {format_count(len(held), 'open position')}{unrealised}, net {format_signed_usd(_sum(deployments, 'net_pnl_usd'))}"
-        f" over {format_count(closed, 'closed trade')}{few(closed)}."
+        f" {format_count(len(held), 'open position')}{unrealised}, net {net} over"
+        f" {format_count(closed, 'closed trade')}{few(closed)}."
     )
     return paragraphs(first, *(_format_deployment(one) for one in deployments))
 
@@ -148,8 +149,10 @@ def format_why_opened(deployments: Sequence[Row], symbols: Sequence[str]) -> str
         nothing = f"There is no open position{of}, so nothing to explain. “Show my last trades” tells what was closed."
         return nothing if deployments else NO_DEPLOYMENTS
     told = [
-        f"**{fill('{symbol} {side}**, {size_usd}', row)}, opened by {name_of(one)} on {spell(row, 'entry_at') or '?'} at"
-        f" {spell(row, 'entry_price') or '?'}. {_quote_reason(row, 'entry_reason')}\n\n"
+        fill(
+            f"**{{symbol}} {{side}}**, {{size_usd}}, opened by {name_of(one)} on {{entry_at}} at {{entry_price}}. ", row
+        )
+        + f"{_quote_reason(row, 'entry_reason')}\n\n"
         + fill("Now:| unrealised {unrealised_pnl_usd} at a mark of {mark_price}.", row)
         for one, row in held
     ]
@@ -230,19 +233,15 @@ def _format_lesson(note: Row) -> str:
 
 def format_performance(result: Row) -> str:
     """Say what a skill's record comes to, by where it ran."""
-    summary = block(result, "summary")
-    measured = {kind: block(summary, kind) for kind in ("live", "paper", "backtest")}
-    told = [_format_record(kind, numbers) for kind, numbers in measured.items() if numbers]
-    title = fill("**{name}**|, newest version {latest_version}", result)
+    title, told = fill("**{name}**|, newest version {latest_version}", result), []
+    for kind in ("live", "paper", "backtest"):
+        if numbers := block(block(result, "summary"), kind):
+            sample = count(numbers, "sample_size")
+            none = ", no Sharpe ratio yet (too few days)" if number(numbers, "sharpe") is None else ""
+            told.append(f"{kind.capitalize()}: {fill(_RECORD, numbers)}{none}; n={sample}{few(sample)}")
     if not told:
         return f"{title}: no record yet, neither backtest nor paper nor live."
     return f"{title}:\n\n{listing(told)}"
-
-
-def _format_record(kind: str, numbers: Row) -> str:
-    sample = count(numbers, "sample_size")
-    none = ", no Sharpe ratio yet (too few days)" if number(numbers, "sharpe") is None else ""
-    return f"{kind.capitalize()}: {fill(_RECORD, numbers)}{none}; n={sample}{few(sample)}"
 
 
 def format_skills(result: Row) -> str:
@@ -251,8 +250,7 @@ def format_skills(result: Row) -> str:
     if not skills and not drafts:
         return "You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/)."
     lines = [
-        f"{fill(_SKILL, one)}, {f'{running} running' if (running := count(one, 'running_deployments')) else 'not running'},"
-        f" {format_test(one)}"
+        f"{fill(_SKILL, one)}, {count(one, 'running_deployments') or 'not'} running, {format_test(one)}"
         for one in skills
     ]
     return paragraphs(
@@ -278,7 +276,7 @@ def format_markets(result: Row, field: str = "") -> str:
         return "I see no market: there are no bars for what you asked."
     simulated = any(one.get("is_simulated") is True for one in markets)
     return paragraphs(
-        f"As of {spell(result, 'as_of_at') or spell({'as_of_at': result.get('as_of')}, 'as_of_at') or '?'}:",
+        fill("As of {seen_at}:", {"seen_at": result.get("as_of")}),
         listing([_format_market(one, field) for one in markets]),
         "These prices are simulated." if simulated else "",
     )
@@ -316,7 +314,8 @@ def format_effect(result: Row, what: str, hours: int) -> str:
     if not events:
         return f"I see no {what or 'event'} in the next {hours} hours, so nothing to reckon with until then."
     parts = [
-        f"{_format_event(event)}\n\n{listing(_list_effects(result, event)) or 'No open position of yours is exposed to it.'}"
+        f"{_format_event(event)}\n\n"
+        + (listing(_list_effects(result, event)) or "No open position of yours is exposed to it.")
         for event in events
     ]
     return paragraphs(
@@ -353,8 +352,8 @@ def _format_exposure(row: Row) -> str:
         more["typical_usd"] = float(notional * median)
     if notional is not None and worst is not None:
         is_against = (worst < 0) == (exact(row, "position_side") == "long")
-        more |= {"worst_usd": float(abs(notional * worst)), "way": "against" if is_against else "for"}
-    return f"{held}: {fill(_PAST.replace('worst_usd', 'bad_usd'), {**row, **more, 'bad_usd': more.get('worst_usd')})}."
+        more |= {"bad_usd": float(abs(notional * worst)), "way": "against" if is_against else "for"}
+    return f"{held}: {fill(_PAST, {**row, **more})}."
 
 
 # --- Risk ---
@@ -368,8 +367,8 @@ def format_worries(deployments: Sequence[Row], events: Sequence[Row], now: datet
         return f"{NO_DEPLOYMENTS} So there is nothing of yours at risk."
     return (
         f"Nothing stands out. I looked at {format_count(len(deployments), 'deployment')}, "
-        f"{format_count(len(list_positions(deployments)), 'open position')}, recent rejections and the events of the next"
-        " 24 hours."
+        f"{format_count(len(list_positions(deployments)), 'open position')}, recent rejections and the events of the"
+        " next 24 hours."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from config.lib.figures import format_count
-from config.offline.adapters import QUERY, Call
+from config.offline.adapters import CHECK, QUERY, Call
 from config.offline.coach.answers import few
 from config.offline.coach.words import Words
 from config.offline.facts import Known
@@ -43,13 +43,14 @@ _MEASURES: Final = {  # by tag, in the order in which they are looked for
     "net": "Net",
 }
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
+_FIRST: Final = (("low", "Worst"), ("long", "Longest"), ("short", "Shortest"))
 _MOST_GROUPS: Final = 8
 _GROUPED: Final = ("which", "top", "low", "per", "versus")
 _LIKE: Final = ("symbol", "side", "regime", "exit")  # groups in which losing trades may be alike
 
 ASK_CHECK: Final = (
-    "Name the market, the side and the stop, and I size it and check it against your rules and record: “how big can a BTC"
-    " long be with a stop 4% away?”"
+    "Name the market, the side and the stop, and I size it and check it against your rules and record: “how big can a"
+    " BTC long be with a stop 4% away?”"
 )
 
 
@@ -161,54 +162,40 @@ def _read_where(words: Words, group: str = "") -> dict[str, str]:
 
 def format_answer(result: Row, words: Words, arguments: dict[str, Any]) -> str:
     """Return value, sample, interval, groups and link of an answer."""
-    measure, trades = exact(result, "measure") or "net", count(result, "n")
-    scope = f" ({escape(exact(result, 'scope'))})" if exact(result, "scope") not in {"", "all"} else ""
-    label = _MEASURES.get(measure, measure)
+    trades, scope = count(result, "n"), escape(exact(result, "scope"))
+    label = _MEASURES.get(exact(result, "measure"), "Net")
     if not trades:
-        unknown = count(result, "not_known")
-        return (
-            f"{label}: not known for {format_count(unknown, 'trade')}{scope}."
-            if unknown
-            else f"No closed trade fits{scope}."
-        )
-    value = _spell_value(result, "value", measure)
-    of = f" of {format_count(trades, 'closed trade')}" if measure != "count" else ""
-    told = f"**{label}{scope}: {value}**{of}{few(trades)}{_format_doubt(result, measure)}."
-    groups = rows(result, "groups")
-    link = exact(result, "link")
+        unknown = format_count(count(result, "not_known"), "trade")
+        return f"{label}: not known for {unknown}." if count(result, "not_known") else f"No closed trade fits: {scope}."
+    of = "" if exact(result, "measure") == "count" else f" of {format_count(trades, 'closed trade')}"
+    told = f"**{label}: {_spell(result, result.get('value'))}**{of} ({scope}){few(trades)}{_format_doubt(result)}."
+    left_out, link = count(result, "groups_left_out"), exact(result, "link")
     return paragraphs(
         told,
-        _format_groups(groups, words, measure, str(arguments.get("group") or "")),
-        f"{count(result, 'groups_left_out')} more groups are not shown." if count(result, "groups_left_out") else "",
+        _format_groups(result, words, str(arguments.get("group") or "")),
+        f"{format_count(left_out, 'more group')} not shown." if left_out else "",
         _format_verdict(result) if "trust" in words.tags else "",
-        f"[The trades behind it]({link})"
-        if link.startswith("/trades/") and not re.search(r"[\s()\[\]<>]", link)
-        else "",
+        f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
     )
 
 
-def _spell_value(row: Row, key: str, measure: str) -> str:
-    unit = {
-        **dict.fromkeys(("net", "expectancy", "fees", "funding", "mfe", "mae"), "usd"),
-        **dict.fromkeys(("win_rate", "drawdown"), "pct"),
-        "holding": "minutes",
-        "count": "count",
-    }.get(measure, "ratio")
-    name = "paid_usd" if measure in {"fees", "drawdown"} and unit == "usd" else _KEYS[unit]
-    return spell({name: row.get(key)}, name) or "not known"
+def _spell(result: Row, value: object) -> str:
+    """Return a value of an answer in its unit."""
+    unit = exact(result, "unit")
+    key = _KEYS.get(unit, "profit_factor")
+    if unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}:
+        key = "paid_usd"
+    told = spell({key: value}, key)
+    return f"{told} R" if told and unit == "r" else told or "not known"
 
 
-def _format_doubt(result: Row, measure: str) -> str:
-    interval = result.get("interval_90pct")
-    is_mean = result.get("interval_of") == "mean"
-    each = (
-        f"; a trade {_spell_value(result, 'mean', measure)}" if is_mean and number(result, "mean") is not None else ""
-    )
+def _format_doubt(result: Row) -> str:
+    interval, mean = result.get("interval_90pct"), number(result, "mean")
+    each = f"; a trade {_spell(result, result.get('mean'))}" if mean is not None else ""
     if not isinstance(interval, list) or len(interval) != 2:
         return each
-    low, high = ({"value": bound} for bound in interval)
-    top = _spell_value(high, "value", measure) if high["value"] is not None else "no bound"
-    return f"{each}{',' if each else ';'} about 90 % between {_spell_value(low, 'value', measure)} and {top}"
+    low, high = (_spell(result, bound) if bound is not None else "no bound" for bound in interval)
+    return f"{each}{',' if each else ';'} about 90 % between {low} and {high}"
 
 
 def _format_verdict(result: Row) -> str:
@@ -220,23 +207,25 @@ def _format_verdict(result: Row) -> str:
     return f"With n={count(result, 'n')} the interval does not hold zero: that is more than luck would usually give."
 
 
-def _format_groups(groups: list[Row], words: Words, measure: str, group: str) -> str:
-    ordered = groups[::-1] if words.has("low|short") or (group == "trade" and words.has("result=lost top")) else groups
-    if group == "trade":
-        ordered = ordered[:3]
-    lines = [
-        f"{escape(exact(one, 'group'))}: {_spell_value(one, 'value', measure)}"
-        + (f" (n={count(one, 'n')}{few(count(one, 'n')).replace(' (', ', ').rstrip(')')})" if group != "trade" else "")
-        for one in ordered[:_MOST_GROUPS]
-    ]
-    if lines and words.has("top|low|long|short|which"):
-        word = next(
-            (word for tag, word in (("low", "Worst"), ("long", "Longest"), ("short", "Shortest")) if tag in words.tags),
-            "First",
-        )
-        word = "Worst" if group == "trade" and words.has("result=lost top") else "Best" if word == "First" else word
-        return paragraphs(f"{word}: **{lines[0]}**", listing(lines[1:]))
-    return listing(lines)
+def _format_groups(result: Row, words: Words, group: str) -> str:
+    """List the groups, the one that was asked for first."""
+    is_loss = group == "trade" and words.has("result=lost top")
+    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=True)
+    groups = groups[::-1] if is_loss or words.has("low|short") else groups
+    lines = [_format_group(result, one) for one in groups[: 3 if group == "trade" else _MOST_GROUPS]]
+    if not lines or not words.has("top|low|long|short|which|versus"):
+        return listing(lines)
+    which = next((word for tag, word in _FIRST if tag in words.tags), "Best")
+    return paragraphs(f"{'Worst' if is_loss else which}: **{lines[0]}**", listing(lines[1:]))
+
+
+def _format_group(result: Row, one: Row) -> str:
+    value = _spell(result, one.get("value"))
+    if "trade_id" in one:
+        return fill(f"{{symbol}} {{side}}: {value}|, closed {{exit_at}}", one)
+    return (
+        f"{escape(exact(one, 'group'))}: {value} (n={count(one, 'n')}{', too few to say' * bool(few(count(one, 'n')))})"
+    )
 
 
 # --- The check of a planned trade ---
@@ -300,7 +289,7 @@ def _check(talk: Talk, check: dict[str, Any], stop: float, away: re.Match[str] |
             return f"I see no price of {check['symbol']}, so I cannot place a stop in percent of it. Name its price."
         share = float(next(part for part in away.groups() if part)) / 100
         stop = float(f"{float(price) * (1 - share if check['side'] == 'long' else 1 + share):.6g}")
-    [found] = yield (Call(QUERY, {"check": {**check, "stop": stop}}),)
+    [found] = yield (Call(CHECK, {"check": {**check, "stop": stop}}),)
     return failure(found, talk.names) if found.error else _format_check(block(found.as_row, "check"))
 
 

@@ -13,7 +13,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.text import normal_form
-from config.offline.adapters import QUERY, Call
+from config.offline.adapters import CHECK, QUERY, Call
 from config.offline.coach import answers, ledger
 from config.offline.coach.words import Words, read_words
 from config.offline.facts import Known, Outcome, best_matches
@@ -35,8 +35,8 @@ EVENTS: Final = GET_UPCOMING_EVENTS.name
 _SOON_HOURS: Final = 24
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 _POLITE: Final = Pattern(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let me know"
-    r"|do you know|tell me|show me|give me|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?"
+    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know"
+    r"|let me know|do you know|tell me|show me|give me|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?"
 )
 _TERM: Final = Pattern(
     r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
@@ -45,7 +45,8 @@ _TERM: Final = Pattern(
 _NAMED: Final = Pattern(
     r"""
 ^how (?P<is>'s|is|are|was) (?:(?P<my>my|our) |the )?(?P<one>[\w' -]{2,60}?) (?:doing|performing)\b.{0,20}$
-^how (?:did|does|has|have) (?:my |our |the )?(?P<two>[\w' -]{2,60}?) (?:been )?(?:perform(?:ed|ing)?|doing|done?)\b.{0,20}$
+^how (?:did|does|has|have) (?:my |our |the )?(?P<two>[\w' -]{2,60}?) (?:been )?(?:perform(?:ed|ing)?|doing
+    |done?)\b.{0,20}$
 ^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|track record|record|stats|numbers|win rate|sharpe(?: ratio)?
     |drawdown) (?:of|for) (?:my |the )?(?P<three>[\w' -]{2,60})$
 """
@@ -71,7 +72,7 @@ def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if term and (told := TERMS.get(term["term"].casefold())):
         return say_text(told)
     words = read_words(asked)
-    if {QUERY, MARKETS} <= talk.acts and ledger.is_check(words):
+    if CHECK in talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
     if PERFORMANCE in talk.acts and (name := _find_skill_name(talk, asked, words)):
         return _answer_performance(talk, name)

@@ -1,7 +1,7 @@
 """The vocabulary of questions: what each word of one means.
 
-A question is understood when the vocabulary covers it: a word that is not in the table is another subject, and no row of
-the table of questions answers it. Longer phrases stand first.
+A question is understood when the vocabulary covers it: a word that is not in the table is another subject, and no row
+of the table of questions answers it. Longer phrases stand first.
 """
 
 import re
@@ -16,8 +16,8 @@ from trading.market.names import COIN, EVENT, events_in, symbols_in
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line: the tag, or `argument=value`, and the words. An indented line goes on.
 _TABLE: Final = rf"""
-period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this|last|past|previous) (?:week|month|quarter
-    |year)|(?:last|past) (?:\d+|two|three|four|six|twelve) (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
+period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this|last|past|previous) (?:week|month
+    |quarter|year)|(?:last|past) (?:\d+|two|three|four|six|twelve) (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
     |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
 paper: real money|paper money|fake money|real or (?:paper|simulated|fake)|simulated
 net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)|doing so far
@@ -42,8 +42,8 @@ away: away|from (?:the )?(?:entry|price)
 risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
 exit=stop: stopped[- ]out|by stops?|hit (?:my |the )?stops?
 result=lost: lose|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
-net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de|kes|king)
-    |make(?= (?:on|in|with|from|last|this|today|yesterday)|$)
+net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?
+    |ma(?:de|kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)
     |returns?|results?|gains?|income
 fees: fees?|commissions?|trading costs?
 funding: funding(?: payments?| costs?| rates?)?
@@ -113,11 +113,11 @@ it: it|this|that|these|those|them|one|ones|they|its|their
 you: you|your|keel
 me: i|me|my|mine|we|our|i'm|i've
 mood: ok|okay|fine|all ?right|anything
-idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will|would
-    |should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|where|much|far|total|totals|overall
-    |any|some|get|gets|got|give|tell|please|about|so|there|right now|now|currently|current|at the moment|just|not|if|and
-    |than|as|make|makes|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after|before
-    |usually|normally|ever|closed?
+idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will
+    |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|where|much|far|totals?
+    |overall|any|some|gets?|got|give|tell|please|about|so|there|right now|now|currently|current|at the moment|just|not
+    |if|and|than|as|makes?|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after
+    |before|usually|normally|ever
 """
 
 

@@ -73,7 +73,7 @@ _EVERY: Final = Pattern(
     **_PARTS,
 )
 _DAILY_AT: Final = Pattern(
-    r"\b(?:daily|(?:once a|every|each) day) at (\d{1,2}):(\d\d)|\bat (\d{1,2}):(\d\d) ?utc (?:every|each) day"
+    r"\b(?:daily|(?:once a|every|each) day) at (\d{1,2}):(\d\d)|\bat (\d{1,2}):(\d\d) ?utc (?:every|each) day\b"
 )
 _STYLES: Final = (
     ("mean_reversion", Pattern(r"\b(?:mean[- ]?rever\w+|revert\w*|reversion)\b")),
@@ -117,8 +117,8 @@ _TEXTS: Final = (
     (
         "exit",
         Pattern(
-            r"^(?:(?:and|then|or)\s+)*(?:exits?|closes?|get out|take profits?|tp|sl|cover|leave|out (?:at|when|after|if)"
-            r"|stop(?:[- ]loss)?(?: out)?|stops?|target|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b"
+            r"^(?:(?:and|then|or)\s+)*(?:exits?|closes?|get out|take profits?|tp|sl|cover|leave"
+            r"|out (?:at|when|after|if)|stop(?:[- ]loss)?(?: out)?|stops?|target|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b"
             r"|\b(?:exit(?:ing)?|take profits?|stop[- ]loss(?:es)?|close (?:it|out|the position|the trade))\b"
         ),
     ),

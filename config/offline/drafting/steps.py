@@ -19,7 +19,8 @@ _LEAST_PITCH: Final = 3  # kinds of fields that make a message a whole pitch
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
 _PITCH: Final = Pattern(
-    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this up)\s*[:.-]\s*"
+    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this up)"
+    r"\s*[:.-]\s*"
 )
 _ASKED: Final = re.compile(rf"^- \*\*({'|'.join(templates.AREAS)})\*\*: ", re.MULTILINE)
 _ITEM: Final = re.compile(r"^\s*(?:\(?(\d)[.):]|[-*•])\s+(.+)$")
@@ -85,7 +86,8 @@ def _is_pitch_asked(talk: Talk) -> bool:
 def _read_answers(before: str, text: str) -> dict[str, str]:
     """Return the questions asked before a message, with their answers.
 
-    A numbered list answers them in order, a few words by their form; one line that could not be placed answers the first.
+    A numbered list answers them in order, a few words by their form; one line that
+    could not be placed answers the first.
     """
     if templates.QUESTIONS not in before:
         return {}

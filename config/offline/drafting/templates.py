@@ -35,9 +35,9 @@ _ALWAYS: Final = ("leverage", "daily loss halt", "backtest")
 # In this order (seed 003), each with the trade-off behind it.
 AREAS: Final = {
     "Entry": "When exactly does it open a position? A tight rule gives few but comparable trades, a loose one many.",
-    "Exit": "When does it get out, in profit and in loss? A near stop loses little and often, a far one much and rarely.",
+    "Exit": "When does it get out, in profit and in loss? A near stop loses little, a far one much and rarely.",
     "What kills it": "When must it not trade (events, regimes, times)? Such rules save losses and cost opportunities.",
-    "Sizing": "What percentage of equity per position, at most? Small sizes survive bad streaks, large ones show sooner.",
+    "Sizing": "What percentage of equity per position, at most? Small sizes survive streaks, large ones show sooner.",
     "Horizon": "Within the day, days, or weeks, and on which bars? Short ones pay more in fees, long ones in patience.",
     "Symbols": "Which symbols? One is easier to judge, several spread the risk unless they move together.",
     "Risk": "Which leverage at most, and which daily loss halts it? Both bound the worst day, and the best one.",

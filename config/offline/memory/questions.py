@@ -14,7 +14,8 @@ _ALL: Final = Pattern(
     r"""
 \bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b|\bwho am i\b|^my facts\b
 \bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b
-\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b|\bwhat(?:'s|’s| is) in your memory\b
+\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b
+\bwhat(?:'s|’s| is) in your memory\b
 \b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know|preferences)\b
 ^(?:please )?list(?: all)?(?: of)? my \w
 """

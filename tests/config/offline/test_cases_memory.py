@@ -1,25 +1,18 @@
 """The sets of lasting facts, passing remarks and changes, by the rules and the real tools."""
 
-import json
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import pytest
 
-from chat.conversations.services import start_conversation
 from chat.tools import TOOLS
-from chat.tools.base import ToolContext
 from config.lib.text import normal_form
-from config.offline.model import decide
 from config.offline.reading.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
-from memory.recall.blocks import COACH_HEADING
 from tests.config.offline.cases_memory import CHANGES, LASTING, PASSING
-from tests.factories.chat import MessageFactory
+from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-MOST_STEPS = 6
 
 
 def kept(message):
@@ -33,25 +26,7 @@ def is_kept_right(row):
 
 def tell(user, text):
     """Say a text to the coach, with the facts there are; return what is known afterwards."""
-    conversation = start_conversation(now=NOW)
-    message = MessageFactory(conversation=conversation, content=text)
-    context = ToolContext(user_id=user.pk, now=NOW, conversation_id=conversation.pk, message_id=message.pk)
-    lines = "\n".join(f"- [{fact.topic}] {fact.content}" for fact in UserFact.objects.current(NOW))
-    messages = [{"role": "system", "content": f"You are Keel.\n\n{COACH_HEADING}\n\n{lines}"}]
-    messages.append({"role": "user", "content": text})
-    tools = {tool.name: tool for tool in TOOLS["coach"]}
-    for _ in range(MOST_STEPS):
-        reply = decide(messages, [tool.schema for tool in tools.values()])
-        made = [(f"call_{uuid4().hex}", call) for call in reply.tool_calls]
-        if not made:
-            break
-        asked = [
-            {"id": key, "function": {"name": call.name, "arguments": json.dumps(call.arguments)}} for key, call in made
-        ]
-        messages.append({"role": "assistant", "content": None, "tool_calls": asked})
-        for key, call in made:
-            result = tools[call.name].call(context, json.dumps(call.arguments))
-            messages.append({"role": "tool", "tool_call_id": key, "content": json.dumps(result)})
+    RealChat(user, TOOLS["coach"], NOW).say(text)
     return {normal_form(fact.content) for fact in UserFact.objects.current(NOW)}
 
 
