@@ -13,7 +13,8 @@ from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
 from config.offline.adapters import Call
 from config.offline.coach.answers import LABEL, NO_DEPLOYMENTS
-from config.offline.coach.questions import DEPLOYMENTS, SKILLS, pick_rows, refusal
+from config.offline.coach.questions import SKILLS, pick_rows
+from config.offline.coach.risk import DEPLOYMENTS, refusal
 from config.offline.drafting.patches import WRITES
 from config.offline.facts import Outcome
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows

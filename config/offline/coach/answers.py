@@ -5,11 +5,10 @@ An agent's reasons are quoted as the agent's: the coach never speaks in its voic
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from config.lib.figures import format_count, format_pct, format_signed_pct, format_signed_usd, format_usd
+from config.lib.figures import format_count, format_signed_usd
 from config.offline.figures import (
     Row,
     block,
@@ -18,7 +17,6 @@ from config.offline.figures import (
     fill,
     fill_rows,
     listing,
-    moment,
     number,
     paragraphs,
     plain,
@@ -33,13 +31,10 @@ NO_DEPLOYMENTS: Final = (
 )
 FEW_TRADES: Final = 5  # below it a record is chance
 MAX_TRADES: Final = 10
-LEAST_EVENTS: Final = 3  # past ones, below which no median is given
-_STALE: Final = timedelta(hours=26)  # of the last decision; a daily schedule ticks within it
-_LOSS: Final = Decimal("0.02")  # of a position's size, from which an open loss is worth a word
 
 LABEL: Final = "{skill_name}| v{version}| ({broker_kind}|, {status})"
 _NAME: Final = "{skill_name}| v{version}"
-_POSITION: Final = (
+POSITION: Final = (
     "{symbol} {side} {size_usd} since {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a mark of"
     " {mark_price}"
 )
@@ -47,7 +42,7 @@ _TRADE: Final = (
     "{exit_at} {symbol} {side} {size_usd}: {net_pnl_usd}| ({net_pnl_pct})|, {entry_price} → {exit_price}|, held"
     " {holding_minutes}|, exit by {exit_kind}"
 )
-_REFUSAL: Final = "{tick_at} {code}: “{text}”"
+REFUSAL: Final = "{tick_at} {code}: “{text}”"
 _EVENT: Final = "{scheduled_at} {kind}: “{title}”|, importance {importance} of 1"
 _NEWS: Final = "{published_at} “{headline}” ({source})|; sentiment {sentiment}"
 _MARKET: Final = {
@@ -67,11 +62,6 @@ _RECORD: Final = (
     "net {net_pnl_usd}|, win rate {win_rate_pct}|, max drawdown {max_drawdown_pct}|, Sharpe {sharpe} over {sharpe_days}"
     " days|, a trade between {expectancy_90pct_interval_usd} (about 90 %)"
 )
-_PAST: Final = (
-    "the median move around {similar_events_back} past events of this kind was {median_abs_move_pct}|, about"
-    " {typical_usd} either way| (about 90 % between {median_90pct_interval})|; the usual move of {quiet_hours_back}"
-    " quiet hours was {quiet_median_abs_move_pct}|; the worst was {worst_move_pct}|, {bad_usd}| {way} you"
-)
 
 
 def few(trades: int) -> str:
@@ -90,7 +80,8 @@ def list_positions(deployments: Sequence[Row], symbols: Sequence[str] = ()) -> l
     return [(one, row) for one, row in held if is_market(exact(row, "symbol"), symbols)]
 
 
-def _sum(found: Iterable[Row], key: str) -> Decimal:
+def sum_of(found: Iterable[Row], key: str) -> Decimal:
+    """Return the sum of the numbers that rows have."""
     return sum((value for row in found if (value := number(row, key)) is not None), Decimal(0))
 
 
@@ -102,10 +93,10 @@ def format_deployments(deployments: Sequence[Row]) -> str:
     if not deployments:
         return NO_DEPLOYMENTS
     running = sum(exact(one, "status") == "running" for one in deployments)
-    closed = int(_sum(deployments, "closed_trades"))
+    closed = int(sum_of(deployments, "closed_trades"))
     held = [row for _, row in list_positions(deployments)]
-    unrealised = f", unrealised {format_signed_usd(_sum(held, 'unrealised_pnl_usd'))}" if held else ""
-    net = format_signed_usd(_sum(deployments, "net_pnl_usd"))
+    unrealised = f", unrealised {format_signed_usd(sum_of(held, 'unrealised_pnl_usd'))}" if held else ""
+    net = format_signed_usd(sum_of(deployments, "net_pnl_usd"))
     first = (
         f"{running} of {format_count(len(deployments), 'deployment')} running,"
         f" {format_count(len(held), 'open position')}{unrealised}, net {net} over"
@@ -120,9 +111,9 @@ def _format_deployment(one: Row) -> str:
         f"net {spell(one, 'net_pnl_usd') or '?'} over {format_count(closed, 'closed trade')}{few(closed)};"
         f" last decision {spell(one, 'last_decision_at') or 'none yet'}"
     ]
-    told += [fill(_POSITION, held) for held in rows(one, "positions")] or ["no open position"]
+    told += [fill(POSITION, held) for held in rows(one, "positions")] or ["no open position"]
     if refused:
-        told.append(f"{format_count(len(refused), 'recent rejection')}, the newest {fill(_REFUSAL, refused[0])}")
+        told.append(f"{format_count(len(refused), 'recent rejection')}, the newest {fill(REFUSAL, refused[0])}")
     if count(one, "newest_version") > count(one, "version"):
         told.append(fill("runs version {version}; version {newest_version} is newer", one))
     return f"**{fill(LABEL, one)}**\n\n{listing(told)}"
@@ -134,7 +125,7 @@ def format_rejections(deployments: Sequence[Row]) -> str:
         return NO_DEPLOYMENTS
     parts = [
         f"{format_count(len(refused), 'order')} of {name_of(one)} {'was' if len(refused) == 1 else 'were'} refused:\n\n"
-        f"{fill_rows(_REFUSAL, refused)}"
+        f"{fill_rows(REFUSAL, refused)}"
         for one in deployments
         if (refused := rows(one, "recent_rejections"))
     ]
@@ -186,7 +177,7 @@ def format_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbol
     kinds = Counter(spell(trade, "exit_kind") or "unknown" for trade in trades)
     record = ", ".join(f"{amount} by {kind}" for kind, amount in sorted(kinds.items()))
     return paragraphs(
-        f"Open now:\n\n{fill_rows(_POSITION, [row for _, row in held])}" if held else "There is no open position now.",
+        f"Open now:\n\n{fill_rows(POSITION, [row for _, row in held])}" if held else "There is no open position now.",
         f"What closes it is the exit of the skill: {where}." if held else "",
         f"How the last {format_count(len(trades), 'closed trade')} ended: {record}. The newest:\n\n{_closed(trades[0])}"
         if trades
@@ -204,7 +195,7 @@ def format_trades(trades: Sequence[Row], most: int) -> str:
     shown = trades[:most]
     won = sum((number(trade, "net_pnl_usd") or 0) > 0 for trade in shown)
     many = f"{len(shown)} closed trades" if len(shown) > 1 else "closed trade"
-    total = format_signed_usd(_sum(shown, "net_pnl_usd"))
+    total = format_signed_usd(sum_of(shown, "net_pnl_usd"))
     more = f"{format_count(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
     return paragraphs(f"The last {many}: net {total}, {won} won{few(len(shown))}.", fill_rows(_TRADE, shown), more)
 
@@ -301,109 +292,9 @@ def format_events(result: Row, hours: int) -> str:
     events = rows(result, "events")
     if not events:
         return f"No event of weight is scheduled in the next {hours} hours."
-    return f"Scheduled in the next {hours} hours:\n\n{listing([_format_event(one) for one in events])}"
+    return f"Scheduled in the next {hours} hours:\n\n{listing([format_event(one) for one in events])}"
 
 
-def _format_event(event: Row) -> str:
+def format_event(event: Row) -> str:
+    """Return a scheduled event as one line."""
     return fill(_EVENT, {**event, "kind": exact(event, "kind").upper()})
-
-
-def format_effect(result: Row, what: str, hours: int) -> str:
-    """Describe how past events of each kind moved open positions."""
-    events = rows(result, "events")
-    if not events:
-        return f"I see no {what or 'event'} in the next {hours} hours, so nothing to reckon with until then."
-    parts = [
-        f"{_format_event(event)}\n\n"
-        + (listing(_list_effects(result, event)) or "No open position of yours is exposed to it.")
-        for event in events
-    ]
-    return paragraphs(
-        *parts, "Past moves in either direction, not a forecast." if rows(result, "your_exposure") else ""
-    )
-
-
-def _list_effects(result: Row, event: Row) -> list[str]:
-    met = (row for row in rows(result, "your_exposure") if exact(row, "event_id") == exact(event, "event_id"))
-    return [_format_exposure(row) for row in met]
-
-
-def list_ahead(events: Sequence[Row]) -> list[str]:
-    """Return each event of several results with its effect on each exposed position."""
-    told = [
-        f"{_format_event(event)}. {effect}"
-        for result in events
-        for event in rows(result, "events")
-        for effect in _list_effects(result, event)
-    ]
-    return list(dict.fromkeys(told))
-
-
-def _format_exposure(row: Row) -> str:
-    """Describe a past event's effect on one position, in % and USD."""
-    held = fill("Your {symbol} {position_side} of {notional_usd}", row)
-    notional, median, worst = (number(row, key) for key in ("notional_usd", "median_abs_move_pct", "worst_move_pct"))
-    back = count(row, "similar_events_back")
-    if median is None:
-        past = "no past event" if back == 0 else f"only {format_count(back, 'past event')}"
-        return f"{held}: {past} of this kind on record, fewer than {LEAST_EVENTS}, so I give no typical move."
-    more: dict[str, object] = {}
-    if notional is not None:
-        more["typical_usd"] = float(notional * median)
-    if notional is not None and worst is not None:
-        is_against = (worst < 0) == (exact(row, "position_side") == "long")
-        more |= {"bad_usd": float(abs(notional * worst)), "way": "against" if is_against else "for"}
-    return f"{held}: {fill(_PAST, {**row, **more})}."
-
-
-# --- Risk ---
-
-
-def format_worries(deployments: Sequence[Row], events: Sequence[Row], now: datetime | None) -> str:
-    """Name what stands out; when nothing does, say what was looked at."""
-    if found := list(dict.fromkeys([line for one in deployments for line in _worries(one, now)] + list_ahead(events))):
-        return f"This stands out:\n\n{listing(found)}"
-    if not deployments:
-        return f"{NO_DEPLOYMENTS} So there is nothing of yours at risk."
-    return (
-        f"Nothing stands out. I looked at {format_count(len(deployments), 'deployment')}, "
-        f"{format_count(len(list_positions(deployments)), 'open position')}, recent rejections and the events of the"
-        " next 24 hours."
-    )
-
-
-def _worries(one: Row, now: datetime | None) -> Iterable[str]:
-    name, held, refused = name_of(one), rows(one, "positions"), rows(one, "recent_rejections")
-    for row in held:
-        loss, size = number(row, "unrealised_pnl_usd"), number(row, "size_usd")
-        if loss is not None and size and loss < -_LOSS * size:
-            yield f"{name}: {fill(_POSITION, row)}, {format_signed_pct(loss / size)} of its size"
-    if refused:
-        yield f"{name}: {format_count(len(refused), 'recent rejection')}, the newest {fill(_REFUSAL, refused[0])}"
-    decided = moment(one.get("last_decision_at"))
-    if exact(one, "status") == "running" and now and decided and now - decided > _STALE:
-        yield f"{name}: it runs, but its last decision was {spell(one, 'last_decision_at')}"
-    if exact(one, "status") == "paused" and held:
-        yield f"{name}: paused with {format_count(len(held), 'open position')}; nobody manages it"
-
-
-def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
-    """Name the largest position and the events ahead."""
-    if not deployments:
-        return f"{NO_DEPLOYMENTS} So you carry no risk here."
-    held = list_positions(deployments)
-    if not held:
-        return (
-            f"No position is open in {format_count(len(deployments), 'deployment')}, so no market risk right now."
-            " What could be opened is bounded by each skill's risk caps."
-        )
-    deployment, largest = max(held, key=lambda pair: number(pair[1], "size_usd") or 0)
-    total, size = _sum((row for _, row in held), "size_usd"), number(largest, "size_usd")
-    of_all = f", {format_pct(size / total)} of {format_usd(total)} open in all" if size and total else ""
-    net = format_signed_usd(_sum((row for _, row in held), "unrealised_pnl_usd"))
-    ahead = list_ahead(events)
-    return paragraphs(
-        f"Your largest position: {fill(_POSITION, largest)}, held by {name_of(deployment)}{of_all}.",
-        f"{format_count(len(held), 'open position')} in all, unrealised {net}.",
-        f"Events ahead:\n\n{listing(ahead)}" if ahead else "No event ahead that I can measure.",
-    )

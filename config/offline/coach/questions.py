@@ -9,31 +9,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
+from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.text import normal_form
 from config.offline.adapters import CHECK, QUERY, Call
 from config.offline.coach import answers, ledger
+from config.offline.coach.risk import (
+    AHEAD_HOURS,
+    DEPLOYMENTS,
+    EVENTS,
+    SOON_HOURS,
+    answer_effect,
+    answer_risk,
+    own,
+    refusal,
+)
 from config.offline.coach.words import Words, read_words
 from config.offline.facts import Known, Outcome, best_matches
-from config.offline.figures import Row, exact, listing, number, paragraphs, rows
-from config.offline.memory.report import failure
+from config.offline.figures import Row, exact, listing, paragraphs
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import Pattern, is_question
 from config.offline.talk import Steps, Talk, say_text
 from trading.market.names import is_market
-from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS as AHEAD_HOURS
 
-DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
 SKILLS: Final = LIST_MY_SKILLS.name
 PERFORMANCE: Final = GET_SKILL_PERFORMANCE.name
 MARKETS: Final = GET_MARKET_OVERVIEW.name
 NEWS: Final = GET_RECENT_NEWS.name
-EVENTS: Final = GET_UPCOMING_EVENTS.name
 
-_SOON_HOURS: Final = 24
-_MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 _POLITE: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know"
     r"|let me know|do you know|tell me|show me|give me|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?"
@@ -102,16 +105,6 @@ def _find_skill_name(talk: Talk, asked: str, words: Words) -> str:
 # --- Answers from one lookup ---
 
 
-def refusal(talk: Talk, outcomes: list[Outcome]) -> str:
-    """Say which lookups failed, "" when none did."""
-    return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
-
-
-def own(talk: Talk) -> dict[str, str]:
-    """Return the lookup argument of the deployment in focus."""
-    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
-
-
 def pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
     """Return the rows of a name, exact or by shared words."""
     wanted = normal_form(name)
@@ -148,7 +141,7 @@ def _coins(words: Words) -> dict[str, Any]:
 
 
 def _ahead(words: Words) -> int:
-    return _SOON_HOURS if words.given.get("period") == "today" else AHEAD_HOURS
+    return SOON_HOURS if words.given.get("period") == "today" else AHEAD_HOURS
 
 
 def _back(words: Words) -> int:
@@ -224,78 +217,6 @@ def _answer_performance(talk: Talk, name: str) -> Steps:
     return refusal(talk, [found]) or answers.format_performance(found.as_row)
 
 
-def _exposed(deployments: list[Row], words: Words | None = None) -> list[Row]:
-    """Return deployments with positions that the words can mean, the largest first."""
-    side = words.given.get("side", "") if words else ""
-    symbols = words.symbols if words else []
-    sizes = {
-        id(one): sum(
-            number(held, "size_usd") or 0
-            for _, held in answers.list_positions([one], symbols)
-            if not side or exact(held, "side") in side
-        )
-        for one in deployments
-    }
-    return sorted((one for one in deployments if sizes[id(one)] > 0), key=lambda one: -sizes[id(one)])
-
-
-def _ahead_for(deployments: list[Row], hours: int, **more: object) -> tuple[Call, ...]:
-    return tuple(
-        Call(EVENTS, {"lookaheadHours": hours, "deploymentId": exact(one, "deployment_id"), **more})
-        for one in deployments[:_MOST_EXPOSED]
-    )
-
-
-def _answer_risk(talk: Talk, words: Words) -> Steps:
-    """Name the largest position, or what stands out, and the events ahead."""
-    is_worry = "worry" in words.tags
-    [found] = yield (Call(DEPLOYMENTS, own(talk)),)
-    deployments = found.entries("deployments")
-    events = yield _ahead_for(_exposed(deployments), _SOON_HOURS if is_worry else AHEAD_HOURS)
-    ahead = [one.as_row for one in events]
-    told = (
-        answers.format_worries(deployments, ahead, talk.scene.now)
-        if is_worry
-        else answers.format_risk(deployments, ahead)
-    )
-    return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
-
-
-def _answer_effect(talk: Talk, words: Words) -> Steps:
-    """Answer an event's effect on positions of the focus or question."""
-    kinds, symbols = words.kinds, words.symbols
-    what = " or ".join(kind.replace("_", " ") if "_" in kind else kind.upper() for kind in kinds)
-    types = {"types": kinds} if kinds else {}
-    if talk.scene.deployment_id:
-        meant: list[Row] = [{"deployment_id": talk.scene.deployment_id, "skill_name": talk.scene.focus.get("skill")}]
-    else:
-        [found] = yield (Call(DEPLOYMENTS, {}),)
-        if found.error:
-            return refusal(talk, [found])
-        meant = _exposed(found.entries("deployments"), words)
-    if not meant:
-        [calendar] = yield (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, **types}),)
-        held = f"{' or '.join(symbols)} {words.given.get('side', '')}".strip()
-        told = answers.format_events(calendar.as_row, AHEAD_HOURS)
-        return refusal(talk, [calendar]) or f"You hold no open {f'{held} ' if held else ''}position now. {told}"
-    events = yield _ahead_for(meant, AHEAD_HOURS, **types)
-    told_of = [
-        paragraphs(
-            f"**{answers.name_of(one)}**" if len(meant) > 1 else "",
-            refusal(talk, [outcome]) or answers.format_effect(_narrowed(outcome.as_row, symbols), what, AHEAD_HOURS),
-        )
-        for one, outcome in zip(meant, events, strict=False)
-    ]
-    return paragraphs(*told_of)
-
-
-def _narrowed(result: Row, symbols: list[str]) -> Row:
-    """Return events with the exposure of the symbols asked for, or all."""
-    exposed = rows(result, "your_exposure")
-    met = [row for row in exposed if is_market(exact(row, "symbol"), symbols)]
-    return {**result, "your_exposure": met or exposed}
-
-
 # --- The table ---
 
 _STATUS: Final = _deployments("", lambda found, words: answers.format_deployments(found.entries("deployments")))
@@ -314,9 +235,9 @@ _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -av
 
 _QUESTIONS: Final[tuple[Question, ...]] = (
     Question("paper", _deployments("", _answer_money)),
-    Question("kind effect|risk me|position|it|side -trade", _answer_effect, EVENTS),
-    Question("event effect|risk -trade", _answer_effect, EVENTS),
-    Question("kind effect -coin -trade", _answer_effect, EVENTS),
+    Question("kind effect|risk me|position|it|side -trade", answer_effect, EVENTS),
+    Question("event effect|risk -trade", answer_effect, EVENTS),
+    Question("kind effect -coin -trade", answer_effect, EVENTS),
     Question(
         "why close|exit=stop -trust",
         _deployments("trades", lambda found, words: answers.format_why_closed(found.entries("trades"), words.symbols)),
@@ -338,9 +259,9 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
         said=re.compile(r"^(?:what|when)\b", re.IGNORECASE),
     ),
     Question("reject", _deployments("", lambda found, words: answers.format_rejections(found.entries("deployments")))),
-    Question("worry -trade", _answer_risk),
-    Question("mood agent|position -trade", _answer_risk),
-    Question("risk -trade -per -rule -stop -number -result", _answer_risk),
+    Question("worry -trade", answer_risk),
+    Question("mood agent|position -trade", answer_risk),
+    Question("risk -trade -per -rule -stop -number -result", answer_risk),
     Question("learn", _deployments("lessons", lambda found, words: answers.format_lessons(found.entries("lessons")))),
     Question("backtest", _look_up(SKILLS, lambda talk, words: {}, _tell_tests), SKILLS),
     Question("skill test|next", _look_up(SKILLS, lambda talk, words: {}, _tell_tests), SKILLS),

@@ -118,7 +118,8 @@ _TEXTS: Final = (
         "exit",
         Pattern(
             r"^(?:(?:and|then|or)\s+)*(?:exits?|closes?|get out|take profits?|tp|sl|cover|leave"
-            r"|out (?:at|when|after|if)|stop(?:[- ]loss)?(?: out)?|stops?|target|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b"
+            r"|out (?:at|when|after|if)|stop(?:[- ]loss)?(?: out)?|stops?|target"
+            r"|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b"
             r"|\b(?:exit(?:ing)?|take profits?|stop[- ]loss(?:es)?|close (?:it|out|the position|the trade))\b"
         ),
     ),
@@ -308,7 +309,9 @@ def _is_number(clause: str) -> bool:
 def _is_cap(clause: str) -> bool:
     """Tell whether a clause is only a cap, such as "no leverage"."""
     found = next((match for words in (_NO_LEVERAGE, *CAPS.values()) if (match := words.search(clause))), None)
-    return bool(found and not _TO_THE_STOP.search(clause)) and len(clause.replace(found[0], "").split()) <= 3
+    if found is None or _TO_THE_STOP.search(clause):
+        return False
+    return len(clause.replace(found[0], "").split()) <= 3
 
 
 def _read_caps(clause: str) -> dict[str, float]:

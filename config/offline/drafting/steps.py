@@ -14,6 +14,7 @@ from config.offline.reading.statements import read_statements
 from config.offline.scene import EXPERT, NOVICE
 from config.offline.talk import Steps, Talk
 from trading.market.names import symbols_in
+from trading.skills.templates import TEMPLATES
 
 _LEAST_PITCH: Final = 3  # kinds of fields that make a message a whole pitch
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
@@ -156,7 +157,7 @@ def _draft_for_novice(talk: Talk, pitch: Pitch) -> Steps:
     words = pitch.strategy()
     kept: dict[str, Any] = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
     if "avoid" in words:
-        kept["avoid"] = [*patches.TEMPLATES[name]["strategy"]["avoid"], *words["avoid"]]
+        kept["avoid"] = [*TEMPLATES[name]["strategy"]["avoid"], *words["avoid"]]
     done = yield from patches.patch_draft(
         [
             Call(patches.STRATEGY, {"template": name, **kept}),

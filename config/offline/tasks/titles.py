@@ -20,9 +20,9 @@ _EARLIER: Final = "Summary so far:"
 # What is asked for stands behind these words; the title begins there.
 _ASKING: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|help me(?: to)?|tell me|show me|give me|i want to|i'd like to"
-    r"|what(?:'s| is| are| was| were| did| do| does)?|which of|which|who|how(?:'s| is| are| did| do| does| much did| much"
-    r"| many)?|why (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any|remember that"
-    r"|build|write|create|draft|make|you|an?|the|of)\s+)+"
+    r"|what(?:'s| is| are| was| were| did| do| does)?|which of|which|who|how(?:'s| is| are| did| do| does| much did"
+    r"| much| many)?|why (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any"
+    r"|remember that|build|write|create|draft|make|you|an?|the|of)\s+)+"
 )
 _SIZE: Final = Pattern(r"^(?:how (?:large|big)|what size) (?:should|can|could|may) ")
 _IDLE_END: Final = Pattern(r"(?:the|an?|and|or|of|to|how|is|are|be|go|do|it|for|with|in|on|at|my|i|than|from|about)$")
