@@ -37,7 +37,11 @@ _BACKTESTS: Final = [
     "Is that sample large enough to trust?",
     "Which of my skills should I test next?",
 ]
-_SKILLS: Final = ["Which of my skills earns the most?", "Anything I should worry about?", "Help me build a BTC trend breakout skill"]
+_SKILLS: Final = [
+    "Which of my skills earns the most?",
+    "Anything I should worry about?",
+    "Help me build a BTC trend breakout skill",
+]
 _ANYWHERE: Final = [
     "What do you know about me?",
     "Remember that I trade BTC and ETH only.",
