@@ -106,6 +106,12 @@ ROUTES = {
             *("measure=r&group=trade", "period={words}", "user={user_id}"),
         )
     ),
+    "trading:check": Case(
+        queries=(
+            *("symbol=BTC&side=long&stop=1&deployment={deployment_id}", "symbol=ETH&side=short&size_usd=10"),
+            "symbol={words}&side=long",
+        )
+    ),
     "trading:imports": Case(),
     "trading:import_file": Case(
         posts=tuple({"act": act, "zone": "UTC", "decimal": ".", "fee_sign": "1"} for act in ("read", "import", "drop"))
@@ -223,6 +229,9 @@ ROUTES = {
         )
     ),
     "api:trading:trade": Case(),
+    "api:trading:check": Case(
+        queries=("symbol=BTC&side=long&stop=1&deployment={deployment_id}", "symbol=ETH&side=short&size_usd=10")
+    ),
     "api:trading:ask": Case(
         queries=("deployment={deployment_id}", "skill={skill_id}", "group=deployment", "measure=r&group=trade")
     ),
@@ -523,6 +532,7 @@ TOOLS = {
         *({"measure": measure, "group": group} for measure in ("net", "r") for group in ("deployment", "trade")),
         *({"where": {name: f"{{{name}_id}}"}} for name in ("deployment", "skill")),
         {"where": {"symbol": "{words}"}, "period": "{words}"},
+        {"check": {"symbol": "BTC", "side": "long", "deployment": "{deployment_id}"}},
     ),
     "prepare_action": (
         *({"type": kind, "skill_id": "{skill_id}"} for kind in ("deploy", "start_backtest")),

@@ -60,6 +60,7 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "trading:trades": _TRADES,
     "trading:trade": _TRADES,
     "trading:ask": _TRADES,
+    "trading:check": _TRADES,
     "trading:imports": _TRADES,
     "trading:import_file": _TRADES,
     "trading:backtests": _BACKTESTS,

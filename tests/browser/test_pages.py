@@ -47,6 +47,7 @@ SIGNED_IN = {
     "usage": "/profile/usage/",
     "imports": "/trades/import/",
     "ask": "/trades/ask/?group=symbol",
+    "check": "/trades/check/?symbol=BTC&side=long&stop=1&risk_usd=100",
 }
 
 

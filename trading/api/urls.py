@@ -40,6 +40,7 @@ urlpatterns = [
     path("deployments/<uuid:deployment_id>/ticks/", pushes.TicksView.as_view(), name="ticks"),
     path("trades/", trades.TradesView.as_view(), name="trades"),
     path("trades/ask/", asking.AskView.as_view(), name="ask"),
+    path("trades/check/", asking.CheckView.as_view(), name="check"),
     path("trades/<uuid:trade_id>/", trades.TradeView.as_view(), name="trade"),
     path("imports/", imports.ImportsView.as_view(), name="imports"),
     path("imports/<uuid:import_id>/undo/", imports.UndoImportView.as_view(), name="undo_import"),

@@ -19,8 +19,10 @@ from config.lib.figures import (
     format_usd,
     round_number,
     round_pct,
+    round_price,
     round_usd,
 )
+from trading.asking.check import Check, ComingEvent
 from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
@@ -111,6 +113,61 @@ def describe_answer(answer: Answer) -> Row:
         "trade_ids": [str(pk) for pk in answer.trade_ids],
         **({"trades_left_out": answer.ids_left_out} if answer.ids_left_out else {}),
         "link": build_link(query.words),
+    }
+
+
+def describe_check(check: Check) -> Row:
+    """Return a check as JSON; null is not known."""
+    plan, sizing, mark = check.plan, check.sizing, check.mark
+    open_usd, size = check.exposure_usd, sizing.size_usd
+    return {
+        "verdict": check.verdict,
+        "why": check.why,
+        "symbol": plan.symbol,
+        "side": plan.side,
+        "price": round_price(check.price),
+        "price_at": format_instant(mark.at) if mark else None,
+        "is_simulated": mark.bar.is_simulated if mark else None,
+        "stop_price": round_price(plan.numbers.get("stop")),
+        "stop_distance_pct": round_pct(sizing.stop_fraction),
+        "size_usd": round_usd(size),
+        "quantity": round_number(sizing.quantity, 8),
+        "risk_usd": round_usd(sizing.risk_usd),
+        "risk_pct": round_pct(sizing.risk_fraction),
+        "leverage": round_number(sizing.leverage, 2),
+        "equity_usd": round_usd(check.equity_usd),
+        "equity_of": check.equity_of,
+        "exposure_usd": round_usd(open_usd),
+        "exposure_after_usd": round_usd(open_usd + size) if open_usd is not None and size is not None else None,
+        "positions": [
+            {"symbol": one.trade.symbol, "side": one.trade.side, "notional_usd": round_usd(one.notional_usd)}
+            for one in check.positions
+        ],
+        "rules": [{"rule": one.rule, "verdict": one.verdict, "why": one.why} for one in check.rules],
+        "events": [_event_row(one) for one in check.events],
+        "similar": {
+            "n": check.expectancy.figure.trades,
+            "expectancy_usd": round_usd(check.expectancy.figure.value),
+            "interval_90pct_usd": _figure_row("usd", check.expectancy.figure, 0)["interval_90pct"],
+            "win_rate_pct": round_pct(check.win_rate.figure.value),
+            "win_rate_interval_90pct": _figure_row("fraction", check.win_rate.figure, 0)["interval_90pct"],
+            "link": build_link(check.expectancy.query.words),
+        },
+        "link": f"{reverse('trading:check')}?{urlencode(plan.words)}",
+    }
+
+
+def _event_row(coming: ComingEvent) -> Row:
+    event, past = coming.event, coming.past
+    bounds = past.median_interval_fraction
+    return {
+        "kind": event.kind,
+        "starts_at": format_instant(event.starts_at),
+        "importance": round_number(event.importance, 2),
+        "past_events": past.events,
+        "median_abs_move_pct": round_pct(past.median_abs_move_fraction),
+        "interval_90pct": [round_pct(bound) for bound in bounds] if bounds else None,
+        "worst_move_pct": round_pct(past.worst_move_fraction),
     }
 
 

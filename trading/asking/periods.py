@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from config.lib.errors import DomainError
 
 DAY: Final = timedelta(days=1)
+_MOST_LETTERS: Final = 60
 _YEARS: Final = range(2000, 2101)
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 _MONTHS: Final = {name.lower(): number for number, name in enumerate(month_name) if name}
@@ -51,6 +52,8 @@ def parse_period(text: str, *, zone: ZoneInfo, now: datetime) -> Period | None:
     words = " ".join(text.lower().split())
     if words in ("", "all", "all time", "ever"):
         return None
+    if len(words) > _MOST_LETTERS:
+        raise _refuse(text)
     if hours := re.fullmatch(r"(?:last|past)? ?(\d{1,4}) ?(?:h|hours?)", words, re.ASCII):
         here = now.astimezone(zone)
         return Period(words, here - timedelta(hours=int(hours[1])), here)

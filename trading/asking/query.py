@@ -42,12 +42,19 @@ GROUPS: Final[Mapping[str, str]] = {
     "weekday": "Weekday of the entry",
     "month": "Month of the exit",
     "event": "Event around the entry",
+    "rule": "Own rules",
     EACH_TRADE: "Each trade",
 }
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 RESULTS: Final = ("won", "lost", "even")
 RECORDS: Final[Mapping[str, str]] = {"own": "Own trades", "agents": "Agents' trades"}
 NO_EVENT: Final = "none"
+VERDICTS: Final[Mapping[str, str]] = {
+    "broken": "Broke a rule",
+    "unknown": "Cannot tell",
+    "kept": "Kept the rules",
+    "none": "No rule then",
+}  # of all rules, the worst first
 _OF_MANY: Final = frozenset({"count", "win_rate", "profit_factor", "drawdown"})  # a single trade has no such value
 EVENTS: Final = (*(kind.value for kind in EventKind), "any", NO_EVENT)
 MAX_VALUES: Final = 24  # of one filter
@@ -90,8 +97,8 @@ def parse_query(words: Mapping[str, str], *, zone: ZoneInfo, now: datetime) -> T
         raise QueryRefused(f'Trades cannot be filtered by "{min(unknown)[:60]}"; choose among {", ".join(FILTERS)}.')
     query = TradeQuery(
         zone=zone,
-        measure=_choose(given.get("measure", "net"), MEASURES, "measure"),
-        group=_choose(given["group"], GROUPS, "group") if "group" in given else "",
+        measure=parse_choice(given.get("measure", "net"), MEASURES, "measure"),
+        group=parse_choice(given["group"], GROUPS, "group") if "group" in given else "",
         where={name: FILTERS[name](text) for name, text in filters.items()},
         period=parse_period(given.get("period", ""), zone=zone, now=now),
     )
@@ -100,7 +107,8 @@ def parse_query(words: Mapping[str, str], *, zone: ZoneInfo, now: datetime) -> T
     return query
 
 
-def _choose(text: str, known: Mapping[str, str] | Values, what: str) -> str:
+def parse_choice(text: str, known: Mapping[str, str] | Values, what: str) -> str:
+    """Return a known value. Raises QueryRefused."""
     value = text.strip().lower().replace(" ", "_")
     if value not in known:
         raise QueryRefused(f'"{text[:60]}" is no {what} of trades; choose among {", ".join(known)}.')
@@ -108,7 +116,7 @@ def _choose(text: str, known: Mapping[str, str] | Values, what: str) -> str:
 
 
 def _choices_of(known: Values, what: str) -> Callable[[str], Values]:
-    return lambda text: tuple(_choose(value, known, what) for value in _split(text))
+    return lambda text: tuple(parse_choice(value, known, what) for value in _split(text))
 
 
 def _split(text: str) -> Values:
@@ -118,9 +126,10 @@ def _split(text: str) -> Values:
     return values
 
 
-def _parse_symbols(text: str) -> Values:
+def parse_symbol(text: str) -> str:
+    """Return a symbol as it is stored. Raises QueryRefused."""
     try:
-        return tuple(dict.fromkeys(map(symbol_name, _split(text))))
+        return symbol_name(text)
     except ValueError as error:
         raise QueryRefused(f'"{text[:60]}" is no symbol: {error}.') from error
 
@@ -140,7 +149,7 @@ def _parse_hours(text: str) -> Values:
 
 
 def _parse_weekdays(text: str) -> Values:
-    return tuple(_choose(value[:3], WEEKDAYS, "weekday") for value in _split(text))
+    return tuple(parse_choice(value[:3], WEEKDAYS, "weekday") for value in _split(text))
 
 
 def _parse_versions(text: str) -> Values:
@@ -150,19 +159,20 @@ def _parse_versions(text: str) -> Values:
     return tuple(str(int(value)) for value in values)
 
 
-def _parse_id(text: str) -> Values:
+def parse_id(text: str) -> str:
+    """Return the id of a deployment. Raises QueryRefused."""
     try:
-        return (str(UUID(text)),)
+        return str(UUID(text))
     except ValueError as error:
         raise QueryRefused("Give the deployment's id.") from error
 
 
 FILTERS: Final[Mapping[str, Callable[[str], Values]]] = {
-    "symbol": _parse_symbols,
+    "symbol": lambda text: tuple(dict.fromkeys(map(parse_symbol, _split(text)))),
     "side": _choices_of(tuple(TradeSide.values), "side"),
     "skill": lambda text: (text[:200],),  # an id or a name
     "version": _parse_versions,
-    "deployment": _parse_id,
+    "deployment": lambda text: (parse_id(text),),
     "record": _choices_of(tuple(RECORDS), "record"),
     "regime": _choices_of(tuple(RegimeTag.values), "regime"),
     "exit": _choices_of(tuple(ExitKind.values), "way to close"),
@@ -170,5 +180,6 @@ FILTERS: Final[Mapping[str, Callable[[str], Values]]] = {
     "hour": _parse_hours,
     "weekday": _parse_weekdays,
     "event": _choices_of(EVENTS, "event"),
+    "rule": _choices_of(tuple(VERDICTS), "verdict"),
 }
 QUESTION: Final = ("measure", "group", "period", *FILTERS)  # the words of a question

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from trading.asking.query import NO_EVENT, RECORDS, WEEKDAYS, TradeQuery
+from trading.asking.query import NO_EVENT, RECORDS, VERDICTS, WEEKDAYS, TradeQuery
 from trading.market.queries import is_about
 from trading.models import (
     BrokerKind,
@@ -28,6 +28,7 @@ from trading.models import (
 )
 from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
+from trading.rules.services import judge_record
 from trading.skills.queries import SkillNotFound
 
 EVENT_SPAN: Final = timedelta(hours=2)  # before and after an entry
@@ -56,8 +57,9 @@ _OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "weekday": ("entry_at",),
     "month": ("exit_at",),
     "event": ("entry_at", "symbol", "deployment"),
+    "rule": ("pk",),
 }
-_DECIDED_HERE: Final = ("hour", "weekday", "event")  # filters that no column decides
+_DECIDED_HERE: Final = ("hour", "weekday", "event", "rule")  # filters that no column decides
 _COLUMN_FILTERS: Final[Mapping[str, str]] = {
     "symbol": "symbol",
     "side": "side",
@@ -78,6 +80,7 @@ _LABELS: Final[Mapping[str, Mapping[str, str]]] = {
     "exit": dict(ExitKind.choices),
     "record": RECORDS,
     "event": {**_EVENT_LABELS, NO_EVENT: "No event"},
+    "rule": VERDICTS,
 }
 _WRITE: Final[Mapping[str, Callable[[str], str]]] = {
     "hour": "{}:00".format,
@@ -168,6 +171,9 @@ class TradeTable:
                 return [kinds.get(self._deployments[pk].broker_kind, "agents") for pk in columns[0]]
             case "event":
                 return list(self._iter_events())
+            case "rule":
+                worst = _find_worst_verdicts()
+                return [worst.get(pk, "none") for pk in columns[0]]
         return [" ".join(map(str, values)) for values in zip(*columns, strict=True)]
 
     def _iter_events(self) -> Iterator[str]:
@@ -196,6 +202,15 @@ class TradeTable:
 
 def _name_deployment(deployment: Deployment) -> str:
     return deployment.label or f"{deployment.skill.name}: {deployment}"
+
+
+def _find_worst_verdicts() -> dict[UUID, str]:
+    """Return each trade's worst verdict by the owner's rules of its time."""
+    worst: dict[UUID, str] = {}
+    order = list(VERDICTS).index
+    for one in judge_record():
+        worst[one.trade_id] = min(one.verdict, worst.get(one.trade_id, one.verdict), key=order)
+    return worst
 
 
 def _select(query: TradeQuery) -> TradeQuerySet:

@@ -81,6 +81,11 @@ class OpenPosition:
         return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
 
     @property
+    def notional_usd(self) -> Decimal | None:
+        """The value at the mark."""
+        return None if self.mark is None else abs(self.trade.quantity) * self.mark.price
+
+    @property
     def excursion_usd(self) -> tuple[Decimal, Decimal] | None:
         """The best and the worst gross so far, the mark included; None: not known."""
         return widen_excursion(self.trade, None if self.mark is None else self.mark.price)

@@ -107,7 +107,8 @@ def judge_record(
     trips = [*_load_trips({one.rule.kind for one in valid}, deployments), *planned]
 
     def find_equity(deployment_id: UUID, at: datetime) -> Decimal | None:
-        return get_latest_equity(deployments[deployment_id], at)
+        deployment = deployments.get(deployment_id)  # a planned trade may have none
+        return get_latest_equity(deployment, at) if deployment else None
 
     return judge_trades(trips, valid, events=_load_events(valid), equity_at=find_equity, only=only)
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from django import forms
 
-from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, WEEKDAYS
+from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, VERDICTS, WEEKDAYS
+from trading.asking.sizing import NUMBERS
 from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
 
 _ANY: Final = [("", "Any")]
@@ -23,6 +24,7 @@ _CHOICES: Final[Mapping[str, Iterable[tuple[str, str]]]] = {
     "regime": [*_ANY, *RegimeTag.choices],
     "exit": [*_ANY, *ExitKind.choices],
     "weekday": [*_ANY, *((name, name.title()) for name in WEEKDAYS)],
+    "rule": [*_ANY, *VERDICTS.items()],
     "event": [*_ANY, *((name, _EVENT_LABELS[name]) for name in EVENTS)],
 }
 _LABELS: Final = {**GROUPS, "measure": "Measure", "group": "Group by", "period": "Closed in"}
@@ -46,3 +48,17 @@ class QuestionForm(forms.Form):
             elif name == "deployment":
                 widget = forms.HiddenInput()
             self.fields[name] = forms.CharField(label=_LABELS[name], required=False, widget=widget)
+
+
+class PlanForm(forms.Form):
+    """A planned trade in its fields; `asking.sizing` checks it."""
+
+    def __init__(self, words: Mapping[str, str]) -> None:
+        """Offer the fields of a plan."""
+        super().__init__(dict(words), auto_id="plan-%s")
+        self.fields["symbol"] = forms.CharField(label="Symbol", widget=forms.TextInput(attrs={"placeholder": "BTC"}))
+        self.fields["side"] = forms.ChoiceField(label="Side", choices=TradeSide.choices)
+        for name, label in NUMBERS.items():
+            widget = forms.TextInput(attrs={"inputmode": "decimal"})
+            self.fields[name] = forms.CharField(label=label, required=False, widget=widget)
+        self.fields["deployment"] = forms.CharField(required=False, widget=forms.HiddenInput())

@@ -15,6 +15,7 @@ urlpatterns = [
     path("theme/", account.set_theme, name="theme"),
     path("trades/", ledger.show_trades, name="trades"),
     path("trades/ask/", asking.ask_record, name="ask"),
+    path("trades/check/", asking.check_trade, name="check"),
     path("trades/export/", ledger.export_trades, name="export_trades"),
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
     path("trades/<uuid:trade_id>/measure/", ledger.measure_trade, name="measure_trade"),

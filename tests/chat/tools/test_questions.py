@@ -63,6 +63,10 @@ def test_shares_are_percents_and_unknown_values_are_counted(box, trades):
     assert (paths["n"], paths["not_known"], paths["value"]) == (5, 1, -8.0)
 
 
+def test_filters_may_be_numbers_and_lists(box, trades):
+    assert box.call("query_trades", where={"symbol": ["BTC", "ETH"], "version": 1})["n"] == 6
+
+
 def test_trades_are_ranked_with_their_ids(box, trades):
     result = box.call("query_trades", group="trade")
 
@@ -76,9 +80,23 @@ def test_hours_are_those_of_the_user(box, trades):
     assert box.call("query_trades", measure="count", group="hour")["groups"][0]["group"] == f"{hour:02}:00"
 
 
+def test_check_sizes_a_planned_trade(box, trades):
+    plan = {"symbol": "btc", "side": "long", "price": 100, "stop": 95, "risk_pct": 1}
+
+    found = box.call("query_trades", check=plan)["check"]
+
+    assert (found["size_usd"], found["risk_usd"], found["stop_distance_pct"]) == (2000.0, 100.0, 5.0)
+    assert (found["equity_usd"], found["equity_of"], found["verdict"]) == (10000.0, "Dips", "fits")
+    assert found["similar"]["n"] == 5
+    assert found["similar"]["interval_90pct_usd"][0] < found["similar"]["expectancy_usd"]
+    assert found["link"] == "/trades/check/?symbol=BTC&side=long&stop=95&risk_pct=1&price=100"
+    assert QUERY_TRADES.summarise({"check": found}) == "BTC long: fits"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"check": {"symbol": "BTC"}}, "Give the side"),
         ({"where": {"colour": "red"}}, "choose among symbol"),
         ({"period": "someday"}, "no period that Keel knows"),
         ({"where": {"skill": "Nobody's"}}, "no such skill"),

@@ -191,14 +191,14 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
             "measure": one_of(
                 *("net", "count", "win_rate", "expectancy", "profit_factor", "fees", "funding", "holding"),
                 *("mfe", "mae", "drawdown", "r"),
-                default="net",
             ),
             "group": one_of(
                 *("symbol", "side", "skill", "version", "deployment", "record", "regime", "exit", "result"),
-                *("hour", "weekday", "month", "event", "trade"),
+                *("hour", "weekday", "month", "event", "rule", "trade"),
             ),
             "where": OBJECT,
-            "period": text(high=60),
+            "period": text(),
+            "check": OBJECT,
         },
         [],
     ),

@@ -31,3 +31,16 @@ def test_question_is_answered_as_the_tool_does(api, trades):
 )
 def test_question_that_is_not_understood_is_refused(api, trades, words, status):
     assert api("get", "trades/ask/", status=status, **words)["detail"]
+
+
+def test_check_sizes_a_plan(api, trades):
+    words = {"symbol": "BTC", "side": "long", "price": "100", "stop": "95", "risk_usd": "50"}
+
+    found = api("get", "trades/check/", **words)
+
+    assert (found["size_usd"], found["quantity"], found["risk_pct"], found["leverage"]) == (1000.0, 10.0, 0.5, 0.1)
+    assert (found["verdict"], found["similar"]["n"], found["positions"]) == ("not enough record", 1, [])
+
+
+def test_check_that_is_not_understood_is_refused(api):
+    assert "side" in api("get", "trades/check/", symbol="BTC", status=422)["detail"]

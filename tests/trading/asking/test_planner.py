@@ -16,6 +16,7 @@ from tests.factories.record import (
     MarketEventFactory,
     SkillFactory,
     TradeFactory,
+    TradingRuleFactory,
 )
 from tests.owners import as_owner
 from tests.properties import examples
@@ -24,9 +25,11 @@ from trading.asking.planner import MAX_GROUPS, MAX_IDS, answer_question
 from trading.asking.query import GROUPS, MEASURES, parse_query
 from trading.models import Trade
 from trading.record.deployment_queries import DeploymentNotFound
+from trading.rules.grammar import Symbols, dump_rule
 from trading.skills.queries import SkillNotFound
 
 D = Decimal
+HOUR = timedelta(hours=1)
 ZONE = ZoneInfo("America/New_York")
 NOW = JUNE + timedelta(days=200)
 
@@ -62,7 +65,7 @@ LABELS = {
     **{"long": "Long", "short": "Short", "trend": "Trend", "chop": "Chop", "unknown": "Unknown"},
     **{"signal": "The agent", "stop": "Stop price", "external": "Outside of Keel"},
 }
-COMPARED = sorted(set(GROUPS) - {"trade", "deployment"})
+COMPARED = sorted(set(GROUPS) - {"trade", "deployment", "rule"})
 FILTERS = {
     "symbol": ("BTC,SOL", lambda row: row["symbol"] != "ETH"),
     "side": ("short", lambda row: row["side"] == "short"),
@@ -187,6 +190,19 @@ def test_own_trades_are_not_around_simulated_events(accounts):
     found = {one.label: one.figure.value for one in ask(measure="count", group="event").groups}
 
     assert found == {"Fed decision": 1, "No event": 1}
+
+
+def test_trades_are_told_apart_by_the_own_rules(accounts):
+    TradingRuleFactory(valid_from=MAY)  # at most 5x
+    TradingRuleFactory(valid_from=MAY, payload=dump_rule(Symbols(mode="only", symbols=("BTC",))))
+    for symbol, leverage, since in (("BTC", 6, MAY), ("BTC", 5, MAY), ("BTC", None, MAY), ("BTC", 9, MAY - HOUR)):
+        TradeFactory(symbol=symbol, entry_leverage=leverage and D(leverage), entry_tick_at=since)
+    TradeFactory(symbol="ETH", entry_tick_at=MAY)  # broken, whatever its leverage
+
+    found = {one.label: one.figure.value for one in ask(measure="count", group="rule").groups}
+
+    assert found == {"Broke a rule": 2, "Kept the rules": 1, "Cannot tell": 1, "No rule then": 1}
+    assert ask(measure="count", rule="broken").figure.value == 2
 
 
 def test_rows_of_a_stranger_are_neither_counted_nor_named(accounts, stranger):

@@ -4,9 +4,10 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
+from django.utils import timezone
 
 from tests.factories.memory import MAY
-from tests.factories.record import DeploymentFactory, TradeFactory
+from tests.factories.record import DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
 from tests.trading.browsing import browser_of_trader, is_page, made, text_of
 
 __all__ = ["browser_of_trader", "made"]
@@ -85,3 +86,40 @@ def test_excursion_without_bars_is_not_known(client, made):
     made(lambda: TradeFactory(path_minutes=None))
 
     assert "Worst excursion Not known of 1 closed trade" in text_of(client.get(ASK, {"measure": "mae"}))
+
+
+# --- The check ---
+
+CHECK = "/trades/check/"
+
+
+def test_check_shows_size_risk_rules_and_verdict(client, trades, made):
+    made(TradingRuleFactory)  # at most 5x
+    made(lambda: MarketEventFactory(starts_at=timezone.now() + timedelta(hours=2)))
+    plan = {"symbol": "btc", "side": "long", "price": "100", "stop": "95", "risk_pct": "1", "leverage": "6"}
+
+    text = text_of(client.get(CHECK, plan))
+
+    for words in (
+        "BTC long: breaks a rule",
+        "Size $2,000.00 20 BTC at 100",
+        "Lost at the stop $100.00 1.0% of equity, 5.0% from the price",
+        "Equity $10,000.00 Dips",
+        "Too few to say 2 trades",
+        "broken At most 5x leverage (it had 6x)",
+        "Fed decision",
+        "0 past events, too few to say",
+    ):
+        assert words in text
+
+
+def test_check_without_a_plan_says_what_to_give(client):
+    assert "No trade planned yet" in text_of(client.get(CHECK))
+    assert "Give the side of the planned trade." in text_of(client.get(CHECK, {"symbol": "BTC"}))
+
+
+def test_check_of_an_unknown_market_says_what_is_not_known(client):
+    text = text_of(client.get(CHECK, {"symbol": "ADA", "side": "short"}))
+
+    for words in ("Size Not known", "Lost at the stop Not known", "Price Not known", "Equity Not known", "not enough"):
+        assert words in text

@@ -1,12 +1,13 @@
 """Questions to the record and their answers."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer
 from trading.api.serializers.fields import ValueSerializer
 from trading.asking.query import GROUPS, MEASURES, QUESTION
+from trading.asking.sizing import NUMBERS, PLAN
 
 
 def _describe_word(name: str) -> str:
@@ -18,17 +19,33 @@ def _describe_word(name: str) -> str:
         "hour": f"Of the entry, such as 14 or 9-17. {several}",
         "skill": "Its id or its name.",
         "deployment": "Its id; that of a backtest's deployment counts the backtest's trades.",
+        **NUMBERS,
     }.get(name, several)
 
 
-class QuestionQuery(InputSerializer):
-    """A question; what is left out lets all trades pass."""
+class _WordsQuery(InputSerializer):
+    """Words that the record's own parser reads."""
+
+    words: ClassVar[tuple[str, ...]] = ()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Return a field for each word of a question."""
+        """Return a field for each word."""
         return {
-            name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name)) for name in QUESTION
+            name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name))
+            for name in self.words
         }
+
+
+class QuestionQuery(_WordsQuery):
+    """A question; what is left out lets all trades pass."""
+
+    words = QUESTION
+
+
+class PlanQuery(_WordsQuery):
+    """A planned trade; symbol and side are needed."""
+
+    words = PLAN
 
 
 class FigureSerializer(ValueSerializer):

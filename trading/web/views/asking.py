@@ -8,12 +8,14 @@ from django.views.decorators.http import require_safe
 
 from config.lib.errors import DomainError
 from config.lib.web import AuthedRequest, find_time_zone, owned_view
-from trading.asking.answers import describe_groups, describe_scope, describe_total, format_value
+from trading.asking.answers import build_link, describe_groups, describe_scope, describe_total, format_value
+from trading.asking.check import check_plan
 from trading.asking.planner import answer_question
 from trading.asking.query import QUESTION, parse_query
+from trading.asking.sizing import PLAN, parse_plan
 from trading.models import Skill
 from trading.record.trade_queries import find_trades
-from trading.web.questions import QuestionForm
+from trading.web.questions import PlanForm, QuestionForm
 from trading.web.trades import list_trades
 
 MAX_WORDS = 200
@@ -43,3 +45,21 @@ def ask_record(request: AuthedRequest) -> HttpResponse:
         "trades": list_trades(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
     }
     return TemplateResponse(request, "trading/ask.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def check_trade(request: AuthedRequest) -> HttpResponse:
+    """Size and check the planned trade that the address gives."""
+    words = {name: request.GET[name][:MAX_WORDS] for name in PLAN if request.GET.get(name)}
+    context: dict[str, object] = {"form": PlanForm(words), "is_asked": bool(words)}
+    if words:
+        zone = find_time_zone(request.user.time_zone)
+        try:
+            check = check_plan(parse_plan(words), zone=zone, now=timezone.now())
+        except DomainError as error:
+            return TemplateResponse(request, "trading/check.html", {**context, "refusal": str(error)})
+        similar = [describe_total(answer) for answer in (check.expectancy, check.win_rate)]
+        context |= {"check": check, "similar": similar, "link": build_link(check.expectancy.query.words)}
+    return TemplateResponse(request, "trading/check.html", context)

@@ -1,0 +1,89 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trading.asking.query import QueryRefused
+from trading.asking.sizing import Plan, parse_plan, size_plan
+
+D = Decimal
+PRICES = st.decimals("0.01", "90000", places=2)
+AMOUNTS = st.none() | st.decimals("0.01", "1000000", places=2)
+
+
+@given(
+    side=st.sampled_from(["long", "short"]),
+    price=PRICES,
+    stop=PRICES,
+    equity=AMOUNTS,
+    leverage=st.none() | st.decimals("0.1", "50", places=1),
+    how=st.sampled_from(["size_usd", "risk_usd", "risk_pct", ""]),
+    amount=st.decimals("0.01", "100", places=2),
+    limit=AMOUNTS,
+)
+def test_size_loses_the_risk_at_the_stop_and_stays_within_the_leverage(
+    side, price, stop, equity, leverage, how, amount, limit
+):
+    numbers = {"stop": stop, how: amount, "leverage": leverage}
+    plan = Plan("BTC", side, {name: number for name, number in numbers.items() if name and number is not None})
+
+    if (stop >= price) if side == "long" else (stop <= price):
+        with pytest.raises(QueryRefused):
+            size_plan(plan, price=price, equity_usd=equity, limit_usd=limit)
+        return
+    found = size_plan(plan, price=price, equity_usd=equity, limit_usd=limit)
+
+    wanted = {"risk_usd": amount, "risk_pct": equity and equity * amount / 100, "": limit}.get(how)
+    most = None if equity is None or leverage is None else equity * leverage
+    if how != "size_usd" and wanted is None:
+        assert (found.size_usd, found.risk_usd) == (None, None)
+        return
+    loss_of_one = abs(price - stop)
+    assert float(found.risk_usd) == pytest.approx(float(found.quantity * loss_of_one))
+    assert float(found.quantity * price) == pytest.approx(float(found.size_usd))
+    if found.is_capped:
+        assert found.size_usd == most
+        assert how == "size_usd" or found.risk_usd < wanted
+    else:
+        assert most is None or found.size_usd <= most
+        expected = amount if how == "size_usd" else wanted
+        assert float(found.size_usd if how == "size_usd" else found.risk_usd) == pytest.approx(float(expected))
+    assert (found.leverage is None) == (equity is None)
+
+
+def test_size_without_a_stop_or_a_price_is_the_given_one():
+    found = size_plan(Plan("BTC", "long", {"size_usd": D(500)}), price=None, equity_usd=D(1000), limit_usd=D(10))
+
+    assert (found.size_usd, found.quantity, found.risk_usd, found.leverage) == (D(500), None, None, D("0.5"))
+
+
+def test_plan_is_read_from_words_and_back():
+    plan = parse_plan({"symbol": "btc", "side": "Buy", "stop": "$63,000.50", "risk_pct": "1%", "price": " "})
+
+    assert plan == Plan("BTC", "long", {"stop": D("63000.50"), "risk_pct": D(1)})
+    assert parse_plan(plan.words) == plan
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"symbol": "BTC"},
+        {"side": "long"},
+        {"symbol": "b t c", "side": "long"},
+        {"symbol": "BTC", "side": "up"},
+        {"symbol": "BTC", "side": "long", "stop": "-3"},
+        {"symbol": "BTC", "side": "long", "stop": "0"},
+        {"symbol": "BTC", "side": "long", "stop": "NaN"},
+        {"symbol": "BTC", "side": "long", "stop": "1e99"},
+        {"symbol": "BTC", "side": "long", "stop": "1e-99"},
+        {"symbol": "BTC", "side": "long", "stop": "soon"},
+        {"symbol": "BTC", "side": "long", "size_usd": "1", "risk_usd": "1"},
+        {"symbol": "BTC", "side": "long", "deployment": "mine"},
+        {"symbol": "BTC", "side": "long", "colour": "red"},
+    ],
+)
+def test_plan_that_cannot_be_read_is_refused(words):
+    with pytest.raises(QueryRefused):
+        parse_plan(words)

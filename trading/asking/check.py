@@ -1,0 +1,196 @@
+"""Check a planned trade against rules, exposure, events and the record. It commits nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+from config.lib.figures import format_count
+from trading.asking.planner import Answer, answer_question
+from trading.asking.query import TradeQuery
+from trading.asking.sizing import Plan, Sizing, size_plan
+from trading.market.moves import Impact, measure_impact
+from trading.market.queries import Mark, find_marks, list_events, list_past_moves
+from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent, Trade, TradeSide
+from trading.record.deployment_queries import OpenPosition, get_deployment, list_open_positions
+from trading.record.performance import MIN_TRADES
+from trading.record.trade_queries import get_latest_equity
+from trading.rules.grammar import RiskPerTrade, describe_rule
+from trading.rules.judge import Trip, ValidRule
+from trading.rules.services import get_book, judge_record, list_valid_rules
+
+AHEAD: Final = timedelta(hours=72)
+_IMPORTANCE: Final = 0.4
+_EVENTS: Final = 3  # each kind of them costs a few queries
+_POSITIONS: Final = 50
+_ACCOUNTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVerdict:
+    """What one of the owner's rules says of the plan."""
+
+    rule: str
+    verdict: str  # kept, broken or cannot tell
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComingEvent:
+    event: MarketEvent
+    past: Impact  # of past events of the kind on the plan's symbol and side
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A plan, sized and held against the record."""
+
+    plan: Plan
+    verdict: str  # fits, breaks a rule or not enough record
+    why: list[str]
+    price: Decimal | None
+    mark: Mark | None  # None: the price was given, or there is none
+    equity_usd: Decimal | None
+    equity_of: str
+    sizing: Sizing
+    positions: list[OpenPosition]
+    exposure_usd: Decimal | None  # of the open positions; None: one has no price
+    rules: list[PlanVerdict]
+    events: list[ComingEvent]
+    expectancy: Answer  # of closed trades of the symbol and side
+    win_rate: Answer
+
+
+def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
+    """Size and check a plan. Raises QueryRefused, DeploymentNotFound."""
+    accounts = _list_accounts(plan)
+    equity, equity_of = _find_equity(plan, accounts)
+    mark = None if "price" in plan.numbers else find_marks([plan.symbol], now).get(plan.symbol)
+    price = plan.numbers.get("price") or (mark.price if mark else None)
+    rules = [one for one in list_valid_rules() if one.holds_at(now)]
+    sizing = size_plan(plan, price=price, equity_usd=equity, limit_usd=_find_limit(rules, equity))
+    verdicts = _judge_plan(plan, rules, accounts, sizing, price, equity, now)
+    positions = _list_positions(accounts, now)
+    values = [value for one in positions if (value := one.notional_usd) is not None]
+    where = {"symbol": (plan.symbol,), "side": (plan.side,)}
+    expectancy, win_rate = (answer_question(TradeQuery(zone, name, "", where)) for name in ("expectancy", "win_rate"))
+    verdict, why = _decide(verdicts, expectancy.figure.trades, is_capped=sizing.is_capped)
+    return Check(
+        plan=plan,
+        verdict=verdict,
+        why=why,
+        price=price,
+        mark=mark,
+        equity_usd=equity,
+        equity_of=equity_of,
+        sizing=sizing,
+        positions=positions,
+        exposure_usd=sum(values, Decimal(0)) if len(values) == len(positions) else None,
+        rules=verdicts,
+        events=_list_coming(plan, now, is_simulated=mark is not None and mark.bar.is_simulated),
+        expectancy=expectancy,
+        win_rate=win_rate,
+    )
+
+
+def _list_accounts(plan: Plan) -> list[Deployment]:
+    """Return the plan's account; without one the own accounts, else the agents' that are not stopped."""
+    if plan.deployment:
+        return [get_deployment(UUID(plan.deployment))]
+    rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
+    found = list(rows.select_related("skill").order_by("-created_at", "id")[:_ACCOUNTS])
+    return [one for one in found if one.broker_kind == BrokerKind.LIVE] or found
+
+
+def _find_equity(plan: Plan, accounts: Sequence[Deployment]) -> tuple[Decimal | None, str]:
+    """Return the equity to size by, and whose it is."""
+    if "equity_usd" in plan.numbers:
+        return plan.numbers["equity_usd"], "as you gave it"
+    known = [(one, equity) for one in accounts if (equity := get_latest_equity(one)) is not None]
+    if not known:
+        return None, ""
+    names = known[0][0].title if len(known) == 1 else f"{len(known)} accounts together"
+    return sum((equity for _, equity in known), Decimal(0)), names
+
+
+def _find_limit(rules: Sequence[ValidRule], equity: Decimal | None) -> Decimal | None:
+    """Return the smallest risk of a trade that the owner's rules name."""
+    limits = [one.rule for one in rules if isinstance(one.rule, RiskPerTrade)]
+    known = [one.limit if one.unit == "usd" else equity and equity * one.limit / 100 for one in limits]
+    return min((limit for limit in known if limit), default=None)
+
+
+def _judge_plan(
+    plan: Plan,
+    rules: Sequence[ValidRule],
+    accounts: Sequence[Deployment],
+    sizing: Sizing,
+    price: Decimal | None,
+    equity: Decimal | None,
+    now: datetime,
+) -> list[PlanVerdict]:
+    """Judge the plan as a trade that opens now."""
+    own = accounts[0] if accounts and (len(accounts) == 1 or accounts[0].broker_kind == BrokerKind.LIVE) else None
+    trip = Trip(
+        id=uuid4(),
+        book=get_book(own) if own else "planned",
+        deployment_id=own.pk if own else uuid4(),
+        symbol=plan.symbol,
+        is_long=plan.side == TradeSide.LONG,
+        opened_at=now,
+        closed_at=None,
+        entry_price=price or Decimal(1),
+        size_usd=sizing.size_usd or Decimal(0),
+        leverage=plan.numbers.get("leverage") or sizing.leverage,
+        net_usd=None,
+        equity_usd=equity,
+        knows_stop=True,
+        stop_price=plan.numbers.get("stop"),
+    )
+    names = {one.id: one.rule for one in rules}
+    found = []
+    for one in judge_record(rules, planned=[trip], only={trip.id}):
+        verdict, why = one.verdict, one.why
+        if isinstance(names[one.rule_id], RiskPerTrade) and sizing.risk_usd is None and trip.stop_price is not None:
+            verdict, why = "unknown", "what it risks is not known"
+        words = "cannot tell" if verdict == "unknown" else verdict
+        found.append(PlanVerdict(describe_rule(names[one.rule_id]), words, why))
+    return found
+
+
+def _list_positions(accounts: Sequence[Deployment], now: datetime) -> list[OpenPosition]:
+    rows = Trade.objects.open().filter(deployment__in=[one.pk for one in accounts]).newest_first().defer("state")
+    trades = list(rows[:_POSITIONS])
+    marks = find_marks({trade.symbol for trade in trades}, now)
+    return [
+        position
+        for account in accounts
+        for position in list_open_positions(account, [one for one in trades if one.deployment_id == account.pk], marks)
+    ]
+
+
+def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[ComingEvent]:
+    events = list_events(now, until=now + AHEAD, symbols=[plan.symbol], min_importance=_IMPORTANCE)
+    shown = [event for event in events if is_simulated or not event.is_simulated][:_EVENTS]
+    is_long, moves = plan.side == TradeSide.LONG, {}
+    for kind in dict.fromkeys(event.kind for event in shown):
+        moves[kind] = measure_impact(
+            list_past_moves(kind, plan.symbol, now, is_simulated=is_simulated), is_long=is_long
+        )
+    return [ComingEvent(event, moves[event.kind]) for event in shown]
+
+
+def _decide(verdicts: Sequence[PlanVerdict], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
+    """Return the verdict, and why in sentences."""
+    why = [f"{one.rule}: {one.verdict}, {one.why}." for one in verdicts if one.verdict != "kept"]
+    why += ["The leverage bounds the size below the risk asked for."] if is_capped else []
+    if any(one.verdict == "broken" for one in verdicts):
+        return "breaks a rule", why
+    if similar < MIN_TRADES:
+        count = format_count(similar, "closed trade", zero="no")
+        return "not enough record", [*why, f"{count.capitalize()} of this symbol and side, of at least {MIN_TRADES}."]
+    kept = sum(one.verdict == "kept" for one in verdicts)
+    return "fits", [*why, f"Keeps {format_count(kept, 'rule')}." if verdicts else "No rule is confirmed yet."]
