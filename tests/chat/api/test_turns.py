@@ -82,7 +82,12 @@ async def test_turn_comes_as_events(model, me, trader):
     }
     assert answer.events[1].content == {"title": "Hello there"}
     assert answer.said == "Good morning."
-    assert answer.events[-1].content == {"status": "complete", "usage": reply.usage, "content": "Good morning."}
+    assert answer.events[-1].content == {
+        "status": "complete",
+        "usage": reply.usage,
+        "content": "Good morning.",
+        "figures": [],
+    }
     assert (message.content, reply.status, reply.content) == ("Hello there", "complete", "Good morning.")
 
 
@@ -371,6 +376,7 @@ async def test_reply_that_another_process_writes_is_read_along(me, talk, monkeyp
         "status": "complete",
         "usage": {"prompt_tokens": 1},
         "content": "Half and half\n\nDone.",
+        "figures": [],
     }
 
 
