@@ -4,7 +4,7 @@ Tests that need no store run once. Without `--all`, two groups do, too: browsers
 SQLite the story and the frame alone; tests of pages and the admin, the matrix of routes, and tests marked `computing`
 run on SQLite. A test is marked so if it computes for a second or more and a shorter one beside it sends the same SQL.
 Of a table of cases the second pass tries the first and the last. Properties, which both passes try, are tried with
-fewer examples by the second. `--smoke` runs SMOKE on SQLite.
+fewer examples by the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on SQLite.
 KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its reason, in CI a failure.
 """
 
@@ -21,7 +21,8 @@ import pytest
 from tests.services import ServiceMissing, postgres_url, redis_url
 
 ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
-MOST_WORKERS = 4  # each needs a database and a browser of its own
+MOST_WORKERS = 5  # each needs a database and a browser of its own
+WAITING_WORKERS = 1  # above the number of cores: browsers, sockets and stores are often waited for
 BYTECODE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 # The story, and one file for each package.
 SMOKE = (
@@ -115,7 +116,7 @@ def _to_try_again(failures: str) -> list[str]:
 def _spread(arguments: list[str]) -> Iterator[str]:
     """Yield the arguments that spread the tests over processes, unless one test or a debugger is asked for."""
     if not any("::" in argument or argument.startswith(("-n", "--pdb")) for argument in arguments):
-        yield from ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), "--dist", "loadgroup")
+        yield from ("-n", str(min(MOST_WORKERS, (os.cpu_count() or 1) + WAITING_WORKERS)), "--dist", "loadgroup")
 
 
 if __name__ == "__main__":

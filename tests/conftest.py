@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             needed = " and ".join(_engines(item))
             item.add_marker(pytest.mark.skip(reason=f"needs the engine {needed}; this run is on {settings.ENGINE}"))
         return
-    left_out = {*elsewhere, *filter(_is_run_by_the_other_pass, items), *_list_middle_cases(items)}
+    left_out = {*elsewhere, *filter(_is_run_elsewhere, items), *_list_middle_cases(items)}
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -105,8 +105,10 @@ def _engines(item: pytest.Item) -> set[str]:
     return {engine for marker, engine in ENGINE_OF.items() if item.get_closest_marker(marker)}
 
 
-def _is_run_by_the_other_pass(item: pytest.Item) -> bool:
+def _is_run_elsewhere(item: pytest.Item) -> bool:
     is_usual = os.environ.get("KEEL_TEST_SCOPE") == "usual"
+    if is_usual and item.get_closest_marker("long"):
+        return True  # by `make test-all`
     if os.environ["KEEL_TEST_PASS"] == "2":
         is_on_sqlite = _is_page_test(item) or item.get_closest_marker("computing")
         return bool(not _uses_a_store(item) or (is_usual and is_on_sqlite))

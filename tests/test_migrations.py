@@ -106,6 +106,7 @@ def restore_schema(transactional_db):
     migrate(newest())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_policies_are_taken_back_and_put_on_again_with_rows_present(restore_schema):
     user = write_rows()

@@ -556,7 +556,7 @@ def _move(random: Random, held: Decimal) -> tuple[Decimal, bool]:
             return -held, kind == "liquidate"
 
 
-@pytest.mark.computing
+@pytest.mark.long
 def test_twenty_thousand_fills_are_the_textbooks_through_restarts_duplicates_and_disorder():
     random = Random(20260601)
     happened = years(random, 20_000)

@@ -208,7 +208,7 @@ def test_real_fills_give_one_ledger_by_every_path(as_trader):
 
 
 @needs_fills
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_real_fills_give_one_ledger_in_random_divisions(as_trader, seed):
     random, fills = Random(seed), read_real_fills()
     whole = DeploymentFactory(broker_kind="live")

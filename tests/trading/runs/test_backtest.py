@@ -150,7 +150,7 @@ def test_breakout_looks_back_as_far_as_the_strategy_says(trader, bars, count):
 
 
 @pytest.mark.computing
-@pytest.mark.parametrize("seed", [3, 4, 5])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)])
 def test_backtest_conserves_money(trader, seed):
     store_walk(3 * 160, seed=seed)
     FundingRateFactory(at=at(33), rate=D("0.001"))
@@ -303,6 +303,7 @@ def test_waiting_backtests_of_all_users_run(trader, stranger):
     assert run_waiting_backtests(clock) == []
 
 
+@pytest.mark.long
 def test_reflection_can_be_left_out(trader):
     store_walk(3 * 160, seed=3)
     dial = {"context": {"memory": {"reflection": {"every_n_trades": 2}}}}

@@ -376,7 +376,7 @@ def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
 
 
 @pytest.mark.computing
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger, seed):
     """What is carried from tick to tick is what would be read."""
     store_walk(3 * 70, seed=seed)

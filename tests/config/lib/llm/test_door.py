@@ -108,6 +108,7 @@ def test_import_does_not_import_litellm():
     assert in_fresh_python(code).split() == ["False", "False"]
 
 
+@pytest.mark.long
 def test_load_reaches_for_no_network():
     code = (
         "import socket, os\n"

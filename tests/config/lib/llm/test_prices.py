@@ -76,6 +76,7 @@ def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch
     assert "list of prices" in caplog.text
 
 
+@pytest.mark.long
 def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
     code = (
         "import socket, sys\n"

@@ -30,6 +30,7 @@ def test_count_tokens_takes_anything_typed():
     assert count_tokens("\x00 \ud800 \U0010ffff") > 0
 
 
+@pytest.mark.long
 def test_count_tokens_agrees_with_litellm_and_needs_neither_it_nor_the_network():
     code = (
         "import socket, sys\n"
