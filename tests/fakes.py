@@ -254,13 +254,6 @@ class WireServer:
         """Queue a well-formed streamed answer of these chunks, with usage."""
         self.script(*well_formed(*texts, delay=delay))
 
-    def answer(self, text: str | None, *, tool_calls: Any = None, finish_reason: str = "stop", **extra: Any) -> None:
-        """Queue a well-formed answer to a request that does not stream."""
-        message = {"role": "assistant", "content": text, "tool_calls": tool_calls}
-        choices = [{"index": 0, "finish_reason": finish_reason, "message": message}]
-        body = {**_chunk(choices), "object": "chat.completion", "usage": _usage(12, 3, 0), **extra}
-        self.script(Respond(200, json.dumps(body).encode()))
-
     def fail(self, status: int, message: str = "the provider's own words", **headers: str) -> None:
         """Queue an error response."""
         body = json.dumps({"error": {"message": message, "type": "error", "code": str(status)}})

@@ -101,7 +101,7 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
     HTTPStatusError (sent within the stream), and whatever httpx raises.
     """
     try:
-        response = await _send(model, request, stream=True)
+        response = await _send(model, request)
     except Exception as error:  # noqa: BLE001 - httpx raises anything; it becomes our one exception
         raise report_failure(model, error, otherwise="unreachable") from None
     try:
@@ -112,24 +112,7 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
         await response.aclose()
 
 
-async def fetch_answer(model: str, request: Request) -> Piece:
-    """Return a whole answer as one piece. Raises LLMUnavailable."""
-    try:
-        response = await _send(model, request, stream=False)
-        async with aclosing(response):
-            payload = json.loads(await _read_body(response))
-    except Exception as error:  # noqa: BLE001 - as above
-        raise report_failure(model, error, otherwise="unreachable") from None
-    try:
-        piece = _parse_payload(payload, "message")
-        if not payload.get("choices"):
-            raise StreamError("no choices")
-    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
-        raise report_failure(model, error, otherwise="interrupted") from None
-    return piece
-
-
-async def _send(model: str, request: Request, *, stream: bool) -> Response:
+async def _send(model: str, request: Request) -> Response:
     """Send the request; return the response before its body.
 
     Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever httpx raises.
@@ -141,12 +124,12 @@ async def _send(model: str, request: Request, *, stream: bool) -> Response:
     if not key and not base:  # a server for local models needs none
         raise KeyMissing(key_variable)
     url = f"{(base or standard_base).rstrip('/')}/chat/completions"
-    body = json.dumps(_build_body(model, name, request, url, stream=stream)).encode()
+    body = json.dumps(_build_body(model, name, request, url)).encode()
     client = await _get_client()
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
-    headers = {"content-type": "application/json", "accept": "text/event-stream" if stream else "application/json"}
+    headers = {"content-type": "application/json", "accept": "text/event-stream"}
     if key:
         headers["authorization"] = f"Bearer {key}"
     call = client.build_request("POST", url, content=body, headers=headers, timeout=timeout)
@@ -159,10 +142,13 @@ async def _send(model: str, request: Request, *, stream: bool) -> Response:
     return response
 
 
-def _build_body(model: str, name: str, request: Request, url: str, *, stream: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": name, "messages": prepare_messages(model, request.messages)}
-    if stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
+def _build_body(model: str, name: str, request: Request, url: str) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": name,
+        "messages": prepare_messages(model, request.messages),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
     if request.tools:
         body["tools"] = prepare_tools(model, request.tools)
     if request.tool_choice is not None:
@@ -243,15 +229,6 @@ def _load_certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-async def _read_body(response: Response) -> bytes:
-    read = b""
-    async for data in response.aiter_bytes():
-        read += data
-        if len(read) > MAX_LINE:
-            raise StreamError("an answer without an end")
-    return read
-
-
 async def _read_start(response: Response) -> str:
     read = b""
     with suppress(Exception):  # the status says enough
@@ -275,11 +252,7 @@ def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
 
 
 def _parse_piece(event: bytes) -> Piece:
-    return _parse_payload(json.loads(event), "delta")
-
-
-def _parse_payload(payload: object, part: str) -> Piece:
-    """Return a piece; `part` is "delta" or "message"."""
+    payload = json.loads(event)
     if not isinstance(payload, dict):
         raise StreamError("an event that is no object")
     if error := payload.get("error"):
@@ -287,7 +260,7 @@ def _parse_payload(payload: object, part: str) -> Piece:
         raise _build_refusal(code if isinstance(code, int) else None, json.dumps(error))
     choices = payload.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice.get(part)
+    message = choice.get("delta")
     message = message if isinstance(message, dict) else {}
     return Piece(
         content=message.get("content"),

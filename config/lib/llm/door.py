@@ -48,8 +48,6 @@ class _Path(Protocol):
 
     def open_pieces(self, model: str, request: Request) -> AbstractAsyncContextManager[AsyncGenerator[Piece, None]]: ...
 
-    async def fetch_answer(self, model: str, request: Request) -> Piece: ...
-
 
 def _find_path(model: str) -> _Path:
     if own.can_serve(model):
@@ -111,11 +109,12 @@ async def complete(
 
     Raises LLMUnavailable: none did; the kind is the first one's.
     """
-    request = Request(messages, tools or (), tool_choice, max_tokens or settings.CHAT_MAX_OUTPUT_TOKENS, effort)
+    limit = max_tokens or settings.CHAT_MAX_OUTPUT_TOKENS
+    request = Request(messages, tools or (), tool_choice, limit, effort, is_streamed=False)
     failures: list[LLMUnavailable] = []
     for model in models:
         try:
-            return await _complete_model(model, limit_output(model, request))
+            return await _complete_model(model, request)
         except LLMUnavailable as failure:
             failures.append(failure)
     raise failures[0] if failures else LLMUnavailable("misconfigured")
@@ -142,10 +141,10 @@ async def close() -> None:
 
 
 async def _stream_model(
-    model: str, request: Request, accepts: Callable[[str, str], bool] | None
+    model: str, request: Request, accepts: Callable[[str, str], bool] | None = None
 ) -> AsyncGenerator[Chunk, None]:
     answer, finish, usage = Answer(), None, None
-    written = _begin_written(request, accepts)
+    written = WrittenCalls([tool["function"]["name"] for tool in request.tools], accepts)
     async with _find_path(model).open_pieces(model, limit_output(model, request)) as pieces:
         try:
             async for piece in pieces:
@@ -189,21 +188,11 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
 
 
 async def _complete_model(model: str, request: Request) -> Completion:
-    piece = await _find_path(model).fetch_answer(model, request)
-    answer, written = Answer(), _begin_written(request, None)
-    text = written.take(answer.take_piece(piece), is_last=True)
-    reason = _finish(model, answer, written, piece.finish_reason)
-    return Completion(
-        text=text,
-        tool_calls=answer.tool_calls(_list_call_ids(request.messages), model=model),
-        finish_reason=reason,
-        usage=piece.usage or _estimate_usage(request.messages, answer),
-        model=model,
-    )
-
-
-def _begin_written(request: Request, accepts: Callable[[str, str], bool] | None) -> WrittenCalls:
-    return WrittenCalls([tool["function"]["name"] for tool in request.tools], accepts)
+    async with aclosing(_stream_model(model, request)) as chunks:
+        *texts, last = [chunk async for chunk in chunks]
+    assert last.usage is not None and last.finish_reason is not None, "the last chunk has both"
+    text = "".join(chunk.text for chunk in texts)
+    return Completion(text, last.tool_calls, last.finish_reason, last.usage, last.model)
 
 
 def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:
@@ -219,12 +208,8 @@ def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | Non
     if written.has_hidden and not written.has_shown:
         raise report_failure(model, None, otherwise="unmade_call")
     if answer.is_empty:
-        raise _report_no_answer(model, finish)
+        raise report_failure(model, None, otherwise="refused" if finish == "content_filter" else "empty")
     return "unmade_call" if written.has_hidden else reason
-
-
-def _report_no_answer(model: str, finish: str | None) -> LLMUnavailable:
-    return report_failure(model, None, otherwise="refused" if finish == "content_filter" else "empty")
 
 
 def _list_call_ids(messages: Sequence[Message]) -> set[str]:

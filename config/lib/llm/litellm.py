@@ -54,23 +54,6 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
         await response.aclose()
 
 
-async def fetch_answer(model: str, request: Request) -> Piece:
-    """Return a whole answer as one piece. Raises LLMUnavailable."""
-    await ensure_loaded()
-    response = await _ask(model, request)
-    try:
-        choice = response.choices[0]
-        return Piece(
-            content=choice.message.content or "",
-            calls=choice.message.tool_calls or (),
-            state=_read_state(model, choice.message),
-            finish_reason=choice.finish_reason or "stop",
-            usage=Usage.of(getattr(response, "usage", None)),
-        )
-    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
-        raise report_failure(model, error, otherwise="interrupted") from None
-
-
 async def _read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
     """Yield a streamed answer's pieces. Usage follows the finish reason."""
     has_ended = False

@@ -1,7 +1,7 @@
 """Our own providers: models that run in this process, such as the rule-based one.
 
-A provider has `stream(model, request)`, which yields pieces. One that can also answer at once has `answer()`, with the
-same arguments, which returns the whole answer as one piece.
+A provider has `stream(model, request)`, which yields pieces. One that streams slowly, to be read, also has `answer()`
+with the same arguments: it returns the whole answer as one piece.
 """
 
 import threading
@@ -14,7 +14,6 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from config.lib.llm.answer import Piece
-from config.lib.llm.errors import report_failure
 from config.lib.llm.requests import Request, prepare_messages
 
 _lock = threading.RLock()
@@ -35,33 +34,20 @@ def can_serve(model: str) -> bool:
 @asynccontextmanager
 async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
     """Yield the pieces of the answer."""
-    provider, prepared = _prepare(model, request)
-    async with aclosing(provider.stream(model, prepared)) as pieces:
+    factory = _find_provider(model)
+    assert factory is not None, "the door asks can_serve() first"
+    async with aclosing(_read_pieces(factory(), model, request)) as pieces:
         yield pieces
 
 
-async def fetch_answer(model: str, request: Request) -> Piece:
-    """Return the whole answer as one piece. Raises LLMUnavailable."""
-    provider, prepared = _prepare(model, request)
-    try:
-        if hasattr(provider, "answer"):
-            piece: Piece = provider.answer(model, prepared)
-            return piece
-        pieces = [piece async for piece in provider.stream(model, prepared)]
-    except Exception as error:  # noqa: BLE001 - whatever a provider raises becomes our one exception
-        raise report_failure(model, error, otherwise="unreachable") from None
-    return Piece(
-        content=[piece.content for piece in pieces if piece.content],
-        calls=[call for piece in pieces for call in piece.calls],
-        finish_reason=next((piece.finish_reason for piece in pieces if piece.finish_reason), None),
-        usage=next((piece.usage for piece in pieces if piece.usage), None),
-    )
-
-
-def _prepare(model: str, request: Request) -> tuple[Any, Request]:
-    factory = _find_provider(model)
-    assert factory is not None, "the door asks can_serve() first"
-    return factory(), replace(request, messages=prepare_messages(model, request.messages))
+async def _read_pieces(provider: Any, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+    prepared = replace(request, messages=prepare_messages(model, request.messages))
+    if not request.is_streamed and hasattr(provider, "answer"):
+        yield provider.answer(model, prepared)
+        return
+    async with aclosing(provider.stream(model, prepared)) as pieces:
+        async for piece in pieces:
+            yield piece
 
 
 def _find_provider(model: str) -> Callable[[], Any] | None:

@@ -38,6 +38,7 @@ class Request:
     tool_choice: str | Mapping[str, object] | None = None
     max_tokens: int = 0
     effort: str = ""  # of reasoning; empty: the provider's default
+    is_streamed: bool = True  # text is read as it arrives, not only at the end
 
 
 def limit_output(model: str, request: Request) -> Request:

@@ -548,20 +548,20 @@ def test_prefix_is_marked_for_a_model_that_takes_marks(monkeypatch, wire):
 
 
 def test_complete_returns_the_whole_answer(wire):
-    wire.answer("Hello\x00 you")
+    wire.say("Hello\x00", " you")
 
     answer = complete(max_tokens=50)
 
     assert (answer.text, answer.finish_reason, answer.tool_calls) == ("Hello you", "stop", ())
-    assert answer.usage == Usage(12, 3)
+    assert answer.usage == Usage(12, 3, 4)
     assert answer.model == "openai/wire"
     assert wire.requests[0].body["max_tokens"] == 50
     assert "tool_choice" not in wire.requests[0].body
 
 
 def test_complete_returns_tool_calls(wire):
-    call = {"id": "c1", "type": "function", "function": {"name": "save", "arguments": '{"a": 1}'}}
-    wire.answer(None, tool_calls=[call])
+    call = tool_fragment(id="c1", name="save", arguments='{"a": 1}')
+    wire.script(delta(tool_calls=[call]), delta(finish_reason="tool_calls"), usage(12, 3), done())
 
     answer = complete(tools=[REMEMBER], tool_choice="required")
 
@@ -571,15 +571,15 @@ def test_complete_returns_tool_calls(wire):
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"),
+    ("steps", "kind"),
     [
-        pytest.param(b'{"choices": []}', "interrupted", id="no choices"),
-        pytest.param(b"not json", "unreachable", id="not JSON"),
-        pytest.param(b'{"choices": [{"index": 0, "message": {"role": "assistant"}}]}', "empty", id="no content"),
+        pytest.param([Respond(200, b'{"choices": []}')], "interrupted", id="no stream"),
+        pytest.param([delta(content="Hel"), Cut()], "interrupted", id="broken off"),
+        pytest.param([delta(role="assistant"), delta(finish_reason="stop"), done()], "empty", id="no content"),
     ],
 )
-def test_complete_raises_the_kind_of_a_bad_answer(wire, body, kind):
-    wire.script(Respond(200, body))
+def test_complete_raises_the_kind_of_a_bad_answer(wire, steps, kind):
+    wire.script(*steps)
 
     with pytest.raises(LLMUnavailable) as refused:
         complete()
@@ -588,16 +588,18 @@ def test_complete_raises_the_kind_of_a_bad_answer(wire, body, kind):
 
 
 def test_complete_estimates_usage_that_did_not_come(wire):
-    wire.script(Respond(200, b'{"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "Hello"}}]}'))
+    wire.script(delta(content="Hello"), delta(finish_reason="stop"), done())
 
-    assert complete().usage == Usage(1, 2, estimated=True)
+    assert complete().usage.estimated
 
 
 def test_complete_falls_back_to_the_next_model(wire):
-    wire.fail(500)
-    wire.answer("Hello")
+    wire.script(delta(content="Hel"), Cut())
+    wire.say("Hello")
 
-    assert complete(models=["openai/wire", "openai/second"]).model == "openai/second"
+    answer = complete(models=["openai/wire", "openai/second"])
+
+    assert (answer.text, answer.model) == ("Hello", "openai/second")
 
 
 @pytest.mark.clock
@@ -777,7 +779,7 @@ def test_written_call_is_a_call_when_it_is_the_whole_answer(wire):
 
 
 def test_written_call_of_a_whole_answer_is_found_by_complete(wire):
-    wire.answer(WRITTEN)
+    wire.say(WRITTEN)
 
     answer = complete(tools=[REMEMBER])
 
