@@ -234,6 +234,7 @@ class Receipt(OwnedModel):
     opening_fact_id = models.UUIDField(null=True, blank=True)  # older receipts; in newer ones the preamble has it
     tools_sha256 = models.CharField(max_length=64)  # of their schemas, which are a PromptText
     models_asked = models.JSONField(default=list)  # in turn, until one answered
+    effort = models.CharField(max_length=10, blank=True, default="")  # of reasoning; empty: the provider's default
     sha256 = models.CharField(max_length=64)  # of all that was sent first, hex
 
     class Meta(OwnedModel.Meta):

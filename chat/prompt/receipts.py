@@ -41,7 +41,9 @@ class Rebuilt:
     is_exact: bool  # equal to the sent bytes; else text was deleted or changed since
 
 
-def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
+def keep_receipt(
+    *, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str], effort: str = ""
+) -> None:
     """Store the receipt of a reply's prompt; idempotent. Call it inside `owned_tx(user)`."""
     schemas = _dump_json(list(tools))
     kept = [segment for segment in sent.segments if segment.name != "memory"]
@@ -57,6 +59,7 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
             "message_ids": list(sent.message_ids),
             "tools_sha256": _hash_text(schemas),
             "models_asked": list(models),
+            "effort": effort,
             "sha256": _hash_text(_dump_json(request_messages(sent.segments, sent.messages))),
         },
     )
@@ -118,7 +121,7 @@ class ShownReceipt:
     told: int  # the number of sent messages
     tools: list[str]  # that it could call
     looked_up: list[LookedUp]
-    models: list[str]
+    effort: str  # of reasoning; empty: the provider's default
     is_exact: bool
     sha256: str
 
@@ -139,7 +142,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
             for part in reply.parts
             if part["kind"] == "tool" and part["status"] == "done"
         ],
-        models=receipt.models_asked,
+        effort=receipt.effort,
         is_exact=rebuilt.is_exact,
         sha256=receipt.sha256,
     )

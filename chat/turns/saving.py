@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from chat.grounding.replies import ground_parts
@@ -68,7 +69,13 @@ class ReplySaver:
 
     def _write_receipt(self) -> None:
         with owned_tx(self._start.user_id):
-            keep_receipt(reply_id=self._start.reply_id, sent=self._start.sent, tools=self._tools, models=self._models)
+            keep_receipt(
+                reply_id=self._start.reply_id,
+                sent=self._start.sent,
+                tools=self._tools,
+                models=self._models,
+                effort=settings.CHAT_REASONING_EFFORT,
+            )
 
     def save_if_due(self) -> None:
         """Begin a save, unless the last one is recent or still running."""

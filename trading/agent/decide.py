@@ -54,7 +54,7 @@ class Decision:
     order: ProposedOrder | None = None
     reason: str = ""  # the reason to hold, or the error
     has_failed: bool = False
-    steps: list[dict[str, Any]] = field(default_factory=list)  # its texts, calls and their results
+    steps: list[dict[str, Any]] = field(default_factory=list)  # texts, calls with results, effort of reasoning
     model: str = ""  # that answered last
     input_tokens: int = 0
     output_tokens: int = 0
@@ -204,7 +204,8 @@ def _answer_calls(
         {"name": call.name, "arguments": call.arguments[:MAX_ARGUMENTS], "result": result}
         for call, result in zip(answer.tool_calls[: 2 * MAX_CALLS], results, strict=False)
     ]
-    decision.steps.append({"text": answer.text[:MAX_TEXT], "calls": calls})
+    effort = {"effort": settings.TRADING_REASONING_EFFORT} if settings.TRADING_REASONING_EFFORT else {}
+    decision.steps.append({"text": answer.text[:MAX_TEXT], "calls": calls, **effort})
     return results
 
 

@@ -82,14 +82,16 @@ async def test_every_reply_has_its_receipt(model, talk):
     assert await read(talk, look) == [True, True, True]
 
 
-async def test_receipt_names_what_the_prompt_was_made_of(model, talk):
+async def test_receipt_names_what_the_prompt_was_made_of(model, talk, settings):
+    settings.CHAT_REASONING_EFFORT = "medium"
     model.say("One.")
     await talk.ask("first")
 
     receipt, _, rebuilt = await read(talk, last_receipt)
 
     assert [segment.name for segment in rebuilt.segments] == ["persona", "tier", "mode", "trust", "day"]
-    assert receipt.models_asked == ["scripted/model"]
+    assert (receipt.models_asked, receipt.effort) == (["scripted/model"], "medium")
+    assert model.requests[0]["effort"] == "medium"
     assert len(receipt.message_ids) == 1
     assert [segment["sha256"] for segment in receipt.segments] == [segment.sha256 for segment in rebuilt.segments]
 

@@ -25,7 +25,7 @@ def answered(parts=()):
     chat = ConversationFactory()
     accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Why?", now=JUNE)
     tool = {"type": "function", "function": {"name": "get_my_deployments", "parameters": {}}}
-    keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=[tool], models=["scripted/model"])
+    keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=[tool], models=["scripted/model"], effort="low")
     usage = {"prompt_tokens": 1200, "completion_tokens": 40, "cached_tokens": 800, "estimated": False}
     finish_reply(
         reply_id=accepted.reply.pk,
@@ -67,6 +67,7 @@ def test_receipt_shows_what_the_reply_was_written_from(client, trader):
     assert "Current datetime: 2026-06-01T12:00:00Z" in html
     assert "get_my_deployments" in html
     assert "1200 read (800 from the cache), 40 written" in html
+    assert "scripted/model, reasoning effort low" in html
     assert "put together again, byte for byte" in html
 
 

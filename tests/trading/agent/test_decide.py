@@ -113,6 +113,12 @@ def test_close_is_an_order_that_only_reduces(size, sent):
     assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
 
 
+def test_step_notes_the_effort_of_reasoning(settings):
+    settings.TRADING_REASONING_EFFORT = "low"
+
+    assert decided(Script(answer(WAIT))).steps[0]["effort"] == "low"
+
+
 def test_hold_is_a_decision():
     decision = decided(script := Script(answer(WAIT)))
 
