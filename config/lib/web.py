@@ -55,6 +55,16 @@ class OwnedAdminSite(admin.AdminSite):
     site_title = "Keel admin"
     index_title = "Records"
 
+    def check(self, app_configs: Any) -> Any:
+        """Check the registered models."""
+        admin.autodiscover()
+        return super().check(app_configs)
+
+    def get_urls(self) -> Any:
+        """Return the addresses of the registered models."""
+        admin.autodiscover()
+        return super().get_urls()
+
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
         """Run each admin view in the system's scope, for staff."""
 

@@ -321,6 +321,7 @@ def test_delete_user_by_djangos_own_page_is_refused(root, trader):  # noqa: F811
 
 # --- Permissions ---
 
+admin.autodiscover()  # as the site does when it is used
 ACTS = [
     (model, registered, act)
     for model, registered in admin.site._registry.items()

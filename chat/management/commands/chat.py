@@ -23,9 +23,6 @@ from memory.models import EventKind
 class Command(KeelCommand):
     help = "Send one message to Keel and stream its answer: the same turn as in the browser. Ctrl-C stops the answer."
 
-    # They import every page and API, which takes longer than the answer of a fast model.
-    requires_system_checks = ()
-
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
