@@ -13,11 +13,13 @@ from tests.test_guards import OWNED
 # Each exception has its reason; an exception that is no longer needed fails, too.
 PATHS = {"memory.admin": "the admin works as the system, over everybody's rows", "trading.admin.record": "the same"}
 RAW_SQL = {
-    "config.lib.owned": "sets what the policies read",
+    "config.lib.owned": "sets what the policies read; writes rows that the scope has checked",
     "config.lib.health": "asks the database whether it lives",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.conversations.standing.get_standing": "one round trip before the first token",
     "chat.conversations.history.read_history": "before the first token, too",
+    "chat.conversations.usage._reserve": "before the first token, too",
+    "memory.recall.search._rank_all": "before the first token, too",
     "trading.record.ledger_rows._write_rows": "twenty times as fast, for a backtest and a tick of many symbols",
     "trading.market.imports.bars._write_bars": "a month of minutes in seconds; nobody's rows",
 }

@@ -1,6 +1,7 @@
 """The state of a conversation and its user, read before each turn."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, cast
@@ -16,8 +17,9 @@ from config.lib.owned import owner_id
 # One round trip before the first token instead of five; each condition names the owner.
 _STANDING: Final = """
 SELECT c.opening_context, c.is_temporary, c.trashed_at IS NOT NULL, c.title <> '',
-    COALESCE((SELECT learns FROM memory_switches WHERE user_id = %(user)s), TRUE),
-    c.assistant, c.status, c.snapshot_id, COALESCE(s.text, ''), u.experience_tier, u.time_zone, u.daily_token_budget,
+    COALESCE(w.learns, TRUE), COALESCE(w.uses_facts, TRUE),
+    c.assistant, c.status, c.snapshot_id, COALESCE(s.text, ''), COALESCE(s.fact_ids, '[]'),
+    u.experience_tier, u.time_zone, u.daily_token_budget,
     (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND status = 'streaming'),
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
@@ -32,6 +34,7 @@ SELECT c.opening_context, c.is_temporary, c.trashed_at IS NOT NULL, c.title <> '
     x.id, COALESCE(x.text, ''), COALESCE(x.through, 0), COALESCE(x.is_untrusted, FALSE)
 FROM agent_conversations c
 JOIN traders u ON u.id = c.user_id
+LEFT JOIN memory_switches w ON w.user_id = c.user_id
 LEFT JOIN memory_snapshots s ON s.id = c.snapshot_id AND s.user_id = c.user_id
 LEFT JOIN conversation_summaries x ON x.user_id = c.user_id AND x.id = (
     SELECT id FROM conversation_summaries
@@ -51,10 +54,12 @@ class Standing:
     is_trashed: bool
     has_title: bool
     is_learning: bool  # Keel may learn from chats
+    uses_facts: bool  # prompts may carry facts
     assistant: str
     status: str
     snapshot_id: int | None  # the frozen memory block; None before the first turn
     memory_block: str
+    known_facts: Collection[UUID]  # in the block
     tier: str | None
     time_zone: str
     token_budget: int | None  # of the user per day; None: the setting's
@@ -93,8 +98,9 @@ def get_standing(
     if row is None:
         raise ConversationNotFound("This chat does not exist.")
     # Without the ORM, the engines return JSON as text, and SQLite returns booleans as numbers.
-    *switches, is_summary_untrusted = map(bool, (*row[1:5], row[-1]))
-    values: list[Any] = [conversation_id, json.loads(row[0]), *switches, *row[5:-1], is_summary_untrusted]
+    *switches, is_summary_untrusted = map(bool, (*row[1:6], row[-1]))
+    known = list(map(UUID, json.loads(row[10])))
+    values = (conversation_id, json.loads(row[0]), *switches, *row[6:10], known, *row[11:-1], is_summary_untrusted)
     return Standing(*values)
 
 

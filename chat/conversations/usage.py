@@ -10,15 +10,21 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Greatest
 
+from chat.conversations.standing import bind_value
 from chat.models import Message, UsageDay
 from chat.parts import Json
 from config.lib.llm.answer import Usage
 from config.lib.llm.prices import cost_usd
+from config.lib.owned import owner_id
 
 REPLY_ALLOWANCE: Final = 2_000  # tokens reserved for an answer of unknown length
+_RESERVE: Final = """
+UPDATE usage_days SET reserved_tokens = reserved_tokens + %s, turns = turns + 1 WHERE user_id = %s AND day = %s
+"""
 _COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
 
 
@@ -29,19 +35,20 @@ def get_daily_budget(budget: int | None) -> int:
 
 def reserve_tokens(*, tokens: int, now: datetime) -> None:
     """Reserve tokens for a turn."""
-    rows = UsageDay.objects.filter(day=now.date())
-    changes = {"reserved_tokens": F("reserved_tokens") + tokens, "turns": F("turns") + 1}
-    if not rows.update(**changes):
+    while not _reserve(tokens, now.date()):
         # Work beside a turn may begin the day at the same moment.
         UsageDay.objects.get_or_create(day=now.date())
-        rows.update(**changes)
+
+
+def _reserve(tokens: int, day: date) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_RESERVE, [tokens, owner_id(), bind_value("day", day, of=UsageDay)])
+        return bool(cursor.rowcount)
 
 
 def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -> None:
-    """Release a reply's reserved tokens and count its usage."""
+    """Count a reply's usage in place of the tokens reserved for it."""
     _count_usage(reply.created_at.date(), usage, model, freed=reply.reserved_tokens)
-    if reply.reserved_tokens:
-        Message.objects.filter(pk=reply.pk).update(reserved_tokens=0)
 
 
 def note_usage(usage: Usage, model: str, *, now: datetime) -> None:

@@ -51,18 +51,17 @@ def keep_receipt(
     PromptText.objects.bulk_create(
         [PromptText(sha256=sha256, text=text) for sha256, text in texts.items()], ignore_conflicts=True
     )
-    Receipt.objects.get_or_create(
+    receipt = Receipt(
         reply_id=reply_id,
-        defaults={
-            "segments": [{"name": segment.name, "sha256": segment.sha256} for segment in sent.segments],
-            "summary_id": sent.summary_id,
-            "message_ids": list(sent.message_ids),
-            "tools_sha256": _hash_text(schemas),
-            "models_asked": list(models),
-            "effort": effort,
-            "sha256": _hash_text(_dump_json(request_messages(sent.segments, sent.messages))),
-        },
+        segments=[{"name": segment.name, "sha256": segment.sha256} for segment in sent.segments],
+        summary_id=sent.summary_id,
+        message_ids=list(sent.message_ids),
+        tools_sha256=_hash_text(schemas),
+        models_asked=list(models),
+        effort=effort,
+        sha256=_hash_text(_dump_json(request_messages(sent.segments, sent.messages))),
     )
+    Receipt.objects.bulk_create([receipt], ignore_conflicts=True)
 
 
 def as_sent(

@@ -30,7 +30,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
         return _accepted_before(standing.repeat_id)
     _check_text(content)
     check_standing(standing)
-    message = Message.objects.create(
+    message = Message(
         conversation_id=conversation_id,
         role=Role.USER,
         content=content,
@@ -39,6 +39,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
         created_at=now,
         finished_at=now,
     )
+    message.insert()
     title = None if standing.has_title else title_from(content)
     return begin_turn(standing, message, title=title, now=now)
 

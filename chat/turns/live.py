@@ -121,7 +121,8 @@ class LiveTurn:
         self.task = asyncio.create_task(self._run_turn(), name=f"turn {self.start.reply_id}")
 
     async def _run_turn(self) -> None:
-        await self._show_news()
+        # Shown while the request is on its way: rendering a message takes longer than sending it.
+        showing = asyncio.create_task(self._show_news())
         try:
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
@@ -137,6 +138,7 @@ class LiveTurn:
             # The next turn may have begun: it can as soon as the row of this one is closed.
             if _turns.get(self.conversation_id) is self:
                 del _turns[self.conversation_id]
+            await showing
             await tell_news(self.conversation_id)
         await self._tidy_up()
         self.log.close()

@@ -13,6 +13,7 @@ from django.db.models import Q
 from chat.conversations.usage import settle_tokens
 from chat.models import Message, MessageStatus
 from chat.parts import Json, Part, close_running_tools
+from config.lib.search.terms import build_index_text
 
 HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
 _running_here: set[int] = set()  # ids of the replies that this process is writing
@@ -72,26 +73,25 @@ def finish_reply(
 
     A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
     """
-    updated = (
-        Message.objects.shown()
-        .filter(Q(status=MessageStatus.STREAMING) | _is_swept(), pk=reply_id)
-        .update(
-            status=status,
-            parts=close_running_tools(parts),
-            content=text,
-            error=error[:300],
-            model=model[:120],
-            usage=usage,
-            finished_at=now,
-            **_mark_taint(is_untrusted),
-        )
+    rows = Message.objects.shown().filter(Q(status=MessageStatus.STREAMING) | _is_swept(), pk=reply_id)
+    found = list(rows.select_for_update().only("user_id", "created_at", "reserved_tokens"))
+    if not found:
+        return False
+    settle_tokens(found[0], usage, model)
+    rows.update(
+        status=status,
+        parts=close_running_tools(parts),
+        content=text,
+        # Once, at the end, and not each second with the text.
+        search_terms=build_index_text(text, found[0].user_id),
+        error=error[:300],
+        model=model[:120],
+        usage=usage,
+        reserved_tokens=0,
+        finished_at=now,
+        **_mark_taint(is_untrusted),
     )
-    if updated:
-        reply = Message.objects.only("user_id", "content", "created_at", "reserved_tokens").get(pk=reply_id)
-        settle_tokens(reply, usage, model)
-        # Once, at the end: while it streams its text is saved every second, by an update that derives nothing.
-        reply.save(update_fields=["search_terms"])
-    return bool(updated)
+    return True
 
 
 def _mark_taint(is_untrusted: bool) -> dict[str, bool]:

@@ -23,7 +23,7 @@ from chat.prompt.texts import Segment, as_blocks
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
-from memory.facts.queries import find_last_version, list_relevant_lines, uses_facts
+from memory.facts.queries import find_last_version, list_relevant_lines
 from memory.models import UserFact
 
 USED_UP: Final = (
@@ -139,7 +139,7 @@ def begin_turn(
     prompt = _prompt_of(standing, message, is_continuation=is_continuation, now=now)
     _check_budget(standing, prompt.tokens)
     reserve_tokens(tokens=prompt.tokens, now=now)
-    reply = Message.objects.create(
+    reply = Message(
         conversation_id=standing.conversation_id,
         role=Role.ASSISTANT,
         status=MessageStatus.STREAMING,
@@ -151,6 +151,7 @@ def begin_turn(
         created_at=now,
         heartbeat_at=now,
     )
+    reply.insert()
     _note_turn(standing, reply, title, now)
     return Accepted(message, reply, _turn_of(standing, message, reply, prompt, now), title)
 
@@ -206,10 +207,9 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
 
 def _recall_facts(standing: Standing, message: Message, told: frozenset[UUID], now: datetime) -> list[tuple[UUID, str]]:
     """Return the facts that the message concerns and that neither the block nor the history has."""
-    assert standing.snapshot_id is not None, "the block is frozen before the prompt is built"
-    snapshot = MemorySnapshot.objects.filter(pk=standing.snapshot_id).values_list("fact_ids", flat=True).first()
-    known = {UUID(fact_id) for fact_id in snapshot or ()}
-    return list_relevant_lines(message.content, without=known | told, now=now)
+    if not standing.uses_facts:
+        return []
+    return list_relevant_lines(message.content, without=told.union(standing.known_facts), now=now)
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
@@ -223,7 +223,7 @@ def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
 
 
 def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
-    block = ASSISTANTS[standing.assistant].render_block(now=now, uses_facts=uses_facts())
+    block = ASSISTANTS[standing.assistant].render_block(now=now, uses_facts=standing.uses_facts)
     snapshot = MemorySnapshot.objects.create(
         conversation_id=standing.conversation_id,
         text=block.text,
@@ -231,7 +231,7 @@ def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
         fact_ids=[str(fact_id) for fact_id in block.fact_ids],
         created_at=now,
     )
-    return replace(standing, snapshot_id=snapshot.pk, memory_block=block.text)
+    return replace(standing, snapshot_id=snapshot.pk, memory_block=block.text, known_facts=block.fact_ids)
 
 
 def _note_turn(standing: Standing, reply: Message, title: str | None, now: datetime) -> None:
@@ -245,7 +245,7 @@ def _note_turn(standing: Standing, reply: Message, title: str | None, now: datet
         changes["title"] = title
     if not standing.is_learning:
         changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
-    Conversation.objects.filter(pk=standing.conversation_id).update(**changes)
+    Conversation.update_row(standing.conversation_id, changes)
 
 
 def _turn_of(standing: Standing, message: Message, reply: Message, prompt: _Prompt, now: datetime) -> TurnStart:

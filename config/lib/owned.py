@@ -9,14 +9,15 @@ write; `system(reason)` and `system_tx(reason)` are the same for the rows of all
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar, final
 
 from django.conf import settings
 from django.core.exceptions import FullResultSet
-from django.db import connections, models, transaction
+from django.db import connection, connections, models, transaction
 from django.db.models.expressions import F, Func
 
 if TYPE_CHECKING:
@@ -222,6 +223,33 @@ class OwnedModel(models.Model):
         super().save(*args, **kwargs)
         self._stored_owner = self.user_id
 
+    def insert(self) -> None:
+        """Insert a new row by a statement that is built once.
+
+        The ORM builds it for each row, which takes longer than the insertion.
+        """
+        self.guard()
+        fields, statement = _build_insert(type(self))
+        values = [field.get_db_prep_save(field.pre_save(self, True), connection) for field in fields]
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            self.pk = self.pk or cursor.fetchone()[0]
+        self._state.adding, self._state.db, self._stored_owner = False, connection.alias, self.user_id
+
+    @classmethod
+    def update_row(cls, pk: object, changes: Mapping[str, object]) -> int:
+        """Update columns of one row of the owner in scope, as fast as `insert`; return the number of rows."""
+        cls.refuse_columns(changes)
+        meta: Any = cls._meta
+        written = {meta.get_field(name): value for name, value in changes.items()}
+        columns = ", ".join(f"{field.column} = %s" for field in written)
+        values = [field.get_db_prep_save(value, connection) for field, value in written.items()]
+        key = meta.pk.get_db_prep_save(pk, connection)
+        statement = f"UPDATE {meta.db_table} SET {columns} WHERE user_id = %s AND {meta.pk.column} = %s"  # noqa: S608 - ours
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [*values, owner_id(), key])
+            return int(cursor.rowcount)
+
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete a row of the owner in scope."""
         self.guard()
@@ -261,6 +289,15 @@ class OwnedModel(models.Model):
                 raise ScopeError("foreign row loaded")
             row._stored_owner = row.user_id
         return row
+
+
+@cache
+def _build_insert(model: type[OwnedModel]) -> tuple[Sequence[models.Field[Any, Any]], str]:
+    meta: Any = model._meta
+    fields = [field for field in meta.concrete_fields if not field.db_returning]
+    names, places = ", ".join(field.column for field in fields), ", ".join("%s" for _ in fields)
+    table, key = meta.db_table, meta.pk.column
+    return fields, f"INSERT INTO {table} ({names}) VALUES ({places}) RETURNING {key}"  # noqa: S608 - names of ours
 
 
 @contextmanager

@@ -122,10 +122,8 @@ def _select_injectable(now: datetime) -> UserFactQuerySet:
 def list_relevant_lines(message: str, *, without: Collection[UUID], now: datetime) -> list[tuple[UUID, str]]:
     """Return the facts that a message concerns, as lines for its prompt.
 
-    `without` are the facts that the prompt has. There are none while prompts may carry no facts.
+    `without` are the facts that the prompt has.
     """
-    if not uses_facts():
-        return []
     facts = _read_block_facts(find_relevant(message=message, without=without, now=now))
     return [(fact.id, blocks.format_fact(fact)) for fact in facts if blocks.is_injectable(fact, now)]
 

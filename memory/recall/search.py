@@ -8,7 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import BooleanField, ExpressionWrapper, TextField
+from django.db import connection
+from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from config.lib.cache import RecentCache
@@ -24,7 +25,7 @@ from config.lib.search.terms import (
     score_bm25,
     z_scores,
 )
-from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
+from memory.models import Confidence, UserFact, UserFactQuerySet
 
 MAX_RECALLED: Final = 50  # settled 22
 MAX_RANKED: Final = 300  # maximum facts with a word of the query
@@ -59,6 +60,11 @@ _Row = tuple[Key, str, str, str]  # key, search terms, content, summary
 # fetched; the owner is set when the SQL is compiled (`OwnedBy`).
 _FACTS: Final[UserFactQuerySet] = UserFact.objects.all()
 _BELIEVED: Final = _FACTS.believed()
+# Before the first token of a turn, too, where building this query takes longer than running it.
+_ALL_FACTS: Final = """
+SELECT CAST(id AS text), (valid_until IS NULL OR valid_until > %s) AND valid_from <= %s FROM user_facts
+WHERE user_id = %s AND archived_at IS NULL LIMIT %s
+"""
 _READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary")
 
 # A fact's text never changes (`UserFact.frozen_columns`), so its search terms (digests) and vector are cached by id.
@@ -150,6 +156,8 @@ def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> 
         return []
     wanted = build_tokens(list_query_terms(message), owner_id())
     ranked = _rank_by_words(message, now)
+    if all(UUID(key) in without for key in ranked.facts):
+        return []  # before the word vectors are read: a user has as few facts as this for a long time
     keys = ranked.to_compare() or list(ranked.scores)
     held, read = _look_up_terms(list(ranked.scores), now)
     near = {}
@@ -208,8 +216,10 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
 
 def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
     """Rank few facts without the index; None for many."""
-    holds = ExpressionWrapper(hold_at(now), BooleanField())
-    believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
+    instant = connection.ops.adapt_datetimefield_value(now)
+    with connection.cursor() as cursor:
+        cursor.execute(_ALL_FACTS, [instant, instant, owner_id(), MAX_COMPARED + 1])
+        believed = cursor.fetchall()
     if len(believed) > MAX_COMPARED:
         return None
     facts, read = _look_up_terms([key for key, is_current in believed if is_current], now)

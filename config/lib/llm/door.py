@@ -190,9 +190,8 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
 async def _complete_model(model: str, request: Request) -> Completion:
     async with aclosing(_stream_model(model, request)) as chunks:
         *texts, last = [chunk async for chunk in chunks]
-    assert last.usage is not None and last.finish_reason is not None, "the last chunk has both"
     text = "".join(chunk.text for chunk in texts)
-    return Completion(text, last.tool_calls, last.finish_reason, last.usage, last.model)
+    return Completion(text, last.tool_calls, last.finish_reason or "", last.usage or Usage(0, 0), last.model)
 
 
 def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:

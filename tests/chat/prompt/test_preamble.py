@@ -20,7 +20,7 @@ from chat.prompt.texts import Segment
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.answer import ToolCall
-from memory.facts.services import delete_fact, supersede_fact
+from memory.facts.services import delete_fact, set_switches, supersede_fact
 from tests.chat.talk import as_typed
 from tests.factories.chat import MessageFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
@@ -383,3 +383,10 @@ def test_fact_that_changed_is_brought_again(outside_block):
     supersede_fact(fact_id=outside_block.pk, content="I never use more than 2x leverage", now=JUNE)
 
     assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
+
+
+def test_message_brings_no_fact_while_facts_are_switched_off(as_trader):
+    UserFactFactory(content="I never use more than 3x leverage")
+    set_switches(uses_facts=False)
+
+    assert names(ask(start_conversation(now=JUNE), "What is my max leverage?")) == ["clock"]

@@ -601,7 +601,7 @@ async def test_receipt_is_written_when_the_database_is_back(model, talk, outage,
     monkeypatch.setattr(saving, "RETRY_SECONDS", 0.01)
     model.say("Known for a reason.")
     start = await talk.say()
-    outage.begin('INSERT INTO "prompt_receipts"')
+    outage.begin('INTO "prompt_receipts"')
     running = asyncio.create_task(answer(start))
 
     await until(lambda: outage.hits >= 2)

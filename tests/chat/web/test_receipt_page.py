@@ -25,7 +25,8 @@ def answered(parts=()):
     chat = ConversationFactory()
     accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Why?", now=JUNE)
     tool = {"type": "function", "function": {"name": "get_my_deployments", "parameters": {}}}
-    keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=[tool], models=["scripted/model"], effort="low")
+    made = {"tools": [tool], "models": ["scripted/model"], "effort": "low"}
+    keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, **made)
     usage = {"prompt_tokens": 1200, "completion_tokens": 40, "cached_tokens": 800, "estimated": False}
     finish_reply(
         reply_id=accepted.reply.pk,

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from config.lib.owned import ScopeError, owned, owned_tx, system_tx
 from memory.models import MemoryEvent, UserFact
 from tests.config.lib.access import ASKED_AGAIN, HANDOVERS, RAW, READS, READS_OF_ONE, TAKEOVERS, WRITES, WRITES_BY_QUERY
-from tests.factories.memory import MAY, MemoryEventFactory, UserFactFactory
+from tests.factories.memory import JUNE, MAY, MemoryEventFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
 
 pytestmark = pytest.mark.django_db
@@ -148,6 +148,20 @@ def test_a_row_with_a_foreign_id_does_not_take_it_over(write, ann, bob, bobs):
 def test_a_new_row_belongs_to_the_owner_in_scope(as_ann):
     assert UserFactFactory().user == as_ann
     assert UserFact.objects.bulk_create([UserFactFactory.build()])[0].user == as_ann
+
+
+def test_insert_and_update_row_store_what_save_stores(as_ann):
+    row = UserFactFactory.build(content="Stored by a statement of its own", valid_from=MAY, valid_until=JUNE)
+    row.insert()
+    UserFact.update_row(row.pk, {"topic": "risk", "valid_until": None})
+    again = UserFact.objects.get(pk=row.pk)
+    row.topic, row.valid_until = "risk", None
+    row.save()
+
+    columns = [field.attname for field in UserFact._meta.concrete_fields]
+    stored = UserFact.objects.get(pk=row.pk)
+    assert [getattr(again, name) for name in columns] == [getattr(stored, name) for name in columns]
+    assert (row.user, row.normalised) == (as_ann, "stored by a statement of its own")
 
 
 # --- The owner never changes ---

@@ -3,7 +3,6 @@
 import pytest
 
 from memory.facts.queries import list_relevant_lines
-from memory.facts.services import set_switches
 from memory.models import UserFact
 from memory.recall.search import MAX_RELEVANT, find_relevant
 from tests.factories.memory import JUNE, MAY, UserFactFactory
@@ -82,9 +81,3 @@ def test_list_relevant_lines_leave_out_what_no_prompt_may_carry(as_trader):
     UserFactFactory.create_batch(5)
 
     assert list_relevant_lines("What is my max leverage?", without=(), now=JUNE) == []
-
-
-def test_list_relevant_lines_are_none_while_facts_are_switched_off(store):
-    set_switches(uses_facts=False)
-
-    assert list_relevant_lines(ABOUT[0][1], without=(), now=JUNE) == []
