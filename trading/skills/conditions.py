@@ -34,6 +34,13 @@ def take_condition(words: Words, *, fades: bool | None, is_exit: bool = False) -
 
     `fades`: whether the strategy trades against moves; None: not known.
     """
+    condition, goes_both_ways = _take_one(words, fades, is_exit=is_exit)
+    if isinstance(condition, Compare) and (found := words.take(_LASTING)):
+        condition = replace(condition, times=int(found[1]))
+    return condition, goes_both_ways
+
+
+def _take_one(words: Words, fades: bool | None, *, is_exit: bool) -> Sided:
     for pattern, make in _CONDITIONS:
         if found := words.take(pattern):
             return make(found, words.charts), False
@@ -138,13 +145,10 @@ def _take_comparison(words: Words) -> Compare:
         return _take_reached(words, left)
     left = left or Operand("close")
     if left.what in NUMBERED:
-        compare = _compare_number(words, left, sign)
-    else:
-        right = _take_right(words, left)
-        # "The daily close above its 20-bar mean" is of daily bars, too.
-        compare = Compare(left, sign, replace(right, interval=right.interval or left.interval) if right.bars else right)
-    lasting = words.take(_LASTING)
-    return replace(compare, times=int(lasting[1])) if lasting else compare
+        return _compare_number(words, left, sign)
+    right = _take_right(words, left)
+    # "The daily close above its 20-bar mean" is of daily bars, too.
+    return Compare(left, sign, replace(right, interval=right.interval or left.interval) if right.bars else right)
 
 
 def _take_reached(words: Words, left: Operand | None) -> Compare:
@@ -299,9 +303,9 @@ _CONDITIONS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
             rf"(?:hourly )?regime (?:turns? |becomes )?(?:to )?(?P<no>not )?(?:in )?(?P<names>{_REGIMES})\b",
             _make_regime,
         ),
-        (rf"(?:in |during )?(?P<names>{_REGIMES}) (?:regime|market)s?\b", _make_regime),
+        (rf"(?P<no>not )?(?:in |during )?(?P<names>{_REGIMES}) (?:regime|market)s?\b", _make_regime),
         (rf"(?:between |from )?(?P<a>{_CLOCK}) ?(?:and|to|until|-) ?(?P<b>{_CLOCK})(?P<utc> utc)?\b", _make_clock),
-        (rf"(?P<word>after|before|until|from) (?P<a>{_CLOCK})(?P<utc> utc)?\b(?! ?(?:bar|h|min|day|%))", _make_clock),
+        (rf"(?P<word>after|before|until|from) (?P<a>{_CLOCK})(?P<utc> utc|(?<=[:m\d]{{2}}))\b(?! ?[\w%])", _make_clock),
         (r"(?:on |at |over |during )?(?P<days>weekends?|weekdays?)\b", _make_days),
         (rf"(?:on |during )?(?P<days>{_DAYS})", _make_days),
         (rf"(?:within|in|less than) {_SPAN} (?P<where>before|after|of|around|from) {_EVENTS}\b", _make_event),

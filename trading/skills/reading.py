@@ -171,14 +171,14 @@ _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]
     (re.compile(pattern), make)
     for pattern, make in (
         (
-            r"(?:(?:hard|initial|protective) )?stop(?: loss)?(?: order)?(?: (?:at|of|placed|set))*"
+            r"(?:(?:(?:hard|initial|protective) )?stop(?: loss)?(?: order)?|sl)(?::|(?: (?:at|of|placed|set))*)"
             rf" {DISTANCE}(?: (?:below|from|against|away from|of) {_WORTH}| away)?",
             lambda found: Stop(make_distance(found)),
         ),
         (rf"(?:price )?{DISTANCE} (?:stop(?: loss)?|against {_WORTH})", lambda found: Stop(make_distance(found))),
         (rf"(?:at )?loss of {DISTANCE}", lambda found: Stop(make_distance(found))),
         (
-            rf"(?:take profit|profit target|target|profit)(?: (?:at|of))* {DISTANCE}(?: (?:above|from) {_WORTH})?",
+            rf"(?:take profit|profit target|target|profit|tp)(?::|(?: (?:at|of))*) {DISTANCE}(?: (?:above|from) {_WORTH})?",
             lambda found: Target(make_distance(found)),
         ),
         (rf"(?:at )?{DISTANCE} (?:profit(?: target)?|gain|target)\b", lambda found: Target(make_distance(found))),
@@ -255,6 +255,8 @@ class _Reader:
             return [KEPT]
         if part in {"Entry", "Avoid"} and _NEVER.match(words.rest):
             return [NEVER]
+        if part == "Avoid" and words.rest.startswith("never risk") and (risk := _take_end(words)) and not words.rest:
+            return [risk]
         if part == "Avoid" or (part == "Entry" and _AVOID.match(words.rest)):
             return self._read_avoid(words)
         ends = _take_end(words)
@@ -302,14 +304,16 @@ class _Reader:
 
     def _read_exit(self, words: Words, end: Term | None) -> list[Term]:
         terms: list[Term] = [] if end is None else [end]
-        group = _Group()
+        group, has_side = _Group(), False
         while words.rest:
-            is_and = bool(words.take(_AND))
-            if not is_and and (terms or group.found):
-                if not (words.take(_OR) or words.take(_COMMA)):
+            is_first = not (terms or group.found)
+            # "... for longs and ... for shorts" are two ways out.
+            is_and = not is_first and bool(words.take(_AND)) and not (has_side and group.found)
+            if not is_first and not is_and:
+                if not (words.take(_OR) or words.take(_COMMA) or has_side):
                     raise words.refuse()
                 terms += self._resolve_exit(group)
-                group = _Group()
+                group, has_side = _Group(), False
             words.take(_EXIT)
             if found := words.take(_FOR_SIDE):
                 group.side = _SIDES[found["side"]]
@@ -319,7 +323,7 @@ class _Reader:
                     raise words.refuse()
                 group.found.append(take_condition(words, fades=self._fades, is_exit=True))
                 if found := words.take(_SIDE_LAST):
-                    group.side = _SIDES[found["side"]]
+                    group.side, has_side = _SIDES[found["side"]], True
             else:
                 terms.append(end)
         return terms + self._resolve_exit(group)
@@ -348,7 +352,7 @@ class _Reader:
             if words.take(_OR):
                 rules.append(group.rule("avoid", group.side))
                 group = _Group(group.side)
-            elif not words.take(_AND):
+            elif not words.take(_AND) and words.rest.startswith(","):
                 raise words.refuse()
 
 
