@@ -190,6 +190,7 @@ class BacktestRun(OwnedModel):
     slippage_bps = models.DecimalField(max_digits=8, decimal_places=3, default=2)
     volume_pct = models.DecimalField(max_digits=6, decimal_places=3, default=0)  # of a bar's volume; 0: no limit
     reflects = models.BooleanField(default=True)
+    by_rules = models.BooleanField(default=False)  # the rule-based model decides, whatever the skill's model
     is_simulated = models.BooleanField(default=False)  # on the simulated market
     ticks_done = models.PositiveIntegerField(default=0)
     ticks_total = models.PositiveIntegerField(default=0)

@@ -127,6 +127,7 @@ def start_backtest(
     slippage_bps: Decimal = Decimal(2),
     volume_pct: Decimal = VOLUME_PCT,
     reflects: bool = True,
+    by_rules: bool = False,
     now: datetime,
 ) -> BacktestRun:
     """Queue a backtest on its own deployment. Raises SkillNotFound, BacktestRefused."""
@@ -149,6 +150,7 @@ def start_backtest(
         slippage_bps=slippage_bps,
         volume_pct=volume_pct,
         reflects=reflects,
+        by_rules=by_rules,
         is_simulated=bars.filter(is_simulated=True).exists(),
         created_at=now,
     )
@@ -248,6 +250,7 @@ def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
         slippage_bps=run.slippage_bps,
         volume_pct=run.volume_pct,
         reflects=run.reflects,
+        by_rules=run.by_rules,
         now=now,
     )
 

@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from django.conf import settings
+
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
@@ -108,7 +110,8 @@ def _play_ticks(
     costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps, volume_share=run.volume_pct / 100)
     told_at: datetime | None = None
     with ExitStack() as stack:
-        ask = ask or stack.enter_context(model_client(list_agent_models(payload)))
+        models = [settings.OFFLINE_MODEL] if run.by_rules else list_agent_models(payload)
+        ask = ask or stack.enter_context(model_client(models))
         ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
         for number, at in enumerate(left, start=len(instants) - len(left) + 1):
             ticked = ticker.tick(at)

@@ -178,7 +178,8 @@ _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]
         (rf"(?:price )?{DISTANCE} (?:stop(?: loss)?|against {_WORTH})", lambda found: Stop(make_distance(found))),
         (rf"(?:at )?loss of {DISTANCE}", lambda found: Stop(make_distance(found))),
         (
-            rf"(?:take profit|profit target|target|profit|tp)(?::|(?: (?:at|of))*) {DISTANCE}(?: (?:above|from) {_WORTH})?",
+            rf"(?:take profit|profit target|target|profit|tp)(?::|(?: (?:at|of))*) {DISTANCE}"
+            rf"(?: (?:above|from) {_WORTH})?",
             lambda found: Target(make_distance(found)),
         ),
         (rf"(?:at )?{DISTANCE} (?:profit(?: target)?|gain|target)\b", lambda found: Target(make_distance(found))),

@@ -131,6 +131,11 @@ class BacktestForm(forms.Form):
         initial=True,
         help_text="Lessons are drawn at the skill’s cadence, in the time of the backtest.",
     )
+    by_rules = forms.BooleanField(
+        label="Decide by the rules alone",
+        required=False,
+        help_text="The rule-based model decides by the lines that it understands: a baseline for a language model.",
+    )
 
     def __init__(self, data: QueryDict | None = None, *, skills: Choices, initial: Mapping[str, Any] | None = None):
         super().__init__(data, initial=dict(initial or {}), auto_id="backtest-%s")

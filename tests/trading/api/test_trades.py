@@ -220,7 +220,15 @@ def test_a_backtest_is_queued_seen_and_cancelled(api, skill):
 
     assert run | {"status": "pending", "skill": str(skill.pk), "skill_version": 1, "fee_bps": "2.5"} == run
     assert (
-        run | {"starting_equity_usd": "10000", "slippage_bps": "2", "volume_pct": "10", "reflects": True, "summary": {}}
+        run
+        | {
+            "starting_equity_usd": "10000",
+            "slippage_bps": "2",
+            "volume_pct": "10",
+            "reflects": True,
+            "by_rules": False,
+            "summary": {},
+        }
         == run
     )
     assert api("get", f"backtests/{run['id']}/") == run

@@ -146,6 +146,17 @@ def test_breakout_looks_back_as_far_as_the_strategy_says(trader, bars, count):
     assert len(trades(trader, of(trader, run_id).deployment_id)) == count
 
 
+def test_backtest_by_rules_asks_the_rule_based_model(trader, settings):
+    settings.TRADING_AGENT_MODEL = "scripted/absent"
+    store_walk(3 * 20)
+    run_id = make_run(trader, ticks=10, by_rules=True)
+
+    assert play(trader, run_id, ask=None) == WorkStatus.DONE
+
+    models = as_owner(trader, lambda: set(DecisionSnapshot.objects.values_list("model", "verdict")))
+    assert {model for model, _ in models} == {"offline/keel"}
+
+
 # --- Money ---
 
 

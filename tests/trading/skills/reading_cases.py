@@ -137,6 +137,27 @@ TUNED = [
     # Risk management
     Case("risk", "Risk at most 0.5 % of equity to the stop", ("risk 0.5% of equity to the stop",)),
     Case("risk", "Half size on Fridays"),
+    # Found later, in lines written without the grammar in view
+    Case("entry", "Buy if price > 200 EMA and RSI < 40", ("long: close above 200-bar EMA and RSI(14) below 40",)),
+    Case(
+        "entry", "Open a long when funding is negative for three payments", ("long: funding below 0% for 3 payments",)
+    ),
+    Case(
+        "entry",
+        "Long when the close is above the 20-bar high but not in a chop regime",
+        ("long: close above 20-bar high and regime is not chop",),
+    ),
+    Case("entry", "Buy after two consecutive closes above the 20-bar mean"),
+    Case(
+        "exit",
+        "Exit on a 10-bar low for longs and a 10-bar high for shorts",
+        ("exit long: close below 10-bar low", "exit short: close above 10-bar high"),
+    ),
+    Case("exit", "SL 2%, TP 4%", ("stop 2%", "target 4%")),
+    Case("exit", "Trailing stop of 2 ATR"),
+    Case("avoid", "Never enter on Mondays before 10:00 UTC", ("no entry: on Mon and time 00:00-10:00 UTC",)),
+    Case("avoid", "Never risk more than 1% per trade", ("risk 1% of equity to the stop",)),
+    Case("avoid", "No trades between Friday 20:00 and Sunday 22:00"),
 ]
 
 UNSEEN = [

@@ -32,6 +32,7 @@ class BacktestInput(InputSerializer):
         help_text="Of a bar's volume that fills may take; 0: no limit.",
     )
     reflects = serializers.BooleanField(required=False, help_text="Lessons are drawn on the way.")
+    by_rules = serializers.BooleanField(required=False, help_text="The rule-based model decides.")
 
 
 class BacktestSerializer(RowSerializer):
@@ -46,6 +47,6 @@ class BacktestSerializer(RowSerializer):
         model = BacktestRun
         fields = (
             *("id", "deployment", "skill", "skill_version", "status", "starts_at", "ends_at"),
-            *("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "is_simulated"),
+            *("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules", "is_simulated"),
             *("ticks_done", "ticks_total", "summary", "error", "created_at", "finished_at"),
         )

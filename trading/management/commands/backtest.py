@@ -31,6 +31,7 @@ class Command(KeelCommand):
             "--volume-pct", type=number_argument, default=VOLUME_PCT, help="of a bar's volume; 0: no limit"
         )
         parser.add_argument("--no-reflection", action="store_true", help="write no lessons")
+        parser.add_argument("--by-rules", action="store_true", help="let the rule-based model decide, as a baseline")
 
     def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
         owner = get_user_by_email(user)
@@ -45,6 +46,7 @@ class Command(KeelCommand):
                 slippage_bps=options["slippage_bps"],
                 volume_pct=options["volume_pct"],
                 reflects=not options["no_reflection"],
+                by_rules=options["by_rules"],
                 now=now,
             )
             # Claimed with it, or a worker could be faster.

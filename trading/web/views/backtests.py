@@ -29,7 +29,7 @@ from trading.web.views.fragments import PageRequest, goes_into
 from trading.web.views.skills import or_404
 
 USUAL_DAYS = 30
-COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects")
+COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
