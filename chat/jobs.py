@@ -8,9 +8,11 @@ from chat.cards import expire_cards
 from chat.conversations.lifecycle import archive_old
 from chat.endings.closing import close_due
 from chat.endings.erasure import purge_trash
+from chat.rules import follow_facts
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system_tx
 from config.lib.work.jobs import Job, start_clock
+from config.lib.work.per_user import for_each_user
 
 
 def sweep_dead_turns(now: datetime) -> str:
@@ -43,6 +45,12 @@ def empty_trash(now: datetime) -> str:
     return f"{purged.conversations} chats and {purged.facts} facts of {purged.users} users erased"
 
 
+def follow_rules(now: datetime) -> str:
+    """Keep rules in step with the facts they were read from."""
+    results = list(for_each_user("rules of facts", lambda: follow_facts(now=now)))
+    return f"facts of {len(results)} users read, {sum(result.has_failed for result in results)} failed"
+
+
 def clear_expired_sessions(now: datetime) -> str:
     """Delete the browser sessions that have run out."""
     deleted, _ = Session.objects.filter(expire_date__lt=now).delete()
@@ -55,5 +63,6 @@ JOBS: Final = (
     Job("close_chats", timedelta(seconds=5), close_chats),
     Job("archive_chats", timedelta(hours=1), archive_chats),
     Job("empty_trash", timedelta(hours=1), empty_trash),
+    Job("follow_rules", timedelta(hours=1), follow_rules),
     Job("clear_expired_sessions", timedelta(days=1), clear_expired_sessions),
 )

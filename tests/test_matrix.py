@@ -92,7 +92,7 @@ ROUTES = {
     "trading:trades": Case(
         queries=(
             *("deployment={deployment_id}", "skill={skill_id}", "backtests={run_id}", "backtests=with"),
-            *("q={words}", "symbol=ETH&status=open", "page=2"),
+            *("q={words}", "symbol=ETH&status=open", "page=2", "verdict=kept&rule={rule_id}"),
         ),
         headers=(from_htmx("results"),),
     ),
@@ -253,6 +253,7 @@ ROUTES = {
     ),
     "api:trading:account": Case(sends=(("delete", {}),)),
     "api:trading:sync_account": Case(sends=(("post", {}),)),
+    "api:trading:rules": Case(queries=("user={user_id}", "id={rule_id}")),
     "api:trading:events": Case(queries=("deployment_id={deployment_id}",)),
     "api:trading:backtests": Case(
         queries=("skill_id={skill_id}", "cursor={run_id}"),
@@ -399,6 +400,9 @@ ROUTES = {
     "chat:erase_account": Case(posts=({"email": "{words}", "id": "{user_id}", "user": "{user_id}"},)),
     "chat:export": Case(),
     "chat:export_everything": Case(queries=("user={user_id}",)),
+    "chat:fact_rule": Case(headers=({"HX-Request": "true"},)),
+    "chat:rules": Case(queries=("rule={rule_id}",)),
+    "chat:decide_rule": Case(posts=({"state": "dismissed"}, {"state": "confirmed", "user": "{user_id}"}, {})),
     "chat:usage": Case(queries=("user={user_id}",)),
     "chat:rename": Case(posts=({"title": "Mine now"},), headers=({"Accept": "application/json"},)),
     "memory:facts": Case(

@@ -23,6 +23,7 @@ from chat.parts import Json, Part
 from config.lib.owned import OwnedModel, owned_tx, system_tx
 from memory.facts import trash
 from memory.facts.trash import Erasure, drop_quotes, purge_facts
+from trading.rules.services import delete_rules
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +79,10 @@ def purge_trash(*, now: datetime) -> Purged:
 
 
 def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
-    """Remove the erased text from the owner's chats."""
+    """Remove the erased text from the owner's chats and rules."""
     if not erased.fact_ids:
         return
+    delete_rules(erased.fact_ids)
     names = frozenset(map(str, erased.fact_ids | erased.event_ids))
     touched = _scrub_snapshots(names) | _scrub_replies(names) | _conversations_of(erased.message_ids)
     if with_messages:

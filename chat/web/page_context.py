@@ -70,6 +70,7 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
         "Which of these events could hurt my positions?",
         "How do my trades around FOMC do?",
     ],
+    "chat:rules": _TRADES,
     "memory:facts": _FACTS,
     "memory:fact": _FACTS,
     "memory:places": _FACTS,

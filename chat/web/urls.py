@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.web.views import cards, chats, conversations, exports, journal, receipts, search, usage
+from chat.web.views import cards, chats, conversations, exports, journal, receipts, rules, search, usage
 
 app_name = "chat"
 
@@ -31,6 +31,9 @@ urlpatterns = [
     path("journal/<uuid:bookmark_id>/remove/", journal.remove, name="remove_bookmark"),
     path("profile/facts/<uuid:fact_id>/quotes/", chats.quotes, name="quotes"),
     path("profile/facts/<uuid:fact_id>/erase/", chats.erase_fact, name="erase_fact"),
+    path("profile/facts/<uuid:fact_id>/rule/", rules.read, name="fact_rule"),
+    path("trades/rules/", rules.show_rules, name="rules"),
+    path("trades/rules/<uuid:rule_id>/", rules.decide, name="decide_rule"),
     path("profile/usage/", usage.usage, name="usage"),
     path("profile/export/", exports.show_export, name="export"),
     path("profile/export/zip/", exports.export_everything, name="export_everything"),

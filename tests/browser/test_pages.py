@@ -48,6 +48,7 @@ SIGNED_IN = {
     "imports": "/trades/import/",
     "ask": "/trades/ask/?group=symbol",
     "check": "/trades/check/?symbol=BTC&side=long&stop=1&risk_usd=100",
+    "rules": "/trades/rules/",
 }
 
 

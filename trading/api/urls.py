@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from trading.api import account, asking, backtests, deployments, imports, pushes, skills, trades
+from trading.api import account, asking, backtests, deployments, imports, pushes, rules, skills, trades
 
 app_name = "trading"
 
@@ -42,6 +42,7 @@ urlpatterns = [
     path("trades/ask/", asking.AskView.as_view(), name="ask"),
     path("trades/check/", asking.CheckView.as_view(), name="check"),
     path("trades/<uuid:trade_id>/", trades.TradeView.as_view(), name="trade"),
+    path("rules/", rules.RulesView.as_view(), name="rules"),
     path("imports/", imports.ImportsView.as_view(), name="imports"),
     path("imports/<uuid:import_id>/undo/", imports.UndoImportView.as_view(), name="undo_import"),
     path("accounts/", imports.VenueAccountsView.as_view(), name="accounts"),

@@ -71,7 +71,13 @@ def symbols_in(text: str) -> list[str]:
 def is_market(symbol: str, named: Sequence[str]) -> bool:
     """Tell whether a venue's symbol is of the coins, or any."""
     base = re.split(r"[^A-Z0-9]", symbol.upper(), maxsplit=1)[0]
-    return not named or symbol in named or base in named or _QUOTE.sub("", base) in named
+    return not named or symbol in named or base in named or find_base(symbol) in named
+
+
+def find_base(symbol: str) -> str:
+    """Return the coin of a venue's symbol: BTC of BTCUSDT or BTC/USDT:USDT."""
+    base = re.split(r"[^A-Z0-9]", symbol.upper(), maxsplit=1)[0]
+    return _QUOTE.sub("", base) or base
 
 
 def events_in(text: str) -> list[str]:

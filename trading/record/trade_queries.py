@@ -67,6 +67,7 @@ class TradeFilter:
     since: date | None = None  # the day of the entry in UTC, as `until`; both are part of it
     until: date | None = None
     note_id: UUID | None = None  # the trades that lessons were drawn from, also of a backtest
+    trade_ids: Collection[UUID] | None = None  # no others
     with_backtests: bool = False
     order: str = "newest"  # a key of _ORDERS
 
@@ -137,6 +138,8 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
         "entry_at__lte": which.until and datetime.combine(which.until, time.max, UTC),
     }
     rows = rows.filter(**{name: value for name, value in given.items() if value})
+    if which.trade_ids is not None:
+        rows = rows.filter(pk__in=which.trade_ids)
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows

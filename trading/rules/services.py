@@ -57,7 +57,7 @@ def follow_readings(readings: Iterable[RuleReading], *, now: datetime) -> None:
     known = {row.fact_id: row for row in TradingRule.objects.order_by("created_at")}
     decided = {(row.lineage, str(row.payload)): row for row in known.values() if row.state != RuleState.WAITING}
     given = {one.fact_id: one for one in readings}
-    TradingRule.objects.filter(fact_id__in=known.keys() - given.keys()).delete()
+    delete_rules(known.keys() - given.keys())
     for one in given.values():
         dates = {"valid_from": one.valid_from, "valid_until": one.valid_until}
         row, payload = known.get(one.fact_id), dump_rule(one.rule)
@@ -68,6 +68,11 @@ def follow_readings(readings: Iterable[RuleReading], *, now: datetime) -> None:
             TradingRule.objects.create(fact_id=one.fact_id, created_at=now, **texts, **dates, **decision)
         elif dates != {name: getattr(row, name) for name in dates}:
             TradingRule.objects.filter(pk=row.pk).update(**dates)
+
+
+def delete_rules(fact_ids: Collection[UUID]) -> None:
+    """Delete the rules of facts that are erased, inside `owned_tx(user)`."""
+    TradingRule.objects.filter(fact_id__in=fact_ids).delete()
 
 
 def decide_rule(*, rule_id: UUID, state: RuleState, now: datetime) -> TradingRule:
@@ -96,7 +101,7 @@ def list_valid_rules() -> list[ValidRule]:
 def judge_record(
     rules: Sequence[ValidRule] | None = None, *, planned: Sequence[Trip] = (), only: Collection[UUID] | None = None
 ) -> list[Judgement]:
-    """Judge all trades without backtests', and planned ones, by the confirmed or the given rules.
+    """Judge all trades without backtests', newest first, and planned ones, by the confirmed or the given rules.
 
     `only` names the trades whose judgements are wanted.
     """
@@ -131,7 +136,7 @@ def _load_trips(kinds: Collection[str], deployments: Mapping[UUID, Deployment]) 
     needs_risk = "risk_per_trade" in kinds
     if needs_risk:
         trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
-    rows = list(trades.values(*_COLUMNS, *(["equity_usd"] if needs_risk else [])))
+    rows = list(trades.order_by("-entry_at", "id").values(*_COLUMNS, *(["equity_usd"] if needs_risk else [])))
     orders = _Orders(deployments) if needs_risk or "stop_required" in kinds else None
     return [_build_trip(row, deployments[row["deployment"]], orders) for row in rows]
 
@@ -206,6 +211,12 @@ class RuleRecord:
     whys: Mapping[str, int]  # why Keel cannot tell, with the number of trades
     kept: Performance  # of the closed trades
     broken: Performance
+
+    @property
+    def counts(self) -> list[tuple[str, Verdict, list[UUID]]]:
+        """What to call each verdict, with its trades."""
+        labels: tuple[tuple[str, Verdict], ...] = (("kept", "kept"), ("broken", "broken"), ("cannot tell", "unknown"))
+        return [(label, verdict, self.trade_ids[verdict]) for label, verdict in labels]
 
 
 def list_rule_records() -> list[RuleRecord]:

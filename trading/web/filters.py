@@ -56,10 +56,11 @@ class TradeFilterForm(PageOfForm):
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
         *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
-        *("reconciled", "since", "until", "backtests", "note"),
+        *("reconciled", "since", "until", "backtests", "note", "verdict", "rule"),
     )
 
     note = forms.UUIDField(required=False, widget=forms.HiddenInput)  # lessons, whose trades to list
+    rule = forms.UUIDField(required=False, widget=forms.HiddenInput)  # whose verdict counts; else that of all rules
     q = forms.CharField(
         label="Search the reasons",
         required=False,
@@ -74,6 +75,11 @@ class TradeFilterForm(PageOfForm):
     exit = forms.ChoiceField(label="Closed by", required=False, choices=[("", "Anything"), *ExitKind.choices])
     regime = forms.ChoiceField(label="Regime at entry", required=False, choices=[("", "Any"), *RegimeTag.choices])
     reconciled = forms.ChoiceField(label="Fills", required=False, choices=[("", "Any"), *ReconcileState.choices])
+    verdict = forms.ChoiceField(
+        label="Your rules",
+        required=False,
+        choices=[("", "Any"), ("broken", "Broken"), ("unknown", "Cannot tell"), ("kept", "Kept")],
+    )
     since = DayField(label="Entered from (UTC)", required=False)
     until = DayField(label="Entered until (UTC)", required=False)
     backtests = forms.ChoiceField(label="Backtests", required=False)
@@ -98,10 +104,13 @@ class TradeFilterForm(PageOfForm):
         deployments: Choices,
         symbols: Iterable[str],
         runs: Mapping[str, tuple[str, UUID]],
+        has_rules: bool,
     ) -> None:
         """Offer the owner's choices; `runs` are backtests by id."""
         super().__init__(data, auto_id="filter-%s")
         self.runs = runs
+        if not has_rules:
+            del self.fields["verdict"], self.fields["rule"]
         asked = data.get("symbol", "")
         # A link to a symbol that was never traded finds nothing, which is an answer too.
         names = sorted({*symbols, *([asked] if _is_symbol(asked) else [])})

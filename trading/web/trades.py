@@ -11,7 +11,17 @@ from django.db.models import Count, Q
 
 from config.lib.paging import Page, get_page
 from trading.market.queries import find_marks
-from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileState, Skill, Trade, TradeStatus
+from trading.models import (
+    BacktestRun,
+    BrokerKind,
+    Deployment,
+    Fill,
+    ReconcileState,
+    Skill,
+    Trade,
+    TradeStatus,
+    TradingRule,
+)
 from trading.record.deployment_queries import widen_excursion
 from trading.record.trade_queries import (
     TradeFilter,
@@ -39,6 +49,7 @@ class TradeChoices:
     deployments: list[tuple[str, str]]
     symbols: list[str]
     runs: dict[str, tuple[str, UUID]]  # by the backtest's id: what it is called, and its deployment
+    has_rules: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,7 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
         deployments=[(str(one.pk), f"{names[one.skill_id]}: {one}") for one in deployments],
         symbols=list(Trade.objects.order_by().values_list("symbol", flat=True).distinct()),
         runs={str(run.pk): (f"{names[run.deployment.skill_id]}: {run}", run.deployment_id) for run in runs},
+        has_rules=TradingRule.objects.confirmed().exists(),
     )
 
 

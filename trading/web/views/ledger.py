@@ -1,5 +1,6 @@
 """The trades page, its export and each trade's page."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,8 @@ from config.lib.web import AuthedRequest, owned_view
 from trading.models import ReconcileState, Trade
 from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.intake.excursions import measure_paths
-from trading.record.trade_queries import get_trade
+from trading.record.trade_queries import TradeFilter, get_trade
+from trading.rules.services import find_trades_by_verdict, judge_trade
 from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
@@ -35,7 +37,7 @@ from trading.web.views.skills import or_404
 def show_trades(request: PageRequest) -> HttpResponse:
     """List the filtered trades; the filter bar gets the list alone."""
     filters = _build_filters(request.GET)
-    ledger = get_trades_page(filters.to_trade_filter(), filters.known.get("page", 1))
+    ledger = get_trades_page(_build_which(filters), filters.known.get("page", 1))
     page, home = ledger.page, reverse("trading:trades")
     export = reverse("trading:export_trades")
     context: dict[str, Any] = {
@@ -66,7 +68,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
-        which = _build_filters(request.GET).to_trade_filter()
+        which = _build_which(_build_filters(request.GET))
     writers = {"csv": trades_as_csv, "json": trades_as_json}
     return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
 
@@ -78,7 +80,14 @@ def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     with or_404():
         shown = get_trade_details(trade_id, timezone.now())
-    return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
+    context = {"shown": shown, "trade": shown.trade, "verdicts": judge_trade(trade_id)}
+    return TemplateResponse(request, "trading/trade.html", context)
+
+
+def _build_which(filters: TradeFilterForm) -> TradeFilter:
+    """Return which trades to list; verdicts of rules are found by judging the record."""
+    which, verdict = filters.to_trade_filter(), filters.known.get("verdict")
+    return replace(which, trade_ids=find_trades_by_verdict(verdict, filters.known.get("rule"))) if verdict else which
 
 
 @require_POST
@@ -102,5 +111,10 @@ def _build_filters(query: QueryDict) -> TradeFilterForm:
         run_id = None
     choices = list_trade_choices(run_id=run_id)
     return TradeFilterForm(
-        query, skills=choices.skills, deployments=choices.deployments, symbols=choices.symbols, runs=choices.runs
+        query,
+        skills=choices.skills,
+        deployments=choices.deployments,
+        symbols=choices.symbols,
+        runs=choices.runs,
+        has_rules=choices.has_rules,
     )

@@ -1,0 +1,90 @@
+"""Facts that state rules of trading: read them, and keep trading's rules in step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q
+
+from config.lib.owned import owner_id
+from memory.claims.validity import strip_dates
+from memory.models import ArchivedReason, UserFact
+from trading.market.names import find_base
+from trading.models import Trade, TradingRule
+from trading.rules.compile import Refusal, compile_rule
+from trading.rules.grammar import Rule, parse_rule
+from trading.rules.services import RuleReading, follow_readings
+
+# A fact archived for one of these reasons was true until then; for another reason, such as a correction, never.
+_ENDED = (ArchivedReason.AGENT_FORGET, ArchivedReason.MERGED, ArchivedReason.USER_ARCHIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFact:
+    """A fact that sounds like a rule, and why Keel cannot use it as one."""
+
+    fact_id: UUID
+    words: str
+    reason: str
+
+
+def follow_facts(*, now: datetime) -> list[UnreadFact]:
+    """Keep the owner's rules in step with their facts, inside `owned_tx(user)`; return those that Keel cannot read.
+
+    A fact that was read before keeps its reading: its words never change.
+    """
+    known = {row.fact_id: parse_rule(row.payload) for row in TradingRule.objects.all()}
+    readings, unread = [], []
+    compiler = _Compiler()
+    for fact in UserFact.objects.filter(Q(archived_at__isnull=True) | Q(pk__in=known)).order_by("created_at", "id"):
+        read = known.get(fact.pk) or compiler.read(fact)
+        if isinstance(read, Refusal):
+            unread += [UnreadFact(fact.pk, fact.content, read.reason)] if read.is_near else []
+        elif (ends := _find_end(fact)) is None or ends > fact.valid_from:
+            readings.append(RuleReading(fact.pk, fact.lineage, fact.content, read, fact.valid_from, ends))
+    follow_readings(readings, now=now)
+    return unread
+
+
+def read_fact(fact_id: UUID) -> Rule | Refusal | None:
+    """Return how Keel reads a believed fact; None without such a fact."""
+    fact = UserFact.objects.believed().filter(pk=fact_id).first()
+    return _Compiler().read(fact) if fact else None
+
+
+class _Compiler:
+    """Read facts in the owner's time zone, with the coins that they traded."""
+
+    def __init__(self) -> None:
+        users = get_user_model()._default_manager
+        self._zone = users.values_list("time_zone", flat=True).get(pk=owner_id())
+        names = Trade.objects.order_by().values_list("symbol", flat=True).distinct()
+        self._symbols = frozenset(find_base(name) for name in names)
+
+    def read(self, fact: UserFact) -> Rule | Refusal:
+        # The dates in the words became the fact's validity.
+        has_dates = fact.valid_until is not None or fact.valid_from > fact.created_at
+        text = strip_dates(fact.content) if has_dates else fact.content
+        return compile_rule(text, zone=self._zone, symbols=self._symbols)
+
+
+def _find_end(fact: UserFact) -> datetime | None:
+    """Return until when a fact was true: its beginning if it never was, None if it still is."""
+    ends = [fact.valid_until]
+    if fact.archived_reason == ArchivedReason.SUPERSEDED:
+        following = next(_iter_true_successors(fact), None)
+        ends += [following.valid_from if following else fact.archived_at]
+    elif fact.archived_at is not None:
+        ends.append(fact.archived_at if fact.archived_reason in _ENDED else fact.valid_from)
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _iter_true_successors(fact: UserFact) -> Iterator[UserFact]:
+    """Yield the later versions of a fact, without those that were never true."""
+    row = UserFact.objects.filter(supersedes=fact.pk).first()
+    while row is not None:
+        if row.archived_at is None or row.archived_reason in (*_ENDED, ArchivedReason.SUPERSEDED):
+            yield row
+        row = UserFact.objects.filter(supersedes=row.pk).first()

@@ -1,0 +1,73 @@
+"""The page of rules, and how Keel reads a fact as one."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from chat.rules import follow_facts, read_fact
+from chat.web.views.sidebar import open_write
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, get_safe_next, owned_view
+from trading.models import RuleState, TradingRule
+from trading.rules.compile import Refusal
+from trading.rules.grammar import describe_rule, parse_rule
+from trading.rules.services import RuleNotFound, decide_rule, list_rule_records, list_rules
+
+_ANSWERS = {
+    RuleState.CONFIRMED: "Your trades are judged by: {}.",
+    RuleState.DISMISSED: "Not used as a rule: {}.",
+    RuleState.WAITING: "Waits for your answer again: {}.",
+}
+
+
+@require_safe
+@never_cache
+@owned_view
+def show_rules(request: AuthedRequest) -> HttpResponse:
+    """Show the rules read from facts, and how the trades kept them."""
+    with owned_tx(request.user):
+        unread = follow_facts(now=timezone.now())
+    readings = [(row, describe_rule(parse_rule(row.payload))) for row in list_rules()]
+    context = {
+        "records": list_rule_records(),
+        "waiting": [one for one in readings if one[0].state == RuleState.WAITING],
+        "dismissed": [one for one in readings if one[0].state == RuleState.DISMISSED],
+        "unread": unread,
+    }
+    return TemplateResponse(request, "chat/rules.html", context)
+
+
+@require_POST
+@owned_view
+def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
+    """Use a reading as a rule, or not."""
+    state = RuleState(given) if (given := request.POST.get("state")) in RuleState.values else RuleState.WAITING
+    with open_write(request, RuleNotFound):
+        row = decide_rule(rule_id=rule_id, state=state, now=timezone.now())
+    messages.success(request, _ANSWERS[state].format(describe_rule(parse_rule(row.payload))))
+    return redirect(get_safe_next(request, reverse("chat:rules")))
+
+
+@require_safe
+@never_cache
+@owned_view
+def read(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Show how Keel reads a fact as a rule, as a part of its page."""
+    with owned_tx(request.user):
+        follow_facts(now=timezone.now())
+    row = TradingRule.objects.filter(fact_id=fact_id).first()
+    found = None if row else read_fact(fact_id)
+    context = {
+        "row": row,
+        "reading": describe_rule(parse_rule(row.payload)) if row else "",
+        "reason": found.reason if isinstance(found, Refusal) and found.is_near else "",
+        "here": reverse("memory:fact", args=[fact_id]),
+    }
+    return TemplateResponse(request, "chat/_fact_rule.html", context)
