@@ -4,7 +4,7 @@ It never says that anything was done: only the user's click on the card does it.
 """
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
@@ -19,22 +19,21 @@ from config.offline.drafting.patches import WRITES
 from config.offline.facts import Outcome
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
 from config.offline.reading.pointing import pointed_lines
+from config.offline.reading.sentences import Pattern
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text
 from trading.market.names import symbols_in
 
 PREPARE: Final = PREPARE_ACTION.name
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
-NO_ORDERS: Final = "I cannot place an order: no chat here can, whoever asks."
 
 _Search = Generator[tuple[Call, ...], list[Outcome], dict[str, str] | str]  # arguments, or what to say instead
 
-_ON_SKILLS: Final = frozenset({"deploy", "start_backtest"})
 _SUITS: Final = {  # the statuses in which an action makes sense
-    "stop": {"running", "paused"},
-    "pause": {"running"},
-    "resume": {"paused"},
-    "redeploy": {"running", "paused"},
+    "stop": ("paused", "running"),
+    "pause": ("running",),
+    "resume": ("paused",),
+    "redeploy": ("paused", "running"),
 }
 _WHICH: Final = "Which one do you mean? Then I prepare a card to"
 _ASKED_WHICH = re.compile(rf"{re.escape(_WHICH)} \*\*(?P<words>[^*]+)\*\*(?P<rest>[^\n]*)$", re.MULTILINE)
@@ -62,9 +61,8 @@ class Wish:
 
 def action_steps(talk: Talk, plain_text: str) -> Steps | None:
     """Return the steps that prepare a card, or None."""
-    if not {PREPARE, DEPLOYMENTS} & talk.acts or len(plain_text) > _MAX_LENGTH:
-        return None
-    wish = _read_wish(talk, plain_text)
+    is_short = {PREPARE, DEPLOYMENTS} & talk.acts and len(plain_text) <= _MAX_LENGTH
+    wish = _read_wish(talk, plain_text) if is_short else None
     if wish is None:
         return None
     if PREPARE not in talk.acts:
@@ -77,81 +75,64 @@ def action_steps(talk: Talk, plain_text: str) -> Steps | None:
 
 def order_steps(talk: Talk, plain_text: str) -> Steps | None:
     """Refuse an order; None if the sentence asks for none."""
-    if DEPLOYMENTS not in talk.acts or len(plain_text) > _MAX_LENGTH:
+    asked = _POLITE.compiled.sub("", plain_text)
+    if DEPLOYMENTS not in talk.acts or len(plain_text) > _MAX_LENGTH or not _ORDER.compiled.fullmatch(asked):
         return None
-    asked = _POLITE.sub("", plain_text)
-    if not _ORDER.fullmatch(asked) or not (_PLACE.match(asked) or symbols_in(asked) or symbols_in(asked.upper())):
+    if not (
+        re.match(r"(?:place|put|submit|send|make|enter|open)\b", asked, re.IGNORECASE) or symbols_in(asked.upper())
+    ):
         return None
     can = "draft a strategy with you whose agent trades on paper, and " if SET_STRATEGY.name in talk.acts else ""
-    card = (
-        f"What I can do: {can}prepare cards for what is deployed, such as “close everything”, that take effect by your"
-        " click."
-        if PREPARE in talk.acts
-        else "What I can do: tell you what your agents hold and what the market does."
+    return say_text(
+        "I cannot place an order: no chat here can, whoever asks.\n\nWhat I can do: "
+        + (
+            f"{can}prepare cards for what is deployed, such as “close everything”, that take effect by your click."
+            if PREPARE in talk.acts
+            else "tell you what your agents hold and what the market does."
+        )
     )
-    return say_text(paragraphs(NO_ORDERS, card))
 
 
 def click_steps(talk: Talk) -> Steps | None:
     """Answer a typed yes or no after a card."""
     if ONLY_YOUR_CLICK not in talk.before or talk.results:
         return None
-    if _YES.fullmatch(talk.text.strip()):
-        return say_text(
-            f"I cannot confirm it for you, and a yes in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above."
-            " Nothing has happened yet."
-        )
-    if _NO.fullmatch(talk.text.strip()):
-        return say_text("Nothing has happened. Click Cancel on the card above, or let it expire.")
-    return None
+    if _YES.compiled.fullmatch(talk.text.strip()):
+        return say_text(f"A yes in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above.")
+    is_no = _NO.compiled.fullmatch(talk.text.strip())
+    return say_text("Nothing has happened. Click Cancel on the card above, or let it expire.") if is_no else None
 
 
 def choice_steps(talk: Talk) -> Steps | None:
     """Return the steps after "Which one do you mean?", or None."""
     asked = _ASKED_WHICH.search(talk.before)
-    if asked is None or PREPARE not in talk.acts:
+    action = next((action for action, words in _WORDS.items() if asked and words == asked["words"]), None)
+    if asked is None or action is None or PREPARE not in talk.acts:
         return None
-    action = next((action for action, words in _WORDS.items() if words == asked["words"]), None)
-    if action is None:
-        return None
-    if _NO.fullmatch(talk.text.strip()):
+    if _NO.compiled.fullmatch(talk.text.strip()):
         return say_text("All right, I have prepared nothing.")
-    shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
-    chosen = pointed_lines(talk.text, shown)
+    chosen = pointed_lines(talk.text, [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")])
     if len(chosen) != 1:
         return None
     return _prepare_card(talk, Wish(action, chosen[0], _parse_details(action, asked["rest"], talk.scene.today)))
 
 
 def _prepare_card(talk: Talk, wish: Wish) -> Steps:
-    """Find the target, prepare its card and describe it."""
-    if wish.type in _ON_SKILLS:
-        found = yield from _find_skill(talk, wish)
-    else:
-        found = yield from _find_deployment(talk, wish)
+    """Find the target, prepare its card and name it; the card itself says the rest."""
+    is_of_skill = wish.type in {"deploy", "start_backtest"}
+    found = yield from (_find_skill if is_of_skill else _find_deployment)(talk, wish)
     if isinstance(found, str):
         return found
     [card] = yield (Call(PREPARE, {"type": wish.type, **found, **dict(wish.details)}),)
-    return _format_card(talk, wish, card)
-
-
-def _format_card(talk: Talk, wish: Wish, card: Outcome) -> str:
     if card.error:
         return f"I could not prepare that: {escape(card.error)}"
-    result = card.as_row
-    lines = [line for line in result.get("lines") or () if isinstance(line, list | tuple) and len(line) == 2]
-    shown = [f"{escape(str(label))}: {escape(str(text))}" for label, text in lines]
-    expires = fill("| The card expires at {expires_at}.", result)
-    first = (
-        "As this is your first look at it: backtest before you deploy. Say “backtest it over the last month”."
-        if wish.type == "deploy" and talk.scene.tier == NOVICE
-        else ""
-    )
+    is_first = wish.type == "deploy" and talk.scene.tier == NOVICE
     return paragraphs(
-        f"I prepared a card: **{plain(result, 'title') or _WORDS[wish.type]}**",
-        listing(shown),
-        f"Nothing has happened yet: {ONLY_YOUR_CLICK}.{expires}",
-        first,
+        f"I prepared a card: **{plain(card.as_row, 'title') or _WORDS[wish.type]}**. It is yours to decide:"
+        f" {ONLY_YOUR_CLICK}." + fill("| The card expires at {expires_at}.", card.as_row),
+        "As this is your first look at it: backtest before you deploy. Say “backtest it over the last month”."
+        if is_first
+        else "",
     )
 
 
@@ -163,24 +144,16 @@ def _find_deployment(talk: Talk, wish: Wish) -> _Search:
     every = found.entries("deployments")
     if found.error or not every:
         return refusal(talk, [found]) or NO_DEPLOYMENTS
-    suits = _SUITS.get(wish.type)
-    fitting = [one for one in every if _is_suitable(one, wish.type)]
-    named = [one for one in every if fill(LABEL, one) == wish.name] or (
-        pick_rows(wish.name, every, "skill_name") if wish.name else fitting
-    )
-    meant = [one for one in named if one in fitting] or (named if wish.name else [])
+    statuses = _SUITS.get(wish.type, ())
+    fitting = [one for one in every if exact(one, "status") in statuses or (not statuses and rows(one, "positions"))]
+    named = [one for one in every if fill(LABEL, one) == wish.name] or pick_rows(wish.name, every, "skill_name")
+    meant = ([one for one in named if one in fitting] or named) if wish.name else fitting
     if len(meant) == 1:
         return {"deployment_id": exact(meant[0], "deployment_id")}
     if not meant and not wish.name:
-        status = " or ".join(sorted(suits)) if suits else "with an open position"
-        return f"There is nothing to {_format_verb(wish.type)}: no deployment is {status}."
+        verb = {"flatten": "close", "redeploy": "move to a newer version"}.get(wish.type, wish.type)
+        return f"There is nothing to {verb}: no deployment is {' or '.join(statuses) or 'with an open position'}."
     return _ask_which(wish, [fill(LABEL, one) for one in meant or fitting or every], is_unknown=not meant)
-
-
-def _is_suitable(one: Row, action: str) -> bool:
-    if action == "flatten":
-        return bool(rows(one, "positions"))
-    return exact(one, "status") in _SUITS.get(action, ())
 
 
 def _find_skill(talk: Talk, wish: Wish) -> _Search:
@@ -191,47 +164,29 @@ def _find_skill(talk: Talk, wish: Wish) -> _Search:
     skills = found.entries("skills")
     if found.error:
         return refusal(talk, [found])
-    drafted = "" if wish.name else _find_drafted_name(talk)
-    if not skills or (drafted and not pick_same(drafted, skills)):
+    names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
+    drafted = "" if wish.name else next((name for name in reversed(names) if name), "")
+    same = [one for one in skills if exact(one, "name").casefold() == drafted.casefold()]
+    if not skills or (drafted and not same):
         return (
             f"{f'“{drafted}”' if drafted else 'That'} is not saved yet: only a saved skill can be"
             f" {'backtested' if wish.type == 'start_backtest' else 'deployed'}. Save is on the preview of the draft."
         )
-    meant = pick_rows(wish.name, skills, "name") if wish.name else (pick_same(drafted, skills) if drafted else skills)
+    meant: list[Row] = pick_rows(wish.name, skills, "name") if wish.name else same or skills
     if len(meant) == 1:
         return {"skill_id": exact(meant[0], "skill_id")}
     return _ask_which(wish, [exact(one, "name") for one in meant or skills], is_unknown=not meant)
 
 
-def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
-    """Return the skills that are called exactly so."""
-    return [one for one in skills if exact(one, "name").casefold() == name.casefold()]
-
-
-def _find_drafted_name(talk: Talk) -> str:
-    """Return the name of the chat's draft, or ""."""
-    names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
-    return next((name for name in reversed(names) if name), "")
-
-
-def _ask_which(wish: Wish, labels: Sequence[str], *, is_unknown: bool) -> str:
+def _ask_which(wish: Wish, labels: list[str], *, is_unknown: bool) -> str:
     unknown = f"I find nothing called “{escape(wish.name)}”. " if is_unknown and wish.name else ""
     details = "".join(f", {_DETAILS.get(name, '{}').format(value)}" for name, value in wish.details)
     listed = listing(list(dict.fromkeys(labels)))
     return f"{unknown}There are several:\n\n{listed}\n\n{_WHICH} **{_WORDS[wish.type]}**{details}."
 
 
-def _format_verb(action: str) -> str:
-    return {"flatten": "close", "redeploy": "move to a newer version"}.get(action, action)
-
-
 # --- Reading ---
 
-_POLITE = re.compile(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's|let"
-    r" us|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+",
-    re.IGNORECASE,
-)
 _KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?)"
 _NOW: Final = r"(?:,? (?:please|now|right now|immediately|for me|at once|today|asap))*"
 # "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or precedes its kind.
@@ -239,76 +194,77 @@ _TARGET: Final = (
     rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)|(?:my |the"
     rf" )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]|[A-Z][\w' -]{{2,60}}?))"
 )
-
-
-def _command(verbs: str, *, tail: str = "") -> re.Pattern[str]:
-    # The verb in any case; the name of a skill by its capital.
-    return re.compile(rf"(?i:{verbs})(?: (?-i:{_TARGET}))?(?i:{tail}{_NOW})")
-
-
-_WHERE: Final = r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live)(?: (?:trading|account|money))?)?"
-_COMMANDS: Final = (
-    ("redeploy", _command(r"redeploy|re-deploy|(?:update|move|upgrade)(?= .* to (?:the|its) (?:new|newest|latest))",
-                          tail=r"(?: (?:to|with|on) (?:the|its) (?:new|newest|latest) version)?")),
-    ("stop", _command(r"stop|shut down|turn off|kill|terminate|end")),
-    ("pause", _command(r"pause|suspend|put on hold|halt")),
-    ("resume", _command(r"resume|unpause|restart|reactivate")),
-    ("deploy", _command(r"deploy|launch|put live|go live with|run live", tail=_WHERE)),
-)  # fmt: skip
-_FLATTEN: Final = re.compile(
+# The verbs of an action and what may follow its target.
+_VERBS: Final = {
+    "start_backtest": (
+        r"back-?test|run a (?:back-?test|simulation)(?: (?:of|for|on|with))?|simulate|test",
+        r"(?:,? (?:over|for|from|during|on|in|since|between|with|using)\b.{2,80})?",
+    ),
+    "redeploy": (
+        r"redeploy|re-deploy|(?:update|move|upgrade)(?= .* to (?:the|its) (?:new|newest|latest))",
+        r"(?: (?:to|with|on) (?:the|its) (?:new|newest|latest) version)?",
+    ),
+    "stop": (r"stop|shut down|turn off|kill|terminate|end", ""),
+    "pause": (r"pause|suspend|put on hold|halt", ""),
+    "resume": (r"resume|unpause|restart|reactivate", ""),
+    "deploy": (
+        r"deploy|launch|put live|go live with|run live",
+        r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live)(?: (?:trading|account|money))?)?",
+    ),
+}
+_POLITE: Final = Pattern(
+    r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's|let"
+    r" us|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+"
+)
+_FLATTEN: Final = Pattern(
     r"(?:flatten(?: (?:it|this|that|everything|all|them|my positions?|the positions?|the account))?|(?:close|exit"
     r"|liquidate|get (?:me )?out of|sell) (?:everything|all(?: of)?(?: (?:my|the|its|open))*(?: positions?)?|(?:my"
     r"|the|its|this|that|all|the open|my open)(?: \w+)? positions?|it all)|(?:close|exit|get (?:me )?out of) (?:it"
-    rf"|this|that)|get me out){_NOW}",
-    re.IGNORECASE,
+    rf"|this|that)|get me out){_NOW}"
 )
-_BACKTEST: Final = re.compile(
-    r"(?:(?i:back-?test|run a (?:back-?test|simulation)(?: (?:of|for|on|with))?|simulate|test)"
-    rf"(?: (?:on|of) )?(?: ?(?-i:{_TARGET}))?)"
-    r"(?P<period>(?i:(?:,? (?:over|for|from|during|on|in|since|between|with|using)\b.{2,80})?))"
+_ORDER: Final = Pattern(
+    r"""
+(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:market |limit |buy |sell |stop )*
+    (?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?
+(?:buy|sell|short|long|go long|go short|purchase|open a (?:long|short)(?: in| on)?)(?: me)?(?: (?:some|a|an|one
+    |all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?(?: (?:of|worth of|in))?))*
+    [ ](?!me\b|low\b)[A-Za-z]{2,10}(?: (?:at|for|with) .{1,30})?<NOW>
+""",
+    NOW=_NOW,
 )
-_ORDER = re.compile(
-    r"(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:market |limit |buy "
-    r"|sell |stop )*"
-    r"(?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?"
-    rf"|(?:buy|sell|short|long|go long|go short|purchase|open a (?:long|short)(?: in| on)?)(?: me)?"
-    r"(?: (?:some|a|an|one|all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?"
-    r"(?: (?:of|worth of|in))?))*"
-    rf" [A-Za-z]{{2,10}}(?: (?:at|for|with) .{{1,30}})?{_NOW}",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(r"(?:place|put in|submit|send|make|enter|open)\b", re.IGNORECASE)
-_YES = re.compile(
+_YES: Final = Pattern(
     r"(?:(?:yes|yep|yeah|ok|okay|sure|please|fine|good)[,.! ]*)*"
     r"(?:yes|yep|yeah|ok|okay|sure|confirm(?:ed)?(?: it)?|do it|go ahead|go for it|proceed|execute(?: it)?|make it so"
-    r"|yes please|please do)(?:[,.! ]*(?:please|now|it|do it))*[.! ]*",
-    re.IGNORECASE,
+    r"|yes please|please do)(?:[,.! ]*(?:please|now|it|do it))*[.! ]*"
 )
-_NO = re.compile(
+_NO: Final = Pattern(
     r"(?:no(?:pe)?|cancel(?: it| that)?|never ?mind|stop|don't|do not|forget it|not now|neither|none|leave it)"
-    r"(?:[,.! ]*(?:thanks?|thank you|cancel(?: it)?|do it|don't))*[.! ]*",
-    re.IGNORECASE,
+    r"(?:[,.! ]*(?:thanks?|thank you|cancel(?: it)?|do it|don't))*[.! ]*"
 )
+_SPAN: Final = Pattern(
+    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?)(?: (\d{1,3}|two|three|four|six|twelve))? (day|week|month|quarter"
+    r"|year)s?\b|\b(\d{1,3}) (day|week|month|quarter|year)s?\b"
+)
+_MONEY: Final = Pattern(r"\$ ?(\d[\d,]{0,12}(?:\.\d+)?)(k)?|\b(\d[\d,]{2,12})(k)? ?(?:usd|dollars)")
+_DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 
 
 def _read_wish(talk: Talk, sentence: str) -> Wish | None:
-    asked = _POLITE.sub("", sentence).strip()
-    if _FLATTEN.fullmatch(asked):
+    asked = _POLITE.compiled.sub("", sentence).strip()
+    if _FLATTEN.compiled.fullmatch(asked):
         return Wish("flatten")
-    match = _BACKTEST.fullmatch(asked)
-    if match and (match["it"] or match["named"] or match["quoted"] or re.match(r"back|run|sim", asked, re.IGNORECASE)):
-        details = _parse_details("start_backtest", match["period"], talk.scene.today)
-        return Wish("start_backtest", _parse_name(match), details)
-    for action, pattern in _COMMANDS:
-        match = pattern.fullmatch(asked)
-        has_target = match and (match["it"] or match["named"] or match["quoted"])
-        if match and (has_target or action in {"redeploy", "deploy"} or talk.scene.deployment_id):
-            return Wish(action, _parse_name(match), _parse_details(action, asked, talk.scene.today))
+    for action, (verbs, tail) in _VERBS.items():
+        # The verb in any case; the name of a skill by its capital.
+        match = re.fullmatch(rf"(?i:{verbs})(?: (?-i:{_TARGET}))?(?i:{tail}{_NOW})", asked)
+        if match is None:
+            continue
+        is_test = action == "start_backtest"
+        is_clear = match["it"] or match["named"] or match["quoted"] or (not is_test and talk.scene.deployment_id)
+        if is_clear or action in {"redeploy", "deploy"} or (is_test and asked[:4].casefold() != "test"):
+            name = (match["named"] or match["quoted"] or "").strip(' "“”')
+            return Wish(action, name, _parse_details(action, asked, talk.scene.today))
     return None
-
-
-def _parse_name(match: re.Match[str]) -> str:
-    return (match["named"] or match["quoted"] or "").strip(' "“”')
 
 
 def _parse_details(action: str, text: str, today: date | None) -> tuple[tuple[str, Any], ...]:
@@ -317,42 +273,29 @@ def _parse_details(action: str, text: str, today: date | None) -> tuple[tuple[st
     if action != "start_backtest":
         return ()
     details: list[tuple[str, Any]] = []
-    period = _parse_period(text, today)
-    if period:
+    if period := _parse_period(text, today):
         details += [("starts_on", period[0].isoformat()), ("ends_on", period[1].isoformat())]
-    money = re.search(r"\$ ?(\d[\d,]{0,12}(?:\.\d+)?)(k)?|\b(\d[\d,]{2,12})(k)? ?(?:usd|dollars)", text, re.IGNORECASE)
-    if money:
+    if money := _MONEY.search(text):
         amount = float((money[1] or money[3]).replace(",", "")) * (1000 if money[2] or money[4] else 1)
         details.append(("starting_equity_usd", int(amount) if amount == int(amount) else amount))
     return tuple(details)
 
 
-_DATE: Final = r"(\d{4}-\d\d-\d\d)"
-_SPAN = re.compile(
-    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?) (?:(\d{1,3}|two|three|four|six|twelve) )?(day|week|month|quarter"
-    r"|year)s?\b|\b(\d{1,3}) (day|week|month|quarter|year)s?\b",
-    re.IGNORECASE,
-)
-_DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
-_COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
-
-
 def _parse_period(text: str, today: date | None) -> tuple[date, date] | None:
     """Return a named period's first and last day."""
-    dates = [day for found in re.findall(_DATE, text) if (day := _parse_date(found))]
+    dates = [day for found in re.findall(r"\d{4}-\d\d-\d\d", text) if (day := _parse_date(found))]
     if len(dates) > 1:
         return min(dates[:2]), max(dates[:2])
-    if today is None:
+    yesterday = today - timedelta(days=1) if today else None
+    if today is None or yesterday is None:
         return None
-    yesterday = today - timedelta(days=1)
     if dates and dates[0] < yesterday:
         return dates[0], yesterday
-    span = _SPAN.search(text)
-    if dates or span is None:
+    span = None if dates else _SPAN.search(text)
+    if span is None:
         return None
     amount = span[1] or span[3] or "1"
-    count = _COUNTS.get(amount.casefold()) or int(amount)
-    days = count * _DAYS[(span[2] or span[4]).casefold()]
+    days = (_COUNTS.get(amount.casefold()) or int(amount)) * _DAYS[(span[2] or span[4]).casefold()]
     return today - timedelta(days=max(1, min(days, 3650))), yesterday
 
 

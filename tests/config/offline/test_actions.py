@@ -77,12 +77,12 @@ def test_days_that_are_none_are_left_to_the_card(text):
     assert first_calls(text, focus=FOCUS) == [("prepare_action", {"type": "start_backtest", "skill_id": SKILL})]
 
 
-def test_a_card_is_described_line_by_line_and_claims_nothing():
+def test_a_card_is_named_and_nothing_claimed():
     told = chat_of(focus=FOCUS).say("stop it")
 
-    assert told.startswith("I prepared a card: **Stop Funding fade**")
-    assert "- Skill: Funding fade v2\n- Open positions: BTC long $5,000" in told
-    assert f"Nothing has happened yet: {ONLY_YOUR_CLICK}. The card expires at 2026-11-22 09:45 UTC." in told
+    assert told.startswith("I prepared a card: **Stop Funding fade**.")
+    assert f"{ONLY_YOUR_CLICK}. The card expires at 2026-11-22 09:45 UTC." in told
+    assert "Open positions" not in told, "the card says it"
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes please", "confirm", "ok, do it", "go ahead", "yes, confirm it"])
@@ -93,7 +93,6 @@ def test_a_yes_in_words_does_nothing(text):
     told = chat.say(text)
 
     assert ONLY_YOUR_CLICK in told
-    assert "Nothing has happened yet." in told
     assert len(chat.calls) == 1
 
 
@@ -227,7 +226,6 @@ def test_the_words_of_a_card_draw_nothing():
     told = Chat({"prepare_action": card}, focus=FOCUS).say("stop it")
 
     assert "**Stop \\[x\\](http://evil)**" in told
-    assert "- A: \\*b\\*" in told
 
 
 @pytest.mark.parametrize("text", ["stop it", "flatten", "deploy it", "backtest it over the last month"])
