@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Final
 
 from config.lib.text import normal_form
 from config.offline.adapters import Call
@@ -24,16 +24,16 @@ from config.offline.memory.requests import (
 )
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.pointing import pointed_lines
-from config.offline.reading.sentences import sentences
+from config.offline.reading.sentences import Pattern, sentences
 from config.offline.reading.statements import Statement, passing_states, topic_of
 from config.offline.talk import Reply, Talk
 
-_ASK_AGAIN = "Tell me in one sentence what holds now instead of "
-_OR_FORGET = ", or say “forget it”."
-_AFFIRMS_NOTHING = (
-    "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain sentence."
-)
+_ASK_AGAIN: Final = "Tell me in one sentence what holds now instead of "
+_OR_FORGET: Final = ", or say “forget it”."
 _ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
+_NONE: Final = Pattern(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b")
+_REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
+_NOT_HERE: Final = f"here: this chat has no tool for it. You can do it on your {FACTS_PAGE}."
 
 
 def act_on_choice(talk: Talk) -> Reply | None:
@@ -41,8 +41,7 @@ def act_on_choice(talk: Talk) -> Reply | None:
     act = next((act for act, question in WHICH.items() if question in talk.before and act in talk.acts), None)
     if act is None or talk.results:
         return None
-    shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
-    if re.match(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b", talk.text, re.IGNORECASE):
+    if _NONE.match(talk.text):
         return Reply(f"All right, I have {'forgotten' if act == 'forget' else 'changed'} nothing.")
     ids = {text: fact_id for fact_id, text in talk.names.items()}
     for outcome in talk.earlier:
@@ -51,19 +50,17 @@ def act_on_choice(talk: Talk) -> Reply | None:
     given = {"fact": pending[-1].arguments["fact"]} if act == "change" and pending else {}
     if act == "change" and not given:
         return None
-    chosen = pointed_lines(talk.text, shown)
+    chosen = pointed_lines(talk.text, [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")])
     calls = [Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen]
     return Reply(tool_calls=tuple(calls)) if calls else None
 
 
 def answer_conflict(talk: Talk) -> Reply | None:
     """After "does it replace that, or do both hold?": save what was held back."""
-    if talk.results or CONFLICT_QUESTION not in talk.before:
+    if talk.results or CONFLICT_QUESTION not in talk.before or not _REPLACES.search(talk.text):
         return None
     waiting = [outcome for outcome in talk.earlier if outcome.held and outcome.conflicts_with]
-    if not waiting or not re.search(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b", talk.text, re.IGNORECASE):
-        return None
-    return Reply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),))
+    return Reply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),)) if waiting else None
 
 
 def change_named_fact(talk: Talk) -> Reply | None:
@@ -75,29 +72,32 @@ def change_named_fact(talk: Talk) -> Reply | None:
     if change.act == "keep":
         return Reply(f"All right, it stays as it is: **{fact.text}**")
     if change.act in {"forget", "confirm"}:
-        return _carried_out(talk, [Request(change.act, {"fact_id": reference})])
+        return _carry_out(talk, [Request(change.act, {"fact_id": reference})])
     if change.act == "change":
         new = Statement(change.content, topic_of(change.content) or fact.topic, "asserted")
-        return _carried_out(talk, [Request("forget", {"fact_id": reference}), remember_statement(new, reference)])
+        return _carry_out(talk, [Request("forget", {"fact_id": reference}), remember_statement(new, reference)])
     return Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
 
 
 def change_memory(talk: Talk) -> Reply | None:
     """Carry out a message's memory requests, statements and places."""
-    wishes = _read_wishes(talk)
-    if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
+    requests, affirmed, is_open = _read_wishes(talk)
+    if talk.can_look("list") and (requests or affirmed or is_open):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")
-    if wishes.requests:
-        return _carried_out(talk, wishes.requests)
-    if wishes.affirmed and "confirm" in talk.acts:
-        return Reply(_format_choice(wishes.affirmed[0], WHICH["confirm"]))
-    if wishes.affirmed:
-        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(wishes.affirmed[0])}")
-    if wishes.is_open and may_link(talk.text):
+    if requests:
+        return _carry_out(talk, requests)
+    if affirmed and "confirm" in talk.acts:
+        return Reply(_format_choice(affirmed[0], WHICH["confirm"]))
+    if affirmed:
+        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(affirmed[0])}")
+    if is_open and may_link(talk.text):
         return Reply("I do not find both facts. Name each by words that stand in it: “link my goal and my risk limit”.")
-    if wishes.is_open:
-        return Reply(_AFFIRMS_NOTHING)
+    if is_open:
+        return Reply(
+            "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain"
+            " sentence."
+        )
     note = passing_note(talk)
     return Reply(note) if note else None
 
@@ -114,12 +114,10 @@ def asked_about(before: str, known: Sequence[Known]) -> Known | None:
 def passing_note(talk: Talk) -> str:
     """Name the momentary states that were not saved, or ""."""
     passing = passing_states(talk.text)
-    if not passing:
-        return ""
-    return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment."
+    return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment." if passing else ""
 
 
-def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
+def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     """Return the calls that requests become, or why there are none."""
     calls: list[Call] = []
     notes: list[str] = []
@@ -133,23 +131,18 @@ def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
             calls.append(Call(request.tool, request.arguments))
     if calls or notes:
         return Reply("\n\n".join(notes), tuple(calls))
-    if refused := next((request for request in requests if request.tool), None):
-        return Reply(_no_tool(refused))
-    if unclear := next((request for request in requests if request.choices), None):
-        return Reply(_format_choice(unclear.choices, WHICH_ONE))
-    return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
+    refused = next((request for request in requests if request.tool), None)
+    if refused is not None and refused.tool == "remember":
+        return Reply(f"I cannot save “{refused.arguments['fact']}” {_NOT_HERE}")
+    if refused is not None:
+        return Reply(f"I cannot forget anything {_NOT_HERE}")
+    unclear = next((request for request in requests if request.choices), None)
+    nothing = "I see nothing to forget: I know nothing about you in this chat yet."
+    return Reply(_format_choice(unclear.choices, WHICH_ONE) if unclear else nothing)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wishes:
-    """What a message wants of the memory."""
-
-    requests: list[Request]
-    affirmed: list[list[Known]]  # facts that it affirms; several: any of them can be meant
-    is_open: bool  # it affirms or relates facts that are not in view
-
-
-def _read_wishes(talk: Talk) -> _Wishes:
+def _read_wishes(talk: Talk) -> tuple[list[Request], list[list[Known]], bool]:
+    """Return requests, the facts that a message affirms, and whether it affirms or relates facts not in view."""
     requests: list[Request] = []
     # What goes into a draft is a rule of the strategy, not of the person.
     pieces = list(sentences(talk.text))
@@ -169,8 +162,7 @@ def _read_wishes(talk: Talk) -> _Wishes:
         if link and link.one and link.other:
             ends = {"fact_id": find_reference(link.one), "other_id": find_reference(link.other)}
             requests.append(Request("link", {**ends, "relation": link.relation}))
-    requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
-    return _Wishes(requests, groups, is_open)
+    return requests + memory_requests(rest, talk.known, talk.before, talk.earlier), groups, is_open
 
 
 def _forgets(call: Call, reference: str) -> bool:
@@ -185,15 +177,9 @@ def _is_place(request: Request, talk: Talk) -> bool:
 
 def _format_choice(facts: Sequence[Known], question: str) -> str:
     lines = "\n".join(f"- {known.text}" for known in facts)
-    if len(facts) == 1:
-        return f"I know nothing that says just that. The nearest is:\n\n{lines}\n\n{question}"
-    return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
-
-
-def _no_tool(request: Request) -> str:
-    if request.tool == "remember":
-        return (
-            f"I cannot save “{request.arguments['fact']}” here: this chat has no tool for it. You can add it on your"
-            f" {FACTS_PAGE}."
-        )
-    return f"I cannot forget anything here: this chat has no tool for it. You can do it on your {FACTS_PAGE}."
+    intro = (
+        "I know nothing that says just that. The nearest is:"
+        if len(facts) == 1
+        else "More than one thing I know could be meant:"
+    )
+    return f"{intro}\n\n{lines}\n\n{question}"

@@ -19,7 +19,6 @@ _TRADE: Final = re.compile(
     r" (?P<net>[+-]?\$[\d,.]+) \(-?[\d.]+%\) (?P<minutes>\d+)m(?: \[\w+\])?(?: \"[^\"]*\")?"
     r"(?: \| regime=(?P<regime>\w+) exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
 )
-
 _GROUP: Final = re.compile(
     r"- (?P<name>\S+ \w+): (?P<trades>\d+ trades?), (?P<won>\d+) won, net (?P<net>-?\$[\d,.]+)"
     r"(?:; a trade (?P<low>-?\$[\d,.]+) to (?P<high>-?\$[\d,.]+))?: (?P<verdict>repeat|avoid|no verdict|too few trades)"
@@ -36,93 +35,56 @@ _VERDICTS: Final = {
 class _Trade:
     """What a line says; money in USD."""
 
-    symbol: str
-    side: str
+    kind: str  # symbol and side
     net: Decimal
     minutes: int
     fees: Decimal
 
-    @property
-    def kind(self) -> str:
-        return f"{self.symbol} {self.side}"
-
 
 def reflection_answer(request: str) -> str:
     """Return lessons as bullets of counts, sums and averages."""
-    trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
-    groups = [group for line in _find_record(request) if (group := _GROUP.fullmatch(line))]
+    trades = [_parse_trade(match) for line in _list_trades(request) if (match := _TRADE.fullmatch(line))]
+    groups = [group for line in _list_below(request, "## Record so far") if (group := _GROUP.fullmatch(line))]
     if len(trades) < LEAST_TRADES:
         return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
-    avoid = [_list_words(line) for line in _find_avoid_rules(request)]
+    avoid = [_list_words(line) for line in _list_below(request, "Avoid (hard rules)")]
+    won, lost = [one for one in trades if one.net > 0], [one for one in trades if one.net < 0]
+    rate = format_pct(len(won) / len(trades), places=0)
     bullets = [
-        _describe_wins(trades),
-        *_by_kind(groups),
-        _averages(trades),
-        _held(trades),
-        *_by_regime(groups),
+        f"Won {len(won)} of {len(trades)} trades ({rate}), net {format_usd(_sum_net(trades))} after fees.",
+        *[f"{group['name']}s: {_result(group)}." for group in groups if " " in group["name"] and not _is_regime(group)]
+        [:MOST_GROUPS],
+        _averages(won, lost),
+        _held(won, lost),
+        _worst_regime([group for group in groups if _is_regime(group)]),
         _sum_fees(trades),
-    ]
+    ]  # fmt: skip
     return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
 
 
-def _find_section(request: str, heading: str) -> list[str]:
-    """Return the lines of the last section with this heading."""
-    _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
-    lines = rest.split("\n")[1:] if found else []
-    return list(takewhile(lambda line: not line.startswith("#"), lines))
+def _list_trades(request: str) -> Iterable[str]:
+    """Return the lines of the last section of trades."""
+    _, found, rest = f"\n{request}".rpartition("\n## Closed trades")
+    return takewhile(lambda line: not line.startswith("#"), rest.split("\n")[1:]) if found else ()
 
 
-def _find_record(request: str) -> list[str]:
-    """Return the lines of the record's groups, which stand before any text of others."""
-    lines = dropwhile(lambda line: not line.startswith("## Record so far"), request.split("\n"))
-    return list(takewhile(lambda line: line.startswith("- "), islice(lines, 1, None)))
+def _list_below(request: str, heading: str) -> Iterable[str]:
+    """Return the items below the first line of a heading, which stands before any text of others."""
+    lines = dropwhile(lambda line: not line.startswith(heading), request.split("\n"))
+    return takewhile(lambda line: line.startswith("- "), islice(lines, 1, None))
 
 
-def _find_avoid_rules(request: str) -> list[str]:
-    lines = dropwhile(lambda line: not line.startswith("Avoid (hard rules)"), request.split("\n"))
-    return list(takewhile(lambda line: line.startswith("- "), islice(lines, 1, None)))
-
-
-def _parse_trade(line: str) -> _Trade | None:
-    match = _TRADE.fullmatch(line)
-    if match is None:
-        return None
-    return _Trade(
-        symbol=match["symbol"],
-        side=match["side"],
-        net=_parse_amount(match["net"]),
-        minutes=int(match["minutes"][:9]),
-        fees=_parse_amount(match["fees"] or "$0"),
-    )
+def _parse_trade(match: re.Match[str]) -> _Trade:
+    kind, fees = f"{match['symbol']} {match['side']}", _parse_amount(match["fees"] or "$0")
+    return _Trade(kind, _parse_amount(match["net"]), int(match["minutes"][:9]), fees)
 
 
 def _parse_amount(text: str) -> Decimal:
     return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
 
 
-# --- Bullets ---
-
-
-def _describe_wins(trades: Sequence[_Trade]) -> str:
-    won = sum(trade.net > 0 for trade in trades)
-    rate = format_pct(won / len(trades), places=0)
-    return f"Won {won} of {len(trades)} trades ({rate}), net {format_usd(_sum_net(trades))} after fees."
-
-
-def _by_kind(groups: Iterable[re.Match[str]]) -> list[str]:
-    """Tell the symbols and sides that made or lost most."""
-    kinds = [group for group in groups if not group["name"].startswith("regime ")]
-    return [f"{group['name']}s: {_result(group)}." for group in kinds[:MOST_GROUPS]]
-
-
-def _by_regime(groups: Iterable[re.Match[str]]) -> list[str]:
-    """Tell the regime that cost most, where there is more than one."""
-    regimes = [group for group in groups if group["name"].startswith("regime ")]
-    if not regimes:
-        return []
-    worst = min(regimes, key=lambda group: (_parse_amount(group["net"]), group["name"]))
-    name = worst["name"].removeprefix("regime ")
-    return [f"Worst regime at the entry: {name}, {_result(worst)}."] if _parse_amount(worst["net"]) < 0 else []
+def _is_regime(group: re.Match[str]) -> bool:
+    return group["name"].startswith("regime ")
 
 
 def _result(group: re.Match[str]) -> str:
@@ -132,8 +94,14 @@ def _result(group: re.Match[str]) -> str:
     return f"{told}; {_VERDICTS[group['verdict']]}{between}"
 
 
-def _averages(trades: Sequence[_Trade]) -> str:
-    won, lost = _split_trades(trades)
+def _worst_regime(regimes: Sequence[re.Match[str]]) -> str:
+    worst = min(regimes, key=lambda group: (_parse_amount(group["net"]), group["name"]), default=None)
+    if worst is None or _parse_amount(worst["net"]) >= 0:
+        return ""
+    return f"Worst regime at the entry: {worst['name'].removeprefix('regime ')}, {_result(worst)}."
+
+
+def _averages(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
     if not won or not lost:
         return ""
     gain, loss = _sum_net(won) / len(won), -_sum_net(lost) / len(lost)
@@ -144,42 +112,30 @@ def _averages(trades: Sequence[_Trade]) -> str:
     )
 
 
-def _split_trades(trades: Sequence[_Trade]) -> tuple[list[_Trade], list[_Trade]]:
-    return [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
-
-
-def _held(trades: Sequence[_Trade]) -> str:
-    won, lost = _split_trades(trades)
+def _held(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
     if not lost:
         return ""
     longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
-    told = (
-        f"The loser that was held longest: {longest.kind}, {_format_span(longest.minutes)}, {format_usd(longest.net)}"
-    )
-    if not won:
-        return f"{told}."
-    held, for_won = (sum(trade.minutes for trade in group) // len(group) for group in (lost, won))
-    return f"{told}; losers were held {_format_span(held)} on average, winners {_format_span(for_won)}."
+    told = f"The loser that was held longest: {longest.kind}, {_span([longest])}, {format_usd(longest.net)}"
+    return f"{told}; losers were held {_span(lost)} on average, winners {_span(won)}." if won else f"{told}."
 
 
-def _format_span(minutes: int) -> str:
-    return format_duration(timedelta(minutes=minutes))
+def _span(trades: Sequence[_Trade]) -> str:
+    """Return how long trades were held on average."""
+    return format_duration(timedelta(minutes=sum(trade.minutes for trade in trades) // len(trades)))
 
 
 def _sum_fees(trades: Sequence[_Trade]) -> str:
     fees = sum((trade.fees for trade in trades), Decimal(0))
-    if fees <= 0:
-        return ""
-    count = format_count(len(trades), "trade")
-    return f"Fees took {format_usd(fees)} over {count}, {format_usd(fees / len(trades))} each."
+    each = f"{format_count(len(trades), 'trade')}, {format_usd(fees / len(trades))} each"
+    return f"Fees took {format_usd(fees)} over {each}." if fees > 0 else ""
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
     """Return a bullet, noting that an avoid rule stays in force."""
     words = _list_words(bullet)
-    if any(len(words & rule) >= 2 for rule in avoid):
-        return f"{bullet.rstrip('.')}; that does not lift the avoid rule."
-    return bullet
+    is_beside = any(len(words & rule) >= 2 for rule in avoid)
+    return f"{bullet.rstrip('.')}; that does not lift the avoid rule." if is_beside else bullet
 
 
 def _list_words(text: str) -> frozenset[str]:
