@@ -34,7 +34,6 @@ LOOKUPS: Final = frozenset({"list", "recall", "read"})
 _MEMORY_TOOLS: Final = frozenset({REMEMBER.name, FORGET.name})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
 QUERY: Final = QUERY_TRADES.name
-CHECK: Final = "check"  # of a planned trade, by the same tool
 COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS
 
 _COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
@@ -120,7 +119,6 @@ _SPOKEN: Final[dict[str, dict[str, Callable[[Row], dict[str, Any]]]]] = {
         "read": lambda given: {"operation": "get_memory"},
     },
     **{name: {name: dict} for name in COACH_TOOLS},
-    QUERY: {QUERY: dict, **({CHECK: dict} if CHECK in QUERY_TRADES.args.model_fields else {})},
 }
 
 

@@ -105,7 +105,7 @@ def _spell_number(key: str, value: Decimal) -> str:
         return (figures.format_signed_usd if is_signed else figures.format_usd)(value)
     if key.endswith("_pct") or key.startswith("median_90pct"):
         share = value if _SHARES.search(key) else value / 100
-        places = 4 if key in {"funding_rate_pct", "basis_pct"} else 1
+        places = {"funding_rate_pct": 4, "basis_pct": 4, "value_pct": 2}.get(key, 1)
         return (figures.format_signed_pct if is_signed else figures.format_pct)(share, places)
     if key.endswith("price"):
         return figures.format_price(value)

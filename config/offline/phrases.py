@@ -23,7 +23,7 @@ _CAN_ASK: Final = (
     ("query_trades", "Which symbol makes me the most money?"),
     ("query_trades", "What's my win rate this month?"),
     ("query_trades", "What do my losing trades have in common?"),
-    ("check", "How big can a BTC long be with a stop 4% away?"),
+    ("query_trades", "How big can a BTC long be with a stop 4% away?"),
     ("get_my_deployments", "What's my biggest risk right now?"),
     ("get_my_deployments", "What did I learn from my last trades?"),
     ("get_market_overview", "What's the market doing today?"),

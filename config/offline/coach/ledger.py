@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from config.lib.figures import format_count
-from config.offline.adapters import CHECK, QUERY, Call
+from config.offline.adapters import QUERY, Call
 from config.offline.coach.answers import few
 from config.offline.coach.words import Words
 from config.offline.facts import Known
@@ -57,7 +57,7 @@ ASK_CHECK: Final = (
 def is_query(words: Words) -> bool:
     """Tell whether a question asks for a figure of the record."""
     is_of_trades = words.has("me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent")
-    return words.has("trust|common|broken|rule") or (
+    return words.has("trust|common|broken|rule") or words.has("me side -coin -stop -size -position") or (
         bool(words.tags & {*_MEASURES, "result", "average"}) or is_of_trades or words.has("me doing -you")
         or words.has("top|low|long|short trade|group|agent|skill|side")
     )  # fmt: skip
@@ -246,8 +246,8 @@ _PLAN: Final = (
     " {risk_usd} there|, {risk_pct} of {equity_usd}|. Leverage {leverage}"
 )
 _SIMILAR: Final = (
-    "Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between {interval_usd})|, win rate"
-    " {win_rate_pct}"
+    "Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between {interval_90pct_usd})|,"
+    " win rate {win_rate_pct}"
 )
 
 
@@ -289,20 +289,19 @@ def _check(talk: Talk, check: dict[str, Any], stop: float, away: re.Match[str] |
             return f"I see no price of {check['symbol']}, so I cannot place a stop in percent of it. Name its price."
         share = float(next(part for part in away.groups() if part)) / 100
         stop = float(f"{float(price) * (1 - share if check['side'] == 'long' else 1 + share):.6g}")
-    [found] = yield (Call(CHECK, {"check": {**check, "stop": stop}}),)
+    [found] = yield (Call(QUERY, {"check": {**check, "stop": stop}}),)
     return failure(found, talk.names) if found.error else _format_check(block(found.as_row, "check"))
 
 
 def _format_check(plan: Row) -> str:
     why = [escape(one) for one in plan.get("why") or () if isinstance(one, str)]
     similar = block(plan, "similar")
-    seen = {**similar, "interval_usd": similar.get("interval_90pct")}
     simulated = " The price is simulated." if plan.get("is_simulated") is True else ""
     return paragraphs(
         f"{fill(_PLAN, plan)}.{simulated}",
         f"Verdict: **{exact(plan, 'verdict') or 'not known'}**." + (f"\n\n{listing(why)}" if why else ""),
         fill_rows("{rule}: {verdict}", rows(plan, "rules")),
-        f"{fill(_SIMILAR, seen)}{few(count(similar, 'n'))}." if count(similar, "n") else "",
+        f"{fill(_SIMILAR, similar)}{few(count(similar, 'n'))}." if count(similar, "n") else "",
         "I commit nothing: this is arithmetic on what you told me and your record.",
     )
 

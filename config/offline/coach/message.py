@@ -47,7 +47,10 @@ def _of_sentence(talk: Talk, sentence: str) -> Steps | None:
     if len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
         return None
     plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
-    asked = action_steps(talk, plain) or order_steps(talk, plain)
-    if asked is not None or (is_drafting(talk) and not is_question(sentence)):
+    is_asked = sentence.rstrip().endswith("?")
+    action = action_steps(talk, plain)
+    asked = question_steps(talk, plain, is_asked=True) if is_asked and action is None else action
+    asked = asked or order_steps(talk, plain)
+    if asked is not None or is_asked or (is_drafting(talk) and not is_question(sentence)):
         return asked
-    return question_steps(talk, plain, is_asked=sentence.rstrip().endswith("?"))
+    return question_steps(talk, plain, is_asked=False)

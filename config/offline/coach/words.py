@@ -66,6 +66,7 @@ skill: skills?|strateg(?:y|ies)
 agent: agents?|bots?|deployments?
 common: in common|alike
 trust: samples?|trust|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
+per: break ?down|broken down
 broken: break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|kept|keeping|stick(?:ing)? to|follow(?:ed|ing)?
 rule: (?:own |trading )?rules?
 unrealised: unreali[sz]ed|floating|open (?:profit|pnl)
@@ -101,7 +102,7 @@ low: worst|lowest|least|weakest|worse|smallest
 long: longest
 short: shortest
 top: best|top|highest|most|biggest|largest|greatest|main|better
-per: per|by|each|every|break ?down|split|across|broken down
+per: per|by|each|every|split|across
 versus: or|vs\.?|versus|compared (?:to|with)
 which: which
 why: why|reasons?|rationale

@@ -4,9 +4,11 @@ import re
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from statistics import fmean
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 
 from chat.demo import seed_chats
@@ -15,6 +17,7 @@ from chat.web.page_context import _BY_PAGE, list_suggestions
 from config.lib.figures import format_count, format_duration, format_pct, format_ratio, format_signed_usd, format_usd
 from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
+from memory.models import UserFact
 from tests.config.offline.cases_questions import QUESTIONS
 from tests.config.offline.chat import NEW_DRAFT
 from tests.config.offline.real import RealChat
@@ -85,7 +88,7 @@ def measure(name, trades):
         case "count":
             return len(nets), format_count
         case "win_rate":
-            return sum(net > 0 for net in nets) / len(nets), format_pct
+            return sum(net > 0 for net in nets) / len(nets), lambda value: format_pct(value, places=2)
         case "expectancy":
             return sum(nets, Decimal(0)) / len(nets), format_signed_usd
         case "profit_factor":
@@ -160,8 +163,12 @@ def is_right(user, row):
     chat = RealChat(user, TOOLS["coach"], NOW)
     answer = chat.say(question)
     if wanted.startswith("calls "):
-        is_met_ = [name for name, _ in chat.calls][: len(wanted.split()) - 1] == wanted.split()[1:]
-        right = is_met_ and not any("error" in result for result in chat.results) and bool(answer)
+        made = iter(name for name, _ in chat.calls)
+        right = (
+            all(name in made for name in wanted.split()[1:])
+            and not any("error" in result for result in chat.results)
+            and bool(answer)
+        )
     elif wanted.startswith("says "):
         right = any(word.casefold() in answer.casefold() for word in wanted.removeprefix("says ").split("&"))
     else:
@@ -206,3 +213,16 @@ def test_message_without_a_rule_is_answered_by_three_questions_that_have_one(tra
     assert answer.count("\n\n") == 1
     assert len(suggested) == 3
     assert not [one for one in said if NO_RULE in one]
+
+
+def test_example_of_the_start_page_is_answered_as_shown(trader):
+    page = (Path(settings.BASE_DIR) / "templates" / "landing.html").read_text()
+    with owned(trader), transaction.atomic():
+        UserFact.objects.all().delete()
+        RealChat(trader, TOOLS["coach"], NOW).say("Please remember: I never risk more than 1 % on a trade.")
+        answer = RealChat(trader, TOOLS["coach"], NOW).say("How big can a BTC long be with a stop 4% away?")
+        transaction.set_rollback(True)
+
+    assert "How big can a BTC long be with a stop 4% away?" in page
+    assert "Please remember: I never risk more than 1 % on a trade." in page
+    assert re.search(r"A BTC long of \$[\d,.]+ .*\(4\.0% away\) would lose \$[\d,.]+ there, 1\.0% of \$[\d,.]+", answer)
