@@ -147,6 +147,9 @@ def test_pages_of_the_record(site, record, page, shoot):
         "backtest": reverse("trading:backtest", args=[record.done.pk]),
         "backtest-running": reverse("trading:backtest", args=[record.running.pk]),
         "calendar": "/calendar/",
+        "ask": "/trades/ask/?group=exit",
+        "ask-trades": "/trades/ask/?measure=mfe&group=trade",
+        "check": "/trades/check/?symbol=BTC&side=long&stop=50&risk_pct=1",
     }
     for name, address in pages.items():
         page.goto(site + address)
@@ -155,9 +158,9 @@ def test_pages_of_the_record(site, record, page, shoot):
 
 @pytest.mark.timeout(240)
 def test_pages_of_a_record_that_is_empty(site, logged_in, page, shoot):
-    for name in ("trades", "backtests", "calendar"):
-        page.goto(f"{site}/{name}/")
-        check_looks(page, shoot, f"{name}-empty")
+    for address in ("/trades/", "/backtests/", "/calendar/", "/trades/ask/", "/trades/check/"):
+        page.goto(site + address)
+        check_looks(page, shoot, f"{address.strip('/').replace('/', '-')}-empty")
 
 
 # --- What they do ---

@@ -46,8 +46,6 @@ SIGNED_IN = {
     "journal": "/journal/",
     "usage": "/profile/usage/",
     "imports": "/trades/import/",
-    "ask": "/trades/ask/?group=symbol",
-    "check": "/trades/check/?symbol=BTC&side=long&stop=1&risk_usd=100",
     "rules": "/trades/rules/",
 }
 

@@ -22,6 +22,7 @@ from trading.models import (
     Order,
     OrderOrigin,
     OrderState,
+    ReconcileState,
     Skill,
     SkillVersion,
     Trade,
@@ -40,6 +41,8 @@ _SUMS: Final = {  # of `Totals`
     "sum_funding_usd": Sum("funding_usd", filter=_IS_CLOSED),
     "sum_open_trades": Count("pk", filter=~_IS_CLOSED),
     "sum_open_so_far_usd": Sum("realized_pnl_usd", filter=~_IS_CLOSED),
+    "sum_estimated": Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
+    "sum_gaps": Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
 }
 M = TypeVar("M", bound=Model)
 
@@ -58,6 +61,8 @@ class Totals:
     funding_usd: Decimal = Decimal(0)
     open_trades: int = 0
     open_so_far_usd: Decimal = Decimal(0)  # net that open trades have realised, without their mark
+    estimated: int = 0  # trades of either kind that fills explain in part
+    gaps: int = 0  # with a part of their history missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Final
 
 from config.lib.figures import format_count, format_usd
-from config.lib.intervals import MIN_VALUES, Interval, mean_interval
+from config.lib.intervals import MIN_VALUES
 from trading.models import RegimeTag, Trade
+from trading.record.performance import Figure, measure_sum
 
 MAX_GROUPS: Final = 12  # lines of each kind in a prompt
 
@@ -26,19 +27,18 @@ class Group:
     """Trades of one symbol and side, or of one regime."""
 
     name: str
-    trades: int
     won: int
-    net_usd: Decimal
-    interval_usd: Interval | None  # of the mean net; with the other groups about 90 %
+    net: Figure  # the intervals of all groups together cover about 90 %
 
     @property
     def verdict(self) -> Verdict:
         """Whether the mean net differs from zero."""
-        if self.trades < MIN_VALUES:
+        if self.net.trades < MIN_VALUES:
             return Verdict.TOO_FEW
-        if self.interval_usd is None or self.interval_usd[0] <= 0 <= self.interval_usd[1]:
-            return Verdict.OPEN
-        return Verdict.REPEAT if self.interval_usd[0] > 0 else Verdict.AVOID
+        low, high = self.net.interval or (None, None)
+        if low is not None and low > 0:
+            return Verdict.REPEAT
+        return Verdict.AVOID if high is not None and high < 0 else Verdict.OPEN
 
 
 def judge_groups(trades: Iterable[Trade]) -> list[Group]:
@@ -51,7 +51,7 @@ def judge_groups(trades: Iterable[Trade]) -> list[Group]:
         regimes = {}  # the same trades again
     compared = sum(len(nets) >= MIN_VALUES for nets in chain(kinds.values(), regimes.values()))
     return [
-        _judge(name, nets, compared)
+        Group(name, sum(net > 0 for net in nets), measure_sum(nets, compared))
         for groups in (kinds, regimes)
         for name, nets in sorted(groups.items(), key=lambda item: (-abs(sum(item[1], Decimal(0))), item[0]))[
             :MAX_GROUPS
@@ -66,22 +66,19 @@ def _split(trades: Sequence[Trade], key: Callable[[Trade], str]) -> dict[str, li
     return groups
 
 
-def _judge(name: str, nets: Sequence[Decimal], compared: int) -> Group:
-    interval = mean_interval([float(net) for net in nets], groups=compared)
-    return Group(name, len(nets), sum(net > 0 for net in nets), sum(nets, Decimal(0)), interval)
-
-
 def record_lines(groups: Iterable[Group]) -> list[str]:
     """Return each group as a line of a prompt."""
     return [
-        f"- {group.name}: {format_count(group.trades, 'trade')}, {group.won} won, net {format_usd(group.net_usd)}"
-        f"{_format_interval(group.interval_usd)}: {group.verdict}"
+        f"- {group.name}: {format_count(group.net.trades, 'trade')}, {group.won} won,"
+        f" net {_format_usd(group.net.value)}{_format_interval(group.net)}: {group.verdict}"
         for group in groups
     ]
 
 
-def _format_interval(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    low, high = (format_usd(Decimal(str(round(bound, 2)))) for bound in interval)
-    return f"; a trade {low} to {high}"
+def _format_interval(net: Figure) -> str:
+    low, high = net.interval or (None, None)
+    return f"; a trade {_format_usd(low)} to {_format_usd(high)}" if low is not None else ""
+
+
+def _format_usd(amount: float | None) -> str:
+    return format_usd(Decimal(str(round(amount or 0.0, 2))))

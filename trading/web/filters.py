@@ -17,6 +17,11 @@ from trading.skills.schemas import symbol_name
 Choices = list[tuple[str, str]]
 
 DAY: Final = timedelta(days=1)
+# The fields of `TradeFilter` that an address names otherwise.
+_FIELDS: Final = {
+    **{"q": "words", "exit": "exit_kind", "sort": "order"},
+    **{name: f"{name}_id" for name in ("note", "skill", "deployment")},
+}
 
 
 class AddressForm(forms.Form):
@@ -137,26 +142,13 @@ class TradeFilterForm(PageOfForm):
 
     def to_trade_filter(self) -> TradeFilter:
         known = self.known
-        backtests = known.get("backtests", "")
-        deployment = known.get("deployment")
+        backtests = known.pop("backtests", "")
+        known.pop("page", None)
         if backtests in self.runs:
-            deployment = self.runs[backtests][1]
-        return TradeFilter(
-            deployment_id=deployment and UUID(str(deployment)),
-            skill_id=UUID(known["skill"]) if "skill" in known else None,
-            symbol=known.get("symbol", ""),
-            side=known.get("side", ""),
-            status=known.get("status", ""),
-            exit_kind=known.get("exit", ""),
-            regime=known.get("regime", ""),
-            words=known.get("q", ""),
-            reconciled=known.get("reconciled", ""),
-            since=known.get("since"),
-            until=known.get("until"),
-            note_id=known.get("note"),
-            with_backtests=bool(backtests),
-            order=known.get("sort", "newest"),
-        )
+            known["deployment"] = str(self.runs[backtests][1])
+        values = {_FIELDS.get(name, name): value for name, value in known.items()}
+        ids = {name: UUID(values[name]) for name in ("deployment_id", "skill_id") if name in values}
+        return TradeFilter(**values | ids, with_backtests=bool(backtests))
 
     def is_narrowed(self) -> bool:
         return not self.known.keys().isdisjoint(self.NARROWING)

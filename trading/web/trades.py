@@ -7,21 +7,9 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Count, Q
-
 from config.lib.paging import Page, get_page
 from trading.market.queries import find_marks
-from trading.models import (
-    BacktestRun,
-    BrokerKind,
-    Deployment,
-    Fill,
-    ReconcileState,
-    Skill,
-    Trade,
-    TradeStatus,
-    TradingRule,
-)
+from trading.models import BacktestRun, BrokerKind, Deployment, Fill, Skill, Trade, TradeStatus, TradingRule
 from trading.record.deployment_queries import widen_excursion
 from trading.record.trade_queries import (
     TradeFilter,
@@ -65,13 +53,10 @@ class ListedTrade:
 
 @dataclass(frozen=True, slots=True)
 class TradesPage:
-    """One page of trades, with counts over all that fit."""
+    """One page of trades; its totals are of all that fit."""
 
     page: TradePage
     trades: list[ListedTrade]
-    open_trades: int
-    estimated: int
-    gaps: int
     simulated: list[str]  # symbols on this page whose prices were made
 
 
@@ -94,19 +79,8 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
 def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
     """Return a page of trades; a number too high gives the last."""
     page = get_trade_page(which, number)
-    counts = select_trades(which).aggregate(
-        still_open=Count("pk", filter=Q(status="open")),
-        estimated=Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
-        gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
-    )
-    return TradesPage(
-        page,
-        list_trades(page.trades),
-        open_trades=counts["still_open"],
-        estimated=counts["estimated"],
-        gaps=counts["gaps"],
-        simulated=find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades}),
-    )
+    simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
+    return TradesPage(page, list_trades(page.trades), simulated)
 
 
 def list_trades(trades: Sequence[Trade]) -> list[ListedTrade]:

@@ -26,7 +26,7 @@ def trades(*nets, symbol="BTC", side="long", regime="unknown"):
 def test_group_with_an_interval_above_zero_is_to_repeat():
     (group,) = judge_groups(trades(*WINS))
 
-    assert (group.name, group.trades, group.won, group.net_usd) == ("BTC long", 7, 7, 79)
+    assert (group.name, group.net.trades, group.won, group.net.value) == ("BTC long", 7, 7, 79)
     assert group.verdict == Verdict.REPEAT
 
 

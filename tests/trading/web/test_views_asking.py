@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from tests.factories.memory import MAY
-from tests.factories.record import DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
+from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
 from tests.trading.browsing import browser_of_trader, is_page, made, text_of
 
 __all__ = ["browser_of_trader", "made"]
@@ -111,6 +111,17 @@ def test_check_shows_size_risk_rules_and_verdict(client, trades, made):
         "0 past events, too few to say",
     ):
         assert words in text
+
+
+def test_check_takes_the_last_price(client, made):
+    made(lambda: BarFactory(opened_at=timezone.now() - timedelta(hours=2), close=Decimal(104), is_simulated=True))
+
+    text = text_of(client.get(CHECK, {"symbol": "BTC", "side": "long", "size_usd": "208"}))
+
+    assert "Size $208.00 2 BTC at 104" in text
+    assert "the last close, " in text
+    assert "simulated market" in text
+    assert "{%" not in text
 
 
 def test_check_without_a_plan_says_what_to_give(client):

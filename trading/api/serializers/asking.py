@@ -48,39 +48,8 @@ class PlanQuery(_WordsQuery):
     words = PLAN
 
 
-class FigureSerializer(ValueSerializer):
-    """A figure; null: not known."""
-
-    n = serializers.IntegerField(help_text="Trades that the value rests on.")
-    value = serializers.FloatField(allow_null=True)
-    mean = serializers.FloatField(required=False, help_text="Of a sum: what a trade adds.")
-    interval_90pct = serializers.ListField(
-        child=serializers.FloatField(allow_null=True),
-        allow_null=True,
-        help_text="About 90 %; groups share it. Null below five trades; an upper null is not bounded.",
-    )
-    not_known = serializers.IntegerField(required=False, help_text="Trades without a known value.")
-
-
-class ValuedTradeSerializer(ValueSerializer):
-    """A trade and its value."""
-
-    trade_id = serializers.UUIDField()
-    symbol = serializers.CharField()
-    side = serializers.CharField()
-    entry_at = serializers.DateTimeField()
-    exit_at = serializers.DateTimeField()
-    value = serializers.FloatField()
-
-
-class GroupSerializer(FigureSerializer):
-    """A group's figure; of the group `trade` a trade with its value."""
-
-    group = serializers.CharField()
-
-
-class RecordAnswerSerializer(FigureSerializer):
-    """The answer to a question."""
+class RecordAnswerSerializer(ValueSerializer):
+    """The answer to a question; null: not known."""
 
     measure = serializers.CharField()
     unit = serializers.CharField(help_text="usd, count, pct (0..100), ratio, minutes or r.")
@@ -90,12 +59,25 @@ class RecordAnswerSerializer(FigureSerializer):
         required=False,
         help_text="The first day (from) and the last (to), null: not bounded; zone.",
     )
+    n = serializers.IntegerField(help_text="Trades that the value rests on.")
+    value = serializers.FloatField(allow_null=True)
+    mean = serializers.FloatField(required=False, help_text="Of a sum: what a trade adds.")
+    interval_90pct = serializers.ListField(
+        child=serializers.FloatField(allow_null=True),
+        allow_null=True,
+        help_text="Null below five trades; an upper null is not bounded. Groups share the 90 %.",
+    )
     interval_of = serializers.CharField(help_text="value, or mean where the value is a sum.")
+    not_known = serializers.IntegerField(required=False, help_text="Trades without a known value.")
     is_too_few = serializers.BooleanField()
-    groups = GroupSerializer(many=True, required=False)
+    groups = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="Of each group its name with n, value, mean and interval; of the group trade each trade's value.",
+    )
     groups_left_out = serializers.IntegerField(required=False)
-    best = ValuedTradeSerializer(required=False)
-    worst = ValuedTradeSerializer(required=False)
+    best = serializers.DictField(required=False, help_text="The trade with the highest value; worst: the lowest.")
+    worst = serializers.DictField(required=False)
     trade_ids = serializers.ListField(child=serializers.UUIDField(), help_text="The last to close, newest first.")
     trades_left_out = serializers.IntegerField(required=False)
     link = serializers.CharField(help_text="The page that answers the question.")

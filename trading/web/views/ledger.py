@@ -44,6 +44,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
         "filters": filters,
         "ledger": ledger,
         "page": page,
+        "totals": page.totals,
         "is_narrowed": filters.is_narrowed(),
         "links": {
             "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
