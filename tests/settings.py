@@ -18,7 +18,8 @@ def _forget_surroundings() -> None:
     example = Path(__file__).parent.parent / ".env.example"
     listed = re.findall(r"^#? ?([A-Z][A-Z0-9_]+)=", example.read_text(), re.MULTILINE) if example.exists() else []
     for name in list(os.environ):
-        if name in listed or re.search(r"(_API_KEY|_API_BASE|_BASE_URL|_API_TOKEN|_MODELS?)$|^AWS_|^GOOGLE_", name):
+        is_provider = re.search(r"(_API_KEY|_API_BASE|_BASE_URL|_API_TOKEN|_MODELS?)$|^AWS_|^GOOGLE_", name)
+        if name in listed or (is_provider and not name.startswith("WIRE_")):  # WIRE_: a server named for tests/wire
             del os.environ[name]
 
 
