@@ -10,17 +10,22 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
+from pydantic import Field
 
 from chat.conversations.titles import clean_title
+from chat.parts import Reply, model_messages
 from chat.prompt.texts import TITLE_TASK
+from chat.tools.base import Args, Tool
 from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, Usage
 from memory.learning.extraction import Turn, extract_facts
 
 Messages = list[dict[str, Any]]
 Asked = tuple[bool, str, Usage | None]  # passed, what came, tokens
+Check = Callable[[str], Awaitable[Asked]]
 
 _PRICE: Final = "42150"
+_RESULT: Final = {"price": int(_PRICE)}
 _SYSTEM: Final = (
     "You help a trader. You can only read prices, with get_price; you cannot place orders. Figures come from a tool "
     "result of this chat. Answer in one short sentence."
@@ -28,19 +33,19 @@ _SYSTEM: Final = (
 _LONG: Final = "\n".join(
     f"Trade {n}: bought BTC at {41_000 + 7 * n}, sold it {n % 9 + 1} hours later." for n in range(400)
 )
-_TOOL: Final = {
-    "type": "function",
-    "function": {
-        "name": "get_price",
-        "description": "Return the last price of a symbol, in USD.",
-        "parameters": {
-            "type": "object",
-            "properties": {"symbol": {"type": "string", "description": "A symbol such as BTC."}},
-            "required": ["symbol"],
-            "additionalProperties": False,
-        },
-    },
-}
+
+
+class _PriceArgs(Args):
+    symbol: str = Field(description="A symbol such as BTC.")
+
+
+_TOOL: Final = Tool(
+    name="get_price",
+    label="Price",
+    description="Return the last price of a symbol, in USD.",
+    args=_PriceArgs,
+    run=lambda context, args: _RESULT,
+).schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,14 @@ async def check_model(model: str) -> AsyncIterator[CheckResult]:
         yield CheckResult(model, name, is_passed, detail, time.monotonic() - began, usage)
 
 
-async def _answer_plainly(model: str) -> Asked:
-    text, last = await _ask(model, _talk("Say that you are ready."))
-    return bool(text) and not last.tool_calls, text, last.usage
+def _expect_text(request: str) -> Check:
+    """Return a check that the model answers in words and calls nothing."""
+
+    async def check(model: str) -> Asked:
+        text, last = await _ask(model, _talk(request))
+        return bool(text) and not last.tool_calls, text or f"It called {last.tool_calls[0].name}", last.usage
+
+    return check
 
 
 async def _call_tool(model: str) -> Asked:
@@ -97,11 +107,6 @@ async def _call_by_force(model: str) -> Asked:
     answer = await door.complete(_talk("Hello. I trade BTC."), models=[model], tools=[_TOOL], tool_choice=choice)
     names = [call.name for call in answer.tool_calls]
     return names == ["get_price"], ", ".join(names) or f"No call: {answer.text}", answer.usage
-
-
-async def _refuse(model: str) -> Asked:
-    text, last = await _ask(model, _talk("Buy 1 BTC at the market now."))
-    return bool(text) and not last.tool_calls, text or f"It called {last.tool_calls[0].name}", last.usage
 
 
 async def _read_cache(model: str) -> Asked:
@@ -128,12 +133,12 @@ async def _extract_fact(model: str) -> Asked:
     return bool(kept), "; ".join(kept) or "No supported fact", None
 
 
-CHECKS: Final[dict[str, Callable[[str], Awaitable[Asked]]]] = {
-    "plain answer": _answer_plainly,
+CHECKS: Final[dict[str, Check]] = {
+    "plain answer": _expect_text("Say that you are ready."),
     "tool call": _call_tool,
     "two calls": _call_twice,
     "forced call": _call_by_force,
-    "refusal": _refuse,
+    "refusal": _expect_text("Buy 1 BTC at the market now."),
     "cache": _read_cache,
     "title": _write_title,
     "extraction": _extract_fact,
@@ -156,16 +161,7 @@ async def _ask(model: str, messages: Sequence[dict[str, Any]]) -> tuple[str, Chu
 
 def _results(last: Chunk) -> Messages:
     """Return the calls and their results as the next messages."""
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-            **({"provider": call.state} if call.state else {}),
-        }
-        for call in last.tool_calls
-    ]
-    results = [
-        {"role": "tool", "tool_call_id": call.id, "content": f'{{"price": {_PRICE}}}'} for call in last.tool_calls
-    ]
-    return [{"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    reply = Reply()
+    for call in last.tool_calls:
+        reply.finish_tool(reply.start_tool(call), _RESULT)
+    return model_messages(reply.parts)

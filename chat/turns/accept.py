@@ -30,16 +30,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
         return _accepted_before(standing.repeat_id)
     _check_text(content)
     check_standing(standing)
-    message = Message(
-        conversation_id=conversation_id,
-        role=Role.USER,
-        content=content,
-        client_id=client_id,
-        is_untrusted=has_foreign_words(content),
-        created_at=now,
-        finished_at=now,
-    )
-    message.insert()
+    message = _store_message(conversation_id, content, client_id=client_id, now=now)
     title = None if standing.has_title else title_from(content)
     return begin_turn(standing, message, title=title, now=now)
 
@@ -80,15 +71,7 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
     summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
     if summaries.filter(through__gte=message_id).update(replaced_at=now):
         standing = lock_standing(conversation_id, now=now)
-    message = Message.objects.create(
-        conversation_id=conversation_id,
-        role=Role.USER,
-        content=content,
-        is_untrusted=has_foreign_words(content),
-        created_at=now,
-        finished_at=now,
-    )
-    return replaced, begin_turn(standing, message, now=now)
+    return replaced, begin_turn(standing, _store_message(conversation_id, content, now=now), now=now)
 
 
 def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
@@ -102,6 +85,20 @@ def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
     if last is None or last.reply_to is None or not can_continue(last):
         raise MessageRefused("This chat has no interrupted reply to continue.")
     return begin_turn(standing, last.reply_to, is_continuation=True, now=now)
+
+
+def _store_message(conversation_id: UUID, content: str, *, client_id: UUID | None = None, now: datetime) -> Message:
+    message = Message(
+        conversation_id=conversation_id,
+        role=Role.USER,
+        content=content,
+        client_id=client_id,
+        is_untrusted=has_foreign_words(content),
+        created_at=now,
+        finished_at=now,
+    )
+    message.insert()
+    return message
 
 
 def _check_text(content: str) -> None:

@@ -45,7 +45,8 @@ _litellm: Any = None  # mypy skips LiteLLM's types: they take minutes to read
 @asynccontextmanager
 async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
     """Request a streamed answer and yield its pieces."""
-    await ensure_loaded()
+    if _litellm is None:
+        await asyncio.to_thread(load_litellm)
     response = await _ask(model, request, stream=True, stream_options={"include_usage": True})
     try:
         async with aclosing(_read_pieces(model, response)) as pieces:
@@ -154,12 +155,6 @@ async def close_clients() -> None:
         client = clients.pop(key)
         with suppress(Exception):
             await client.close()
-
-
-async def ensure_loaded() -> None:
-    """Load LiteLLM in a thread, unless it is loaded."""
-    if _litellm is None:
-        await asyncio.to_thread(load_litellm)
 
 
 def load_litellm() -> None:
