@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Json, Reply
+from chat.rules import follow_facts
 from chat.tools.base import ToolContext
 from chat.tools.facts import REMEMBER
 from chat.turns.accept import accept_message
@@ -17,6 +18,8 @@ from config.lib.llm.door import ToolCall
 from config.lib.owned import owned_tx
 from config.lib.work.jobs import Clock
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
+from trading.models import RuleState
+from trading.rules.services import decide_rule, list_rules
 
 Said = tuple[str, str, list[Json]]  # the user's words, the answer, the arguments of `remember` calls
 
@@ -28,7 +31,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
                 "Hi. I trade BTC and ETH perps, no alts. I keep leverage at 3x or less.",
                 "Good to know. What do you want from this account?",
                 [
-                    {"fact": "Trades BTC and ETH perps only, no alts", "topic": "symbols", "confidence": "asserted"},
+                    {"fact": "Trades only BTC and ETH, no alts", "topic": "symbols", "confidence": "asserted"},
                     {"fact": "Keeps leverage at 3x or less", "topic": "risk", "confidence": "asserted"},
                 ],
             ),
@@ -69,6 +72,9 @@ def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = la
         _seed_old_facts(now)
         for days_ago, exchange in _CHATS:
             _seed_chat(user_id, exchange, now - timedelta(days=days_ago))
+        follow_facts(now=now)
+        for row in list_rules():
+            decide_rule(rule_id=row.pk, state=RuleState.CONFIRMED, now=now)
     return {"conversations": len(_CHATS)}
 
 

@@ -256,7 +256,7 @@ def _read_hours(said: _Sentence) -> Rule | None:
     if not said.has("TIME") and not said.has("NUMBER"):
         return None
     # "Not past 5 pm" came out as a maximum.
-    spelled = said.spell(without="TRADE PERTRADE PERDAY FORDAY").replace("MAX TIME", "UNTIL TIME")
+    spelled = said.spell(without="TRADE PERTRADE FORDAY").replace("MAX TIME", "UNTIL TIME")
     spelled = re.sub(r"\b(?:TIME|NUMBER)\b", "T", spelled)
     form = next((name for pattern, name in _HOUR_FORMS if re.fullmatch(pattern, spelled)), None)
     if form is None or len(said.zones) > 1:
@@ -269,8 +269,8 @@ def _read_hours(said: _Sentence) -> Rule | None:
         "since": (minutes[0], DAY_MINUTES),
         "swapped": (minutes[-1], minutes[0]),
     }.get(form, (minutes[0], minutes[-1]))
-    if start == end:
-        raise _Unread("Its hours begin and end at the same time.")
+    if start in (end, end % DAY_MINUTES):
+        raise _Unread("Its hours are no part of the day, or all of it.")
     return Hours(mode="never" if form == "never" else "only", start=start, end=end, zone=said.zone)
 
 

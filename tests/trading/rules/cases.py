@@ -158,4 +158,11 @@ TRAPS: Final = [
     "I never trade less than 3 times a day",
     "I do not avoid DOGE",
     "Not only BTC",
+    "No trades past midnight",
+    "I stop trading after 3 trades a day",
+    "I never take a break after a loss",
+    "Never stop after a loss for the day",
+    "No limit on leverage",
+    "I don't trade the day before FOMC",
+    "I risk 1% max per trade, 3% max per day",
 ]

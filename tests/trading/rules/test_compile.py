@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.trading.rules.cases import OUTSIDE, TRAPS, WITHIN, ZONE
 from trading.rules.compile import Refusal, compile_rule
+from trading.rules.grammar import KINDS, describe_rule, dump_rule, parse_rule
 
 
 @pytest.mark.parametrize(("words", "rule"), WITHIN)
@@ -14,3 +17,35 @@ def test_compile_rule_refuses_with_a_reason_outside_of_the_grammar(words):
     read = compile_rule(words, zone=ZONE)
     assert isinstance(read, Refusal), read
     assert read.reason.endswith(".")
+
+
+WORDS = sorted({word for text in [*OUTSIDE, *TRAPS, *(text for text, _ in WITHIN)] for word in text.split()})
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)))
+def test_compile_rule_of_any_text_never_raises(text):
+    read = compile_rule(text, zone=ZONE)
+    if not isinstance(read, Refusal):
+        assert parse_rule(dump_rule(read)) == read
+        assert describe_rule(read)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in WITHIN])
+def test_compile_rule_with_a_foreign_word_refuses(text):
+    """Each content word has to be accounted for, wherever it stands."""
+    words = text.split()
+    for place in range(len(words) + 1):
+        read = compile_rule(" ".join([*words[:place], "zebra", *words[place:]]), zone=ZONE)
+        assert isinstance(read, Refusal), (place, read)
+
+
+def test_cases_have_each_kind_of_rule():
+    assert {rule.kind for _, rule in WITHIN} == {*KINDS}
+
+
+@pytest.mark.parametrize(("_", "rule"), WITHIN)
+def test_describe_rule_names_limits_and_symbols(_, rule):
+    """What the owner confirms names every part of the rule."""
+    text, payload = describe_rule(rule), dump_rule(rule)
+    assert str(payload.get("limit", "")) in text
+    assert all(symbol in text for symbol in payload.get("symbols", []))
