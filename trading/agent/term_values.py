@@ -23,9 +23,9 @@ from trading.skills.terms import (
     DAY_END,
     OPPOSITE_ENTRY,
     PERCENTS,
+    Bound,
     Compare,
     Condition,
-    Distance,
     HeldFor,
     InHours,
     NearEvent,
@@ -34,9 +34,6 @@ from trading.skills.terms import (
     RegimeIs,
     RiskPct,
     Rule,
-    Side,
-    Stop,
-    Target,
     Term,
     format_span,
 )
@@ -46,7 +43,6 @@ HEADING: Final = f"## {TERMS} of the strategy (computed on closed bars; trust th
 BLOCKED: Final = "The terms alone open nothing:"
 _DAY: Final = timedelta(days=1)
 _ATR_BARS: Final = 8  # times the bars of an average true range
-_SIDES: Final[tuple[Side, ...]] = ("long", "short")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +80,8 @@ def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape,
         interval: _read_candles(tape, symbol, interval or own, at, most)
         for interval, most in _count_bars(reading.terms, conditions).items()
     }
-    payments = max(
-        (one.times for one in conditions if isinstance(one, Compare) and "funding" in one.left.what), default=0
-    )
+    of_funding = [one for one in conditions if isinstance(one, Compare) and "funding" in one.left.what]
+    payments = max((one.times for one in of_funding), default=0)
     rates = tape.rates(symbol, at - (payments + 1) * _DAY, at)[-payments:] if payments else []
     is_paid = bool(rates) and at - rates[-1].at <= _DAY
     windows = [max(one.before, one.after, _DAY) for one in conditions if isinstance(one, NearEvent)]
@@ -106,8 +101,8 @@ def _count_bars(terms: Iterable[Term], conditions: Iterable[Condition]) -> dict[
     """Return how many bars of each interval the terms take."""
     most: dict[str, int] = {}
     for term in terms:
-        if isinstance(term, Stop | Target):
-            most[""] = max(most.get("", 1), _ATR_BARS * term.distance.atr_bars + 1)
+        if isinstance(term, Bound):
+            most[""] = max(most.get("", 1), _ATR_BARS * term.atr_bars + 1)
     for compare in (one for one in conditions if isinstance(one, Compare)):
         for operand in (compare.left, compare.right):
             if count := count_most(operand):
@@ -135,24 +130,19 @@ def terms_section(reading: Reading, views: Mapping[str, View], trades: Iterable[
 
 
 def _iter_lines(reading: Reading, view: View, trade: Trade | None) -> Iterator[str]:
-    entries = {side: _judge_entries(reading, side, view) for side in _SIDES}
-    for side, facts in entries.items():
-        yield from (f"entry {side} = {fact.text}" for fact in facts)
+    entries = [(rule.side, _judge_all(rule.conditions, view)) for rule in reading.list_rules("entry")]
+    yield from (f"entry {side} = {fact.text}" for side, fact in entries)
     for rule in reading.list_rules("avoid"):
         yield f"avoid {rule.side or 'any'} = {_judge_all(rule.conditions, view).text}"
     for term in reading.terms:
-        if isinstance(term, Stop) and (size := _measure_distance(term.distance, view, None)) is not None:
+        if isinstance(term, Bound) and term.kind == "stop" and (size := _measure_bound(term, view)) is not None:
             close = view.candles[""][-1].close
             for side, level in (("long", close - size), ("short", close + size)):
-                yield f"stop {side} = {_price(max(level, 0.0))} ({term.distance}, {100 * size / close:.3g}% away)"
+                yield f"stop {side} = {_price(max(level, 0.0))} ({term}, {100 * size / close:.3g}% away)"
     if trade is not None:
-        is_opposite = any(fact.is_true for side in _SIDES if side != trade.side for fact in entries[side])
+        is_opposite = any(fact.is_true for side, fact in entries if side != trade.side)
         for fact in _judge_exits(reading, view, trade, is_opposite=is_opposite):
             yield f"exit {trade.side} = {fact.text}"
-
-
-def _judge_entries(reading: Reading, side: Side, view: View) -> list[Fact]:
-    return [_judge_all(rule.conditions, view) for rule in reading.list_rules("entry") if rule.side == side]
 
 
 def _judge_exits(reading: Reading, view: View, trade: Trade, *, is_opposite: bool) -> Iterator[Fact]:
@@ -160,7 +150,7 @@ def _judge_exits(reading: Reading, view: View, trade: Trade, *, is_opposite: boo
         match term:
             case Rule(act="exit") if term.side in {"", trade.side}:
                 yield _judge_all(term.conditions, view)
-            case Target():
+            case Bound(kind="target"):
                 yield _judge_target(term, view, trade)
             case HeldFor():
                 limit, since = term.length or term.bars * view.bar, view.at - trade.entry_at
@@ -172,22 +162,22 @@ def _judge_exits(reading: Reading, view: View, trade: Trade, *, is_opposite: boo
         yield _sum_up([Fact(is_opposite, "opposite entry")])
 
 
-def _judge_target(target: Target, view: View, trade: Trade) -> Fact:
-    size = _measure_distance(target.distance, view, float(trade.entry_price))
+def _judge_target(target: Bound, view: View, trade: Trade) -> Fact:
+    entry, sign = float(trade.entry_price), 1 if trade.side == "long" else -1
+    size = _measure_bound(target, view, entry)
     if size is None:
         return _sum_up([Fact(None, f"{target}: not enough bars")])
-    sign = 1 if trade.side == "long" else -1
-    close, level = view.candles[""][-1].close, float(trade.entry_price) + sign * size
+    close, level = view.candles[""][-1].close, entry + sign * size
     return _sum_up([Fact(sign * close >= sign * level, f"close {_price(close)} at {target} {_price(level)}")])
 
 
-def _measure_distance(distance: Distance, view: View, entry: float | None) -> float | None:
+def _measure_bound(bound: Bound, view: View, entry: float | None = None) -> float | None:
     candles = view.candles.get("", ())
-    if not candles or len(candles) <= distance.atr_bars:
+    if not candles or len(candles) <= bound.atr_bars:
         return None
-    if distance.atr_bars:
-        return distance.amount * compute_atr(candles[-_ATR_BARS * distance.atr_bars - 1 :], distance.atr_bars)
-    return distance.amount / 100 * (candles[-1].close if entry is None else entry)
+    if bound.atr_bars:
+        return bound.amount * compute_atr(candles[-_ATR_BARS * bound.atr_bars - 1 :], bound.atr_bars)
+    return bound.amount / 100 * (candles[-1].close if entry is None else entry)
 
 
 def _judge_all(conditions: Iterable[Condition], view: View) -> Fact:

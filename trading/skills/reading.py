@@ -7,7 +7,7 @@ never traded on: an entry or avoid line that is not understood could forbid a tr
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
 from trading.skills.conditions import Sided, take_condition
@@ -17,19 +17,18 @@ from trading.skills.terms import (
     KEPT,
     NEVER,
     OPPOSITE_ENTRY,
+    Bound,
     Compare,
     Condition,
     HeldFor,
     RiskPct,
     Rule,
     Side,
-    Stop,
-    Target,
     Term,
     find_direction,
     mirror_condition,
 )
-from trading.skills.words import DISTANCE, Charts, NotUnderstood, Words, make_distance, make_span
+from trading.skills.words import DISTANCE, Charts, NotUnderstood, Words, make_bound, make_span
 
 FOLLOWS: Final = {"trend", "breakout"}
 FADES: Final = {"mean_reversion", "range"}
@@ -79,12 +78,8 @@ class Reading:
             return f"A line under {unread.part} is not understood: “{unread.text}”."
         if not self.list_rules("entry"):
             return "No line under Entry is understood."
-        ends = (Stop, Target, HeldFor)
-        if not (self.list_rules("exit") or {DAY_END, OPPOSITE_ENTRY} & {*self.terms}) and not any(
-            isinstance(term, ends) for term in self.terms
-        ):
-            return "No line under Exit is understood."
-        return ""
+        has_end = any(isinstance(term, Bound | HeldFor) or term in {DAY_END, OPPOSITE_ENTRY} for term in self.terms)
+        return "" if has_end or self.list_rules("exit") else "No line under Exit is understood."
 
 
 def read_strategy(payload: SkillPayload) -> Reading:
@@ -161,6 +156,10 @@ _KEPT: Final = re.compile(
 )
 
 
+_make_stop: Final = partial(make_bound, "stop")
+_make_target: Final = partial(make_bound, "target")
+
+
 def _make_limit(found: re.Match[str]) -> HeldFor:
     return HeldFor(bars=int(found["n"])) if found["u"] == "bar" else HeldFor(make_span(found))
 
@@ -173,16 +172,16 @@ _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]
         (
             r"(?:(?:(?:hard|initial|protective) )?stop(?: loss)?(?: order)?|sl)(?::|(?: (?:at|of|placed|set))*)"
             rf" {DISTANCE}(?: (?:below|from|against|away from|of) {_WORTH}| away)?",
-            lambda found: Stop(make_distance(found)),
+            _make_stop,
         ),
-        (rf"(?:price )?{DISTANCE} (?:stop(?: loss)?|against {_WORTH})", lambda found: Stop(make_distance(found))),
-        (rf"(?:at )?loss of {DISTANCE}", lambda found: Stop(make_distance(found))),
+        (rf"(?:price )?{DISTANCE} (?:stop(?: loss)?|against {_WORTH})", _make_stop),
+        (rf"(?:at )?loss of {DISTANCE}", _make_stop),
         (
             rf"(?:take profit|profit target|target|profit|tp)(?::|(?: (?:at|of))*) {DISTANCE}"
             rf"(?: (?:above|from) {_WORTH})?",
-            lambda found: Target(make_distance(found)),
+            _make_target,
         ),
-        (rf"(?:at )?{DISTANCE} (?:profit(?: target)?|gain|target)\b", lambda found: Target(make_distance(found))),
+        (rf"(?:at )?{DISTANCE} (?:profit(?: target)?|gain|target)\b", _make_target),
         (
             r"(?:after|time (?:stop|exit|limit)(?: (?:after|of|at))?|(?:hold|held)(?: for)? (?:at most|no longer than"
             rf"|up to)) {_TIME}\b(?: in (?:trade|position))?",

@@ -176,34 +176,16 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
-    """How far from the entry: percent of its price, or average true ranges."""
+class Bound:
+    """A stop order, or a profit that is taken at a close beyond it."""
 
-    amount: float
+    kind: Literal["stop", "target"]
+    amount: float  # percent of the entry's price, or average true ranges
     atr_bars: int = 0  # 0: percent
 
     def __str__(self) -> str:
-        return f"{self.amount:g} ATR({self.atr_bars})" if self.atr_bars else f"{self.amount:g}%"
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A stop order at a distance."""
-
-    distance: Distance
-
-    def __str__(self) -> str:
-        return f"stop {self.distance}"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A profit that is taken at a close beyond it."""
-
-    distance: Distance
-
-    def __str__(self) -> str:
-        return f"target {self.distance}"
+        unit = f" ATR({self.atr_bars})" if self.atr_bars else "%"
+        return f"{self.kind} {self.amount:g}{unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +220,7 @@ class RiskPct:
         return f"risk {self.amount:g}% of equity to the stop"
 
 
-Term = Rule | Stop | Target | HeldFor | Plain | RiskPct
+Term = Rule | Bound | HeldFor | Plain | RiskPct
 
 NEVER: Final = Plain("never")
 KEPT: Final = Plain("always kept")

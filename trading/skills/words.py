@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from config.lib.search.quantities import NUMBER_WORDS
 from trading.models.choices import INTERVALS
-from trading.skills.terms import Distance
+from trading.skills.terms import Bound
 
 MOST_BARS: Final = 500
 MOST_SMOOTHED: Final = 50  # bars of RSI, ATR and ADX, which need several times as many to settle
@@ -115,12 +115,12 @@ class Words:
         return NotUnderstood(f"\u201c{self.rest}\u201d is not in the grammar" if self.rest else "it ends too early")
 
 
-def make_distance(found: re.Match[str]) -> Distance:
-    """Return the distance that a pattern with DISTANCE found. Raises NotUnderstood."""
+def make_bound(kind: Literal["stop", "target"], found: re.Match[str]) -> Bound:
+    """Return the stop or target at a distance that a pattern with DISTANCE found. Raises NotUnderstood."""
     bars = 0 if found["pct"] else int(found["atr"] or found["atr_of"] or 14)
     if not 0 < float(found["amount"]) <= 100 or not (found["pct"] or 2 <= bars <= MOST_SMOOTHED):
         raise NotUnderstood(f"a distance is up to 100 % or 100 average ranges, of 2 to {MOST_SMOOTHED} bars")
-    return Distance(float(found["amount"]), bars)
+    return Bound(kind, float(found["amount"]), bars)
 
 
 def make_span(found: re.Match[str]) -> timedelta:
