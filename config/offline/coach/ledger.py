@@ -58,7 +58,7 @@ def is_query(words: Words) -> bool:
     """Tell whether a question asks for a figure of the record."""
     is_of_trades = words.has("me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent")
     return words.has("trust|common|broken|rule") or words.has("me side -coin -stop -size -position") or (
-        bool(words.tags & {*_MEASURES, "result", "average"}) or is_of_trades or words.has("me doing -you")
+        bool(words.tags & {*_MEASURES, "result", "average"}) or is_of_trades or words.has("me doing|period -you -event")
         or words.has("top|low|long|short trade|group|agent|skill|side")
     )  # fmt: skip
 
@@ -137,6 +137,8 @@ def _read_group(words: Words) -> str:
         return words.given["group"].partition(",")[0]
     if words.has("skill|agent") and any(tag in words.tags for tag in _GROUPED):
         return "skill"
+    if "when" in words.tags and words.has("net|result|top|low"):
+        return "hour"
     is_extreme = words.has("top|low|long|short trade|result")
     return "trade" if is_extreme and not words.has("skill|agent") else ""
 
@@ -148,11 +150,8 @@ def _read_where(words: Words, group: str = "") -> dict[str, str]:
     if words.kinds:
         where["event"] = ",".join(words.kinds)
     is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
-    if (
-        group in {"trade", "side"}
-        or (is_yes_or_no and "net" in words.tags)
-        or ("net" in words.tags and words.has("result=won result=lost"))
-    ):
+    # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.
+    if group in {"trade", "side"} or ("net" in words.tags and (is_yes_or_no or group)):
         where.pop("result", None)
     return {key: value for key, value in where.items() if key not in {group}}
 
@@ -209,7 +208,7 @@ def _format_verdict(result: Row) -> str:
 
 def _format_groups(result: Row, words: Words, group: str) -> str:
     """List the groups, the one that was asked for first."""
-    is_loss = group == "trade" and words.has("result=lost top")
+    is_loss = exact(result, "measure") == "net" and words.has("result=lost|pay top")
     groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=True)
     groups = groups[::-1] if is_loss or words.has("low|short") else groups
     lines = [_format_group(result, one) for one in groups[: 3 if group == "trade" else _MOST_GROUPS]]

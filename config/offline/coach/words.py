@@ -22,10 +22,10 @@ period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this
 paper: real money|paper money|fake money|real or (?:paper|simulated|fake)|simulated
 net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)|doing so far
 close: t(?:ake|ook) profits?
-kind: (?:{EVENT}|rate decisions?)(?: (?:decision|meeting|day|print|data|report|number)s?)?
+kind: (?:{EVENT}|rate decisions?)(?: (?:decision|meeting|day|print|data|report|number|hike|cut)s?)?
 coin: {COIN}
 number: [$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
-result=won: winners?|winning trades?|won|wins|profitable trades?
+result=won: winners?|winning trades?|won|wins?(?! rate)|profitable trades?
 win_rate: win(?:ning)? rate|hit rate|strike rate|how often do i win
 profit_factor: profit factor
 expectancy: expectancy|expected value|edge|(?:average|mean) (?:result|trade|profit|pnl)(?: per trade)?
@@ -41,7 +41,7 @@ stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?
 away: away|from (?:the )?(?:entry|price)
 risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
 exit=stop: stopped[- ]out|by stops?|hit (?:my |the )?stops?
-result=lost: lose|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
+result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
 net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?
     |ma(?:de|kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)
     |returns?|results?|gains?|income
@@ -53,6 +53,7 @@ side=short: shorts?
 regime=chop: chop(?:py)?|sideways
 regime=trend: trend(?:s|ing|y)?
 regime=shock: shock
+day: (?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?
 weekday=sat,sun: (?:at |on )?(?:the )?weekends?
 group=exit: exit (?:kinds?|types?|reasons?)|how (?:it|they) ended
 group=symbol: symbols?|coins?|pairs?|assets?|instruments?
@@ -93,7 +94,7 @@ running: running|active|alive|status
 open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|went|put on|start(?:ed)?
 close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?|sell|end(?:ed)?
 position: positions?|holdings|portfolio
-trade: trades?|trad(?:ed|ing)|round trips?|history
+trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
 doing: doing|going|perform(?:ed|ing|s)?|holding up|look(?:ing)?
 pay: pa(?:id|y|ying)|cost(?:s|ed)?
 sharpe: sharpe(?: ratio)?
@@ -118,7 +119,7 @@ idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|d
     |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|where|much|far|totals?
     |overall|any|some|gets?|got|give|tell|please|about|so|there|right now|now|currently|current|at the moment|just|not
     |if|and|than|as|makes?|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after
-    |before|usually|normally|ever
+    |before|too|usually|normally|ever
 """
 
 
@@ -164,6 +165,8 @@ def read_words(text: str) -> Words:
             unknown.append(said)
         elif name == "number":
             numbers.append(said)
+        elif name == "day":
+            given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name == "period":
             given["period"] = _plain_period(said)
         elif value and name in given and value not in given[name].split(","):

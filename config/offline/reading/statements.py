@@ -65,27 +65,32 @@ _LASTING: Final = Pattern(
     |exclusively)\s+(?!(?:know|think|thought|wonder|wanted|asked|ask|said|meant|was|were|got|had|forget|mix|confuse
     |expected|knew|enjoy losing|want to (?:know|ask|see))\b)\w
 ^I (?:do )?(?:prefer|avoid|hate|love|like|dislike|favou?r|enjoy|trust|distrust|focus on|speciali[sz]e in|follow|stick to
-    |need(?! help| to\b| some\b| your\b))<NOT_THIS>\s+(?!to (?:know|see|ask)\b)\S
+    |need(?! help| to\b| some\b| your\b| an? (?:break|coffee|minute|moment|hint|hand)\b))<NOT_THIS>\s+(?!to (?:know
+    |see|ask)\b)\S
 ^I (?:do not|don't|dont|can't|cannot|can not|won't|will not|must not|mustn't|no longer|refuse to|must)\s+
     (?:(?:ever|usually|really|generally|normally|want to|always|never)\s+)*<VERB>\b<NOT_THIS>
 ^I can(?:'t|not) (?:stomach|stand|handle|bear|afford|tolerate|sleep)\b|^I can (?:only|afford to lose|live with)\b
 ^I (?:have )?(?:stopped|quit|gave up) (?:trading|using|holding|shorting|scalping|taking|buying|chasing)\b
 ^I (?:do |now )?(?:trade|scalp|swing trade|day[- ]?trade|journal|backtest|invest)\b<NOT_THIS>
-^I (?:use|hold|close|stop|take|risk|size|enter|exit|cut|set|place|review|skip|work|keep|wait|reduce|move|scale|check
+^I (?:do|quit|sit|look|start|use|hold|close|stop|take|risk|size|enter|exit|cut|set|place|review|skip|work|keep|wait
+    |reduce|move
+    |scale|check
     |add|limit|cap|get out|walk away|go flat|sleep|pay)\b.*<GENERAL>
 ^I (?:risk|limit|cap|pay|size)\b.*\d|^I use (?:limit|market|stop)\b|^I pay\b.*\btax|^I keep\b.*\bof my\b
+    |^I keep an? \w+$|^I(?:'d| would) rather \w+
 ^I use (?:the|an?|\d\S*)\b.*\b(?:charts?|bars?|indicators?|broker|time ?frames?|spreadsheet|stops?|orders?|leverage)\b
 ^(?:after|before|when|whenever|once|every time|on|during|outside)\b.{3,80}?,?\s+I (?:(?:always|usually|never|only)\s+)?
     (?:stop|don't|do not|trade|take|close|avoid|reduce|cut|skip|wait|walk away|journal|go flat|never|only)\b
 ^(?:one|two|three|four|five|\d+)\b.{2,40}\band I(?:'m| am) (?:done|out|finished)\b
 ^every (?:trade|position|entry|loss)\b.*\b(?:mine|I|my)\b
 ^I (?:seem|tend|appear) to\s+\w
-^I (?:get|become|turn|feel|go)\s+[a-z]+\s+(?:when|whenever|after|before|if)\b
-^(?!<OTHERS>).{3,60}? (?:makes? me|annoys?|scares?|stresses|bothers?|ruins?|bores?|tempts?|kills?|suits?|works? for
+^I (?:get|become|turn|feel|go)\s+[a-z]+\s+(?:when|whenever|after|before|if|easily|quickly|fast|often)\b
+^(?!<OTHERS>).{3,60}? (?:(?:makes?|keeps?|drives?|gets?) me|annoys?|scares?|stresses|bothers?|ruins?|bores?|tempts?
+    |kills?|suits?|works? for
     |(?:doesn't|don't) work for|stays out of) (?:me|my|nervous|\w+)\b(?<!ed)
 ^(?!<OTHERS>).{2,60}? (?:is|are) (?:\w+ ){0,3}(?:for|to|with) me$
 ^(?!<OTHERS>).{3,60}? (?:is|are) my (?:(?:biggest|main|favou?rite|full-time|real|worst|best|only|usual) )?<MY_NOUN>\b
-^no\b.{3,40} for me$
+^no\b.{3,40} for me$|^\w+days? (?:is|are) for \w|^(?:please )?speak \w+ (?:with|to) me\b
 ^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to (?:grow|retire|reach|double
     |triple|become|earn|protect|preserve|limit|compound|get better|improve|live off|beat|learn (?:to|how)
     |make (?:\$|€|£|\d|money|a living)|keep (?:my )?(?:risk|drawdown|losses)|turn (?:my|this|\$?\d))\b
@@ -94,9 +99,13 @@ _LASTING: Final = Pattern(
 ^my (?:wife|husband|partner|kids?|children|son|daughter|accountant|broker|exchange|bank|employer)\s+(?:\w+s|\w+ up)\b
 ^I(?:'m| am) (?:not )?(?:an? )?(?:[\w-]+ ){0,4}?(?:traders?|scalper|investor|beginner|novice|professional|quant|student
     |engineer|follower|contrarian|resident|risk[- ]averse|conservative|new to|based in|from|living in|retired
-    |self-employed|\d+ years old)\b
-^I(?:'m| am) an? (?!(?:bit|little|lot|fan|mess|wreck|fool|idiot)\b)[a-z-]+(?: (?:by|and|in|at|from|of)\b.*)?$
-^I(?:'m| am) in [A-Z]\w+(?:,|$)|^I(?:'m| am) [A-Z][a-z]+$
+    |self-employed|\d+ years old|allergic|learning|colou?r[- ]blind|dyslexic|married|single|unemployed|impatient|patient
+    |disciplined|careful|impulsive|cautious|aggressive|afraid of|scared of|(?:good|bad|better|best) (?:at|with)
+    |comfortable with
+    |interested in)\b
+^I(?:'m| am) an? (?!(?:bit|little|lot|fan|mess|wreck|fool|idiot)\b)[a-z-]+(?: [a-z-]+)?(?: (?:by|and|in|at|from
+    |of)\b.*)?$
+^I(?:'m| am) in (?-i:[A-Z])\w+(?:,|$)|^I(?:'m| am) (?-i:[A-Z][a-z]+)$
 ^I (?:live|work|reside|bank|moved|switched|relocated)(?: [\w-]+)? (?:in|as|at|for|from|with|nights|to)\b
 ^I (?:started|began|got into) trading\b|^I(?:'ve| have) (?:been trading|traded)\b
 ^I have (?:an?|about|around|over|\$?\d|two|three|four|five|ten)\b.*\b(?:account|job|kids|children|family|capital|years
@@ -104,6 +113,7 @@ _LASTING: Final = Pattern(
 ^(?:(?:please|you can)\s+)*call me \w|^I go by \w|^(?:please )?talk to me (?:like|as)\b
 ^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w
 ^(?:please )?(?:keep|make) (?:your |the |all )*(?:answers?|repl(?:y|ies)|responses?|explanations?)\b
+    |^keep it (?:simple|short|brief|plain)\b
 ^(?:please )?(?:answer|reply|respond|speak|write|explain|show)\b.*\b(?:always|in (?:future|german|spanish|french|italian
     |portuguese|english|dutch|plain \w+|utc|usd|eur))\b
 ^(?:please )?(?:do not|don't|dont) (?:ever )?(?:suggest|mention|recommend|propose|show|use|ask|remind|call) \w
@@ -113,25 +123,28 @@ _LASTING: Final = Pattern(
 ^only (?:trade|btc|eth|sol|majors|long|short|suggest)\b
 """,
     NOT_THIS=(
-        r"(?!\s+(?:it|this|that|these|those|you|your|me|what|how|the (?:idea|look|market|price|news|answer))\b"
-        r"|\s+to (?:know|see|ask|hear|understand|check|talk|say|look)\b)"
+        r"(?!\s+(?:it|this|that|these|those|you|your|me|what|how|with you|the (?:\w+ )?(?:idea|look|market|price|news"
+        r"|answer|option|one|way|plan|chart))\b"
+        r"|\s+not to\b|\s+to (?:know|see|ask|hear|understand|check|talk|say|look)\b)"
     ),
     VERB=(
-        r"(?:trade|take|use|hold|touch|buy|sell|short|go|risk|do|add|average|scalp|chase|enter|leave|like|want|trust|pay"
+        r"(?:trade|take|use|hold|touch|buy|sell|short|go|risk|do|add|average|scalp|chase|enter|leave|like|want|trust"
+        r"|pay"
         r"|invest|work|open|close|follow|exceed|put|keep|size|move|fade|look at|swing|day[- ]?trade|overtrade|let|carry"
         r"|prefer|need|care)"
     ),
     GENERAL=(
         r"\b(?:every|each|before|after|whenever|per (?:trade|day|week|month|position)|at most|at least|max(?:imum)?"
         r"|(?:no|not|never) more than|less than|only|always|usually|by default|overnight|during|between|on"
-        r" (?:weekends?|weekdays|\w+days)|over (?:the )?weekends?|row|losses)\b"
+        r" (?:weekends?|weekdays|\w+days)|over (?:the )?weekends?|row|losses|once|most of|for the day|too (?:early"
+        r"|late|often|much|soon|big|small))\b"
     ),
     MY_NOUN=(
         r"(?:goals?|aims?|targets?|objectives?|name|max(?:imum)?|min(?:imum)?|limits?|caps?|leverage|risk"
         r"|stops?(?:[- ]loss)?|budget|account|capital|broker|exchange|time ?zone|sessions?|hours|style|strategy"
         r"|favou?rites?|rules?|tax(?:es)?|residen\w+|country|currency|drawdown|loss|size|time ?frames?|horizon|edge"
         r"|weakness(?:es)?|strengths?|job|experience|markets?|symbols?|coins?|pairs?|language|age|schedule|approach"
-        r"|setups?|mistakes?|instruments?|problem|positions?)"
+        r"|setups?|mistakes?|instruments?|problem|positions?|days?|hours?|times?|months?|enemy|habit)"
     ),
     STATE=(
         r"(?!(?:losing|working|failing|going|doing|getting|hurting|bleeding|still|too|very|so|great|good|bad|fine|ok"
@@ -167,7 +180,8 @@ _TOPICS: Final = (
         "session",
         Pattern(
             r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening)s?\b"
-            r"|\bnights?\b|\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b"
+            r"|\bnights?\b|\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+            r"|\bhours?\b"
             r"|\btime ?zone\b|\b(?:london|new york|ny|asian?|us|tokyo) (?:open|close|morning|session|hours)\b"
         ),
     ),

@@ -189,3 +189,110 @@ My max leverage is 5x => Until 1 March 2027 my max leverage is 2x
     .strip()
     .splitlines()
 )
+
+# Written after the rules, to see what they miss; then they were taught.
+MORE_LASTING: Final = """
+I quit for the day once I'm down 3%
+I'm only comfortable with two positions at a time
+Big leverage keeps me up at night
+I do most of my trading before breakfast
+I'm allergic to meme coins
+ETH is my main market
+I trade from a phone most of the time
+My account is small, about 3k
+I pay 0.05% per trade at OKX
+I want to keep drawdowns below 8%
+My husband thinks trading is gambling
+I'm learning to trade
+I get bored easily
+I'm a night owl
+I never hold through earnings
+I'm colour blind, so no red and green charts please
+I prefer numbers to words
+Mondays are my worst days
+I don't short
+I always set a target of 2R
+I need at least two confirmations before I enter
+I've lost money three years in a row
+I'm retired and trade for fun
+Keep it simple when you explain things
+I sit out the first hour after the open
+I cap my losses at 200 dollars per day
+I won't trade when I've had a drink
+Scalping stresses me out
+I live in Lisbon with my two kids
+I only go long
+Five trades a week is my limit
+My edge is patience
+I like to buy dips in an uptrend
+I move my stop to breakeven after 1R
+Leverage scares me
+I started with 5k in 2021
+My exchange charges maker fees of 2 bps
+I'm careful with leverage
+I trade part time
+I look at funding before every entry
+Please speak German with me
+I take profits too early
+I check my positions every morning
+I avoid the weekend
+I'm saving up for a boat
+I think in euros
+I don't use indicators
+Sundays are for planning
+I keep a journal
+I'd rather miss a trade than chase it
+""".strip().splitlines()
+
+MORE_PASSING: Final = """
+I'm hungry
+I missed the move again
+I always knew this would happen
+I only wanted to ask something
+I can't believe it
+I don't think so
+I want to understand this chart
+I prefer the second option
+I like the second idea better
+I use the app right now
+I need to go
+My coffee is cold
+My phone is at 5%
+I trade with you in a minute
+I'm looking at SOL
+I take it back
+I risk looking silly here
+I'm a bit lost
+That loss hurt me
+I hate this candle
+I was stopped out twice
+I'm in a hurry
+I follow you
+I hold on, one second
+Thanks, I never would have guessed
+I opened a long just now
+I'm out of my ETH trade
+I need a break
+I'm going to bed
+I love this chart
+I see a head and shoulders forming
+I sold half at 3400
+I'm not sure about this one
+I'd buy if it dips to 60k
+I missed your last message
+I think ETH is weak
+I am so done with this week
+I want to know my win rate
+I like your answer
+My dog ate my notes
+My order was rejected
+I have a headache
+I can't log in
+I prefer not to say
+I don't know
+I'm adding to my long here
+I close this chat now
+I follow the news today
+I make a coffee first
+I asked you something
+""".strip().splitlines()

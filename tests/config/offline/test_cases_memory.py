@@ -9,7 +9,7 @@ from config.lib.text import normal_form
 from config.offline.reading.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
-from tests.config.offline.cases_memory import CHANGES, LASTING, PASSING
+from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -60,3 +60,8 @@ class TestHalf:
 
         wrong = [(row, known) for row, is_right, known in found if not is_right]
         assert len(wrong) <= 2, wrong
+
+
+def test_later_facts_and_remarks_are_told_apart():
+    assert len([row for row in MORE_LASTING if kept(row)]) >= 0.9 * len(MORE_LASTING)
+    assert [row for row in MORE_PASSING if kept(row)] == []
