@@ -38,19 +38,7 @@ FIELDS: Final = {
     "liquidation": "Liquidation",
     "liquidated": "Liquidated account",
 }
-MAIN_FIELDS: Final = (
-    "time",
-    "clock",
-    "symbol",
-    "side",
-    "quantity",
-    "price",
-    "total",
-    "quote",
-    "fee",
-    "fee_coin",
-    "fill_id",
-)
+MAIN_FIELDS: Final = tuple(FIELDS)[:11]  # those of any table
 REQUIRED: Final = ("time", "symbol", "quantity", "price")
 Columns = Mapping[str, tuple[str, ...]]
 
@@ -105,13 +93,8 @@ FORMATS: Final[Mapping[str, Format]] = {
         "time:date symbol:market side:type quantity:amount price:price fee:fee fee_coin:feecoin", market=SPOT,
     ),
     "binance_futures": _format(
-        "Binance", "futures trade history", "symbol side price quantity realizedprofit fee date",
-        "time:date symbol:symbol side:side quantity:quantity price:price quote:quoteasset fee:fee"
-        " fee_coin:feecoin,feeasset fill_id:tradeid", market=FUTURES, fee_sign=0,
-    ),
-    "binance_futures_uid": _format(
-        "Binance", "futures trade history", "symbol side price quantity realizedprofit fee time",
-        "time:time symbol:symbol side:side quantity:quantity price:price quote:quoteasset fee:fee"
+        "Binance", "futures trade history", "symbol side price quantity realizedprofit fee",
+        "time:date,time symbol:symbol side:side quantity:quantity price:price quote:quoteasset fee:fee"
         " fee_coin:feecoin,feeasset fill_id:tradeid", market=FUTURES, fee_sign=0,
     ),
     "binance_spot_api": _format(

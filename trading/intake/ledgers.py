@@ -24,6 +24,7 @@ MY_TRADES: Final = "My trades"
 _NAMES: Final = (MY_TRADES, "My own trades", "My imported trades")
 _NUMBERED: Final = "row:"  # begins the id of a fill that has none of the venue's
 _SYMBOLS: Final = 20  # of a skill
+_SHARED: Final = (*("fill_id", "symbol", "at", "quantity", "price", "is_liquidation", "start_quantity", "is_reducing"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +154,7 @@ def _build_entries(reading: Reading, market: str, ledger: Deployment | None) -> 
             funding[paid.symbol, paid.at] = funding.get((paid.symbol, paid.at), Decimal(0)) + paid.amount
     return Entries(
         [
-            Execution(
-                fill_id=fill.fill_id,
-                symbol=fill.symbol,
-                at=fill.at,
-                quantity=fill.quantity,
-                price=fill.price,
-                is_liquidation=fill.is_liquidation,
-                start_quantity=fill.start_quantity,
-                **_build_fee(fill),
-                is_reducing=fill.is_reducing,
-                source_order=place,
-            )
+            Execution(**{name: getattr(fill, name) for name in _SHARED}, **_build_fee(fill), source_order=place)
             for place, fill in enumerate(fills, start=1)
         ],
         [Funding(symbol, at, amount) for (symbol, at), amount in funding.items()],

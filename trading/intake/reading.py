@@ -259,7 +259,7 @@ class _Reader:
         is_pair = "/" in self._text(row, "symbol") or self._text(row, "symbol").startswith("@")
         return SPOT if is_pair and not instrument.is_derivative else FUTURES
 
-    def _amount(self, row: TableRow, name: str, coins: Sequence[str]) -> tuple[Decimal, str]:
+    def _amount(self, row: TableRow, name: str, coins: Sequence[str] = ()) -> tuple[Decimal, str]:
         text = self._text(row, name)
         if not text:
             raise ValueError(f"the {name} is empty")
@@ -301,13 +301,9 @@ class _Reader:
         return self._sizes[symbol]
 
     def _fee(self, row: TableRow, instrument: Instrument, market: str, quantity: Decimal) -> tuple[Decimal, str]:
-        text = self._text(row, "fee")
-        if not text:
+        if not self._text(row, "fee"):
             return Decimal(0), ""
-        try:
-            fee, coin = split_amount(text, (instrument.coin, instrument.quote), self._mapping.decimal)
-        except ValueError as error:
-            raise ValueError(f"the fee {error}") from error
+        fee, coin = self._amount(row, "fee", (instrument.coin, instrument.quote))
         coin = coin or self._text(row, "fee_coin").upper()
         if not coin:
             is_base = self.format.is_fee_in_received and market == SPOT and quantity > 0
@@ -357,11 +353,7 @@ class _Reader:
         return ""
 
     def _number(self, row: TableRow, name: str) -> Decimal:
-        text = self._text(row, name)
-        try:
-            return split_amount(text, (), self._mapping.decimal)[0] if text else Decimal(0)
-        except ValueError as error:
-            raise ValueError(f"the {name} {error}") from error
+        return self._amount(row, name)[0] if self._text(row, name) else Decimal(0)
 
 
 def _put_in_time(fills: list[ReadFill]) -> None:

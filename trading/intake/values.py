@@ -10,20 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 DOLLARS: Final = frozenset({"USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "FDUSD", "BUSD", "TUSD", "DAI", "PYUSD"})
 _OTHER_QUOTES: Final = (
-    "EUR",
-    "GBP",
-    "JPY",
-    "TRY",
-    "BRL",
-    "AUD",
-    "CAD",
-    "CHF",
-    "KRW",
-    "BTC",
-    "XBT",
-    "ETH",
-    "BNB",
-    "SOL",
+    *("EUR", "GBP", "JPY", "TRY", "BRL", "AUD", "CAD", "CHF", "KRW"),
+    *("BTC", "XBT", "ETH", "BNB", "SOL"),
 )
 _QUOTES: Final = sorted({*DOLLARS, *_OTHER_QUOTES} - {"USDH"}, key=len, reverse=True)
 _RENAMED: Final = {"XBT": "BTC", "XDG": "DOGE", "XXBT": "BTC", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}

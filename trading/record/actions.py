@@ -234,10 +234,15 @@ def _draw_command(action: Action, now: datetime) -> Drawing:
         lines += _position_lines(deployment, now)
     if kind == CommandKind.REDEPLOY:
         lines += _change_lines(deployment)
-    lines.append((NOTE, (_LIVE_NOTES if is_live else _NOTES)[kind]))
+    lines.append((NOTE, describe_command(kind, is_live=is_live)))
     if kind == CommandKind.FLATTEN and deployment.status == DeploymentStatus.RUNNING:
         lines.append((NOTE, _GOES_ON))
     return Drawing({"deployment_id": str(deployment.pk)}, lines, _command_state(deployment, kind))
+
+
+def describe_command(kind: str, *, is_live: bool) -> str:
+    """Return what a command does."""
+    return (_LIVE_NOTES if is_live else _NOTES)[kind]
 
 
 def _describe_impossibility(deployment: Deployment) -> str:

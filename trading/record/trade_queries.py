@@ -209,18 +209,8 @@ def _sort_trade_fills(trade: Trade) -> list[Fill]:
     if trade.exit_at:
         rows = rows.filter(at__lte=trade.exit_at)
     by_id = {fill.fill_id: fill for fill in rows.filter(at__gte=before or trade.entry_at)}
-    executions = [
-        Execution(
-            fill.fill_id,
-            fill.symbol,
-            fill.at,
-            fill.quantity,
-            fill.price,
-            start_quantity=fill.start_quantity,
-            source_order=fill.source_order,
-        )
-        for fill in by_id.values()
-    ]
+    names = ("fill_id", "symbol", "at", "quantity", "price", "start_quantity", "source_order")
+    executions = [Execution(**{name: getattr(fill, name) for name in names}) for fill in by_id.values()]
     ordered = [by_id[one.fill_id] for one in sort_fills(executions, Decimal(0))]
     return [fill for fill in ordered if fill.at >= trade.entry_at]
 

@@ -81,7 +81,7 @@ SAMPLES = {
         BTC,
     ),
     "binance futures, with a user id": Sample(
-        "binance_futures_uid",
+        "binance_futures",
         _lines(
             "Uid,Time(UTC),Symbol,Side,Price,Quantity,Amount,Fee,Fee Coin,Realized Profit,Quote Asset,Trade ID",
             "1,2025-03-01 10:00:00,BTCUSDT,BUY,90000,0.5,45000,18,USDT,0,USDT,71",

@@ -5,11 +5,12 @@ than the next bar's open, a stop at its price or at a worse open. Within a bar t
 first.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from trading.record.executions import Execution
 from trading.record.positions import Funding
@@ -21,6 +22,7 @@ MAINTENANCE_FRACTION: Final = Decimal("0.005")  # of notional, that must be left
 _A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the whole bar would count as held
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTITY: Final = Decimal("1e-8")
+T = TypeVar("T")
 ORDER_LIFETIME: Final = timedelta(hours=1)  # at least; an order to close does not expire
 
 
@@ -106,19 +108,8 @@ class PaperBroker:
         return cls(
             cash_usd=Decimal(state["cash_usd"]),
             costs=costs,
-            holdings={
-                symbol: Holding(
-                    quantity=Decimal(one["quantity"]),
-                    entry_price=Decimal(one["entry_price"]),
-                    leverage=Decimal(one["leverage"]),
-                    stop_price=_parse_decimal(one["stop_price"]),
-                    stop_order_id=one.get("stop_order_id", ""),
-                    is_stopping=one.get("is_stopping", False),
-                    paid_until=datetime.fromisoformat(one["paid_until"]),
-                )
-                for symbol, one in state["holdings"].items()
-            },
-            pending=[_load_order(order) for order in state["pending"]],
+            holdings={symbol: _load(Holding, one) for symbol, one in state["holdings"].items()},
+            pending=[_load(OrderRequest, order) for order in state["pending"]],
             marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
             seen_until={symbol: datetime.fromisoformat(at) for symbol, at in state["seen_until"].items()},
         )
@@ -127,19 +118,8 @@ class PaperBroker:
         """Return the exact state as JSON, after a report."""
         return {
             "cash_usd": str(self.cash_usd),
-            "holdings": {
-                symbol: {
-                    "quantity": str(one.quantity),
-                    "entry_price": str(one.entry_price),
-                    "leverage": str(one.leverage),
-                    "stop_price": None if one.stop_price is None else str(one.stop_price),
-                    "stop_order_id": one.stop_order_id,
-                    "is_stopping": one.is_stopping,
-                    "paid_until": one.paid_until.isoformat(),
-                }
-                for symbol, one in self.holdings.items()
-            },
-            "pending": [_dump_order(order) for order in self.pending],
+            "holdings": {symbol: _dump(one) for symbol, one in self.holdings.items()},
+            "pending": [_dump(order) for order in self.pending],
             "marks": {symbol: str(mark) for symbol, mark in self.marks.items()},
             "seen_until": {symbol: at.isoformat() for symbol, at in self.seen_until.items()},
         }
@@ -317,25 +297,25 @@ def _sort_key(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
     return _begins_at(one), isinstance(one, MarketBar), one.symbol
 
 
-def _dump_order(order: OrderRequest) -> dict[str, Any]:
-    values = {column.name: getattr(order, column.name) for column in fields(order)}
-    return {name: value if value is None else str(value) for name, value in values.items()} | {
-        "at": order.at.isoformat()
-    }
+def _dump(one: Holding | OrderRequest) -> dict[str, Any]:
+    values = {column.name: getattr(one, column.name) for column in fields(one)}
+    return {name: _WRITERS.get(type(value), lambda value: value)(value) for name, value in values.items()}
 
 
-def _load_order(state: Mapping[str, Any]) -> OrderRequest:
-    return OrderRequest(
-        order_id=state["order_id"],
-        symbol=state["symbol"],
-        side=state["side"],
-        size_usd=_parse_decimal(state["size_usd"]),
-        leverage=Decimal(state["leverage"]),
-        stop_price=_parse_decimal(state["stop_price"]),
-        left=_parse_decimal(state.get("left")),
-        at=datetime.fromisoformat(state["at"]),
-    )
+def _load(kind: type[T], state: Mapping[str, Any]) -> T:
+    """Return what `_dump` dumped; what an earlier version did not write has its default."""
+    return kind(**{name: read(state[name]) for name, read in _list_readers(kind).items() if name in state})
 
 
-def _parse_decimal(text: str | None) -> Decimal | None:
-    return None if text is None else Decimal(text)
+@cache
+def _list_readers(kind: type) -> dict[str, Callable[[Any], Any]]:
+    # Of `X | None` the X.
+    hints = {name: next(iter(get_args(hint)), hint) for name, hint in get_type_hints(kind).items()}
+    return {name: _READERS.get(hint, lambda value: value) for name, hint in hints.items()}
+
+
+_WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {Decimal: str, datetime: datetime.isoformat}
+_READERS: Final[dict[Any, Callable[[Any], Any]]] = {
+    Decimal: lambda text: None if text is None else Decimal(text),
+    datetime: datetime.fromisoformat,
+}

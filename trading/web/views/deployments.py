@@ -20,6 +20,7 @@ from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
+from trading.record.actions import describe_command
 from trading.record.decisions import (
     find_neighbouring_ticks,
     get_decision,
@@ -65,44 +66,12 @@ REFUSALS: Final[dict[str, str]] = {
     RiskCode.MIN_SIZE: "the order is too small",
     RiskCode.STOP_SIDE: "a stop on the wrong side of the price",
 }
-# What a command does, the button that asks for it, and the button that does it.
-COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
-    CommandKind.PAUSE: (
-        "Pause",
-        "Pause it",
-        "The agent decides nothing more until you resume it. Positions stay open.",
-    ),
-    CommandKind.RESUME: ("Resume", "Resume it", "The agent decides again, from the next tick on."),
-    CommandKind.STOP: (
-        "Stop",
-        "Stop it for good",
-        "The agent never decides again. Positions stay open; close them first if you want out.",
-    ),
-    CommandKind.FLATTEN: (
-        "Close all positions",
-        "Close them all",
-        "Every open position is closed at the open of the next bar; the record shows it at the next tick. The agent"
-        " goes on unless you pause it.",
-    ),
-    CommandKind.REDEPLOY: (
-        "Move to the newest version",
-        "Move it",
-        "From the next tick on the agent follows the skill’s newest version. Positions, trades and lessons stay.",
-    ),
-}
-# The same where another program runs the agent; Keel does not notify it.
-LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
-    CommandKind.STOP: (
-        "Stop",
-        "Stop it for good",
-        "Keel takes nothing more into this record. The program itself goes on, with its positions, until you end it.",
-    ),
-    CommandKind.REDEPLOY: (
-        "Move to the newest version",
-        "Move it",
-        "What is pushed from then on counts for the skill’s newest version, and lessons are drawn by it. The program"
-        " itself is not told.",
-    ),
+COMMANDS: Final[dict[str, tuple[str, str]]] = {  # the button that asks for it, and the one that does it
+    CommandKind.PAUSE: ("Pause", "Pause it"),
+    CommandKind.RESUME: ("Resume", "Resume it"),
+    CommandKind.STOP: ("Stop", "Stop it for good"),
+    CommandKind.FLATTEN: ("Close all positions", "Close them all"),
+    CommandKind.REDEPLOY: ("Move to the newest version", "Move it"),
 }
 
 
@@ -141,7 +110,6 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
     trades = get_trades_page(TradeFilter(deployment_id=shown.pk))
     marked = mark_positions([(shown, list_open(shown.pk))], now)
     is_live = shown.broker_kind == BrokerKind.LIVE
-    words = LIVE_COMMANDS if is_live else COMMANDS
     commands = list_commands(shown.pk)
     context = {
         "deployment": shown,
@@ -160,7 +128,9 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
         "is_live": is_live,
         "commands": commands,
         "has_waiting": any(one.status in {WorkStatus.PENDING, WorkStatus.RUNNING} for one in commands),
-        "possible": [(kind, *words[kind]) for kind in list_possible_commands(shown)],
+        "possible": [
+            (kind, *COMMANDS[kind], describe_command(kind, is_live=is_live)) for kind in list_possible_commands(shown)
+        ],
     }
     return TemplateResponse(request, "trading/deployment.html", context)
 
