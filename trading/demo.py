@@ -18,18 +18,10 @@ from django.conf import settings
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
+from trading.market import simulation
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
 from trading.market.imports.news import store_news
-from trading.market.simulation import (
-    HISTORY,
-    PAST,
-    SEED,
-    SYMBOLS,
-    extend_market,
-    iter_simulated_bars,
-    list_simulated_symbols,
-)
 from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
@@ -56,8 +48,8 @@ _EVERY_TICKS: Final = 20  # between two progress reports
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    history: timedelta = HISTORY
-    past: timedelta = PAST  # of hourly bars before, for the moves after past events
+    history: timedelta = simulation.HISTORY
+    past: timedelta = simulation.PAST  # of hourly bars before, for the moves after past events
     backtest: timedelta = timedelta(days=30)
     breakout: timedelta = timedelta(days=16)
     funding: timedelta = timedelta(days=3)
@@ -134,8 +126,8 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
             return {"skills": 0}
     store_events(iter_shipped_events())
     _publish_news(now)
-    first = SEED if list_simulated_symbols() else _find_breakout_seed(now)
-    extended = extend_market(now=now, history=lengths.history, past=lengths.past, seed=first, report=report)
+    first = simulation.SEED if simulation.list_simulated_symbols() else _find_breakout_seed(now)
+    extended = simulation.extend_market(now=now, history=lengths.history, past=lengths.past, seed=first, report=report)
     skipped = extended.skipped
     with owned_tx(user_id):
         made = _make_skills(now, lengths, is_played=not skipped)
@@ -174,13 +166,16 @@ def _publish_news(now: datetime) -> None:
 
 
 def _find_breakout_seed(now: datetime) -> int:
-    seeds = islice(count(SEED), _SEEDS_TRIED)
-    return next((seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in SYMBOLS)), SEED)
+    seeds = islice(count(simulation.SEED), _SEEDS_TRIED)
+    return next(
+        (seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in simulation.SYMBOLS)),
+        simulation.SEED,
+    )
 
 
 def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
     """Tell whether a four-hour breakout skill would hold a position."""
-    bars = list(aggregate_bars(iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
+    bars = list(aggregate_bars(simulation.iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
     return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
 
 

@@ -11,17 +11,7 @@ from rest_framework.response import Response
 from config.lib.paging import Page, get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
-from trading.api.serializers.trades import (
-    AllTradesQuery,
-    CalendarSerializer,
-    EventQuery,
-    ExposureSerializer,
-    FillSerializer,
-    MarketEventSerializer,
-    TradeQuery,
-    TradeSerializer,
-    WholeTradeSerializer,
-)
+from trading.api.serializers import trades as shapes
 from trading.market.queries import list_events
 from trading.models import Trade
 from trading.record.deployment_queries import get_deployment
@@ -37,19 +27,19 @@ _ORDERS: Final = {
 
 
 class TradesView(ApiView):
-    @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
+    @describe_list("list_trades", "trades", shapes.TradeSerializer, shapes.AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, newest first, by default without backtests."""
-        return answer_page(_page_of_trades(self.query(AllTradesQuery)), TradeSerializer)
+        return answer_page(_page_of_trades(self.query(shapes.AllTradesQuery)), shapes.TradeSerializer)
 
 
 class DeploymentTradesView(ApiView):
-    @describe_list("list_deployment_trades", "deployments", TradeSerializer, TradeQuery)
+    @describe_list("list_deployment_trades", "deployments", shapes.TradeSerializer, shapes.TradeQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List a deployment's or backtest's trades, newest first."""
         deployment = get_deployment(deployment_id, or_backtest=True)
-        query = {**self.query(TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
-        return answer_page(_page_of_trades(query), TradeSerializer)
+        query = {**self.query(shapes.TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
+        return answer_page(_page_of_trades(query), shapes.TradeSerializer)
 
 
 def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
@@ -58,19 +48,21 @@ def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
 
 
 class TradeView(ApiView):
-    @extend_schema(operation_id="get_trade", tags=["trades"], responses=WholeTradeSerializer)
+    @extend_schema(operation_id="get_trade", tags=["trades"], responses=shapes.WholeTradeSerializer)
     def get(self, request: ApiRequest, trade_id: UUID) -> Response:
         """Return a trade with its fills."""
         trade = get_trade(trade_id)
-        fills = FillSerializer(list_fills(trade), many=True).data
-        return Response({**TradeSerializer(trade).data, "fills": fills})
+        fills = shapes.FillSerializer(list_fills(trade), many=True).data
+        return Response({**shapes.TradeSerializer(trade).data, "fills": fills})
 
 
 class EventsView(ApiView):
-    @extend_schema(operation_id="list_events", tags=["events"], parameters=[EventQuery], responses=CalendarSerializer)
+    @extend_schema(
+        operation_id="list_events", tags=["events"], parameters=[shapes.EventQuery], responses=shapes.CalendarSerializer
+    )
     def get(self, request: ApiRequest) -> Response:
         """List upcoming events, with the exposure of a deployment."""
-        query, now = self.query(EventQuery), timezone.now()
+        query, now = self.query(shapes.EventQuery), timezone.now()
         events = list_events(
             now,
             until=now + timedelta(hours=query["lookahead_hours"]),
@@ -82,8 +74,8 @@ class EventsView(ApiView):
         exposed = list_deployment_exposures(deployment_id, events, now) if deployment_id else []
         shown = [
             {
-                **MarketEventSerializer(event).data,
-                "exposures": ExposureSerializer([one for one in exposed if one.event == event], many=True).data,
+                **shapes.MarketEventSerializer(event).data,
+                "exposures": shapes.ExposureSerializer([one for one in exposed if one.event == event], many=True).data,
             }
             for event in events
         ]

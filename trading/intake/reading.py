@@ -8,36 +8,12 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from trading.intake.formats import (
-    FILL,
-    FORMATS,
-    FUNDING,
-    FUTURES,
-    LIQUIDATION,
-    REQUIRED,
-    SPOT,
-    FillMapping,
-    Format,
-    parse_contract_sizes,
-)
+from trading.intake import formats, values
 from trading.intake.tables import Table, TableRow
-from trading.intake.values import (
-    DOLLARS,
-    Instrument,
-    find_zone,
-    is_empty,
-    parse_instant,
-    parse_number,
-    parse_side,
-    round_amount,
-    split_amount,
-    split_coin,
-    split_instrument,
-)
 from trading.skills.schemas import symbol_name
 
 _AHEAD: Final = timedelta(minutes=2)  # by which a venue's clock may run before ours
-_BY_HAND: Final = Format("", "", frozenset(), {})
+_BY_HAND: Final = formats.Format("", "", frozenset(), {})
 _CONTRACTS: Final = frozenset({"cont", "contract", "contracts", "swap", "futures", "perpetual"})
 _SPOT_WORDS: Final = frozenset({"spot", "margin"})
 
@@ -97,7 +73,7 @@ class Reading:
         return (min(instants), max(instants)) if instants else None
 
 
-def read_fills(table: Table, mapping: FillMapping, *, now: datetime) -> Reading:
+def read_fills(table: Table, mapping: formats.FillMapping, *, now: datetime) -> Reading:
     """Read every row; a row that cannot be read becomes a problem."""
     reading = Reading(row_word=table.row_word)
     if problems := list_mapping_problems(mapping):
@@ -115,11 +91,11 @@ def read_fills(table: Table, mapping: FillMapping, *, now: datetime) -> Reading:
     return reading
 
 
-def list_mapping_problems(mapping: FillMapping) -> list[str]:
+def list_mapping_problems(mapping: formats.FillMapping) -> list[str]:
     """Return what keeps a mapping from being used."""
-    chosen = FORMATS.get(mapping.format, _BY_HAND)
-    is_funding_alone = FUNDING in chosen.kinds.values() and FILL not in chosen.kinds.values()
-    required = ("time", "symbol", "amount") if is_funding_alone else REQUIRED
+    chosen = formats.FORMATS.get(mapping.format, _BY_HAND)
+    is_funding_alone = formats.FUNDING in chosen.kinds.values() and formats.FILL not in chosen.kinds.values()
+    required = ("time", "symbol", "amount") if is_funding_alone else formats.REQUIRED
     missing = [name for name in required if not mapping.columns.get(name)]
     if "price" in missing and mapping.columns.get("total"):
         missing.remove("price")
@@ -127,30 +103,30 @@ def list_mapping_problems(mapping: FillMapping) -> list[str]:
     if not mapping.dates:
         problems.append("Dates such as 03/04/2025 can be read in two ways. Choose the order of day and month.")
     try:
-        find_zone(mapping.zone)
-        parse_contract_sizes(mapping.contract_sizes)
+        values.find_zone(mapping.zone)
+        formats.parse_contract_sizes(mapping.contract_sizes)
     except ValueError as error:
         problems.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
     return problems
 
 
 class _Reader:
-    def __init__(self, mapping: FillMapping, now: datetime) -> None:
-        self.format = FORMATS.get(mapping.format, _BY_HAND)
+    def __init__(self, mapping: formats.FillMapping, now: datetime) -> None:
+        self.format = formats.FORMATS.get(mapping.format, _BY_HAND)
         self._mapping = mapping
         self._latest = now + _AHEAD
-        self._zone: tzinfo = find_zone(mapping.zone)
-        self._sizes = parse_contract_sizes(mapping.contract_sizes)
+        self._zone: tzinfo = values.find_zone(mapping.zone)
+        self._sizes = formats.parse_contract_sizes(mapping.contract_sizes)
 
     def read(self, row: TableRow, reading: Reading) -> None:
         """Add a row to the reading. Raises ValueError."""
         if row.fault:
             raise ValueError(row.fault)
         kind = self._kind(row)
-        if kind == FUNDING:
+        if kind == formats.FUNDING:
             reading.funding.append(self._read_funding(row))
-        elif kind in (FILL, LIQUIDATION):
-            reading.fills.append(self._read_fill(row, is_liquidation=kind == LIQUIDATION))
+        elif kind in (formats.FILL, formats.LIQUIDATION):
+            reading.fills.append(self._read_fill(row, is_liquidation=kind == formats.LIQUIDATION))
         else:
             reading.left_out[kind] += 1
 
@@ -176,7 +152,7 @@ class _Reader:
         try:
             return (
                 self._text(row, "market").casefold() == "spot"
-                and unit == split_instrument(self._text(row, "symbol")).quote
+                and unit == values.split_instrument(self._text(row, "symbol")).quote
             )
         except ValueError:
             return False
@@ -187,7 +163,7 @@ class _Reader:
     def _kind(self, row: TableRow) -> str:
         text = " ".join(self._text(row, "kind").replace("_", " ").casefold().split())
         if not self.format.kinds:
-            return FILL
+            return formats.FILL
         return self.format.kinds.get(text, text or "without a kind")
 
     def _read_fill(self, row: TableRow, *, is_liquidation: bool) -> ReadFill:
@@ -202,9 +178,9 @@ class _Reader:
             raise ValueError(f"the quantity is in {unit}, not in {instrument.coin}")
         quantity = abs(quantity) * self._sign(row, quantity) * self._contract_size(row, market)
         fee, fee_coin = self._fee(row, instrument, market, quantity)
-        if market == SPOT and fee_coin == instrument.coin:
+        if market == formats.SPOT and fee_coin == instrument.coin:
             quantity -= fee  # what arrives is less by the fee, and more leaves
-        quantity = round_amount(quantity)
+        quantity = values.round_amount(quantity)
         if not quantity:
             raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
         return ReadFill(
@@ -215,7 +191,7 @@ class _Reader:
             at=self._instant(row),
             quantity=quantity,
             price=price,
-            fee=round_amount(fee),
+            fee=values.round_amount(fee),
             fee_coin=fee_coin,
             is_liquidation=is_liquidation or self._was_liquidated(row),
             start_quantity=self._start(row),
@@ -228,17 +204,20 @@ class _Reader:
         # Bybit: funding is a fee, paid above zero.
         amount = self._number(row, "amount") if self._names("amount") else -self._number(row, "fee")
         coin = self._text(row, "fee_coin").upper() or instrument.quote
-        if coin not in DOLLARS:
+        if coin not in values.DOLLARS:
             raise ValueError(f"the funding is paid in {coin[:12]}, not in dollars")
-        return ReadFunding(row.number, FUTURES, symbol_name(instrument.base), self._instant(row), amount, coin)
+        return ReadFunding(row.number, formats.FUTURES, symbol_name(instrument.base), self._instant(row), amount, coin)
 
-    def _instrument(self, row: TableRow) -> Instrument:
+    def _instrument(self, row: TableRow) -> values.Instrument:
         text = self._text(row, "symbol")
-        instrument = split_coin(text) if self.format.names_coins else split_instrument(text)
+        instrument = values.split_coin(text) if self.format.names_coins else values.split_instrument(text)
         if quote := self._text(row, "quote").upper():
             base = instrument.base if instrument.quote == quote or instrument.quote == "USD" else text.strip().upper()
             instrument = replace(instrument, base=base, quote=quote)
-        is_futures = self.format.market == FUTURES or self._text(row, "market").casefold() in ("inverse", "linear")
+        is_futures = self.format.market == formats.FUTURES or self._text(row, "market").casefold() in (
+            "inverse",
+            "linear",
+        )
         is_inverse = instrument.is_inverse or (
             self.format.is_usd_inverse and is_futures and instrument.quote == "USD" and "PERP" not in text.upper()
         )
@@ -246,25 +225,25 @@ class _Reader:
             raise ValueError(
                 f"{text[:32]} is an inverse contract, settled in coins; Keel keeps those settled in dollars"
             )
-        if instrument.quote not in DOLLARS:
+        if instrument.quote not in values.DOLLARS:
             raise ValueError(f"{text[:32]} is priced in {instrument.quote[:12]}, not in dollars")
         return instrument
 
-    def _market(self, row: TableRow, instrument: Instrument) -> str:
+    def _market(self, row: TableRow, instrument: values.Instrument) -> str:
         if self._mapping.market:
             return self._mapping.market
         word = self._text(row, "market").casefold()
         if word:
-            return SPOT if word in _SPOT_WORDS else FUTURES
+            return formats.SPOT if word in _SPOT_WORDS else formats.FUTURES
         is_pair = "/" in self._text(row, "symbol") or self._text(row, "symbol").startswith("@")
-        return SPOT if is_pair and not instrument.is_derivative else FUTURES
+        return formats.SPOT if is_pair and not instrument.is_derivative else formats.FUTURES
 
     def _amount(self, row: TableRow, name: str, coins: Sequence[str] = ()) -> tuple[Decimal, str]:
         text = self._text(row, name)
         if not text:
             raise ValueError(f"the {name} is empty")
         try:
-            return split_amount(text, coins, self._mapping.decimal)
+            return values.split_amount(text, coins, self._mapping.decimal)
         except ValueError as error:
             raise ValueError(f"the {name} {error}") from error
 
@@ -276,7 +255,7 @@ class _Reader:
             if not quantity:
                 raise ValueError("the quantity is zero")
             price = abs(total) / quantity
-        price = round_amount(price)
+        price = values.round_amount(price)
         if price <= 0:
             raise ValueError("the price is not above zero")
         return price
@@ -284,29 +263,29 @@ class _Reader:
     def _sign(self, row: TableRow, quantity: Decimal) -> int:
         if not self._names("side"):
             return 1 if quantity > 0 else -1
-        sign = parse_side(self._text(row, "side").rpartition(">")[2])
+        sign = values.parse_side(self._text(row, "side").rpartition(">")[2])
         is_hedged = self._text(row, "mode").casefold().startswith("hedge")
         # Bitget's side in hedge mode is the position's: to close a long is "buy", though it sells.
         return -sign if is_hedged and self._text(row, "close").casefold().startswith("close") else sign
 
     def _contract_size(self, row: TableRow, market: str) -> Decimal:
         if size := self._text(row, "contract"):
-            return parse_number(size)
+            return values.parse_number(size)
         unit = self._text(row, "unit").casefold()
-        if not self.format.in_contracts or market == SPOT or (unit and unit not in _CONTRACTS):
+        if not self.format.in_contracts or market == formats.SPOT or (unit and unit not in _CONTRACTS):
             return Decimal(1)
         symbol = self._text(row, "symbol").upper()
         if symbol not in self._sizes:
             raise ValueError(f"the quantity is in contracts of {symbol[:32]}; give the coins per contract")
         return self._sizes[symbol]
 
-    def _fee(self, row: TableRow, instrument: Instrument, market: str, quantity: Decimal) -> tuple[Decimal, str]:
+    def _fee(self, row: TableRow, instrument: values.Instrument, market: str, quantity: Decimal) -> tuple[Decimal, str]:
         if not self._text(row, "fee"):
             return Decimal(0), ""
         fee, coin = self._amount(row, "fee", (instrument.coin, instrument.quote))
         coin = coin or self._text(row, "fee_coin").upper()
         if not coin:
-            is_base = self.format.is_fee_in_received and market == SPOT and quantity > 0
+            is_base = self.format.is_fee_in_received and market == formats.SPOT and quantity > 0
             coin = instrument.coin if is_base else instrument.quote
         return fee * self._mapping.fee_sign, coin
 
@@ -321,7 +300,7 @@ class _Reader:
         text = " ".join(filter(None, (self._text(row, "time"), self._text(row, "clock"))))
         if not text:
             raise ValueError("the time is empty")
-        at = parse_instant(text, zone=self._zone, order=self._mapping.dates)
+        at = values.parse_instant(text, zone=self._zone, order=self._mapping.dates)
         if at > self._latest:
             raise ValueError(f"{text[:40]!r} lies in the future; check the time zone and the order of the date")
         return at
@@ -336,7 +315,7 @@ class _Reader:
 
     def _start(self, row: TableRow) -> Decimal | None:
         text = self._text(row, "start")
-        return round_amount(parse_number(text)) if text else None
+        return values.round_amount(values.parse_number(text)) if text else None
 
     def _is_reducing(self, row: TableRow) -> bool | None:
         word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
@@ -348,7 +327,7 @@ class _Reader:
     def _text(self, row: TableRow, name: str) -> str:
         for column in self._names(name):
             text = row.cells.get(column, "")
-            if text and not is_empty(text):
+            if text and not values.is_empty(text):
                 return text
         return ""
 

@@ -27,15 +27,7 @@ from trading.models import (
     Trader,
 )
 from trading.models.deployments import ActionType
-from trading.record.backtests import (
-    VOLUME_PCT,
-    BacktestRefused,
-    BarsInRange,
-    count_bars,
-    count_ticks,
-    resolve_range,
-    start_backtest,
-)
+from trading.record import backtests
 from trading.record.deployment_queries import OpenPosition, find_last_backtest, get_deployment, list_open_positions
 from trading.record.deployments import (
     STARTING_EQUITY_USD,
@@ -138,7 +130,7 @@ def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> d
         )
         return {"deployment_id": str(deployment.pk)}
     if action_type == ActionType.START_BACKTEST:
-        run = start_backtest(
+        run = backtests.start_backtest(
             skill_id=UUID(payload["skill_id"]),
             starts_at=datetime.fromisoformat(payload["starts_at"]),
             ends_at=datetime.fromisoformat(payload["ends_at"]),
@@ -187,14 +179,16 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     assert action.skill_id is not None, "a backtest names its skill"
     version = get_deployable_version(action.skill_id)
     payload = parse_payload(version.payload)
-    starts_at, ends_at = resolve_range(action.skill_id, action.starts_on, action.ends_on, now)
+    starts_at, ends_at = backtests.resolve_range(action.skill_id, action.starts_on, action.ends_on, now)
     if starts_at == ends_at:
-        raise BacktestRefused("Pick a day that has ended.")
-    ticks = count_ticks(payload, starts_at, ends_at, now)
-    bars = count_bars(action.skill_id, starts_at, ends_at)
+        raise backtests.BacktestRefused("Pick a day that has ended.")
+    ticks = backtests.count_ticks(payload, starts_at, ends_at, now)
+    bars = backtests.count_bars(action.skill_id, starts_at, ends_at)
     if not bars.total:
         symbols = ", ".join(payload.context.symbols)
-        raise BacktestRefused(f"There are no {bars.interval} bars for {symbols} on these days. Choose other days.")
+        raise backtests.BacktestRefused(
+            f"There are no {bars.interval} bars for {symbols} on these days. Choose other days."
+        )
     lines = [
         ("Skill", _format_version(version)),
         ("Period", f"{_format_minute(starts_at)} to {_format_minute(ends_at)} UTC"),
@@ -203,7 +197,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         ("Lessons", "Drawn at the skill’s own cadence"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),
-        ("Volume", f"Orders take at most {VOLUME_PCT} % of a bar’s"),
+        ("Volume", f"Orders take at most {backtests.VOLUME_PCT} % of a bar’s"),
     ]
     lines += [(NOTE, note) for note in _notes_of_bars(bars)]
     stored = {
@@ -298,7 +292,7 @@ def _format_backtest(run: BacktestRun) -> str:
     return f"{format_signed_usd(trades.totals.net_usd)} net of {count}, {days}"
 
 
-def _notes_of_bars(bars: BarsInRange) -> list[str]:
+def _notes_of_bars(bars: backtests.BarsInRange) -> list[str]:
     missing = [f"There are no bars of {', '.join(bars.missing)} on these days."] if bars.missing else []
     return [*missing, *(["The market of these days is simulated."] if bars.is_simulated else [])]
 

@@ -6,17 +6,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer
-from trading.api.serializers.fields import (
-    AmountField,
-    BySymbolField,
-    LineField,
-    PastField,
-    SymbolField,
-    ValueSerializer,
-    price_field,
-    quantity_field,
-    usd_field,
-)
+from trading.api.serializers import fields
 from trading.models import OrderOrigin
 from trading.skills.schemas import MAX_REASON
 
@@ -40,17 +30,17 @@ class FillInput(InputSerializer):
     """An execution of the venue; strings keep every digit."""
 
     fill_id = FillIdField(help_text="The venue's: once of a symbol, whatever else it says.")
-    symbol = SymbolField(max_length=32)
-    at = PastField()
-    quantity = quantity_field(help_text="Bought above zero, sold below.")
-    price = price_field()
-    fee_usd = usd_field(required=False, help_text="Paid; a rebate is negative.")
+    symbol = fields.SymbolField(max_length=32)
+    at = fields.PastField()
+    quantity = fields.quantity_field(help_text="Bought above zero, sold below.")
+    price = fields.price_field()
+    fee_usd = fields.usd_field(required=False, help_text="Paid; a rebate is negative.")
     fee_coin = serializers.CharField(
         required=False, max_length=16, help_text="The coin of a fee that was not paid in dollars; then `fee_in_coin`."
     )
-    fee_in_coin = usd_field(required=False, help_text="Converted at the bar of the fill.")
+    fee_in_coin = fields.usd_field(required=False, help_text="Converted at the bar of the fill.")
     is_liquidation = serializers.BooleanField(required=False)
-    start_quantity = quantity_field(
+    start_quantity = fields.quantity_field(
         required=False, allow_null=True, help_text="The position before it, where the venue says so."
     )
 
@@ -74,18 +64,18 @@ class FillInput(InputSerializer):
 class FundingInput(InputSerializer):
     """One funding payment."""
 
-    symbol = SymbolField(max_length=32)
-    at = PastField()
-    amount_usd = usd_field(help_text="Received above zero, paid below.")
+    symbol = fields.SymbolField(max_length=32)
+    at = fields.PastField()
+    amount_usd = fields.usd_field(help_text="Received above zero, paid below.")
 
 
 class OpeningPositionInput(InputSerializer):
     """A position from before the first fill; zero: there was none."""
 
-    symbol = SymbolField(max_length=32)
-    at = PastField(help_text="It precedes the fills of its instant.")
-    quantity = quantity_field(help_text="Signed.")
-    price = price_field(help_text="The average entry price.")
+    symbol = fields.SymbolField(max_length=32)
+    at = fields.PastField(help_text="It precedes the fills of its instant.")
+    quantity = fields.quantity_field(help_text="Signed.")
+    price = fields.price_field(help_text="The average entry price.")
 
 
 class FillsInput(InputSerializer):
@@ -96,7 +86,7 @@ class FillsInput(InputSerializer):
     openings = serializers.ListField(child=OpeningPositionInput(), default=list, max_length=MAX_FUNDING)
 
 
-class ConflictSerializer(ValueSerializer):
+class ConflictSerializer(fields.ValueSerializer):
     """A known entry that came with other numbers; the stored one is kept."""
 
     kind = serializers.CharField()
@@ -106,7 +96,7 @@ class ConflictSerializer(ValueSerializer):
     text = serializers.CharField()
 
 
-class PushedSerializer(ValueSerializer):
+class PushedSerializer(fields.ValueSerializer):
     """What a push of entries did, and what there is now."""
 
     batch_id = serializers.UUIDField(allow_null=True, help_text="Of the import; null: nothing was new.")
@@ -126,9 +116,9 @@ class ReasonInput(InputSerializer):
     """The reason of a fill or, by symbol, of a position change."""
 
     fill_id = FillIdField(required=False)
-    symbol = SymbolField(required=False, max_length=32)
-    reason = LineField(max_length=MAX_REASON)
-    leverage = AmountField(
+    symbol = fields.SymbolField(required=False, max_length=32)
+    reason = fields.LineField(max_length=MAX_REASON)
+    leverage = fields.AmountField(
         required=False, allow_null=True, min_value=1, max_value=1_000, help_text="Kept with the trade that begins."
     )
     origin = serializers.ChoiceField(OrderOrigin.choices, default=OrderOrigin.AGENT, help_text="Who wanted it.")
@@ -150,21 +140,26 @@ class TickInput(InputSerializer):
         max_value=MAX_TICK,
         help_text="One more than the deployment's `last_tick`; without it, that. With it, sending twice is safe.",
     )
-    at = PastField(help_text="Later than the tick before.")
+    at = fields.PastField(help_text="Later than the tick before.")
     fills = serializers.ListField(child=FillInput(), default=list, max_length=MAX_FILLS)
-    positions = BySymbolField(
-        child=quantity_field(), default=None, allow_null=True, help_text="Signed, as they are at `at`. Null: not known."
+    positions = fields.BySymbolField(
+        child=fields.quantity_field(),
+        default=None,
+        allow_null=True,
+        help_text="Signed, as they are at `at`. Null: not known.",
     )
     is_complete = serializers.BooleanField(
         default=True, help_text="The positions are all there are: what they do not name is flat."
     )
-    marks = BySymbolField(child=price_field(), default=dict, help_text="The price of each symbol at `at`.")
+    marks = fields.BySymbolField(
+        child=fields.price_field(), default=dict, help_text="The price of each symbol at `at`."
+    )
     funding = serializers.ListField(child=FundingInput(), default=list, max_length=MAX_FUNDING)
-    equity_usd = usd_field(default=None, allow_null=True, help_text="The account's worth at `at`.")
+    equity_usd = fields.usd_field(default=None, allow_null=True, help_text="The account's worth at `at`.")
     reasons = serializers.ListField(child=ReasonInput(), default=list, max_length=MAX_FILLS)
 
 
-class TickedSerializer(ValueSerializer):
+class TickedSerializer(fields.ValueSerializer):
     """What a tick did."""
 
     number = serializers.IntegerField()

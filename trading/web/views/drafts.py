@@ -25,23 +25,13 @@ from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.cost import find_sample_cost
 from trading.models import Skill, SkillDraft, SkillVersion
+from trading.skills import services
 from trading.skills.form import SkillForm, describe_payload, describe_problems
 from trading.skills.lint import Severity, lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import find_open_draft, get_skill, get_version
 from trading.skills.reading import read_draft
 from trading.skills.schemas import FieldError, PayloadInvalid, list_problems
-from trading.skills.services import (
-    DraftOutdated,
-    SkillArchived,
-    SkillNameTaken,
-    apply_template_to_draft,
-    discard_draft,
-    list_save_problems,
-    patch_draft,
-    save_draft,
-    start_draft,
-)
 from trading.skills.templates import TEMPLATES
 from trading.web.forms import DraftActForm
 from trading.web.views.account import asks_for_tier
@@ -130,7 +120,7 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     try:
         if skill.archived_at is None:
             return _edit_draft(request, skill)
-    except SkillArchived:
+    except services.SkillArchived:
         pass  # archived in another tab
     messages.info(request, ARCHIVED)
     return redirect("trading:skill", skill.pk)
@@ -193,12 +183,12 @@ def _save_preview(request: AuthedRequest, edited: _Edited, *, over_newer: bool, 
         return _render_preview(request, edited, problem=CHANGED_MEANWHILE, status=CONFLICT)
     try:
         with owned_tx(request.user):
-            version = save_draft(draft_id=edited.draft.pk, over_newer=over_newer, now=timezone.now())
+            version = services.save_draft(draft_id=edited.draft.pk, over_newer=over_newer, now=timezone.now())
     except PayloadInvalid:
         return _render_preview(request, edited, problem=NOT_WHOLE, status=REFUSED)
-    except SkillNameTaken as error:
+    except services.SkillNameTaken as error:
         return _render_preview(request, edited, problem=f"{error} Nothing was saved.", status=CONFLICT)
-    except DraftOutdated:  # the preview says so, and offers to save nevertheless
+    except services.DraftOutdated:  # the preview says so, and offers to save nevertheless
         return _render_preview(request, edited, status=CONFLICT)
     return _redirect_saved(request, edited.draft, version)
 
@@ -225,7 +215,7 @@ def _describe_draft(edited: _Edited) -> dict[str, object]:
         "name": payload.get("name", ""),
         "groups": describe_payload(payload),
         "reading": read_draft(payload),
-        "missing": describe_problems(list_save_problems(payload), payload) if edited.draft else [],
+        "missing": describe_problems(services.list_save_problems(payload), payload) if edited.draft else [],
         "findings": weighty if edited.draft else [],
         "starters": STARTERS,
         "templates": TEMPLATES,
@@ -245,8 +235,8 @@ def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: st
     try:
         with owned_tx(request.user):
             now = timezone.now()
-            draft = start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
-            draft = patch_draft(draft_id=draft.pk, patch=form.patch(), now=now)
+            draft = services.start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+            draft = services.patch_draft(draft_id=draft.pk, patch=form.patch(), now=now)
     except PayloadInvalid as error:
         form.add_problems(error.errors)
         return _render_form(request, edited, form, status=REFUSED)
@@ -272,14 +262,14 @@ def _save_form(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_n
     assert kept.draft is not None
     try:
         with owned_tx(request.user):
-            version = save_draft(draft_id=kept.draft.pk, over_newer=over_newer, now=timezone.now())
+            version = services.save_draft(draft_id=kept.draft.pk, over_newer=over_newer, now=timezone.now())
     except PayloadInvalid as error:
         form.add_problems(error.errors)
         return _render_form(request, kept, form, is_kept=True, status=REFUSED)
-    except SkillNameTaken as error:
+    except services.SkillNameTaken as error:
         form.add_error("name", str(error))
         return _render_form(request, kept, form, is_kept=True, status=CONFLICT)
-    except DraftOutdated as error:
+    except services.DraftOutdated as error:
         return _render_form(request, kept, form, is_kept=True, outdated=str(error), status=CONFLICT)
     return _redirect_saved(request, kept.draft, version)
 
@@ -334,8 +324,8 @@ def _redirect_saved(request: AuthedRequest, draft: SkillDraft, version: SkillVer
 def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_to: str = "") -> HttpResponse:
     with owned_tx(request.user):
         now = timezone.now()
-        draft = start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
-        apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
+        draft = services.start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+        services.apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
     messages.success(request, f"The draft now says what “{TEMPLATES[template]['name']}” says. Change what you like.")
     return redirect(back_to or edited.home)
 
@@ -343,7 +333,7 @@ def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_
 def _discard_open(request: AuthedRequest, edited: _Edited) -> HttpResponse:
     if edited.draft is not None:
         with or_404(), owned_tx(request.user):
-            discard_draft(draft_id=edited.draft.pk, now=timezone.now())
+            services.discard_draft(draft_id=edited.draft.pk, now=timezone.now())
         messages.success(request, "The draft is discarded.")
     return redirect(edited.place)
 

@@ -15,17 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
+from trading.intake import files
 from trading.intake.feeds import SOURCES
-from trading.intake.files import (
-    PROBLEMS_SHOWN,
-    correct_mapping,
-    drop_file,
-    get_file,
-    import_file,
-    keep_file,
-    open_file,
-    preview_file,
-)
 from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
@@ -51,7 +42,9 @@ def show_imports(request: AuthedRequest) -> HttpResponse:
         file = form.cleaned_data["file"]
         try:
             with owned_tx(request.user):
-                kept = keep_file(name=file.name, content=file.read(), zone=request.user.time_zone, now=timezone.now())
+                kept = files.keep_file(
+                    name=file.name, content=file.read(), zone=request.user.time_zone, now=timezone.now()
+                )
         except DomainError as error:
             form.add_error("file", str(error))
         else:
@@ -65,22 +58,22 @@ def show_imports(request: AuthedRequest) -> HttpResponse:
 def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
     """Show what a file holds; correct the mapping, import the file or drop it."""
     with or_404():
-        file = get_file(file_id)
+        file = files.get_file(file_id)
     if request.method != "POST":
         return _render_file(request, file)
     act = request.POST.get("act", "")
     if act == "drop":
         with or_404(), owned_tx(request.user):
-            drop_file(file_id)
+            files.drop_file(file_id)
         messages.info(request, f"Dropped {file.name}. Nothing was imported.")
         return redirect("trading:imports")
-    table, mapping = open_file(file)
+    table, mapping = files.open_file(file)
     form = MappingForm(request.POST, table=table, mapping=mapping)
     if not form.is_valid():
         return _render_file(request, file, form=form, status=REFUSED)
     with or_404(), owned_tx(request.user):
-        file = get_file(file_id)
-        correct_mapping(file, form.get_changes())
+        file = files.get_file(file_id)
+        files.correct_mapping(file, form.get_changes())
     if act != "import":
         return redirect(f"{reverse('trading:import_file', args=[file_id])}#found")
     return _import(request, file)
@@ -155,7 +148,7 @@ def change_account(request: AuthedRequest, account_id: UUID) -> HttpResponse:
 def _import(request: AuthedRequest, file: TradeFile) -> HttpResponse:
     try:
         with owned_tx(request.user):
-            done = import_file(file, leaves_out=request.POST.get("leaves_out") == "on", now=timezone.now())
+            done = files.import_file(file, leaves_out=request.POST.get("leaves_out") == "on", now=timezone.now())
     except DomainError as error:
         return _render_file(request, file, refusal=str(error), status=REFUSED)
     for one in done:
@@ -199,13 +192,13 @@ def _render_imports(
 def _render_file(
     request: AuthedRequest, file: TradeFile, *, form: MappingForm | None = None, refusal: str = "", status: int = 200
 ) -> HttpResponse:
-    shown = preview_file(file, now=timezone.now())
+    shown = files.preview_file(file, now=timezone.now())
     context: dict[str, Any] = {
         "shown": shown,
         "file": file,
         "form": form or MappingForm(table=shown.table, mapping=shown.mapping),
-        "problems": shown.reading.problems[:PROBLEMS_SHOWN],
-        "hidden_problems": max(0, len(shown.reading.problems) - PROBLEMS_SHOWN),
+        "problems": shown.reading.problems[: files.PROBLEMS_SHOWN],
+        "hidden_problems": max(0, len(shown.reading.problems) - files.PROBLEMS_SHOWN),
         "period": shown.reading.period,
         "fills_shown": shown.reading.fills[:5],
         "left_out": sorted(shown.reading.left_out.items()),

@@ -24,17 +24,8 @@ from trading.record.deployment_queries import holds_own_trades, list_skill_deplo
 from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
+from trading.skills import queries
 from trading.skills.form import describe_changes, describe_payload
-from trading.skills.queries import (
-    compare_versions,
-    find_open_draft,
-    get_skill,
-    get_version,
-    list_archived_skills,
-    list_open_drafts,
-    list_skills,
-    list_versions,
-)
 from trading.skills.reading import read_draft
 from trading.skills.services import SkillArchived, SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
@@ -60,7 +51,7 @@ def or_404() -> Iterator[None]:
 @owned_view
 def show_skills(request: AuthedRequest) -> HttpResponse:
     """List the skills and the drafts to resume."""
-    listed, archived, drafts = list_skills(), list_archived_skills(), list_open_drafts()
+    listed, archived, drafts = queries.list_skills(), queries.list_archived_skills(), queries.list_open_drafts()
     names = {skill.pk: skill.name for skill in [*(one.skill for one in listed), *archived]}
     context = {
         "skills": listed,
@@ -86,7 +77,7 @@ def show_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
     """Show one version of a skill."""
     with or_404():
-        shown, found = get_skill(skill_id), get_version(skill_id, version)
+        shown, found = queries.get_skill(skill_id), queries.get_version(skill_id, version)
     context = {
         "skill": shown,
         "version": found,
@@ -133,7 +124,11 @@ def _render_skill(
     request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
 ) -> HttpResponse:
     with or_404():
-        shown, newest, versions = get_skill(skill_id), get_version(skill_id), list_versions(skill_id)
+        shown, newest, versions = (
+            queries.get_skill(skill_id),
+            queries.get_version(skill_id),
+            queries.list_versions(skill_id),
+        )
     compare, performance = CompareForm(request.GET), get_skill_performance(skill_id)
     listed = performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart by deployment
     context = {
@@ -150,7 +145,7 @@ def _render_skill(
         ],
         "deployments": list_skill_deployments(skill_id),
         "notes": list_skill_notes(skill_id),
-        "draft": find_open_draft(skill_id),
+        "draft": queries.find_open_draft(skill_id),
         "deploy_form": deploy_form,
         "can_run": shown.archived_at is None and not holds_own_trades(skill_id),
         **describe_cost(newest.payload),
@@ -166,7 +161,7 @@ def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[s
         form.add_error("compare", "This skill has no such versions to compare.")
         return None
     old, new = pair
-    return {"old": old, "new": new, "changes": describe_changes(compare_versions(shown.pk, old, new))}
+    return {"old": old, "new": new, "changes": describe_changes(queries.compare_versions(shown.pk, old, new))}
 
 
 def describe_cost(payload: Mapping[str, object]) -> dict[str, object]:
