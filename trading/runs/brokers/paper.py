@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from functools import cache
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from trading.record.executions import Execution
@@ -304,18 +303,18 @@ def _dump(one: Holding | OrderRequest) -> dict[str, Any]:
 
 def _load(kind: type[T], state: Mapping[str, Any]) -> T:
     """Return what `_dump` dumped; what an earlier version did not write has its default."""
-    return kind(**{name: read(state[name]) for name, read in _list_readers(kind).items() if name in state})
-
-
-@cache
-def _list_readers(kind: type) -> dict[str, Callable[[Any], Any]]:
-    # Of `X | None` the X.
-    hints = {name: next(iter(get_args(hint)), hint) for name, hint in get_type_hints(kind).items()}
-    return {name: _READERS.get(hint, lambda value: value) for name, hint in hints.items()}
+    return kind(**{name: read(state[name]) for name, read in _FIELDS[kind].items() if name in state})
 
 
 _WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {Decimal: str, datetime: datetime.isoformat}
 _READERS: Final[dict[Any, Callable[[Any], Any]]] = {
     Decimal: lambda text: None if text is None else Decimal(text),
     datetime: datetime.fromisoformat,
+}
+_FIELDS: Final[dict[type, dict[str, Callable[[Any], Any]]]] = {
+    kind: {  # of `X | None` the X
+        name: _READERS.get(next(iter(get_args(hint)), hint), lambda value: value)
+        for name, hint in get_type_hints(kind).items()
+    }
+    for kind in (Holding, OrderRequest)
 }
