@@ -143,7 +143,8 @@ class TradeFilterForm(PageOfForm):
     def to_trade_filter(self) -> TradeFilter:
         known = self.known
         backtests = known.pop("backtests", "")
-        known.pop("page", None)
+        for name in ("page", "rule", "verdict"):  # which trades a verdict means is found by judging the record
+            known.pop(name, None)
         if backtests in self.runs:
             known["deployment"] = str(self.runs[backtests][1])
         values = {_FIELDS.get(name, name): value for name, value in known.items()}

@@ -86,7 +86,7 @@ def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
 
 
 def _build_which(filters: TradeFilterForm) -> TradeFilter:
-    """Return which trades to list; verdicts of rules are found by judging the record."""
+    """Return which trades to list, those of a verdict by their ids."""
     which, verdict = filters.to_trade_filter(), filters.known.get("verdict")
     return replace(which, trade_ids=find_trades_by_verdict(verdict, filters.known.get("rule"))) if verdict else which
 
