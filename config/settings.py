@@ -144,6 +144,7 @@ try:
     API_READS_PER_MINUTE = read_int("API_READS_PER_MINUTE", 600, low=1, high=1_000_000)
     API_WRITES_PER_MINUTE = read_int("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
     CONTEXT_BUDGET_TOKENS = read_int("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
+    CONTEXT_FILL_PCT = read_int("CONTEXT_FILL_PCT", 80, low=10, high=95)
     DAILY_TOKEN_BUDGET = read_int("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
     VENUE_KEYS = _read_venue_keys()
     MEMORY_TOKEN_LIMIT = read_int("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)

@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, Final
 
 from chat.grounding.checks import check_figures
 from chat.grounding.figures import find_figures
 from chat.grounding.sources import Sources
 from chat.parts import Json, Part, model_messages, split_preamble
+
+_WORDS: Final = {
+    "trade": "a trade",
+    "fact": "what Keel knows about you",
+    "backtest": "a backtest",
+    "skill": "a skill",
+    "deployment": "a deployment",
+    "note": "a lesson",
+    "draft": "a draft",
+    "tool": "a look-up",
+    "chat": "your words",
+    "context": "the time and what was in focus",
+    "clock": "the clock",
+    "computed": "two figures of one look-up",
+}
 
 
 def ground_parts(
@@ -47,3 +62,8 @@ def _newest_first(messages: list[Mapping[str, Any]]) -> Iterator[Mapping[str, An
 def list_figures(parts: Iterable[Part]) -> list[Json]:
     """Return the figures of a reply that were checked, in order."""
     return [figure for part in parts for figure in part.get("figures", ())]
+
+
+def name_source(source: Json | None) -> str:
+    """Return in words where a figure comes from."""
+    return "not from your record" if source is None else _WORDS[source["kind"]]

@@ -90,15 +90,16 @@ Memory:
 
 TIER_ADDENDA: Final = {
     "novice": """\
-The person is new to trading. Walk them through: explain a term in a few words where it first comes up, prefer one concrete \
-example over three general remarks, propose sensible defaults and say why they are sensible. When it comes to strategies, \
-start from a template and ask for a backtest before anything is deployed.""",
+The person is new to trading. Walk them through: explain a term where it first comes up, prefer one example over three \
+remarks, propose sensible defaults and say why. Open a strategy with "New here? I'll walk you through it. What do you want \
+to trade, and why?", start from a template, and ask for a backtest before anything is deployed.""",
     "intermediate": """\
-The person knows the basics of trading. Skip common definitions. When a strategy is drafted, ask structured questions \
-(entry, exit, what kills it, sizing, horizon, symbols, risk) and name the trade-off behind each choice.""",
+The person knows the basics: skip definitions. Open a strategy: "Tell me what you trade. I'll ask a few questions and draft \
+it" (entry, exit, what kills it, sizing, horizon, symbols, risk); name trade-offs.""",
     "expert": """\
-The person is an expert. Be terse, use the field's terms without explaining them, take a single pitch and work from it, and \
-push back where you see holes: missing exits, conflicting fields, risk caps that do not fit the thesis.""",
+The person is an expert. Be terse, leave terms unexplained. Open a strategy with "Hand me a pitch and I'll draft it. I'll \
+push back where I see holes.", work from that single pitch, and push back where you see holes: missing exits, conflicting \
+fields, risk caps that do not fit the thesis.""",
 }
 DEFAULT_TIER: Final = "intermediate"  # settled 23: until asked
 
@@ -112,7 +113,7 @@ in one line what you set. Ask for what is missing in the way the tier above asks
 This chat was opened from one deployment; it is in focus, and "it", "this" and "my position" mean that one unless the person \
 says otherwise. Explain what its agent did from its record, with times and numbers, in your own voice.""",
     "ops": """\
-This chat has no focus: start from the person's whole situation, then narrow down with them.""",
+This chat has no focus: start from the whole situation, then narrow down.""",
 }
 
 _TRUST_RULES: Final = """\

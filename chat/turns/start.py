@@ -179,7 +179,11 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     preamble = build_preamble(standing.opening, about=fact, now=now)
     length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
     # The reply, the prompt and the summary of older messages take room, too.
-    room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
+    room = (
+        settings.CONTEXT_BUDGET_TOKENS * settings.CONTEXT_FILL_PCT // 100
+        - length
+        - len(standing.summary) // CHARS_PER_TOKEN
+    )
     told = _read_told(standing, message, room, is_continuation=is_continuation)
     recall = [] if is_continuation else build_recall(_recall_facts(standing, message, told.fact_ids, now))
     preamble = drop_known_focus(preamble, told.focus) + recall

@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.grounding.checks import MAX_FIGURES
+from chat.grounding.replies import name_source
 from chat.parts import Json
 from chat.web.markdown import render_markdown
 
@@ -25,25 +26,6 @@ _PAGES: Final = {
     "skill": "trading:skill",
     "deployment": "trading:deployment",
 }
-_WORDS: Final = {
-    "trade": "a trade",
-    "fact": "what Keel knows about you",
-    "backtest": "a backtest",
-    "skill": "a skill",
-    "deployment": "a deployment",
-    "note": "a lesson",
-    "draft": "a draft",
-    "tool": "a look-up",
-    "chat": "your words",
-    "context": "the time and what was in focus",
-    "clock": "the clock",
-    "computed": "two figures of one look-up",
-}
-
-
-def name_source(source: Json | None) -> str:
-    """Return in words where a figure comes from."""
-    return "not from your record" if source is None else _WORDS[source["kind"]]
 
 
 def find_page(source: Json | None) -> str:

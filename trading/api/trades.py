@@ -12,7 +12,7 @@ from config.lib.paging import Page, get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
 from trading.api.serializers import trades as shapes
-from trading.market.queries import list_events
+from trading.market.queries import is_about, select_events
 from trading.models import Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
@@ -57,19 +57,22 @@ class TradeView(ApiView):
 
 
 class EventsView(ApiView):
-    @extend_schema(
-        operation_id="list_events", tags=["events"], parameters=[shapes.EventQuery], responses=shapes.CalendarSerializer
-    )
+    @describe_list("list_events", "events", shapes.ExposedEventSerializer, shapes.EventQuery)
     def get(self, request: ApiRequest) -> Response:
-        """List upcoming events, with the exposure of a deployment."""
+        """List upcoming events, with the exposure of a deployment.
+
+        A page may have fewer than `limit`, also none: the filter by symbol comes after it.
+        """
         query, now = self.query(shapes.EventQuery), timezone.now()
-        events = list_events(
+        rows = select_events(
             now,
             until=now + timedelta(hours=query["lookahead_hours"]),
-            kinds=[query["kind"]] if query["kind"] else (),
-            symbols=[query["symbol"].upper()] if query["symbol"] else (),
+            kind=query["kind"],
             min_importance=query["min_importance"],
         )
+        page = get_page(rows, by=("starts_at", "id"), cursor=query["cursor"], limit=query["limit"])
+        symbols = [query["symbol"].upper()] if query["symbol"] else ()
+        events = [event for event in page.items if is_about(event.symbols, symbols)]
         deployment_id = query["deployment_id"]
         exposed = list_deployment_exposures(deployment_id, events, now) if deployment_id else []
         shown = [
@@ -79,4 +82,4 @@ class EventsView(ApiView):
             }
             for event in events
         ]
-        return Response({"events": shown})
+        return Response({"items": shown, "next_cursor": page.next_cursor})

@@ -9,7 +9,7 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Final
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
 from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
@@ -132,6 +132,14 @@ def list_events(
         if not kinds or event.kind in kinds
         if is_about(event.symbols, symbols)
     ]
+
+
+def select_events(
+    now: datetime, *, until: datetime, kind: str = "", min_importance: float = 0.0
+) -> QuerySet[MarketEvent]:
+    """Return the stored events from `now` until an instant."""
+    rows = MarketEvent.objects.filter(starts_at__gte=now, starts_at__lte=until, importance__gte=min_importance)
+    return rows.filter(kind=kind) if kind else rows
 
 
 def is_about(named: Collection[str], symbols: Collection[str]) -> bool:

@@ -2,6 +2,7 @@ import asyncio
 import signal
 from contextlib import aclosing
 from dataclasses import asdict
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.core.management import call_command
@@ -9,19 +10,34 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.conversations.services import start_conversation
+from chat.grounding.replies import list_figures, name_source
+from chat.models import Message
 from chat.prompt.assistants import ASSISTANTS
+from chat.prompt.receipts import find_receipt, show_receipt
 from chat.turns import events
 from chat.turns.accept import accept_message
 from chat.turns.start import TurnStart
 from chat.turns.turn import Control, run_turn, tidy_up
+from config.lib.errors import DomainError
+from config.lib.figures import format_count
 from config.lib.llm import door
-from config.lib.owned import owned_tx
+from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.models import EventKind
 
+SESSION: Final = "/new begins another chat, /receipt shows what the last answer was written from, /quit or Ctrl-D ends."
+
 
 class Command(KeelCommand):
-    help = "Send one message to Keel and stream its answer: the same turn as in the browser. Ctrl-C stops the answer."
+    help = (
+        "Chat with Keel: the same turns as in the browser, streamed. With TEXT one message; without it a session, in"
+        f" which Ctrl-C stops an answer. {SESSION}"
+    )
+
+    _trader: Any
+    _chat_id: UUID | None = None
+    _reply_id: int | None = None
+    _new_chat: dict[str, Any]
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
@@ -32,7 +48,7 @@ class Command(KeelCommand):
         about.add_argument("--deployment", type=UUID, metavar="ID", help="a new conversation about this deployment")
         about.add_argument("--skill", metavar="ID", help="a new conversation that edits this skill, or a `new` one")
         parser.add_argument("--close", action="store_true", help="close the conversation afterwards, and learn from it")
-        parser.add_argument("text", metavar="TEXT")
+        parser.add_argument("text", metavar="TEXT", nargs="?", help="one message; without it, a session begins")
 
     def run(
         self,
@@ -44,25 +60,96 @@ class Command(KeelCommand):
         deployment: UUID | None,
         skill: str | None,
         close: bool,
-        text: str,
+        text: str | None,
         **options: object,
     ) -> None:
-        trader = get_user_by_email(user)
+        self._trader = get_user_by_email(user)
+        self._chat_id = conversation
+        self._new_chat = {
+            "assistant": assistant,
+            "is_temporary": temporary,
+            "opening": _parse_opening(deployment, skill),
+        }
+        if text is None and self.is_json:
+            raise CommandError("--json needs TEXT: a session is for people.")
+        if text is None:
+            self._run_session()
+        elif failure := self._ask(text):
+            raise CommandError(failure)
+        if close and self._chat_id:
+            self._close_chat()
+
+    def _ask(self, text: str) -> str:
+        """Send a message and print its answer; return what went wrong."""
         now = timezone.now()
-        opening = _parse_opening(deployment, skill)
-        with owned_tx(trader):
-            chat_id = (
-                conversation
-                or start_conversation(assistant=assistant, is_temporary=temporary, opening=opening, now=now).pk
-            )
+        with owned_tx(self._trader):
+            chat_id = self._chat_id or start_conversation(**self._new_chat, now=now).pk
             accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
         assert accepted.turn is not None, "a new message always begins a turn"
-        self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
-        failure = asyncio.run(self._run_answer(accepted.turn))
+        if self._reply_id is None:
+            self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
+        self._chat_id, self._reply_id = chat_id, accepted.turn.reply_id
+        return asyncio.run(self._run_answer(accepted.turn))
+
+    def _run_session(self) -> None:
+        self.say(SESSION)
+        while True:
+            try:
+                text = input("\nyou> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                self.say("")
+                return
+            match text:
+                case "":
+                    continue
+                case "/quit":
+                    return
+                case "/new":
+                    self._begin_anew()
+                case "/receipt":
+                    self._print_receipt()
+                case _ if text.startswith("/"):
+                    self.say(f"There is no {text.split()[0]}. {SESSION}")
+                case _:
+                    self._answer(text)
+
+    def _answer(self, text: str) -> None:
+        try:
+            failure = self._ask(text)
+        except DomainError as error:
+            failure = str(error)
         if failure:
-            raise CommandError(failure)
-        if close:
-            call_command("close_conversation", str(chat_id), user=user, json=self.is_json, stdout=self.stdout)
+            self.say(f"({failure})")
+
+    def _begin_anew(self) -> None:
+        """Close the chat, as the page's New chat does; the next message begins another one."""
+        if self._chat_id:
+            self._close_chat()
+        self._chat_id = self._reply_id = None
+
+    def _close_chat(self) -> None:
+        email = self._trader.get_username()
+        call_command("close_conversation", str(self._chat_id), user=email, json=self.is_json, stdout=self.stdout)
+
+    def _print_receipt(self) -> None:
+        if self._reply_id is None:
+            self.say("There is no answer yet.")
+            return
+        with owned(self._trader):
+            reply = Message.objects.select_related("snapshot").get(pk=self._reply_id)
+            receipt = find_receipt(reply)
+            shown = show_receipt(receipt, reply) if receipt else None
+        if shown is None:
+            self.say("No receipt of this answer was stored.")
+            return
+        self.say(f"Model: {reply.model or 'none answered'}; {format_count(shown.told, 'message')} of the chat")
+        for title, lines in (
+            ("Facts", [fact.content for fact in shown.facts]),
+            ("Looked up", [tool.name for tool in shown.looked_up]),
+            ("Figures", [f"{figure['text']}: {name_source(figure['source'])}" for figure in list_figures(reply.parts)]),
+            ("Prompt", [f"{part.name}, {format_count(len(part.text), 'character')}" for part in shown.segments]),
+        ):
+            self.say(f"{title}: {'; '.join(lines) or 'none'}")
 
     async def _run_answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""

@@ -7,11 +7,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chat.grounding.replies import list_figures
+from chat.grounding.replies import list_figures, name_source
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt
-from chat.web.figures import find_page, name_source
+from chat.web.figures import find_page
 from config.lib.web import AuthedRequest, owned_view
 from trading.record.trade_queries import find_trades
 

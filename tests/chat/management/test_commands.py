@@ -10,7 +10,7 @@ from django.core.management import call_command, get_commands
 from django.core.management.base import CommandError
 
 from chat.management.commands import run_jobs
-from chat.models import Conversation, Message, MessageStatus
+from chat.models import Conversation, ConversationStatus, Message, MessageStatus
 from chat.prompt.compose import preview_prompt
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
@@ -145,6 +145,77 @@ def test_chat_is_stopped_by_ctrl_c_and_keeps_what_was_said(model, trader):
     assert (reply.content, reply.status) == ("Keep this", MessageStatus.INTERRUPTED)
 
 
+def run_session(monkeypatch, trader, *typed):
+    """Run a session in which a person types these lines, then Ctrl-D."""
+    lines = iter(typed)
+
+    def read(prompt):
+        line = next(lines, None)
+        if line is None:
+            raise EOFError
+        return line
+
+    monkeypatch.setattr("builtins.input", read)
+    return run("chat", "--user", trader.email)
+
+
+@LIVE
+def test_session_answers_each_line_in_one_chat(model, trader, monkeypatch):
+    model.say("One.")
+    model.say("Two.")
+
+    printed = run_session(monkeypatch, trader, "first", "", "second", "/quit", "never sent")
+
+    with owned_tx(trader):
+        conversation = Conversation.objects.get()
+    assert printed.count(f"conversation {conversation.pk}") == 1
+    assert printed.index("One.") < printed.index("Two.")
+    said = [message["content"] for message in as_typed(model.requests[1]["messages"][1:])]
+    assert said == ["first", "One.", "second"]
+
+
+@LIVE
+def test_session_begins_another_chat_and_closes_the_first(model, trader, monkeypatch):
+    model.say("One.")
+    model.say("Two.")
+
+    run_session(monkeypatch, trader, "first", "/new", "second")
+
+    with owned_tx(trader):
+        first, second = Conversation.objects.order_by("created_at")
+        assert Message.objects.filter(conversation=second, content="second").exists()
+    assert first.status != second.status == ConversationStatus.ACTIVE
+
+
+@LIVE
+def test_session_shows_what_an_answer_was_written_from(model, trader, monkeypatch):
+    model.say("You said 2 %, I say 7 %.")
+
+    printed = run_session(monkeypatch, trader, "/receipt", "Is 2 % fine?", "/receipt", "/what")
+
+    assert printed.index("There is no answer yet.") < printed.index("Model: scripted/model; 1 message of the chat")
+    assert "Figures: 2 %: your words; 7 %: not from your record" in printed
+    assert "Prompt: persona, " in printed
+    assert "There is no /what." in printed
+
+
+@LIVE
+def test_session_goes_on_after_a_failure_and_a_refusal(model, trader, monkeypatch):
+    model.say("Half", RuntimeError("words of the provider"))
+    model.say("Whole.")
+
+    printed = run_session(monkeypatch, trader, "Hi", "x" * 100_000, "Again")
+
+    assert "(The answer broke off before its end. Please try again.)" in printed
+    assert "KiB" in printed
+    assert printed.rstrip().endswith("Whole.")
+
+
+def test_session_for_programs_is_refused(trader):
+    with pytest.raises(CommandError, match="--json needs TEXT"):
+        run("chat", "--user", trader.email, "--json")
+
+
 def test_chat_that_is_refused_leaves_no_conversation(trader):
     with pytest.raises(CommandError, match="nothing to send"):
         run("chat", "--user", trader.email, "  ")
@@ -185,7 +256,7 @@ def test_call_tool_takes_a_json_object_only(trader, arguments):
 
 
 def test_call_tool_names_the_tools_there_are(trader):
-    said = r"The coach has no tool rm_rf\. It has: set_basics, .*, remember, forget, prepare_action\."
+    said = r"The coach has no tool rm_rf\. It has: set_basics, .*, remember, forget, prepare_action, query_trades\."
     with pytest.raises(CommandError, match=said):
         run("call_tool", "--user", trader.email, "rm_rf", "{}")
 

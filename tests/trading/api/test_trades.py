@@ -165,9 +165,9 @@ def test_events_come_with_what_a_deployment_holds_against_them(api, trader):
     MarketEventFactory(starts_at=JUNE + timedelta(days=30), title="Too far")
     open_trade = as_owner(trader, lambda: TradeFactory(still_open=True, entry_price=Decimal(100)))
 
-    plain = api("get", "events/")["events"]
+    plain = api("get", "events/")["items"]
     assert [(event["title"], event["exposures"]) for event in plain] == [("FOMC statement in June", []), ("CPI", [])]
-    fomc, cpi = api("get", "events/", deployment_id=str(open_trade.deployment_id))["events"]
+    fomc, cpi = api("get", "events/", deployment_id=str(open_trade.deployment_id))["items"]
     assert fomc.keys() == ExposedEventSerializer().fields.keys()
     [exposure] = fomc["exposures"]
     assert exposure | {"symbol": "BTC", "position_side": "long", "similar_events_back": 3} == exposure
@@ -190,7 +190,21 @@ def test_list_events_with_filters_returns_matching_events(api, query, titles):
     MarketEventFactory(starts_at=JUNE + 2 * HOUR, title="FOMC")
     MarketEventFactory(starts_at=JUNE + 3 * HOUR, kind="cpi", title="CPI", symbols=["ETH"], importance=0.2)
 
-    assert [event["title"] for event in api("get", "events/", **query)["events"]] == titles
+    assert [event["title"] for event in api("get", "events/", **query)["items"]] == titles
+
+
+def test_events_of_a_year_come_page_by_page(api):
+    for weeks in range(5):
+        MarketEventFactory(starts_at=JUNE + timedelta(weeks=weeks, hours=1), title=f"Week {weeks}")
+
+    titles, cursor = [], ""
+    while True:
+        page = api("get", "events/", lookahead_hours=24 * 365, limit=2, **({"cursor": cursor} if cursor else {}))
+        titles.append([event["title"] for event in page["items"]])
+        if not (cursor := page["next_cursor"]):
+            break
+
+    assert titles == [["Week 0", "Week 1"], ["Week 2", "Week 3"], ["Week 4"]]
 
 
 def test_exposure_of_a_deployment_that_is_not_there_is_a_404(api):

@@ -4,12 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from config.lib.rest.views import InputSerializer, PageQuery
+from config.lib.rest.views import PageQuery
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
 from trading.models import ExitKind, Fill, MarketEvent, ReconcileState, RegimeTag, Trade, TradeSide, TradeStatus
 from trading.models.choices import EventKind
 
-MAX_AHEAD_HOURS = 31 * 24
+MAX_AHEAD_HOURS = 366 * 24
 
 
 class TradeQuery(PageQuery):
@@ -74,7 +74,7 @@ class WholeTradeSerializer(TradeSerializer):
         fields = (*TradeSerializer.Meta.fields, "fills")
 
 
-class EventQuery(InputSerializer):
+class EventQuery(PageQuery):
     lookahead_hours = serializers.IntegerField(default=72, min_value=1, max_value=MAX_AHEAD_HOURS)
     kind = serializers.ChoiceField([kind.value for kind in EventKind], default="")
     symbol = serializers.CharField(default="", max_length=32, help_text="Those that concern it.")
@@ -127,9 +127,3 @@ class ExposedEventSerializer(MarketEventSerializer):
     class Meta:
         model = MarketEvent
         fields = (*MarketEventSerializer.Meta.fields, "exposures")
-
-
-class CalendarSerializer(ValueSerializer):
-    """The events, in order."""
-
-    events = ExposedEventSerializer(many=True)
