@@ -46,14 +46,18 @@ def trading_call(messages: Sequence[Row]) -> Call:
         return _hold_position("The deployment is halted")
     if blocked := _BLOCKED.search(rules):
         return _hold_position(f"I open nothing. {blocked[1]}")
-    forbidden = {(symbol, side) for symbol, act, side, truth, _ in judged if act == "avoid" and truth != "false"}
+    avoided = {(symbol, side): why for symbol, act, side, truth, why in judged if act == "avoid" and truth != "false"}
+    forbidden = ""
     for symbol, act, side, truth, why in judged:
-        is_free = symbol not in held and forbidden.isdisjoint({(symbol, side), (symbol, "any")})
-        if act == "entry" and truth == "true" and is_free:
+        if act != "entry" or truth != "true" or symbol in held:
+            continue
+        if reason := avoided.get((symbol, side)) or avoided.get((symbol, "any")):
+            forbidden = forbidden or f"An avoid rule forbids {symbol} {side}: {reason}"
+        else:
             return _propose_order(
                 symbol, side, why, rules=rules, room=_find_room(system, portfolio), portfolio=portfolio
             )
-    return _hold_position("No signal on the closed bars")
+    return _hold_position(forbidden or "No signal on the closed bars")
 
 
 def _propose_order(symbol: str, side: str, why: str, *, rules: str, room: float, portfolio: str) -> Call:

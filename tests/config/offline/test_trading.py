@@ -182,7 +182,10 @@ def test_avoid_rule_forbids_the_entries_of_its_side(avoid, name):
 
 
 def test_avoid_rule_that_is_not_known_forbids_an_entry():
-    assert called([*QUIET, 110], rules={**BREAKOUT, "avoid": ["No trade in a shock regime"]})[0] == "hold"
+    assert called([*QUIET, 110], rules={**BREAKOUT, "avoid": ["No trade in a shock regime"]}) == (
+        "hold",
+        {"reason": "An avoid rule forbids BTC long: regime is shock (now unknown) = unknown"},
+    )
 
 
 def test_numbers_are_read_as_they_are_written():
