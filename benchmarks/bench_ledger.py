@@ -1,6 +1,8 @@
 """Measure the ledger: deltas per second, as ratios within one run.
 
-The references are one save per delta, and the core in memory.
+The references are one save per delta, and the core in memory. What a backtest adds to the core is mostly its rows, so
+the ratio of the bare inserts is shown, too: no ledger on these tables can exceed it. One more fill is imported into a
+short and a long history of its symbol.
 """
 
 import os
@@ -11,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from statistics import median
+from typing import Any
 
 import django
 
@@ -24,17 +27,22 @@ os.environ.setdefault("DATABASE_URL", f"sqlite:///{FOLDER}/bench.sqlite3")
 django.setup()
 
 from django.core.management import call_command  # noqa: E402 - after the settings
+from django.db import connection  # noqa: E402
 
 from config.lib.owned import owned_tx  # noqa: E402
 from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
+from trading.models import Deployment, EntrySource, Trade, Trader  # noqa: E402
 from trading.models import Fill as FillRow  # noqa: E402
-from trading.models import Trade, Trader  # noqa: E402
 from trading.record.executions import Execution  # noqa: E402
+from trading.record.intake.entries import Entries  # noqa: E402
+from trading.record.intake.services import add_entries  # noqa: E402
 from trading.record.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
 from trading.record.positions import Book, Tick  # noqa: E402
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SYMBOLS, TICKS, ROUNDS = 200, 20, 3
+LATER = START + timedelta(days=60)
+SYMBOLS, TICKS, ROUNDS, MORE = 200, 20, 5, 20
+written: list[float] = []  # seconds of each statement of many rows
 
 
 def story(seed: int) -> list[Tick]:
@@ -51,28 +59,34 @@ def story(seed: int) -> list[Tick]:
     return ticks
 
 
-def core(ticks: list[Tick]) -> None:
+def time_statement(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+    started = time.perf_counter()
+    try:
+        return execute(sql, params, many, context)
+    finally:
+        if sql.startswith("INSERT"):
+            written.append(time.perf_counter() - started)
+
+
+def core(ticks: list[Tick], _: Deployment) -> None:
     book = Book()
     for tick in ticks:
         book.apply(tick)
 
 
-def live(ticks: list[Tick]) -> None:
-    deployment = DeploymentFactory()
+def live(ticks: list[Tick], deployment: Deployment) -> None:
     for number, tick in enumerate(ticks, start=1):
         record_tick(deployment_id=deployment.pk, number=number, tick=tick, skill_version=1, now=START)
 
 
-def backtest(ticks: list[Tick]) -> None:
-    deployment = lock_deployment(DeploymentFactory().pk)
-    ledger = Ledger.load(deployment, ticks[0])
+def backtest(ticks: list[Tick], deployment: Deployment) -> None:
+    ledger = Ledger.load(lock_deployment(deployment.pk), ticks[0])
     for number, tick in enumerate(ticks, start=1):
         ledger.apply(number, tick, skill_version=1)
     ledger.flush(START)
 
 
-def naive(ticks: list[Tick]) -> None:
-    deployment = DeploymentFactory()
+def naive(ticks: list[Tick], deployment: Deployment) -> None:
     for fill in [fill for tick in ticks[:2] for fill in tick.fills]:
         if FillRow.objects.filter(deployment=deployment, symbol=fill.symbol, fill_id=fill.fill_id).exists():
             continue
@@ -86,27 +100,52 @@ def naive(ticks: list[Tick]) -> None:
             trade.save()
 
 
-def rate(work: Callable[[list[Tick]], None], deltas: int, seed: int) -> float:
-    ticks = story(seed)
+def rate(work: Callable[[list[Tick], Deployment], None], deltas: int, seed: int) -> float:
+    ticks, user = story(seed), Trader.objects.get()
+    with owned_tx(user):
+        deployment = DeploymentFactory()
+    written.clear()
     started = time.perf_counter()
-    with owned_tx(Trader.objects.get()):
-        work(ticks)
+    with owned_tx(user), connection.execute_wrapper(time_statement):
+        work(ticks, deployment)
     return deltas / (time.perf_counter() - started)
+
+
+def time_one_more(history: int) -> float:
+    """Return the median seconds of importing one fill into a symbol's history."""
+    user, seconds = Trader.objects.get(), []
+    with owned_tx(user):
+        deployment = DeploymentFactory(broker_kind="live")
+    for number in range(-1, MORE):
+        places = range(history) if number < 0 else [history + number]
+        fills = [
+            Execution(str(place), "S", START + timedelta(minutes=place), Decimal(1 - 2 * (place % 2)), Decimal(100))
+            for place in places
+        ]
+        started = time.perf_counter()
+        with owned_tx(user):
+            add_entries(deployment_id=deployment.pk, entries=Entries(fills), source=EntrySource.API, now=LATER)
+        seconds.append(time.perf_counter() - started)
+    return median(seconds[1:])
 
 
 def main() -> None:
     call_command("migrate", verbosity=0)
     Trader.objects.create_user("bench@example.com")
     whole = {"core": core, "live": live, "backtest": backtest}
-    rates: dict[str, list[float]] = {name: [] for name in [*whole, "naive"]}
+    rates: dict[str, list[float]] = {name: [] for name in [*whole, "rows", "naive"]}
     for seed in range(ROUNDS):
         for name, work in whole.items():
             rates[name].append(rate(work, SYMBOLS * TICKS, seed))
+        rates["rows"].append(1 / (1 / rates["core"][-1] + sum(written) / SYMBOLS / TICKS))
         rates["naive"].append(rate(naive, SYMBOLS * 2, seed))
     found = {name: median(values) for name, values in rates.items()}
     print("deltas/s:", ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
-    print(f"live over a save per delta: {found['live'] / found['naive']:.1f} x (goal 20)")
+    print(f"live over a save per delta: {found['live'] / found['naive']:.1f} x (goal 20; on PostgreSQL 15)")
     print(f"backtest over the core: {found['backtest'] / found['core']:.2f} x (goal 0.5)")
+    print(f"core and the database's own time alone, over the core: {found['rows'] / found['core']:.2f} x")
+    short, long = time_one_more(1_000), time_one_more(30_000)
+    print(f"one more fill after 30,000 over one after 1,000: {long / short:.2f} x (goal 1)")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,24 @@
-"""Columns derived from another column of the row; rows as JSON values and back."""
+"""Columns derived from another column of the row; rows as JSON values and back; a condition on many rows."""
 
 import hashlib
+import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.expressions import Func
 
 from config.lib.search.terms import build_index_text
 from config.lib.text import normal_form
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.sql.compiler import SQLCompiler
 
 Columns = Sequence["models.Field[Any, Any]"]
 
@@ -134,3 +140,32 @@ def describe_columns(columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
         if field.remote_field:
             described["refers_to"] = field.related_model._meta.verbose_name  # type: ignore[union-attr]
         yield field.name, described
+
+
+_IN: Final = "({columns}) IN (SELECT {values} FROM {source})"
+
+
+class AmongRows(Func):
+    """`(a, b) IN (rows)` for columns of text.
+
+    Django compiles a list of parameters for longer than the database looks, and for `a IN (...) AND b IN (...)` the
+    database tries each pair of values or reads all rows of an `a`.
+    """
+
+    conditional = True
+    output_field = models.BooleanField()
+
+    def __init__(self, *columns: str, rows: Iterable[Sequence[str]]) -> None:
+        super().__init__(*columns)
+        self._rows = json.dumps(list(rows))
+
+    def as_sql(
+        self, compiler: "SQLCompiler", connection: "BaseDatabaseWrapper", *args: Any, **context: Any
+    ) -> tuple[str, list[Any]]:
+        """Compile the comparison for either engine."""
+        columns = [compiler.compile(column)[0] for column in self.source_expressions]
+        value, source = "json_extract(value, '$[{}]')", "json_each(%s)"
+        if connection.vendor == "postgresql":
+            value, source = "value ->> {}", "json_array_elements(%s)"
+        values = ", ".join(value.format(place) for place in range(len(columns)))
+        return _IN.format(columns=", ".join(columns), values=values, source=source), [self._rows]

@@ -76,7 +76,7 @@ class TicksView(ApiView):
             "opened": record.opened,
             "closed": record.closed,
             "fills": record.fills,
-            "conflicts": record.conflicts,
+            "conflicts": [asdict(conflict) for conflict in record.conflicts],
         }
         return Response(TickedSerializer(done).data, status=HTTPStatus.CREATED if record.is_applied else HTTPStatus.OK)
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 from config.lib.locks import lock_owner
 from trading.intake.formats import FORMATS, SPOT, FillMapping
 from trading.intake.reading import ReadFill, Reading
-from trading.intake.values import DOLLARS
 from trading.models import BrokerKind, Deployment, EntrySource, Fill
-from trading.record.executions import Execution
+from trading.record.executions import DOLLARS, Execution
 from trading.record.intake.entries import Entries, IntakePreview, IntakeRecord
 from trading.record.intake.services import add_entries, preview_entries
 from trading.record.positions import Funding

@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from trading.intake import formats, values
 from trading.intake.tables import Table, TableRow
+from trading.record.executions import CLOCK_SKEW, DOLLARS
 from trading.skills.schemas import symbol_name
 
-_AHEAD: Final = timedelta(minutes=2)  # by which a venue's clock may run before ours
 _BY_HAND: Final = formats.Format("", "", frozenset(), {})
 _CONTRACTS: Final = frozenset({"cont", "contract", "contracts", "swap", "futures", "perpetual"})
 _SPOT_WORDS: Final = frozenset({"spot", "margin"})
@@ -114,7 +114,7 @@ class _Reader:
     def __init__(self, mapping: formats.FillMapping, now: datetime) -> None:
         self.format = formats.FORMATS.get(mapping.format, _BY_HAND)
         self._mapping = mapping
-        self._latest = now + _AHEAD
+        self._latest = now + CLOCK_SKEW
         self._zone: tzinfo = values.find_zone(mapping.zone)
         self._sizes = formats.parse_contract_sizes(mapping.contract_sizes)
 
@@ -174,7 +174,7 @@ class _Reader:
         price = self._price(row, abs(quantity), coins)
         if self._text(row, "unit").casefold() == "true":  # Coinbase: the size is in the quote
             quantity /= price
-        if unit and unit == instrument.quote and unit != instrument.coin:
+        if unit and unit != instrument.coin and unit.casefold() not in _CONTRACTS:
             raise ValueError(f"the quantity is in {unit}, not in {instrument.coin}")
         quantity = abs(quantity) * self._sign(row, quantity) * self._contract_size(row, market)
         fee, fee_coin = self._fee(row, instrument, market, quantity)
@@ -204,7 +204,7 @@ class _Reader:
         # Bybit: funding is a fee, paid above zero.
         amount = self._number(row, "amount") if self._names("amount") else -self._number(row, "fee")
         coin = self._text(row, "fee_coin").upper() or instrument.quote
-        if coin not in values.DOLLARS:
+        if coin not in DOLLARS:
             raise ValueError(f"the funding is paid in {coin[:12]}, not in dollars")
         return ReadFunding(row.number, formats.FUTURES, symbol_name(instrument.base), self._instant(row), amount, coin)
 
@@ -225,7 +225,7 @@ class _Reader:
             raise ValueError(
                 f"{text[:32]} is an inverse contract, settled in coins; Keel keeps those settled in dollars"
             )
-        if instrument.quote not in values.DOLLARS:
+        if instrument.quote not in DOLLARS:
             raise ValueError(f"{text[:32]} is priced in {instrument.quote[:12]}, not in dollars")
         return instrument
 
@@ -248,13 +248,14 @@ class _Reader:
             raise ValueError(f"the {name} {error}") from error
 
     def _price(self, row: TableRow, quantity: Decimal, coins: Sequence[str]) -> Decimal:
-        if self._text(row, "price") or not self._names("total"):
-            price, _ = self._amount(row, "price", coins)
-        else:
-            total, _ = self._amount(row, "total", coins)
+        name = "price" if self._text(row, "price") or not self._names("total") else "total"
+        price, unit = self._amount(row, name, coins)
+        if unit and unit not in coins and unit not in DOLLARS:
+            raise ValueError(f"the {name} {self._text(row, name)[:40]!r} is not a number")
+        if name == "total":
             if not quantity:
                 raise ValueError("the quantity is zero")
-            price = abs(total) / quantity
+            price = abs(price) / quantity
         price = values.round_amount(price)
         if price <= 0:
             raise ValueError("the price is not above zero")
@@ -264,6 +265,8 @@ class _Reader:
         if not self._names("side"):
             return 1 if quantity > 0 else -1
         sign = values.parse_side(self._text(row, "side").rpartition(">")[2])
+        if sign > 0 > quantity:
+            raise ValueError("it buys a quantity below zero")
         is_hedged = self._text(row, "mode").casefold().startswith("hedge")
         # Bitget's side in hedge mode is the position's: to close a long is "buy", though it sells.
         return -sign if is_hedged and self._text(row, "close").casefold().startswith("close") else sign

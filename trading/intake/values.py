@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-DOLLARS: Final = frozenset({"USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "FDUSD", "BUSD", "TUSD", "DAI", "PYUSD"})
+from trading.record.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
+
 _OTHER_QUOTES: Final = (
     *("EUR", "GBP", "JPY", "TRY", "BRL", "AUD", "CAD", "CHF", "KRW"),
     *("BTC", "XBT", "ETH", "BNB", "SOL"),
@@ -20,16 +21,12 @@ _DATED: Final = re.compile(r"[-_](\d{6}|\d{8})\Z")
 _NO_VALUE: Final = frozenset({"", "-", "--", "n/a", "na", "null", "none", "nan"})
 _BUYS: Final = frozenset({"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"})
 _SELLS: Final = frozenset({"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"})
-_EXACT: Final = Context(prec=60)
-GRAIN: Final = Decimal("1e-12")  # the database counts no finer
-_LIMIT: Final = Decimal("1e18")  # more no venue trades, and no column holds it
 _NUMBER: Final = re.compile(r"([-+]?)([\d.,'’_ ]*\d[\d.,]*)(e[-+]?\d{1,2})?\Z", re.IGNORECASE)
 _GROUPED: Final = {
     ".": re.compile(r"(\d{1,3}(?:[,'’_ ]\d{3})+|\d*)(?:\.(\d*))?\Z"),
     ",": re.compile(r"(\d{1,3}(?:[.'’_ ]\d{3})+|\d*)(?:,(\d*))?\Z"),
 }
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_OLDEST: Final = datetime(2009, 1, 3, tzinfo=UTC)  # the first block
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap]\.?m\.?)?", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"\s*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?|UTC|GMT|Z)\s*\Z", re.IGNORECASE)
 _DAY: Final = re.compile(r"(\d{1,4})[-/.\s]\s*(\d{1,2})[-/.\s]\s*(\d{1,4})\Z")
@@ -72,19 +69,19 @@ def parse_number(text: str, decimal: str = ".") -> Decimal:
         raise ValueError(f"{text[:40]!r} is not a number")
     whole = re.sub(r"\D", "", grouped[1])
     try:
-        found = Decimal(f"{matched[1]}{whole or '0'}.{grouped[2] or '0'}{matched[3] or ''}", _EXACT)
+        found = Decimal(f"{matched[1]}{whole or '0'}.{grouped[2] or '0'}{matched[3] or ''}", EXACT_MATHS)
     except InvalidOperation as error:
         raise ValueError(f"{text[:40]!r} is not a number") from error
-    if abs(found) >= _LIMIT:
+    if abs(found) >= MAX_AMOUNT:
         raise ValueError(f"{text[:40]!r} is too large")
     return found
 
 
 def round_amount(value: Decimal) -> Decimal:
     """Return the amount as the database counts it. Raises ValueError."""
-    if abs(value) >= _LIMIT:
+    if abs(value) >= MAX_AMOUNT:
         raise ValueError(f"{value:.3E} is too large")
-    return value.quantize(GRAIN, context=_EXACT)
+    return value.quantize(QUANTITY_GRAIN, context=EXACT_MATHS)
 
 
 def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[Decimal, str]:
@@ -117,10 +114,10 @@ def guess_decimal(texts: Iterable[str]) -> str:
 def parse_side(text: str) -> int:
     """Return 1 for a buy, -1 for a sale. Raises ValueError."""
     words = " ".join(re.split(r"[^a-z]+", text.casefold())).strip()
-    last = words.split(" ")[-1] if words else ""
-    if words in _BUYS or (last == "buy" and words not in _SELLS):
+    acts = {"buy", "sell"} & set(words.split(" "))
+    if words in _BUYS or (acts == {"buy"} and words not in _SELLS):
         return 1
-    if words in _SELLS or last == "sell":
+    if words in _SELLS or acts == {"sell"}:
         return -1
     raise ValueError(f"the side {text[:30]!r} is neither a buy nor a sale")
 
@@ -209,7 +206,7 @@ def parse_instant(text: str, *, zone: tzinfo, order: str = "ymd") -> datetime:
     except (ValueError, OverflowError) as error:
         reason = str(error) if str(error).startswith("the clock") else f"{text[:40]!r} is not a date and time"
         raise ValueError(reason) from error
-    if found < _OLDEST:
+    if found < EARLIEST:
         raise ValueError(f"{text[:40]!r} is before the first trade of any coin")
     return found
 

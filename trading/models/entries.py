@@ -34,7 +34,7 @@ class ImportBatch(OwnedModel):
     new_funding = models.PositiveIntegerField(default=0)
     known_funding = models.PositiveIntegerField(default=0)
     openings = models.PositiveIntegerField(default=0)
-    conflicts: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # `intake.services.Conflict`
+    conflicts: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # `ledger.Conflict`
     repeats: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # ids of known rows, by table
     details: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # what the reader recognised
 
@@ -78,7 +78,7 @@ class Fill(OwnedModel):
             ),
         )
         constraints = (
-            models.UniqueConstraint(fields=("deployment", "symbol", "fill_id"), name="fill_once"),
+            models.UniqueConstraint(fields=("user", "deployment", "symbol", "fill_id"), name="fill_once"),
             models.CheckConstraint(condition=~Q(quantity=0), name="fill_moves_something"),
             models.CheckConstraint(condition=Q(price__gt=0), name="fill_has_a_price"),
             models.CheckConstraint(

@@ -134,11 +134,7 @@ class Trade(OwnedModel):
             models.Index(fields=("user", "skill", "-entry_tick_at"), name="trades_by_skill"),
             models.Index(fields=("user", "-entry_tick_at"), name="trades_by_entry"),
             models.Index(fields=("user", "deployment", "symbol", "-entry_at"), name="trades_by_symbol"),
-            models.Index(
-                fields=("user", "deployment"),
-                name="trades_that_may_change",
-                condition=Q(status="open") | Q(reconciled="estimated"),
-            ),
+            models.Index(fields=("user", "deployment", "status", "reconciled"), name="trades_by_status"),
         )
         constraints = (
             models.UniqueConstraint(

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Final
@@ -11,6 +11,12 @@ from typing import Final
 ZERO: Final = Decimal(0)
 QUANTITY_GRAIN: Final = Decimal("1e-12")  # no venue counts finer, nor does the database
 EXACT_MATHS: Final = Context(prec=60)  # sums and products of prices and quantities are exact
+MAX_AMOUNT: Final = Decimal("1e18")  # more no venue trades, and no column holds it
+CLOCK_SKEW: Final = timedelta(minutes=5)  # that another clock may be ahead of ours
+EARLIEST: Final = datetime(2009, 1, 3, tzinfo=UTC)  # of the first coin
+DOLLARS: Final = frozenset(
+    ["USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "USDB", "FDUSD", "BUSD", "TUSD", "DAI", "PYUSD"]
+)
 _PLACES: Final = -12
 
 
@@ -95,13 +101,16 @@ def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return a walk's first quantity, the held one if possible."""
+    """Return a walk's first quantity, the held one if possible; of a circle that begins elsewhere, the smallest.
+
+    A trade with oneself after a hole in the history is such a circle, and its side that adds comes first.
+    """
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]
     if leaving.get(held) and (held in heads or not heads):
         return held
-    return heads[0] if heads else next(start for start, fills in leaving.items() if fills)
+    return heads[0] if heads else min((start for start, fills in leaving.items() if fills), key=abs)
 
 
 def _walk_chain(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Execution]:

@@ -9,15 +9,17 @@ intervals. The numbers are equal to the last digit: an open trade keeps its exac
 come late are stored, and `record.rebuild` builds the trades of their symbols again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 from config.lib.errors import DomainError
+from config.lib.fields import AmongRows
 from trading.models import (
     BrokerKind,
     Deployment,
@@ -30,30 +32,25 @@ from trading.models import (
     TradeStatus,
 )
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.executions import Execution
+from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution
 from trading.record.ledger_rows import (
     Intent,
+    NewFill,
     entry_columns,
     exit_columns,
     insert_fills,
+    insert_trades,
+    key_columns,
     load_trip,
-    new_fill_row,
     new_trade_row,
     outcome_columns,
-    upsert_trades,
+    update_trades,
 )
 from trading.record.positions import Book, Check, Funding, Tick, Trip, read_snapshot
-from trading.record.rebuild import (
-    Known,
-    Rebuilt,
-    Span,
-    find_confirmed,
-    find_known,
-    find_late,
-    find_spans,
-    rebuild_symbols,
-    store_checks,
-)
+from trading.record.rebuild import Rebuilt, Span, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
+
+_TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number
+_Key = tuple[str, str]  # of a trade: symbol and first fill
 
 
 class TickMissing(DomainError):
@@ -65,6 +62,34 @@ class TickOutOfTime(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """A known entry that came with other numbers; the stored one is kept."""
+
+    kind: str
+    place: int  # in its list, from 0
+    symbol: str
+    key: str  # of a fill the venue's id, of funding its instant
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The stored rows of some entries."""
+
+    fills: Mapping[tuple[str, str], Fill] = field(default_factory=dict)  # by symbol and id
+    funding: Mapping[tuple[str, datetime], FundingPayment] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SortedOut:
+    """What is new of some entries, each once, and what came with other numbers than are known."""
+
+    fills: Sequence[Execution]
+    funding: Sequence[Funding]
+    conflicts: Sequence[Conflict]
+
+
+@dataclass(frozen=True, slots=True)
 class TickRecord:
     """The counts of a tick; not applied if repeated."""
 
@@ -72,7 +97,7 @@ class TickRecord:
     opened: int = 0
     closed: int = 0
     fills: int = 0
-    conflicts: int = 0  # known entries that came with other numbers; they are kept as they were
+    conflicts: Sequence[Conflict] = ()
 
 
 def lock_deployment(deployment_id: UUID) -> Deployment:
@@ -119,8 +144,10 @@ class Ledger:
         self._known = known or Known()
         self._first_tick = self._last_tick = deployment.last_tick
         self._last_tick_at = deployment.last_tick_at
-        self._rows: dict[tuple[str, str], dict[str, Any]] = {}  # by symbol and first fill
-        self._fills: list[dict[str, Any]] = []
+        self._stored = {_get_key(trip) for trip in book.open.values()}
+        self._new: dict[_Key, tuple[Trip, dict[str, Any]]] = {}  # trades with the columns that no trip has
+        self._changed: dict[_Key, tuple[Trip, dict[str, Any]]] = {}  # stored ones
+        self._fills: list[NewFill] = []
         self._funding: list[FundingPayment] = []
         self._checks: list[tuple[list[Check], Mapping[str, Intent]]] = []
         self._equity: list[EquityPoint] = []
@@ -142,8 +169,8 @@ class Ledger:
             confirmed=find_confirmed(deployment, {fill.symbol for fill in tick.fills}),
         )
         ledger = cls(deployment, book, known)
-        new: list[Execution | Funding] = [*book.unseen(tick.fills), *ledger._list_new(tick.funding)]
-        ledger._late = find_late(deployment, find_spans(new))
+        new = sort_out(tick.fills, tick.funding, known)
+        ledger._late = find_late(deployment, find_spans([*book.unseen(new.fills), *new.funding]))
         return ledger
 
     def apply(self, number: int, tick: Tick, *, skill_version: int, **details: Unpack[TickDetails]) -> TickRecord:
@@ -153,7 +180,8 @@ class Ledger:
         if self._last_tick_at is not None and tick.at <= self._last_tick_at:
             raise TickOutOfTime(f"Tick {number} is not later than the one before it.")
         intents, equity_usd = details.get("intents", {}), details.get("equity_usd")
-        fills, funding = self.book.unseen(tick.fills), self._list_new(tick.funding)
+        new = sort_out(tick.fills, tick.funding, self._known)
+        fills, funding = self.book.unseen(new.fills), new.funding
         opened = closed = 0
         for trip in self.book.apply(self._leave_out_late(tick, fills, funding)):
             is_new, has_ended = trip.entry_tick_at == tick.at, trip.exit_tick_at == tick.at
@@ -162,11 +190,7 @@ class Ledger:
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
         self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
-        self._fills += [
-            new_fill_row(self._deployment, fill, number=number, intent=intents.get(fill.fill_id))
-            | {"settled_at": tick.at}
-            for fill in fills
-        ]
+        self._fills += [NewFill(fill, number, tick.at, intents.get(fill.fill_id)) for fill in fills]
         self._funding += [
             FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
             for one in funding
@@ -175,13 +199,7 @@ class Ledger:
             point = EquityPoint(deployment=self._deployment, tick=number, at=tick.at, equity_usd=equity_usd)
             self._equity.append(point)
         self._last_tick, self._last_tick_at = number, tick.at
-        given: list[Execution | Funding] = [*tick.fills, *tick.funding]
-        conflicts = sum(bool(self._known.find_conflict(one)) for one in given)
-        return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills), conflicts=conflicts)
-
-    def _list_new(self, funding: Iterable[Funding]) -> list[Funding]:
-        given = {(one.symbol, one.at): one for one in funding}
-        return [one for key, one in given.items() if key not in self._known.funding]
+        return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills), conflicts=new.conflicts)
 
     def _leave_out_late(self, tick: Tick, fills: Sequence[Execution], funding: Sequence[Funding]) -> Tick:
         """Return the tick without late symbols: `flush` builds their trades again."""
@@ -201,16 +219,17 @@ class Ledger:
     def _note_trip(
         self, trip: Trip, details: TickDetails, *, skill_version: int, is_new: bool, has_ended: bool
     ) -> None:
+        key = _get_key(trip)
+        rows = self._changed if key in self._stored else self._new
+        if key not in rows:
+            first = key_columns if key in self._stored else partial(new_trade_row, skill_version=skill_version)
+            rows[key] = trip, first(self._deployment, trip)
+        row = rows[key][1]
         intents, symbol_intents = details.get("intents", {}), details.get("symbol_intents", {})
-        key = (trip.symbol, trip.first_fill_id)
-        row = self._rows.get(key)
-        if row is None:
-            row = self._rows[key] = new_trade_row(self._deployment, trip, skill_version)
-        row["trip"] = trip
         if is_new:
-            intent = intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol)
-            regime = details.get("regimes", {}).get(trip.symbol, RegimeTag.UNKNOWN)
-            row |= entry_columns(intent) | {"entry_regime_tag": regime}
+            row["entry_regime_tag"] = details.get("regimes", {}).get(trip.symbol, RegimeTag.UNKNOWN)
+            if intent := intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol):
+                row |= entry_columns(intent)
         if has_ended:
             intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
             row |= exit_columns(trip, intent) | {"exit_skill_version": skill_version}
@@ -221,8 +240,10 @@ class Ledger:
         `account` is the state after that tick: of the broker on paper, else the last snapshot. Returns what late
         entries changed.
         """
-        insert_fills(self._fills)
-        upsert_trades(self.rows(now))
+        insert_fills(self._deployment, self._fills)
+        created, updated = {"created_at": now, "updated_at": now}, {"updated_at": now}
+        update_trades([row | outcome_columns(trip) | updated for trip, row in self._changed.values()])
+        insert_trades([row | outcome_columns(trip) | created for trip, row in self._new.values()])
         # What a tick reports, too, stays when the import that brought it first is undone.
         repeated = [row.pk for row in self._known.fills.values() if row.batch_id is not None]
         if repeated:
@@ -236,16 +257,67 @@ class Ledger:
         if not rows.update(**moved, **({} if account is None else {"account": account})):
             raise TickMissing("Another runner applied a tick meanwhile.")
         self._first_tick = self._last_tick
-        self._rows, self._fills, self._funding, self._checks, self._equity = {}, [], [], [], []
+        self._stored = {_get_key(trip) for trip in self.book.open.values()}
+        self._new, self._changed = {}, {}
+        self._fills, self._funding, self._checks, self._equity = [], [], [], []
         late, self._late = self._late, {}
         if account is not None:
             self._deployment.account = account
         return rebuild_symbols(self._deployment, late, now=now)
 
-    def rows(self, now: datetime) -> list[dict[str, Any]]:
-        """Return the changed trades as rows."""
-        stamps = {"created_at": now, "updated_at": now}
-        return [row | outcome_columns(row["trip"]) | stamps for row in self._rows.values()]
+
+def _get_key(trip: Trip) -> _Key:
+    return trip.symbol, trip.first_fill_id
+
+
+def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
+    """Return the stored rows of entries."""
+    names = AmongRows("symbol", "fill_id", rows=((fill.symbol, fill.fill_id) for fill in fills))
+    rows = Fill.objects.filter(names, deployment=deployment) if fills else ()
+    instants = [one.at for one in funding]
+    paid = FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
+    paid = paid.filter(at__range=(min(instants), max(instants))) if instants else paid.none()
+    return Known({(row.symbol, row.fill_id): row for row in rows}, {(row.symbol, row.at): row for row in paid})
+
+
+def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Known) -> SortedOut:
+    """Tell new entries from known ones, and from those that came before in the same source."""
+    conflicts: list[Conflict] = []
+    new: dict[tuple[str, str], Execution] = {}
+    for place, fill in enumerate(fills):
+        name = fill.symbol, fill.fill_id
+        kept = known.fills.get(name) or new.setdefault(name, fill)
+        if kept is not fill and (text := _describe_difference(kept, fill)):
+            conflicts.append(Conflict("fill", place, *name, text))
+    paid: dict[tuple[str, datetime], Funding] = {}
+    for place, one in enumerate(funding):
+        stored = known.funding.get((one.symbol, one.at)) or paid.setdefault((one.symbol, one.at), one)
+        if text := _compare({"amount_usd": (stored.amount_usd, one.amount_usd)}):
+            conflicts.append(Conflict("funding", place, one.symbol, one.at.isoformat(), text))
+    return SortedOut(list(new.values()), list(paid.values()), conflicts)
+
+
+def _describe_difference(kept: Execution | Fill, given: Execution) -> str:
+    numbers: dict[str, tuple[Any, Any]] = {
+        "quantity": (kept.quantity, given.quantity),
+        "price": (kept.price, given.price),
+        "fee": (_get_fee(kept), _get_fee(given)),
+    }
+    at = "" if kept.at == given.at else f"time: {kept.at.isoformat()} is kept, {given.at.isoformat()} came"
+    return "; ".join(filter(None, (_compare(numbers), at)))
+
+
+def _get_fee(fill: Execution | Fill) -> Decimal:
+    """Return the fee as the venue told it: of one in a coin, the price may be known later."""
+    return (fill.fee_usd if fill.fee_in_coin is None else fill.fee_in_coin) or ZERO
+
+
+def _compare(numbers: Mapping[str, tuple[Decimal, Decimal]]) -> str:
+    return "; ".join(
+        f"{name}: {kept.normalize(EXACT_MATHS):f} is kept, {given.normalize(EXACT_MATHS):f} came"
+        for name, (kept, given) in numbers.items()
+        if abs(kept - given) > max(_TOLERANCE * abs(kept), QUANTITY_GRAIN)
+    )
 
 
 def _make_account(deployment: Deployment, tick: Tick) -> dict[str, Any] | None:

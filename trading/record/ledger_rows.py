@@ -4,13 +4,14 @@ The SQL is raw: Django takes some twenty times as long, and its upsert is not sc
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 from uuid import UUID, uuid4
 
 from django.db import connection, models
@@ -18,7 +19,7 @@ from django.db import connection, models
 from config.lib.owned import OwnedModel, ScopeError, owner_id
 from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeStatus
 from trading.record.executions import EXACT_MATHS, Execution
-from trading.record.positions import ExitCause, Trip
+from trading.record.positions import ExitCause, Side, Trip
 
 _GRAIN: Final = Decimal("1e-12")  # of the columns
 _EXIT_KINDS: Final = {
@@ -29,23 +30,25 @@ _EXIT_KINDS: Final = {
 }
 FILL_COLUMNS: Final = tuple(field.name for field in fields(Execution))
 _read_fill: Final = attrgetter(*FILL_COLUMNS)
-NO_EXIT: Final = {
+_NO_EXIT: Final = {
     **{"exit_kind": "", "exit_reason": "", "exit_decided_at": None, "exit_snapshot_id": None},
     "exit_skill_version": None,
 }
-# What an upsert leaves as it was. The exit's reasons it leaves once the trade has closed: a late fill corrects the
-# numbers of an exit, not why there was one.
-_KEPT: Final = {
-    *("id", "user_id", "deployment_id", "skill_id", "skill_version", "symbol", "side", "first_fill_id"),
-    *("entry_tick_at", "entry_regime_tag", "entry_reason", "entry_decided_at", "entry_snapshot_id"),
-    *("entry_leverage", "created_at"),
+_NO_ENTRY: Final = {
+    **{"entry_reason": "", "entry_decided_at": None, "entry_snapshot_id": None, "entry_leverage": None},
+    "entry_regime_tag": RegimeTag.UNKNOWN.value,
 }
-_INSERT: Final = "INSERT INTO {table} ({columns}) VALUES ({values})"
-_UPSERT: Final = """
-INSERT INTO trade_history ({columns}) VALUES ({values})
-ON CONFLICT (deployment_id, symbol, first_fill_id) DO UPDATE SET {changes}
-WHERE trade_history.user_id = EXCLUDED.user_id
-"""
+_KEY: Final = ("user_id", "deployment_id", "symbol", "first_fill_id")
+_AT_ONCE: Final = 2_000  # rows of a statement on PostgreSQL
+_STATEMENTS: Final = {  # by the act and the engine
+    "insert sqlite": "INSERT INTO {table} ({columns}) VALUES ({values})",
+    "update sqlite": "UPDATE {table} SET {changes} WHERE {key}",
+    "insert postgresql": "INSERT INTO {table} ({columns})"
+    " SELECT {values} FROM json_populate_recordset(NULL::{table}, %s) AS new",
+    "update postgresql": "UPDATE {table} SET {changes}"
+    " FROM json_populate_recordset(NULL::{table}, %s) AS new WHERE {key}",
+}
+_Converter = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,74 +63,46 @@ class Intent:
     decided_at: datetime | None = None  # the tick that decided; of a stop: that set it
 
 
-def dump_intent(intent: Intent | None) -> dict[str, Any]:
-    """Return an intent as JSON, for a later rebuild."""
-    if intent is None:
-        return {}
-    values = {name: getattr(intent, name) for name in intent.__slots__}
-    return {name: _dump_value(value) for name, value in values.items() if value}
+class NewFill(NamedTuple):
+    """A fill to store, and how it came."""
 
-
-def load_intent(values: Mapping[str, Any]) -> Intent | None:
-    """Return the intent that `dump_intent` dumped."""
-    if not values:
-        return None
-    readers: dict[str, Callable[[Any], Any]] = {
-        "origin": OrderOrigin,
-        "snapshot_id": UUID,
-        "order_id": UUID,
-        "leverage": Decimal,
-        "decided_at": datetime.fromisoformat,
-    }
-    return Intent(**{name: readers.get(name, str)(value) for name, value in values.items()})
-
-
-def _dump_value(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    fill: Execution
+    tick: int = 0  # 0: imported
+    settled_at: datetime | None = None
+    intent: Intent | None = None
 
 
 def new_trade_row(deployment: Deployment, trip: Trip, skill_version: int) -> dict[str, Any]:
     """Return the row of a new trade without its outcome."""
     return {
         "id": uuid4(),
-        "user_id": deployment.user_id,
-        "deployment_id": deployment.pk,
         "skill_id": deployment.skill_id,
         "skill_version": skill_version,
-        "symbol": trip.symbol,
         "side": trip.side.value,
-        "first_fill_id": trip.first_fill_id,
         "entry_tick_at": trip.entry_tick_at,
-        "entry_regime_tag": RegimeTag.UNKNOWN.value,
-        **entry_columns(None),
-        **NO_EXIT,
-        # The database looks at a row before it finds that it is there already, with its own exit.
-        "exit_kind": "" if trip.is_open else ExitKind.EXTERNAL.value,
+        **_NO_ENTRY,
+        **_NO_EXIT,
+        **key_columns(deployment, trip),
     }
 
 
-def new_fill_row(
-    deployment: Deployment, fill: Execution, *, number: int = 0, intent: Intent | None = None, batch_id: Any = None
-) -> dict[str, Any]:
-    """Return the row of a new fill."""
+def key_columns(deployment: Deployment, trip: Trip) -> dict[str, Any]:
+    """Return the columns that name a trade."""
     return {
         "user_id": deployment.user_id,
         "deployment_id": deployment.pk,
-        "order_id": intent.order_id if intent else None,
-        "tick": number,
-        "intent": dump_intent(intent),
-        "batch_id": batch_id,
-        **dict(zip(FILL_COLUMNS, _read_fill(fill), strict=True)),
+        "symbol": trip.symbol,
+        "first_fill_id": trip.first_fill_id,
     }
 
 
-def entry_columns(intent: Intent | None) -> dict[str, Any]:
+def entry_columns(intent: Intent) -> dict[str, Any]:
     """Return the columns of why a trade began."""
     return {
-        "entry_reason": intent.reason if intent else "",
-        "entry_decided_at": intent.decided_at if intent else None,
-        "entry_snapshot_id": intent.snapshot_id if intent else None,
-        "entry_leverage": intent.leverage if intent else None,
+        "entry_reason": intent.reason,
+        "entry_decided_at": intent.decided_at,
+        "entry_snapshot_id": intent.snapshot_id,
+        "entry_leverage": intent.leverage,
     }
 
 
@@ -174,16 +149,6 @@ def outcome_columns(trip: Trip) -> dict[str, Any]:
     }
 
 
-def dump_trip(trip: Trip) -> dict[str, Any]:
-    """Return a trip as exact JSON; what is zero or empty is left out."""
-    return {name: write(value) for name, write in _WRITERS if (value := getattr(trip, name))}
-
-
-def load_trip(state: Mapping[str, Any]) -> Trip:
-    """Return the trip that `dump_trip` dumped."""
-    return Trip(**{name: _READERS[name](value) for name, value in state.items()})
-
-
 def _dump_coins(coins: Mapping[str, Decimal]) -> dict[str, str]:
     return {coin: f"{amount.normalize(EXACT_MATHS):f}" for coin, amount in sorted(coins.items())}
 
@@ -192,99 +157,155 @@ def _load_coins(coins: Mapping[str, str]) -> dict[str, Decimal]:
     return {coin: Decimal(amount) for coin, amount in coins.items()}
 
 
-def _field_types() -> dict[str, type]:
-    # Of `X | None` the X, of `dict[str, X]` the dict.
-    hints = get_type_hints(Trip).items()
-    return {name: dict if get_origin(hint) is dict else getattr(hint, "__args__", (hint,))[0] for name, hint in hints}
-
-
-_CODECS: Final[dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+_CODECS: Final[Mapping[type, tuple[_Converter, _Converter]]] = {
     datetime: (datetime.isoformat, datetime.fromisoformat),
     dict: (_dump_coins, _load_coins),
     bool: (bool, bool),
     int: (int, int),
-}
-_WRITERS: Final = [(name, _CODECS.get(kind, (str, kind))[0]) for name, kind in _field_types().items()]
-_READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    name: _CODECS.get(kind, (str, kind))[1] for name, kind in _field_types().items()
+    **{kind: (str, {one.value: one for one in kind}.__getitem__) for kind in (Side, ExitCause, OrderOrigin)},
 }
 
 
-def upsert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert trades, or update those with the same first fill."""
-    _write_rows(Trade, _upsert_statement(), rows)
+def _list_codecs(kind: type) -> dict[str, tuple[_Converter, _Converter]]:
+    """Return how each field is written as JSON and read: of `X | None` the X, of `dict[str, X]` the dict."""
+    hints = get_type_hints(kind).items()
+    types = {name: dict if get_origin(hint) is dict else getattr(hint, "__args__", (hint,))[0] for name, hint in hints}
+    return {name: _CODECS.get(one, (str, one)) for name, one in types.items()}
 
 
-def insert_fills(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert new fills of the owner in scope."""
-    columns = [field.column for field in _written_columns(Fill)]
-    values = ", ".join(["%s"] * len(columns))
-    _write_rows(Fill, _INSERT.format(table="fills", columns=", ".join(columns), values=values), rows)
+_TRIP: Final = _list_codecs(Trip)
+_INTENT: Final = _list_codecs(Intent)
 
 
-def _write_rows(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    owner = owner_id()
-    if any(row["user_id"] != owner for row in rows):
-        raise ScopeError("foreign row")
+def dump_trip(trip: Trip) -> dict[str, Any]:
+    """Return a trip as exact JSON; what is zero or empty is left out."""
+    return {name: write(value) for name, (write, _) in _TRIP.items() if (value := getattr(trip, name))}
+
+
+def load_trip(state: Mapping[str, Any]) -> Trip:
+    """Return the trip that `dump_trip` dumped."""
+    return Trip(**{name: _TRIP[name][1](value) for name, value in state.items()})
+
+
+def dump_intent(intent: Intent | None) -> dict[str, Any]:
+    """Return an intent as JSON, for a later rebuild."""
+    return {name: write(value) for name, (write, _) in _INTENT.items() if (value := getattr(intent, name, None))}
+
+
+def load_intent(values: Mapping[str, Any]) -> Intent | None:
+    """Return the intent that `dump_intent` dumped."""
+    return Intent(**{name: _INTENT[name][1](value) for name, value in values.items()}) if values else None
+
+
+def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new trades of the owner in scope."""
     if rows:
-        columns = _column_converters(model, connection.vendor)
-        values = [
-            [value if (value := row[name]) is None or convert is None else convert(value) for name, convert in columns]
-            for row in rows
-        ]
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, values)
+        _write_rows(Trade, {field.attname: [row[field.attname] for row in rows] for field in _list_columns(Trade)})
+
+
+def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write what changed of stored trades, known by their first fills.
+
+    Those that closed go apart: where a key to another table may change, SQLite first copies each page.
+    """
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row)].append(row)
+    for names, group in groups.items():
+        is_open = group[0]["status"] == TradeStatus.OPEN
+        left_out = {"entry_at", *_KEY, *(["status"] if is_open else [])}  # and indexes of the same columns stay
+        changed = [name for name in names if name not in left_out]
+        _write_rows(Trade, {name: [row[name] for row in group] for name in (*changed, *_KEY)}, act="update")
+
+
+def insert_fills(deployment: Deployment, fills: Sequence[NewFill], *, batch_id: UUID | None = None) -> None:
+    """Insert new fills of the owner in scope."""
+    if not fills:
+        return
+    values = zip(*(_read_fill(one.fill) for one in fills), strict=True)
+    common = {"user_id": deployment.user_id, "deployment_id": deployment.pk, "batch_id": batch_id}
+    columns: dict[str, Sequence[Any]] = {
+        **dict(zip(FILL_COLUMNS, values, strict=True)),
+        **{name: [value] * len(fills) for name, value in common.items()},
+        "settled_at": [one.settled_at or one.fill.settled_at for one in fills],
+        "tick": [one.tick for one in fills],
+        "intent": [dump_intent(one.intent) if one.intent else {} for one in fills],
+        "order_id": [one.intent.order_id if one.intent else None for one in fills],
+    }
+    _write_rows(Fill, columns)
+
+
+def _write_rows(model: type[OwnedModel], columns: Mapping[str, Sequence[Any]], *, act: str = "insert") -> None:
+    if set(columns["user_id"]) != {owner_id()}:
+        raise ScopeError("foreign row")
+    is_sqlite = connection.vendor == "sqlite"
+    converters = _choose_converters(model, is_sqlite=is_sqlite)
+    statement = _compose_statement(f"{act} {connection.vendor}", model._meta.db_table, tuple(columns))
+    rows = list(zip(*(_convert(converters[name], column) for name, column in columns.items()), strict=True))
+    with connection.cursor() as cursor:
+        if is_sqlite:
+            cursor.executemany(statement, rows)
+            return
+        for begin in range(0, len(rows), _AT_ONCE):  # a statement a row takes ten times as long
+            part = [dict(zip(columns, row, strict=True)) for row in rows[begin : begin + _AT_ONCE]]
+            cursor.execute(statement, [json.dumps(part)])
 
 
 @cache
-def _upsert_statement() -> str:
-    names = [field.column for field in _written_columns(Trade)]
-    changes = [f"{name} = EXCLUDED.{name}" for name in names if name not in _KEPT and name not in NO_EXIT]
-    changes += [
-        f"{name} = CASE WHEN trade_history.status = 'closed' THEN trade_history.{name} ELSE EXCLUDED.{name} END"
-        for name in NO_EXIT
-    ]
-    values = ", ".join(["%s"] * len(names))
-    return _UPSERT.format(columns=", ".join(names), values=values, changes=", ".join(changes))
+def _compose_statement(kind: str, table: str, names: Sequence[str]) -> str:
+    values = {name: "%s" if "sqlite" in kind else f"new.{name}" for name in names}
+    return _STATEMENTS[kind].format(
+        table=table,
+        columns=", ".join(names),
+        values=", ".join(values.values()),
+        changes=", ".join(f"{name} = {value}" for name, value in values.items() if name not in _KEY),
+        key=" AND ".join(f"{table}.{name} = {values.get(name)}" for name in _KEY),
+    )
 
 
-def _written_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
+def _convert(converter: _Converter | None, column: Sequence[Any]) -> Iterable[Any]:
+    if converter is None:
+        return column
+    if None in column:
+        return [None if value is None else converter(value) for value in column]
+    return map(converter, column)
+
+
+@cache
+def _choose_converters(model: type[OwnedModel], *, is_sqlite: bool) -> Mapping[str, _Converter | None]:
+    return {field.attname: _choose_converter(field, is_sqlite=is_sqlite) for field in _list_columns(model)}
+
+
+def _list_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
     """Return the columns of a model without automatic ids."""
     return [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
 
 
-@cache
-def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    return [(field.attname, _choose_converter(field, vendor)) for field in _written_columns(model)]
-
-
-def _choose_converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any] | None:
-    is_sqlite = vendor == "sqlite"
+def _choose_converter(field: "models.Field[Any, Any]", *, is_sqlite: bool) -> _Converter | None:
     column = field.target_field if isinstance(field, models.ForeignKey) else field
     match column:
         case models.DecimalField():
             # SQLite makes a number of fifteen digits of it, so that rounding first only takes time.
             return str if is_sqlite else _round_amount
         case models.DateTimeField():
-            # Many rows share an instant.
-            return lru_cache(4096)(connection.ops.adapt_datetimefield_value)
+            # Many rows share an instant, an owner and a deployment.
+            return lru_cache(4096)(connection.ops.adapt_datetimefield_value if is_sqlite else datetime.isoformat)
         case models.UUIDField():
-            return _hex_text if is_sqlite else None
+            return lru_cache(4096)(_hex_text if is_sqlite else str)
         case models.JSONField():
-            return _as_json
+            return _as_json if is_sqlite else None
         case models.CharField() if field.choices:
             return str  # of an enum
     return None
 
 
-def _round_amount(value: Decimal) -> Decimal:
-    return value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS)
+def _round_amount(value: Decimal) -> str:
+    return str(value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS))
 
 
 def _as_json(value: Any) -> str:
     return json.dumps(value) if value else "{}"
 
 
-@lru_cache(4096)  # the owner's and the deployment's are in every row
 def _hex_text(value: UUID) -> str:
     return value.hex

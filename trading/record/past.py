@@ -21,8 +21,7 @@ def list_open_at(deployment: Deployment, at: datetime) -> list[Trade]:
 def _is_as_then(deployment: Deployment, trade: Trade, at: datetime) -> bool:
     if trade.exit_at is not None or (deployment.last_tick_at and at < deployment.last_tick_at):
         return False
-    trip = load_trip(trade.state) if trade.state else None
-    return trip is None or max(trip.last_fill_at, trip.last_funding_at or trip.last_fill_at) <= at
+    return not trade.state or load_trip(trade.state).last_change_at <= at
 
 
 def _turn_back(deployment: Deployment, trade: Trade, at: datetime) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, round_quantities, sort_fills
 
@@ -131,6 +131,11 @@ class Trip:
         return self.exit_tick_at is None
 
     @property
+    def last_change_at(self) -> datetime:
+        """When its last fill or funding payment was."""
+        return max(self.last_fill_at, self.last_funding_at or self.last_fill_at)
+
+    @property
     def exit_price(self) -> Decimal | None:
         """The mean exit price, if any."""
         if not self.exited_quantity:
@@ -150,10 +155,6 @@ class Trip:
         if self.has_estimate:
             return Reconciled.ESTIMATED
         return Reconciled.UNCONFIRMED if self.is_unconfirmed else Reconciled.EXACT
-
-    def unrealized_usd(self, price: Decimal) -> Decimal:
-        """Return the unrealised PnL at a price."""
-        return EXACT_MATHS.subtract(EXACT_MATHS.multiply(self.quantity, price), self.cost_usd)
 
     def follow_price(self, price: Decimal) -> bool:
         """Widen the excursion to a price; tell whether it grew."""
@@ -207,12 +208,6 @@ class Trip:
         is_whole = self.last_fill_at <= bar.opened_at
         prices = (bar.high, bar.low) if is_whole and not uses_closes else (bar.close,)
         return any([self.follow_price(price) for price in prices]) or is_longest
-
-
-class _Leg(NamedTuple):
-    trip: Trip
-    quantity: Decimal  # signed
-    is_entry: bool
 
 
 class Book:
@@ -291,7 +286,7 @@ class Book:
                 case Check():
                     self._apply_check(step, step.at)
                 case _:
-                    ended += [leg.trip for leg in self._apply_fill(tick, step) if not leg.trip.is_open]
+                    ended += [trip for trip in self._apply_fill(tick, step) if not trip.is_open]
 
     def _mark_touched(self, trip: Trip) -> None:
         self._touched[id(trip)] = trip
@@ -309,7 +304,7 @@ class Book:
         trip.funding_usd += payment.amount_usd
         self._mark_touched(trip)
 
-    def _apply_fill(self, tick: Tick, fill: Execution) -> list[_Leg]:
+    def _apply_fill(self, tick: Tick, fill: Execution) -> list[Trip]:
         held, start = self.held(fill.symbol), fill.start_quantity
         if start is None and fill.is_reducing and held * fill.quantity >= 0:
             start = -fill.quantity  # at the least, or there was nothing to reduce
@@ -327,19 +322,19 @@ class Book:
                 start_quantity=None,
             )
             gaps = self._take_fill(tick.at, missing, ExitCause.UNEXPLAINED)
-            for leg in gaps:
-                leg.trip.has_gap = True
+            for trip in gaps:
+                trip.has_gap = True
         return gaps + self._take_fill(tick.at, fill, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
 
-    def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
-        """Apply a fill; return its parts, two across zero."""
+    def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[Trip]:
+        """Apply a fill; return the trips of its parts, two across zero."""
         trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd or ZERO
-        tick_at, legs = fill.settled_at or tick_at, []
+        tick_at, changed = fill.settled_at or tick_at, []
         if trip is not None and trip.quantity * quantity < 0:
             out = quantity if abs(quantity) <= abs(trip.quantity) else -trip.quantity
             part = _take_share(fee, out, quantity)
             quantity, fee = quantity - out, fee - part
-            legs.append(_Leg(trip, out, is_entry=False))
+            changed.append(trip)
             trip.follow_price(fill.price)
             trip.take(fill, out, part)
             self._mark_touched(trip)
@@ -350,7 +345,7 @@ class Book:
             if not quantity:
                 if not trip.quantity and self._confirmed is not None:
                     self._confirmed.add(fill.symbol)
-                return legs
+                return changed
             trip = None
         if trip is None:
             side = Side.LONG if quantity > 0 else Side.SHORT
@@ -361,7 +356,7 @@ class Book:
         trip.follow_price(fill.price)
         trip.take(fill, quantity, fee)
         self._mark_touched(trip)
-        return [*legs, _Leg(trip, quantity, is_entry=True)]
+        return [*changed, trip]
 
     def _apply_check(self, check: Check, tick_at: datetime) -> bool:
         """Book the difference to a checked position; tell whether there was one, or a start to confirm."""
@@ -375,7 +370,7 @@ class Book:
         if not missing or (check.quantity and abs(missing) <= DUST):
             return is_news
         fill = Execution(check.name, symbol, check.at, missing, check.price)
-        for trip, _, _ in self._take_fill(tick_at, fill, ExitCause.UNEXPLAINED):
+        for trip in self._take_fill(tick_at, fill, ExitCause.UNEXPLAINED):
             trip.has_estimate = True
         return True
 

@@ -6,8 +6,8 @@ last flat before the earliest new entry, or continues its open trade, so that it
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from django.db.models import F, Max, Q
 
+from config.lib.fields import AmongRows
 from trading.market.tape import STORED, finest_bars
 from trading.models import (
     Bar,
@@ -28,24 +29,22 @@ from trading.models import (
     Trade,
     TradeStatus,
 )
-from trading.record.executions import ZERO, Execution
+from trading.record.executions import Execution
 from trading.record.ledger_rows import (
     FILL_COLUMNS,
     Intent,
     dump_intent,
     entry_columns,
     exit_columns,
+    insert_trades,
     load_intent,
     load_trip,
     new_trade_row,
     outcome_columns,
-    upsert_trades,
 )
 from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Tick, Trip
 
-TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number
 COVERED: Final = 0.95  # of a trade's time, that bars must cover for its excursion to be known
-IDS_AT_ONCE: Final = 5_000  # in one query
 _TRADES_AT_ONCE: Final = 50
 _PATH_AHEAD: Final = timedelta(days=1)  # the bar under way at an exit tells how finely the trade was followed
 _ENTRY: Final = (
@@ -60,71 +59,27 @@ Span = tuple[datetime, datetime]
 Entry = Execution | Funding | Check | Fill | FundingPayment | PositionCheck
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The stored rows of some entries."""
-
-    fills: Mapping[tuple[str, str], Fill] = field(default_factory=dict)  # by symbol and id
-    funding: Mapping[tuple[str, datetime], FundingPayment] = field(default_factory=dict)
-
-    def find_conflict(self, one: Execution | Funding) -> str:
-        """Return how a known entry differs from the stored one; empty if it does not, or is new."""
-        if isinstance(one, Funding):
-            paid = self.funding.get((one.symbol, one.at))
-            return "" if paid is None else _compare({"amount_usd": (paid.amount_usd, one.amount_usd)})
-        row = self.fills.get((one.symbol, one.fill_id))
-        if row is None:
-            return ""
-        fee, given = (row.fee_usd, one.fee_usd) if not row.fee_coin else (row.fee_in_coin, one.fee_in_coin)
-        numbers = {"quantity": (row.quantity, one.quantity), "price": (row.price, one.price), "fee": (fee, given)}
-        at = "" if row.at == one.at else f"time: {row.at.isoformat()} is kept, {one.at.isoformat()} came"
-        return "; ".join(filter(None, (_compare(numbers), at)))
-
-
-def _compare(numbers: Mapping[str, tuple[Decimal | None, Decimal | None]]) -> str:
-    return "; ".join(
-        f"{name}: {kept or ZERO:f} is kept, {given or ZERO:f} came"
-        for name, (kept, given) in numbers.items()
-        if abs((kept or ZERO) - (given or ZERO)) > max(TOLERANCE * abs(kept or ZERO), Decimal("1e-12"))
-    )
-
-
-def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
-    """Return the stored rows of entries."""
-    rows = {(row.symbol, row.fill_id): row for row in _find_fills(deployment, fills)}
-    paid = FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
-    instants = [one.at for one in funding]
-    paid = paid.filter(at__range=(min(instants), max(instants))) if instants else paid.none()
-    return Known(rows, {(row.symbol, row.at): row for row in paid})
-
-
 def find_late(deployment: Deployment, spans: Mapping[str, Span]) -> dict[str, Span]:
     """Return the spans of those symbols that have entries which are not before theirs."""
     late: dict[str, Span] = {}
     if not spans:
         return late
+    which = Q(AmongRows("symbol", rows=([symbol] for symbol in spans)), deployment=deployment)
     first = min(since for since, _ in spans.values())
     for model in (Fill, FundingPayment, PositionCheck):
-        rows = model._default_manager.filter(deployment=deployment, symbol__in=spans, at__gte=first)
-        for symbol, last in rows.order_by().values_list("symbol").annotate(Max("at")):
+        rows = model._default_manager.filter(which, at__gte=first).order_by()
+        for symbol, last in rows.values_list("symbol").annotate(Max("at")):
             if last >= spans[symbol][0]:
                 late[symbol] = spans[symbol]
     return late
-
-
-def _find_fills(deployment: Deployment, fills: Sequence[Execution]) -> Iterator[Fill]:
-    for begin in range(0, len(fills), IDS_AT_ONCE):
-        part = fills[begin : begin + IDS_AT_ONCE]
-        which = {"symbol__in": {fill.symbol for fill in part}, "fill_id__in": {fill.fill_id for fill in part}}
-        yield from Fill.objects.filter(deployment=deployment, **which)
 
 
 def find_confirmed(deployment: Deployment, symbols: Iterable[str]) -> set[str] | None:
     """Return the symbols whose first position is known; None: all, as Keel or a whole snapshot says."""
     if deployment.broker_kind != BrokerKind.LIVE or deployment.account.get("complete_since"):
         return None
-    rows = Trade.objects.filter(deployment=deployment, status=TradeStatus.CLOSED)
-    return {symbol for symbol in symbols if rows.filter(symbol=symbol).exists()}
+    rows = Trade.objects.filter(deployment=deployment, status=TradeStatus.CLOSED, symbol__in=set(symbols))
+    return set(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
 @dataclass(slots=True)
@@ -172,9 +127,8 @@ def _rebuild_symbol(
     if until is not None and book.open:  # so the later trades change, too
         until, entries = None, _read_entries(deployment, symbol, after, None)
         book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
-    rows = Trade.objects.filter(_between("entry_at", after, until), deployment=deployment, symbol=symbol)
-    if state:
-        rows = Trade.objects.filter(deployment=deployment, symbol=symbol, status=TradeStatus.OPEN)
+    begun = _between("entry_at", after, until) if not state else Q(first_fill_id=state["first_fill_id"])
+    rows = Trade.objects.filter(begun, deployment=deployment, symbol=symbol)
     old = list(rows.order_by("entry_at").values(*_READ))
     if bars := _read_path(symbol, trips, after, now):
         book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
@@ -183,7 +137,7 @@ def _rebuild_symbol(
     store_checks(deployment, book.booked)
     rows.delete()
     made = _make_rows(deployment, trips, old, entries, now)
-    upsert_trades(made)
+    insert_trades(made)
     before = {row["id"]: row["status"] for row in old}
     done.opened += sum(row["id"] not in before for row in made)
     done.closed += sum(row["status"] == "closed" and before.get(row["id"]) != "closed" for row in made)
@@ -203,20 +157,18 @@ def fold_until(deployment: Deployment, symbol: str, since: datetime, until: date
 
 def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tuple[dict[str, Any], datetime | None]:
     """Return the open trade's state and its last instant if all of it is earlier, else the last flat instant."""
-    trades = Trade.objects.filter(deployment=deployment, symbol=symbol)
-    state = trades.filter(status=TradeStatus.OPEN).values_list("state", flat=True).first()
-    if state:
-        trip = load_trip(state)
-        last = max(trip.last_fill_at, trip.last_funding_at or trip.last_fill_at)
-        if last < since:
-            return state, last
-    following, begin = since, 0
+    trades, following, begin = Trade.objects.filter(deployment=deployment, symbol=symbol), since, 0
     # Of trades that began in one instant, the last to end comes first.
-    spans = trades.order_by("-entry_at", F("exit_at").desc(nulls_first=True)).values_list("entry_at", "exit_at")
+    spans = trades.order_by("-entry_at", F("exit_at").desc(nulls_first=True)).values_list(
+        "entry_at", "exit_at", "state"
+    )
     while page := list(spans[begin : begin + _TRADES_AT_ONCE]):
-        for entry_at, exit_at in page:
+        for entry_at, exit_at, state in page:
             if exit_at is not None and exit_at < min(since, following):
                 return {}, exit_at
+            last = None if exit_at is not None else load_trip(state).last_change_at
+            if last is not None and last < since:
+                return state, last
             following = min(following, entry_at)
         begin += _TRADES_AT_ONCE
     return {}, None
@@ -357,7 +309,7 @@ def _make_rows(
     left = {row["first_fill_id"]: row for row in old}
     own = [left.pop(trip.first_fill_id, None) for trip in trips]
     for trip, before in zip(trips, own, strict=True):
-        row = new_trade_row(deployment, trip, version) | {"trip": trip, "created_at": now, "updated_at": now}
+        row = new_trade_row(deployment, trip, version) | {"created_at": now, "updated_at": now}
         intent = entries.intents.get(trip.first_fill_id)
         if before is None and (before := _find_same_time(trip, left.values())) is not None:
             del left[before["first_fill_id"]]

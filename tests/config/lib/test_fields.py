@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.fields import ContentKeyField, NormalFormField, content_key
+from config.lib.fields import AmongRows, ContentKeyField, NormalFormField, content_key
 from config.lib.owned import ScopeError, owned_tx
 from config.lib.text import normal_form
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
+from tests.factories.record import FillFactory
 from tests.factories.trading import TraderFactory
+from trading.models import Fill
 
 CONTENT = "  Größe:  höchstens ５０ € ! "
 DERIVED = [UserFact._meta.get_field(name) for name in ("normalised", "content_key")]
@@ -99,3 +101,18 @@ def test_field_is_made_again_from_its_migration(field):
 @pytest.mark.parametrize("field_class", [NormalFormField, ContentKeyField])
 def test_field_is_not_for_forms(field_class):
     assert field_class(source="content").editable is False
+
+
+QUOTED = 'it\'s "1" % \\ \N{SNOWMAN}'
+
+
+@pytest.mark.usefixtures("in_scope")
+@pytest.mark.parametrize("count", [1, 3_000])
+def test_among_rows_finds_pairs_and_nothing_across_them(count):
+    wanted = [FillFactory(symbol="A", fill_id="1"), FillFactory(symbol="B", fill_id=QUOTED)]
+    FillFactory(symbol="A", fill_id=QUOTED)
+    rows = [("A", "1"), ("B", QUOTED), *(("C", str(number)) for number in range(count))]
+
+    assert set(Fill.objects.filter(AmongRows("symbol", "fill_id", rows=rows))) == set(wanted)
+    assert Fill.objects.filter(AmongRows("symbol", rows=[["A"]])).count() == 2
+    assert not Fill.objects.filter(AmongRows("symbol", "fill_id", rows=[])).exists()

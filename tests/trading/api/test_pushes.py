@@ -162,7 +162,7 @@ def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, trader,
         status=201,
     )
 
-    assert opened == {"number": 1, "applied": True, "opened": 1, "closed": 0, "fills": 1, "conflicts": 0}
+    assert opened == {"number": 1, "applied": True, "opened": 1, "closed": 0, "fills": 1, "conflicts": []}
     assert (held["number"], closed["number"], closed["closed"]) == (2, 3, 1)
     [trade] = trades_of(trader, live)
     assert (trade.reconciled, trade.entry_reason, trade.entry_leverage) == ("exact", "Flush into support", 3)
@@ -181,7 +181,7 @@ def test_a_tick_that_was_applied_changes_nothing_when_it_comes_again(api, trader
     again = api("post", address, tick, status=200)
     other = api("post", address, {"number": 1, "at": at(50)}, status=200)
 
-    assert again == other == {"number": 1, "applied": False, "opened": 0, "closed": 0, "fills": 0, "conflicts": 0}
+    assert again == other == {"number": 1, "applied": False, "opened": 0, "closed": 0, "fills": 0, "conflicts": []}
     assert len(trades_of(trader, live)) == 1
     assert as_owner(trader, EquityPoint.objects.count) == 1
 

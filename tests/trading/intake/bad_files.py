@@ -60,6 +60,8 @@ BAD_FILES: dict[str, tuple[bytes, int, str]] = {
     "a quantity beyond all bounds": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,1e30,91000,18"), 3, "too large"),
     "not a number": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,NaN,91000,18"), 3, "quantity"),
     "infinity": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,Infinity,18"), 3, "not a number"),
+    "a purchase below zero": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,buy,-0.5,91000,18"), 3, "buys a quantity below"),
+    "a quantity in another coin": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5ETH,91000,18"), 3, "in ETH, not"),
     "a side that is none": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,hold,0.5,91000,18"), 3, "'hold'"),
     "no side": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,,0.5,91000,18"), 3, "side"),
     "a fee in words": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,91000,free"), 3, "fee 'free'"),

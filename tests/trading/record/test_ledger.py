@@ -1,19 +1,28 @@
-from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
 from uuid import uuid4
 
 import pytest
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import IntegrityError, transaction
 
+from config.lib.owned import ScopeError
 from tests.factories.memory import JUNE
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
 from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
 from trading.record.executions import Execution
 from trading.record.ledger import DeploymentNotFound, Ledger, TickMissing, TickOutOfTime, lock_deployment, record_tick
-from trading.record.ledger_rows import Intent, dump_trip, load_trip, upsert_trades
+from trading.record.ledger_rows import (
+    Intent,
+    dump_trip,
+    insert_trades,
+    key_columns,
+    load_trip,
+    new_trade_row,
+    outcome_columns,
+    update_trades,
+)
 from trading.record.positions import Book, Funding, PathBar, Tick
 
 D = Decimal
@@ -193,16 +202,23 @@ def test_tick_that_fails_halfway_leaves_nothing(deployment, monkeypatch):
     assert Deployment.objects.get().last_tick == 0
 
 
-def test_upsert_leaves_a_strangers_row_unchanged(as_trader, stranger):
+def test_update_trades_leaves_a_strangers_row_unchanged(deployment, stranger):
     theirs = as_owner(stranger, lambda: TradeFactory(first_fill_id="b", still_open=True))
-    ledger = Ledger(DeploymentFactory(), Book())
-    ledger.apply(1, Tick(JUNE, [execution(1, 5, 0, name="b")]), skill_version=1)
+    [trip] = Book().apply(Tick(JUNE, [execution(1, 5, 0, name="b")]))
 
-    # As a bug might; PostgreSQL's policies refuse it loudly, the statement itself quietly.
-    with suppress(DatabaseError), transaction.atomic():
-        upsert_trades([{**row, "deployment_id": theirs.deployment_id} for row in ledger.rows(JUNE)])
+    # As a bug might.
+    update_trades([key_columns(deployment, trip) | {"deployment_id": theirs.deployment_id} | outcome_columns(trip)])
 
     assert as_owner(stranger, Trade.objects.get).entry_price == 100
+
+
+@pytest.mark.parametrize("write", [insert_trades, update_trades])
+def test_rows_of_another_owner_are_refused(deployment, stranger, write):
+    theirs = as_owner(stranger, DeploymentFactory)
+    [trip] = Book().apply(Tick(JUNE, [execution(1, 5, 0, name="b")]))
+
+    with pytest.raises(ScopeError):
+        write([new_trade_row(theirs, trip, 1) | outcome_columns(trip) | {"created_at": JUNE, "updated_at": JUNE}])
 
 
 # --- Live and in memory ---

@@ -169,6 +169,17 @@ def test_self_trade_cut_between_two_imports_is_chained(deployment):
     assert (trade["quantity"], trade["peak_quantity"], trade["reconciled"]) == (-10, 12, "exact")
 
 
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_self_trade_after_a_hole_adds_first(deployment, names):
+    bring(deployment, [execution(-10, 101, 1, start_quantity=D(0))])
+
+    legs = zip((2, -2), names, strict=True)
+    bring(deployment, [execution(quantity, 100, 5, name=name, start_quantity=D(-4)) for quantity, name in legs])
+
+    [trade] = rows(deployment)
+    assert (trade["quantity"], trade["reconciled"], round(trade["gross_pnl_usd"], 9)) == (-4, "gap", D("7.333333333"))
+
+
 def by_ticks(deployment: Deployment, fills: list[Execution], size: int) -> None:
     ordered = sorted(fills, key=lambda fill: fill.at)
     for number in range(1, -(-len(ordered) // size) + 1):

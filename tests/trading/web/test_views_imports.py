@@ -59,7 +59,7 @@ VENUES = {
     "Bybit spot": "bybit spot",
     "Kraken spot": "kraken",
     "Coinbase spot": "coinbase",
-    "Bitget futures": "bitget futures",
+    "Bitget futures": "bitget futures, API, hedge mode",
     "Hyperliquid futures": "hyperliquid, API",
     "Imported futures": "by mapping: header in capitals, no id, tabs, packed",
 }

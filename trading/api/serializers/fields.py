@@ -1,7 +1,7 @@
 """Fields of the trading API: exact numbers, instants, symbols, payloads."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Final
 
@@ -11,14 +11,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.lib.text import one_line
+from trading.record.executions import CLOCK_SKEW, EARLIEST
 from trading.skills.patches import Json
 from trading.skills.schemas import SkillPayload, symbol_name
 
 MAX_QUANTITY: Final = Decimal("1e12")
 MAX_PRICE: Final = Decimal("1e9")
 MAX_USD: Final = Decimal("1e15")
-EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-CLOCK_SKEW: Final = timedelta(minutes=5)  # that another program's clock may be ahead of ours
 
 
 class AmountField(serializers.DecimalField):
@@ -67,7 +66,7 @@ class RowSerializer(serializers.ModelSerializer[Any]):
 class PastField(serializers.DateTimeField):
     """A past instant in ISO 8601, by default UTC."""
 
-    default_error_messages: ClassVar = {"early": "This lies before the year 2000.", "ahead": "This lies in the future."}
+    default_error_messages: ClassVar = {"early": "This lies before the year 2009.", "ahead": "This lies in the future."}
 
     def to_internal_value(self, value: Any) -> datetime:
         """Read the instant. Raises ValidationError."""

@@ -167,4 +167,4 @@ class TickedSerializer(fields.ValueSerializer):
     opened = serializers.IntegerField()
     closed = serializers.IntegerField()
     fills = serializers.IntegerField(help_text="New ones.")
-    conflicts = serializers.IntegerField(help_text="Known entries that came with other numbers; they are kept.")
+    conflicts = ConflictSerializer(many=True)

@@ -1,20 +1,16 @@
-"""What a source brings to the record, and what cannot be taken. Pure."""
+"""What a source brings to the record, and what cannot be taken."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from trading.record.executions import QUANTITY_GRAIN, Execution
+from trading.record.executions import CLOCK_SKEW, EARLIEST, MAX_AMOUNT, QUANTITY_GRAIN, Execution
+from trading.record.ledger import Conflict
 from trading.record.positions import Check, Funding
-
-CLOCK_SKEW: Final = timedelta(minutes=5)  # that another clock may be ahead of ours
-EARLIEST: Final = datetime(2009, 1, 3, tzinfo=UTC)  # of the first coin
-MAX_AMOUNT: Final = Decimal("1e18")
 
 
 class EntriesRefused(DomainError):
@@ -49,17 +45,6 @@ class Problem:
     def label(self) -> str:
         """The entry in words, counted from 1."""
         return f"{self.kind} {self.place + 1}"
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """A known entry that came with other numbers; the stored one is kept."""
-
-    kind: str
-    place: int
-    symbol: str
-    key: str  # of a fill the venue's id, of funding its instant
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from typing import Final
 
 from trading.models import Bar
 from trading.models.choices import INTERVALS
-from trading.record.executions import Execution
+from trading.record.executions import DOLLARS, Execution
 
-DOLLARS: Final = frozenset({"", "USD", "USDC", "USDT", "USDT0", "USDE", "USDH", "USDB", "FDUSD", "BUSD", "TUSD", "DAI"})
 MAX_AGE: Final = timedelta(days=1)  # of a bar that prices a fee
 
 
@@ -27,7 +26,7 @@ def price_fees(fills: Iterable[Execution]) -> list[Execution]:
 
 def _price_fee(fill: Execution, read_day: Callable[[str, date], _Bars]) -> Execution:
     coin, amount = fill.fee_coin.upper(), fill.fee_in_coin
-    if coin in DOLLARS or not amount:
+    if not coin or coin in DOLLARS or not amount:
         return replace(fill, fee_usd=fill.fee_usd if amount is None else amount, fee_coin="", fee_in_coin=None)
     # A fee in the coin that was traded is worth the price of its own fill.
     price = fill.price if coin == get_base(fill.symbol) else _find_price(read_day(coin, fill.at.date()), fill.at)

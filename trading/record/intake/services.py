@@ -7,7 +7,7 @@ trades follow by `record.rebuild`, which gives the same trades whatever the orde
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
@@ -30,13 +30,14 @@ from trading.models import (
 )
 from trading.record.deployment_queries import get_deployment
 from trading.record.executions import Execution
-from trading.record.intake.entries import Conflict, Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
+from trading.record.intake.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
 from trading.record.intake.fees import price_fees
-from trading.record.ledger import lock_deployment
-from trading.record.ledger_rows import FILL_COLUMNS, insert_fills, new_fill_row
+from trading.record.ledger import Known, SortedOut, find_known, lock_deployment, sort_out
+from trading.record.ledger_rows import FILL_COLUMNS, NewFill, insert_fills
 from trading.record.positions import Check, Funding
-from trading.record.rebuild import IDS_AT_ONCE, Entry, Known, find_known, find_spans, rebuild_symbols
+from trading.record.rebuild import Entry, find_spans, rebuild_symbols
 
+IDS_AT_ONCE: Final = 5_000  # in one query
 MAX_CONFLICTS: Final = 500  # kept with a batch
 MAX_PROBLEMS: Final = 100  # named in a refusal
 
@@ -61,15 +62,17 @@ def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: dateti
     known = Known()
     if deployment_id is not None:
         known = find_known(get_deployment(deployment_id), entries.fills, entries.funding)
-    sorted_out = _sort_out(entries, known)
-    return IntakePreview(
-        problems,
-        sorted_out.conflicts,
-        len(sorted_out.fills),
-        len(entries.fills) - len(sorted_out.fills),
-        len(sorted_out.funding),
-        len(entries.funding) - len(sorted_out.funding),
-    )
+    new = sort_out(entries.fills, entries.funding, known)
+    return IntakePreview(problems, new.conflicts, **_count_entries(entries, new))
+
+
+def _count_entries(entries: Entries, new: SortedOut) -> dict[str, int]:
+    return {
+        "new_fills": len(new.fills),
+        "known_fills": len(entries.fills) - len(new.fills),
+        "new_funding": len(new.funding),
+        "known_funding": len(entries.funding) - len(new.funding),
+    }
 
 
 def add_entries(
@@ -77,17 +80,13 @@ def add_entries(
     deployment_id: UUID,
     entries: Entries,
     source: EntrySource,
-    name: str = "",
-    details: Mapping[str, Any] | None = None,
+    name: str = "",  # of the file or account
+    details: Mapping[str, Any] | None = None,  # what the reader recognised
     now: datetime,
 ) -> IntakeRecord:
     """Add entries to a record as one batch. Needs `owned_tx(user)`.
 
     Idempotent, whatever the order and division of the entries. Raises DeploymentNotFound, RecordKept, EntriesRefused.
-
-    Args:
-        name: of the file or account, for the list of imports.
-        details: what the reader recognised, kept with the batch as JSON.
     """
     deployment = lock_deployment(deployment_id)
     if deployment.broker_kind != BrokerKind.LIVE:
@@ -95,113 +94,59 @@ def add_entries(
     if problems := find_problems(entries, now=now):
         raise EntriesRefused(problems[:MAX_PROBLEMS])
     known = find_known(deployment, entries.fills, entries.funding)
-    new = _sort_out(entries, known)
+    new = sort_out(entries.fills, entries.funding, known)
     openings, replaced = _sort_openings(deployment, entries.openings)
     fills, repriced = price_fees(_number_source_order(new.fills)), _reprice_fees(deployment)
     batch = None
     for row in replaced:
         row.delete()
     if fills or new.funding or openings or new.conflicts:
-        added = _SortedOut(fills, new.funding, new.conflicts)
-        batch = _make_batch(deployment, entries, added, known, openings)
-        batch.source, batch.name, batch.details, batch.created_at = source, name[:200], dict(details or {}), now
-        _store_batch(batch, added, openings)
+        batch = ImportBatch.objects.create(
+            deployment=deployment,
+            source=source,
+            name=name[:200],
+            details=dict(details or {}),
+            created_at=now,
+            openings=len(openings),
+            conflicts=[asdict(conflict) for conflict in new.conflicts[:MAX_CONFLICTS]],
+            repeats=_list_repeats(known),
+            **_count_entries(entries, new),
+        )
+        _store_entries(batch, fills, new.funding, openings)
     changed: list[Entry] = [*fills, *new.funding, *openings, *repriced]
     rebuild_symbols(deployment, find_spans(changed), now=now)
-    return _summarise(deployment, batch, entries, new, openings, fills)
-
-
-def _make_batch(
-    deployment: Deployment, entries: Entries, new: "_SortedOut", known: Known, openings: Sequence[Check]
-) -> ImportBatch:
-    return ImportBatch(
-        deployment=deployment,
-        new_fills=len(new.fills),
-        known_fills=len(entries.fills) - len(new.fills),
-        new_funding=len(new.funding),
-        known_funding=len(entries.funding) - len(new.funding),
+    return IntakeRecord(
+        batch_id=None if batch is None else batch.pk,
         openings=len(openings),
-        conflicts=[asdict(conflict) for conflict in new.conflicts[:MAX_CONFLICTS]],
-        repeats=_list_repeats(known),
+        unpriced_fees=sum(fill.fee_usd is None for fill in fills),
+        conflicts=new.conflicts,
+        **_count_entries(entries, new),
+        **_count_trades(deployment),
     )
 
 
-def _store_batch(batch: ImportBatch, new: "_SortedOut", openings: Sequence[Check]) -> None:
-    batch.save()
-    insert_fills([new_fill_row(batch.deployment, fill, batch_id=batch.pk) for fill in new.fills])
+def _count_trades(deployment: Deployment) -> dict[str, int]:
+    counts = Trade.objects.filter(deployment=deployment).aggregate(
+        total=Count("status"),
+        still_open=Count("status", filter=Q(status=TradeStatus.OPEN)),
+        gaps=Count("status", filter=Q(reconciled=ReconcileState.GAP)),
+    )
+    return {"trades": counts["total"], "open_trades": counts["still_open"], "gaps": counts["gaps"]}
+
+
+def _store_entries(
+    batch: ImportBatch, fills: Sequence[Execution], funding: Sequence[Funding], openings: Sequence[Check]
+) -> None:
+    insert_fills(batch.deployment, [NewFill(fill) for fill in fills], batch_id=batch.pk)
     common: dict[str, Any] = {"deployment": batch.deployment, "batch": batch}
     FundingPayment.objects.bulk_create(
-        [FundingPayment(symbol=one.symbol, at=one.at, amount_usd=one.amount_usd, **common) for one in new.funding],
+        [FundingPayment(symbol=one.symbol, at=one.at, amount_usd=one.amount_usd, **common) for one in funding],
         batch_size=500,
     )
     PositionCheck.objects.bulk_create(
         PositionCheck(symbol=one.symbol, at=one.at, quantity=one.quantity, price=one.price, is_opening=True, **common)
         for one in openings
     )
-
-
-def _summarise(
-    deployment: Deployment,
-    batch: ImportBatch | None,
-    entries: Entries,
-    new: "_SortedOut",
-    openings: Sequence[Check],
-    fills: Sequence[Execution],
-) -> IntakeRecord:
-    counts = Trade.objects.filter(deployment=deployment).aggregate(
-        total=Count("pk"),
-        still_open=Count("pk", filter=Q(status=TradeStatus.OPEN)),
-        gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
-    )
-    return IntakeRecord(
-        batch_id=None if batch is None else batch.pk,
-        new_fills=len(fills),
-        known_fills=len(entries.fills) - len(fills),
-        new_funding=len(new.funding),
-        known_funding=len(entries.funding) - len(new.funding),
-        openings=len(openings),
-        unpriced_fees=sum(fill.fee_usd is None for fill in fills),
-        conflicts=new.conflicts,
-        trades=counts["total"],
-        open_trades=counts["still_open"],
-        gaps=counts["gaps"],
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _SortedOut:
-    fills: list[Execution]
-    funding: list[Funding]
-    conflicts: list[Conflict]
-
-
-def _sort_out(entries: Entries, known: Known) -> _SortedOut:
-    """Return the new entries, each once, and the conflicts with known ones and within the source."""
-    result = _SortedOut([], [], [])
-    fills: dict[tuple[str, str], Execution] = {}
-    for place, fill in enumerate(entries.fills):
-        key = fill.symbol, fill.fill_id
-        first = fills.get(key)
-        text = known.find_conflict(fill)
-        if first is not None and (first.quantity, first.price, first.at) != (fill.quantity, fill.price, fill.at):
-            text = f"{first.quantity:f} at {first.price:f} is kept, {fill.quantity:f} at {fill.price:f} came"
-        if text:
-            result.conflicts.append(Conflict("fill", place, fill.symbol, fill.fill_id, text))
-        if first is None and key not in known.fills:
-            fills[key] = replace(fill, settled_at=None)
-    paid: dict[tuple[str, datetime], Funding] = {}
-    for place, one in enumerate(entries.funding):
-        first_paid = paid.get((one.symbol, one.at))
-        text = known.find_conflict(one)
-        if first_paid is not None and first_paid.amount_usd != one.amount_usd:
-            text = f"{first_paid.amount_usd:f} is kept, {one.amount_usd:f} came"
-        if text:
-            result.conflicts.append(Conflict("funding", place, one.symbol, one.at.isoformat(), text))
-        if first_paid is None and (one.symbol, one.at) not in known.funding:
-            paid[one.symbol, one.at] = one
-    result.fills.extend(fills.values())
-    result.funding.extend(paid.values())
-    return result
 
 
 def _sort_openings(deployment: Deployment, openings: Sequence[Check]) -> tuple[list[Check], list[PositionCheck]]:

@@ -125,7 +125,7 @@ def test_add_entries_keeps_a_known_fill_and_reports_other_numbers(deployment):
     done = bring(deployment, replace(fill, price=D(101)), execution(-1, 100, 2))
 
     (conflict,) = done.conflicts
-    assert (conflict.key, conflict.place, conflict.text) == ("a", 0, "price: 100.000000000000 is kept, 101 came")
+    assert (conflict.key, conflict.place, conflict.text) == ("a", 0, "price: 100 is kept, 101 came")
     assert ImportBatch.objects.get(pk=done.batch_id).conflicts[0]["key"] == "a"
     assert Fill.objects.get(fill_id="a").price == 100
 

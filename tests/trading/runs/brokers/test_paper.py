@@ -215,7 +215,7 @@ def test_account_and_ledger_agree_to_the_cent(moves, wishes, leverage):
         trips |= {trip.first_fill_id: trip for trip in book.apply(tick)}
         price = last
 
-        held = sum(trip.unrealized_usd(price) for trip in trips.values() if trip.is_open)
+        held = sum(trip.quantity * price - trip.cost_usd for trip in trips.values() if trip.is_open)
         realised = sum(trip.realized_pnl_usd for trip in trips.values())
         assert abs(10_000 + realised + held - report.equity_usd) < D("1e-8")
         assert all(trip.reconciled == "exact" for trip in trips.values())
