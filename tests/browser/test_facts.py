@@ -258,3 +258,51 @@ def test_the_document_is_downloaded_and_brought_in_again(site, life, logged_in, 
     page.get_by_role("button", name="Bring it in").click()
 
     expect(page.get_by_text("0 new,")).to_be_visible()
+
+
+def test_an_end_date_is_read_from_words_changed_on_the_page_and_ends_the_fact(site, logged_in, page):
+    with owned_tx(logged_in):
+        remember_fact(content="I trade half size", now=timezone.now() - timedelta(days=9))
+    page.goto(f"{site}{FACTS}?add#add")
+    page.get_by_role("textbox", name="Fact", exact=True).fill("Until 1 March 2091 I use no leverage")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Mar 2091")
+
+    fact_of(page, "no leverage").get_by_role("link", name="Edit").click()
+    form = page.get_by_role("article", name="Edit a fact")
+    form.get_by_label("Holds until").fill("2091-04-01")
+    form.get_by_role("button", name="Save").click()
+    expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Apr 2091")
+
+    half = fact_of(page, "half size")
+    expect(half).to_contain_text("In the next chat")
+    half.get_by_role("link", name="Edit").click()
+    form.get_by_text("Shorter line, detail").click()
+    form.get_by_label("Holds until").fill(f"{timezone.now() - timedelta(days=1):%Y-%m-%d}")
+    form.get_by_role("button", name="Save").click()
+    expect(half).to_contain_text("Held until")
+    expect(half).not_to_contain_text("In the next chat")
+    page.goto(site + reverse("memory:preview"))
+    expect(page.locator("pre.block")).to_have_text(re.compile("no leverage.*until 2091-04-01"))
+    expect(page.locator("pre.block")).not_to_contain_text("half size")
+
+
+def test_a_full_document_marks_what_is_outside_of_it_and_takes_it_back(site, logged_in, page, settings):
+    settings.MEMORY_TOKEN_LIMIT = 600
+    with owned_tx(logged_in):
+        remember_fact(content="I never risk more than 1% per trade", topic="risk", now=timezone.now())
+        for number in range(8):
+            remember_fact(content=f"Fact {number}: {'gold and silver ' * 8}", now=timezone.now())
+    page.goto(site + FACTS)
+
+    note = page.get_by_role("status").filter(has_text="The memory document is full")
+    expect(note).to_contain_text("outside of it and marked below")
+    outside = page.locator("article.fact", has_text="Outside the memory document")
+    expect(outside.filter(has_text="Fact 0")).to_be_visible()
+    expect(fact_of(page, "1% per trade")).not_to_contain_text("Outside the memory document")
+    for number in (3, 4, 5, 6, 7):
+        fact_of(page, f"Fact {number}").get_by_role("button", name="Delete").click()
+        expect(page.locator(".undo-line", has_text=f"Fact {number}")).to_contain_text("Memory deleted")
+    page.reload()
+    expect(outside).to_have_count(0)
+    expect(fact_of(page, "Fact 0")).to_be_visible()
