@@ -1,4 +1,7 @@
-"""Compare a memory of 20,000 facts with one of 100: saving, blocks, pages, recall and the document."""
+"""Compare a memory of 20,000 facts with one of 100: saving, blocks, pages, recall, document and export.
+
+It measures the CPU time of this process, in which SQLite runs too, so other programs on the machine do not count.
+"""
 
 import statistics
 import tempfile
@@ -11,15 +14,16 @@ from benchmarks.bench_recall import make_facts, set_up, text, vocabulary
 SMALL, LARGE = 100, 20_000
 ROUNDS = 15
 GOAL_SAVE_RATIO = 1.5
+GOAL_SAVE_MS = 6.0
 
 
 def measure(work: Callable[[], object]) -> float:
-    """Return the median time in milliseconds."""
+    """Return the median CPU time in milliseconds."""
     took = []
     for _ in range(ROUNDS):
-        began = time.perf_counter()
+        began = time.process_time()
         work()
-        took.append((time.perf_counter() - began) * 1e3)
+        took.append((time.process_time() - began) * 1e3)
     return statistics.median(took)
 
 
@@ -35,6 +39,7 @@ def list_acts(user: Any, words: list[str]) -> dict[str, Callable[[], object]]:
     from memory.facts.queries import get_block  # noqa: PLC0415
     from memory.facts.services import remember_fact, render_coach_block  # noqa: PLC0415
     from memory.recall.search import recall_facts  # noqa: PLC0415
+    from memory.transfer.archive import iter_archive  # noqa: PLC0415
 
     pick = random.Random(user.pk)
     client = Client(headers={"host": "localhost"})
@@ -54,6 +59,7 @@ def list_acts(user: Any, words: list[str]) -> dict[str, Callable[[], object]]:
         "coach's block": lambda: write(lambda: render_coach_block(now=now())),
         "advisor's block": lambda: read(lambda: get_block("advisor", now())),
         "companion's block": lambda: read(lambda: get_block("companion", now())),
+        "export of all": lambda: sum(map(len, iter_archive(user.pk))),
         "document": lambda: read(lambda: build_document(now=now())),
         "recall": lambda: read(lambda: recall_facts(query=text(pick, words[40:], 4), now=now())),
         "page": lambda: client.get("/profile/facts/", secure=True),
@@ -85,7 +91,8 @@ def main() -> None:
         print(f"{'':<20}{SMALL:>9,} facts{LARGE:>9,} facts")
         for name, small in times[0].items():
             large = times[1][name]
-            goal = "" if name != "save" else "  ok" if large <= GOAL_SAVE_RATIO * small else "  MISSED"
+            is_met = large <= min(GOAL_SAVE_RATIO * small, GOAL_SAVE_MS)
+            goal = "" if name != "save" else "  ok" if is_met else "  MISSED"
             print(f"{name:<20}{small:>12.1f} ms{large:>12.1f} ms{large / small:>8.1f} x{goal}")
 
 

@@ -63,8 +63,8 @@ def count_document_tokens(active: Iterable[UserFact]) -> int:
 
 
 def count_fact_tokens(row: UserFact) -> int:
-    """Count the tokens of one fact in the document."""
-    return count_tokens(f"{_build_fact(row).model_dump_json()},")
+    """Count the tokens of one fact in the document, with the marks before it, which are one token with its own."""
+    return count_tokens(f"}},{_build_fact(row).model_dump_json()[:-1]}")
 
 
 def format_document(document: MemoryDocument) -> str:

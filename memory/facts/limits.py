@@ -5,7 +5,6 @@ A fact outside the document stays believed: recall, the page and the other assis
 
 import logging
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,26 +12,21 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, F, Q, Sum
-from django.db.models.functions import Length
+from django.db.models import F
 
-from config.lib.llm.tokens import CHARS_PER_TOKEN
+from config.lib.cache import RecentCache
 from config.lib.owned import owner_id
 from memory.facts.document import count_document_tokens, count_fact_tokens
-from memory.models import EventKind, MemoryEvent, Place, PlaceMention, UserFact
+from memory.models import EventKind, MemoryEvent, UserFact
 
 logger = logging.getLogger(__name__)
 
 NEARLY_FULL_PCT: Final = 80  # from here on the page says so, and once the memory line
 
-# Upper bounds: a text has at most one token per byte, a character at most four bytes, an entry's JSON so many more.
-_ENTRY_BYTES: Final = 260
-_BROUGHT_BYTES: Final = 800  # extra for the ids of an imported fact
-_PLACE_BYTES: Final = 3_000
-_MENTION_BYTES: Final = 600
-_ENTRY_TOKENS: Final = 63  # of an entry's JSON without its text, on average
 _SMALLEST_ENTRY: Final = 50  # tokens; with less room no fact is looked for
 _LOOKED_FOR: Final = 20  # facts that may come back at a time
+_ORDERING: Final = ("id", "user_id", "lineage", "score", "topic", "content", "last_referenced_at", "created_at")
+_sizes: Final = RecentCache[UUID, int](16_384)  # tokens by id: what the document has of a row never grows
 # Rules of risk leave last, also those that were saved without their topic.
 _RISK: Final = re.compile(
     r"\b(?:risk\w*|leverage|stops?|stop-?loss(?:es)?|drawdown|(?:max(?:imum)?|daily) loss|loss limit|position size)\b",
@@ -60,50 +54,55 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     Call it under the lock of a write. With its `batch_id` the evictions are undone with that write. The cost depends on
     the size of the document, not of the memory.
     """
-    inside = UserFact.objects.open(now).in_document()
-    if not _is_surely_small(now):
-        facts = sorted(inside, key=_leaving_order)
-        kept = deque(facts)
-        # A fact has fewer tokens in the document than alone, so repeat until it fits.
-        while kept and (excess := count_document_tokens(kept) - _get_room()) > 0:
-            while kept and excess > 0:
-                excess -= count_fact_tokens(kept.popleft())
-        left = facts[: len(facts) - len(kept)]
-        if left:
-            return left if is_dry_run else _evict(left, batch_id, now)
+    sizes, room = _measure(now)
+    left = []
+    if room < 0:
+        for fact in sorted(UserFact.objects.filter(pk__in=sizes).only(*_ORDERING), key=_leaving_order):
+            left.append(fact)
+            room += sizes[fact.pk]
+            if room >= 0:
+                break
+    if left:
+        return left if is_dry_run else _evict(left, batch_id, now)
     if not is_dry_run:
-        _let_return(now)
+        _let_return(room, now)
     return []
 
 
-def measure_document(now: datetime, *, without: UserFact | None = None) -> DocumentFill:
-    """Return how full the document is, estimated in one query; a fact outside of it means that it is full."""
-    inside = Q(left_document_at__isnull=True)
-    facts = UserFact.objects.open(now)
-    facts = facts if without is None else facts.exclude(pk=without.pk)
-    sizes = facts.aggregate(
-        count=Count("pk", filter=inside),
-        characters=Sum(Length("content"), filter=inside, default=0),
-        outside=Count("pk", filter=~inside),
-    )
-    tokens = sizes["count"] * _ENTRY_TOKENS + sizes["characters"] // CHARS_PER_TOKEN
-    percent = 100 if sizes["outside"] else min(100, 100 * tokens // settings.MEMORY_TOKEN_LIMIT)
-    return DocumentFill(percent, sizes["outside"])
+def measure_document(now: datetime) -> DocumentFill:
+    """Return how full the document is; a fact outside of it means that it is full."""
+    outside = UserFact.objects.open(now).filter(left_document_at__isnull=False).count()
+    _, room = _measure(now)
+    return DocumentFill(100 if outside else _percent(room), outside)
 
 
 def find_crossing(added: UserFact, now: datetime) -> int:
     """Return how full the document is if this fact made it nearly full, else 0."""
-    if _is_surely_small(now, settings.MEMORY_TOKEN_LIMIT * NEARLY_FULL_PCT // 100):
+    sizes, room = _measure(now)
+    percent = _percent(room)
+    if percent < NEARLY_FULL_PCT or _percent(room + sizes.get(added.pk, 0)) >= NEARLY_FULL_PCT:
         return 0
-    filled = measure_document(now)
-    is_new = filled.is_nearly_full and not measure_document(now, without=added).is_nearly_full
-    return filled.percent if is_new else 0
+    return 0 if UserFact.objects.open(now).filter(left_document_at__isnull=False).exists() else percent
 
 
-def _get_room() -> int:
-    """Return the tokens of a full document. Places may displace facts, but facts keep half of the limit."""
-    limit: int = settings.MEMORY_TOKEN_LIMIT
-    return max(limit, count_document_tokens([]) + limit // 2)
+def _measure(now: datetime) -> tuple[dict[UUID, int], int]:
+    """Return the tokens of the document's facts by id, and those that are left, below zero over the limit.
+
+    Places may displace facts, but facts keep half of the limit.
+    """
+    rows = UserFact.objects.open(now).in_document()
+    ids = list(rows.values_list("pk", flat=True))
+    sizes = {pk: size for pk, size in zip(ids, _sizes.look_up(ids), strict=True) if size is not None}
+    if len(sizes) < len(ids):
+        new = {row.pk: count_fact_tokens(row) for row in rows.filter(pk__in=set(ids) - sizes.keys())}
+        _sizes.keep(new.items())
+        sizes |= new
+    limit, frame = settings.MEMORY_TOKEN_LIMIT, count_document_tokens([])
+    return sizes, max(limit, frame + limit // 2) - frame - sum(sizes.values())
+
+
+def _percent(room: int) -> int:
+    return min(100, 100 - 100 * room // settings.MEMORY_TOKEN_LIMIT)
 
 
 def _evict(left: Sequence[UserFact], batch_id: UUID | None, now: datetime) -> list[UserFact]:
@@ -121,13 +120,10 @@ def _evict(left: Sequence[UserFact], batch_id: UUID | None, now: datetime) -> li
     return list(left)
 
 
-def _let_return(now: datetime) -> None:
+def _let_return(room: int, now: datetime) -> None:
     """Let facts come back while they fit: explicit before extracted, the most recently referenced first."""
     outside = UserFact.objects.open(now).filter(left_document_at__isnull=False)
-    if not outside.exists():
-        return
-    room = _get_room() - count_document_tokens(UserFact.objects.open(now).in_document())
-    if room < _SMALLEST_ENTRY:
+    if room < _SMALLEST_ENTRY or not outside.exists():
         return
     order = (F("score").asc(nulls_first=True), "-last_referenced_at", "-created_at", "-id")
     found = {
@@ -140,17 +136,6 @@ def _let_return(now: datetime) -> None:
             break
         back.append(fact.pk)
     UserFact.objects.filter(pk__in=back).update(left_document_at=None)
-
-
-def _is_surely_small(now: datetime, tokens: int | None = None) -> bool:
-    facts = (
-        UserFact.objects.open(now)
-        .in_document()
-        .aggregate(count=Count("pk"), characters=Sum(Length("content")), brought=Count("pk", filter=~Q(external={})))
-    )
-    size = facts["count"] * _ENTRY_BYTES + facts["brought"] * _BROUGHT_BYTES + 4 * (facts["characters"] or 0)
-    size += Place.objects.count() * _PLACE_BYTES + PlaceMention.objects.count() * _MENTION_BYTES
-    return bool(size <= (settings.MEMORY_TOKEN_LIMIT if tokens is None else tokens))
 
 
 def _leaving_order(fact: UserFact) -> tuple[bool, bool, datetime, datetime, str]:

@@ -191,7 +191,7 @@ def test_remember_fact_names_what_left(as_trader):
     assert [fact.content[:6] for fact in left][:2] == ["Fact 0", "Fact 1"]
 
 
-@pytest.mark.parametrize(("facts", "percent"), [(2, 0), (4, 80)])
+@pytest.mark.parametrize(("facts", "percent"), [(2, 0), (5, 80)])
 def test_event_says_once_that_the_document_gets_nearly_full(as_trader, facts, percent):
     fill(facts)
 
