@@ -164,9 +164,9 @@ def _limit(*units: str) -> _Read:
     return read
 
 
-def _choice(*names: str) -> _Read:
-    """Return a reader of names; of "from A to B" it takes B, of "A, not B" it takes A."""
-    pattern = re.compile(rf"(?<!\w)(?P<name>{'|'.join(names)})(?!\w)", re.IGNORECASE)
+def _choice(names: str) -> _Read:
+    """Return a reader of names, a pattern; of "from A to B" it takes B, of "A, not B" it takes A."""
+    pattern = re.compile(rf"(?<!\w)(?P<name>{names})(?!\w)", re.IGNORECASE)
 
     def read(name: str, text: str, reading: Reading) -> Subject | None:
         moved = re.search(r"\bfrom\b.*?\bto\b(?P<to>.*)|(?P<kept>.*?)\b(?:not|instead of|rather than)\b", text, re.I)
@@ -235,97 +235,49 @@ def _symbols(name: str, text: str, reading: Reading) -> Subject | None:
     """Read "I only trade BTC and ETH". A plain "I trade BTC" excludes nothing."""
     if not reading.of_kind("only") or reading.of_kind("not", "condition", "number"):
         return None
-    words = {str(term.key) for term in reading.of_kind("word")} - {
-        "trade",
-        "us",
-        "hold",
-        "bui",
-        "symbol",
-        "now",
-        "perp",
-    }
+    words = {str(term.key) for term in reading.of_kind("word")} - _BESIDE_SYMBOLS
     is_asset = any(term.is_name for term in reading.of_kind("word")) or words <= _ASSETS
     return Subject(name, frozenset(words)) if words and is_asset and len(words) <= 8 else None
 
 
+_BESIDE_SYMBOLS: Final = word_set("trade us hold bui symbol now perp")
 _ASSETS: Final = word_set(
     "btc eth sol doge alt meme gold silver stock option futur forex major index fund etf spot crypto"
 )
 _EXCHANGES: Final = (
-    *(
-        "binance",
-        "kraken",
-        "coinbase",
-        "bybit",
-        "okx",
-        "bitstamp",
-        "bitget",
-        "kucoin",
-        "hyperliquid",
-        "dydx",
-        "deribit",
-    ),
-    *("gemini", "bitfinex", "mexc", r"gate\.io", "huobi", "htx", "bitmex", "phemex", "crypto\\.com", "etoro", "ibkr"),
-    *("interactive brokers", "robinhood", "alpaca", "oanda", "saxo", "degiro", "schwab", "fidelity", "ib"),
+    r"binance|kraken|coinbase|bybit|okx|bitstamp|bitget|kucoin|hyperliquid|dydx|deribit|gemini|bitfinex|mexc|gate\.io"
+    r"|huobi|htx|bitmex|phemex|crypto\.com|etoro|ibkr|interactive brokers|robinhood|alpaca|oanda|saxo|degiro|schwab"
+    r"|fidelity|ib"
 )
 _CURRENCIES: Final = (
-    *("usd", "eur", "gbp", "chf", "jpy", "aud", "cad", "nzd", "sek", "nok", "dkk", "pln", "sgd", "hkd", "usdt", "usdc"),
-    *("euros?", "dollars?", "pounds?", "swiss francs", "francs", "yen", "btc"),
+    r"usd|eur|gbp|chf|jpy|aud|cad|nzd|sek|nok|dkk|pln|sgd|hkd|usdt|usdc|euros?|dollars?|pounds?|swiss francs|francs|yen"
+    r"|btc"
 )
 _ZONES: Final = (
-    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?",
-    r"gmt(?:\s?[+-]\d{1,2})?",
-    "ces?t",
-    "e[sd]t",
-    "p[sd]t",
-    "c[sd]t",
-    "bst",
-    "ist",
-    "jst",
-    r"[a-z]+/[a-z_]+",
+    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?|gmt(?:\s?[+-]\d{1,2})?|ces?t|e[sd]t|p[sd]t|c[sd]t|bst|ist|jst|[a-z]+/[a-z_]+"
 )
+_LANGUAGES: Final = "english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|polish|turkish"
+_LENGTHS: Final = "short|brief|concise|terse|shorter|long|longer|detailed|thorough|in depth"
+_STYLES: Final = r"scalper|scalping|scalps?|(?:day|swing)[ -]trad(?:e|es|er|ing)|position[ -]trad(?:er|ing)"
 _TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
     (name, re.compile(pattern, re.IGNORECASE if name != "city" else 0), read)
     for name, pattern, read in (
-        (
-            "answer length",
-            r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b",
-            _choice(
-                "short", "brief", "concise", "terse", "shorter", "long", "longer", "detailed", "thorough", "in depth"
-            ),
-        ),
-        (
-            "answer language",
-            r"\b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b",
-            _choice(
-                "english",
-                "german",
-                "french",
-                "spanish",
-                "italian",
-                "portuguese",
-                "dutch",
-                "russian",
-                "chinese",
-                "japanese",
-                "polish",
-                "turkish",
-            ),
-        ),
+        ("answer length", r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b", _choice(_LENGTHS)),
+        ("answer language", r"\b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b", _choice(_LANGUAGES)),
         (
             "base currency",
             r"\b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b",
-            _choice(*_CURRENCIES),
+            _choice(_CURRENCIES),
         ),
         (
             "time zone",
             r"\btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b",
-            _choice(*_ZONES),
+            _choice(_ZONES),
         ),
         (
             "exchange",
             r"\b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now)\b",
-            _choice(*_EXCHANGES),
+            _choice(_EXCHANGES),
         ),
         (
             "city",
@@ -370,18 +322,7 @@ _TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
         ("profit target", r"\b(?:profit target|take[- ]profits?|target)\b.*\d", _limit("%", "x")),
         ("retirement age", r"\bretir\w+ (?:at|by|when)\b", _limit("", "y")),
         ("trading hours", r"\b(?:trad\w+|session|hours)\b", _hours),
-        (
-            "trading style",
-            r"\b(?:trader|trad\w+|scalp\w*|style)\b",
-            _choice(
-                "scalper",
-                "scalping",
-                "scalps?",
-                "day[ -]trad(?:e|es|er|ing)",
-                "swing[ -]trad(?:e|es|er|ing)",
-                "position[ -]trad(?:er|ing)",
-            ),
-        ),
+        ("trading style", r"\b(?:trader|trad\w+|scalp\w*|style)\b", _choice(_STYLES)),
         ("symbols", r"\b(?:trade|trades|trading|symbols)\b|^only\b", _symbols),
     )
 )

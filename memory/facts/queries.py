@@ -17,7 +17,7 @@ from memory import models
 from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
-from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
+from memory.recall.blocks import Block, BlockFact, BlockPlace
 from memory.recall.search import find_relevant
 
 PAGE_SIZE: Final = 50
@@ -124,7 +124,7 @@ def list_relevant_lines(message: str, *, without: Collection[UUID], now: datetim
 
     `without` are the facts that the prompt has.
     """
-    facts = _read_block_facts(find_relevant(message=message, without=without, now=now))
+    facts = read_block_facts(find_relevant(message=message, without=without, now=now))
     return [(fact.id, blocks.format_fact(fact)) for fact in facts if blocks.is_injectable(fact, now)]
 
 
@@ -135,13 +135,6 @@ def iter_block_places() -> Iterator[BlockPlace]:
     rows = Place.objects.filter(removed_at__isnull=True).annotate(conversations=Coalesce(Subquery(number), 0))
     for row in rows.order_by("added_at", "id").only("id", "user_id", "name", "notes").iterator(chunk_size=50):
         yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
-
-
-def explain_facts(
-    facts: Iterable[UserFact], *, chosen: Collection[UUID], assistant: str, now: datetime
-) -> list[Explanation]:
-    """Explain the place of some facts; `chosen` are those of the block."""
-    return blocks.explain_facts(_read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
@@ -176,10 +169,11 @@ def _build_advisor_block(now: datetime) -> Block:
 
 
 def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
-    return _read_block_facts(facts.only(*_BLOCK_COLUMNS).iterator(chunk_size=50))
+    return read_block_facts(facts.only(*_BLOCK_COLUMNS).iterator(chunk_size=50))
 
 
-def _read_block_facts(facts: Iterable[UserFact]) -> Iterator[BlockFact]:
+def read_block_facts(facts: Iterable[UserFact]) -> Iterator[BlockFact]:
+    """Yield facts as the block planner needs them."""
     zone = None  # read once, for the facts with an end
     for row in facts:
         if row.valid_until is not None:

@@ -23,11 +23,6 @@ class Erasure:
     event_ids: frozenset[UUID] = frozenset()
     message_ids: frozenset[int] = frozenset()
 
-    def __or__(self, other: "Erasure") -> "Erasure":
-        return Erasure(
-            self.fact_ids | other.fact_ids, self.event_ids | other.event_ids, self.message_ids | other.message_ids
-        )
-
 
 def erase_fact(*, fact_id: UUID) -> Erasure:
     """Erase a trashed fact: all versions, merged facts and equal texts.

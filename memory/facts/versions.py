@@ -202,7 +202,8 @@ def supersede_version(
     detail = {}
     if splits and ends is not None and (old.valid_until is None or old.valid_until > ends):
         resumed = {name: getattr(old, name) for name in INHERITED if name != "lineage"}
-        detail = _note_later(insert_version(now=now, origin=origin, **resumed, valid_from=max(ends, old.valid_from)))
+        later = insert_version(now=now, origin=origin, **resumed, valid_from=max(ends, old.valid_from))
+        detail = {"later": str(later.pk)}  # the undo of the event ends it
     return FactWrite(new, log_event(kind, before=old, after=new, detail=detail, origin=origin, now=now))
 
 
@@ -217,13 +218,8 @@ def _change_later(
     inherited["valid_until"] = min(filter(None, (old.valid_until, new.valid_from)))
     dates = {"valid_from": max(now, old.valid_from)}
     bounded = insert_version(now=now, origin=origin, supersedes=old, **inherited, **dates)
-    event = log_event(kind, before=old, after=bounded, detail=_note_later(new), origin=origin, now=now)
+    event = log_event(kind, before=old, after=bounded, detail={"later": str(new.pk)}, origin=origin, now=now)
     return FactWrite(new, event)
-
-
-def _note_later(fact: UserFact) -> dict[str, str]:
-    """Return the event's note of a fact that holds after another one; the undo ends it."""
-    return {"later": str(fact.pk)}
 
 
 def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | None:
@@ -274,7 +270,7 @@ def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: dateti
     begins = max(now, old.valid_from)
     is_over = into.valid_until is not None and into.valid_until <= max(now, into.created_at)
     if is_over or into.valid_from > max(begins, into.created_at):
-        into = revalidate_fact(into, begins, origin=origin, now=now).fact
+        into = supersede_version(into, EventKind.UPDATE, {"valid_from": begins}, origin=origin, now=now).fact
     event = log_event(EventKind.MERGE, before=old, after=into, origin=origin, now=now)
     _copy_links(old, into, event)
     return FactWrite(into, event)
@@ -292,11 +288,6 @@ def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
                 relation=link.relation,
                 defaults={"event": event, "created_at": link.created_at},
             )
-
-
-def revalidate_fact(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> FactWrite:
-    """Make a past or future fact valid from `valid_from`."""
-    return supersede_version(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
 
 
 def revive_version(last: UserFact, *, values: UserFact, now: datetime, **dates: datetime | None) -> UserFact:

@@ -13,8 +13,9 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
 from memory import models
 from memory.facts.history import WordRun, list_word_changes
-from memory.facts.queries import Switches, explain_facts, get_block, get_next_block, get_switches, list_links
+from memory.facts.queries import Switches, get_block, get_next_block, get_switches, list_links, read_block_facts
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
+from memory.recall.blocks import explain_facts
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
 FORGOTTEN_SHOWN: Final = 10
@@ -202,7 +203,7 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
 
     def see(facts: UserFactQuerySet) -> list[SeenFact]:
         rows = list(facts)
-        explained = explain_facts(rows, chosen=chosen, assistant=assistant, now=now)
+        explained = explain_facts(read_block_facts(rows), chosen=chosen, assistant=assistant, now=now)
         return [SeenFact(fact, entry.reason, entry.tokens) for fact, entry in zip(rows, explained, strict=True)]
 
     tokens = count_tokens(block.text) if block.text else 0
