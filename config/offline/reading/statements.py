@@ -81,11 +81,15 @@ _LASTING: Final = Pattern(
 ^I use (?:the|an?|\d\S*)\b.*\b(?:charts?|bars?|indicators?|broker|time ?frames?|spreadsheet|stops?|orders?|leverage)\b
 ^(?:after|before|when|whenever|once|every time|on|during|outside)\b.{3,80}?,?\s+I (?:(?:always|usually|never|only)\s+)?
     (?:stop|don't|do not|trade|take|close|avoid|reduce|cut|skip|wait|walk away|journal|go flat|never|only)\b
+^I (?!\w+ed\b)\w+ (?:when|whenever|after|if) (?!you\b|this\b|that\b|it\b|we\b|there\b)\w
+^I take \w+days? off\b|^I do (?:better|worse|best|well|badly) (?:on|in|at|when|with)\b|^\w+ (?:is|are) all I \w+$
+^I(?:'m| am) (?:building|growing|trading) this account\b|^(?:short|long|brief|detailed) (?:answers|replies)\b
 ^(?:one|two|three|four|five|\d+)\b.{2,40}\band I(?:'m| am) (?:done|out|finished)\b
 ^every (?:trade|position|entry|loss)\b.*\b(?:mine|I|my)\b
 ^I (?:seem|tend|appear) to\s+\w
 ^I (?:get|become|turn|feel|go)\s+[a-z]+\s+(?:when|whenever|after|before|if|easily|quickly|fast|often)\b
-^(?!<OTHERS>).{3,60}? (?:(?:makes?|keeps?|drives?|gets?) me|annoys?|scares?|stresses|bothers?|ruins?|bores?|tempts?
+^(?!<OTHERS>).{3,60}? (?:(?:makes?|keeps?|drives?|gets?) me|annoys?|scares?|worr(?:y|ies)|stresses|bothers?|ruins?
+    |bores?|tempts?
     |kills?|suits?|works? for
     |(?:doesn't|don't) work for|stays out of) (?:me|my|nervous|\w+)\b(?<!ed)
 ^(?!<OTHERS>).{2,60}? (?:is|are) (?:\w+ ){0,3}(?:for|to|with) me$
@@ -96,9 +100,11 @@ _LASTING: Final = Pattern(
     |make (?:\$|€|£|\d|money|a living)|keep (?:my )?(?:risk|drawdown|losses)|turn (?:my|this|\$?\d))\b
 ^(?:my|the) (?:plan|dream|goal|aim) is (?:to|not to) \w+|^I(?:'m| am) saving (?:up )?for\b
 ^my (?:[\w'-]+ ){0,4}?<MY_NOUN>(?: [\w%/'-]+){0,5}? (?:is|are|=|equals|must be|should be|stays?)\s+<STATE>\S
-^my (?:wife|husband|partner|kids?|children|son|daughter|accountant|broker|exchange|bank|employer)\s+(?:\w+s|\w+ up)\b
+^my (?:wife|husband|partner|kids?|children|son|daughter|accountant|broker|exchange|bank|employer)\s+(?:\w+s|\w+ up
+    |(?:doesn't|don't|won't) \w+)\b
 ^I(?:'m| am) (?:not )?(?:an? )?(?:[\w-]+ ){0,4}?(?:traders?|scalper|investor|beginner|novice|professional|quant|student
-    |engineer|follower|contrarian|resident|risk[- ]averse|conservative|new to|based in|from|living in|retired
+    |engineer|follower|contrarian|resident|risk[- ]averse|conservative|new to|based in|(?<=I'm )from|(?<=I am )from
+    |living in|retired
     |self-employed|\d+ years old|allergic|learning|colou?r[- ]blind|dyslexic|married|single|unemployed|impatient|patient
     |disciplined|careful|impulsive|cautious|aggressive|afraid of|scared of|(?:good|bad|better|best) (?:at|with)
     |comfortable with

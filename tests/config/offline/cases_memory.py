@@ -242,6 +242,26 @@ I don't use indicators
 Sundays are for planning
 I keep a journal
 I'd rather miss a trade than chase it
+I take Fridays off
+My drawdown tolerance is 12%
+I refuse to use leverage
+I'm building this account for my daughter
+I panic when a trade goes against me
+I go by the daily close
+I trade with the trend
+Overnight gaps worry me
+My wife doesn't want me to trade at night
+I do better on quiet days
+My rule is to never add to a loser
+I can only lose 100 euros a week
+I'm from Porto
+I want to live off my trading
+I usually exit by time
+I read charts better than news
+I've traded forex for ten years
+I keep losing money on Mondays
+Crypto is all I trade
+Short answers please
 """.strip().splitlines()
 
 MORE_PASSING: Final = """
@@ -295,4 +315,24 @@ I close this chat now
 I follow the news today
 I make a coffee first
 I asked you something
+I'm done for today
+I panic sold
+I think I broke something
+I hope it recovers
+I found a bug
+I will think about it
+I exited too early on that one
+I'm typing from my phone
+I had coffee with a trader friend
+I changed my password
+I trust you
+I want out
+I call that a bad week
+I can explain
+I worry about this position
+I ran out of time
+I'm curious about funding
+I like it here
+I forgot my stop
+I want to stop now
 """.strip().splitlines()
