@@ -20,22 +20,13 @@ from trading.record.performance import MIN_TRADES
 from trading.record.trade_queries import get_latest_equity
 from trading.rules.grammar import RiskPerTrade, describe_rule
 from trading.rules.judge import Trip, ValidRule
-from trading.rules.services import get_book, judge_record, list_valid_rules
+from trading.rules.services import TradeVerdict, get_book, judge_record, list_valid_rules
 
 AHEAD: Final = timedelta(hours=72)
 _IMPORTANCE: Final = 0.4
 _EVENTS: Final = 3  # each kind of them costs a few queries
 _POSITIONS: Final = 50
 _ACCOUNTS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PlanVerdict:
-    """What one of the owner's rules says of the plan."""
-
-    rule: str
-    verdict: str  # kept, broken or cannot tell
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ class Check:
     sizing: Sizing
     positions: list[OpenPosition]
     exposure_usd: Decimal | None  # of the open positions; None: one has no price
-    rules: list[PlanVerdict]
+    rules: list[TradeVerdict]
     events: list[ComingEvent]
     expectancy: Answer  # of closed trades of the symbol and side
     win_rate: Answer
@@ -131,7 +122,7 @@ def _judge_plan(
     price: Decimal | None,
     equity: Decimal | None,
     now: datetime,
-) -> list[PlanVerdict]:
+) -> list[TradeVerdict]:
     """Judge the plan as a trade that opens now."""
     own = accounts[0] if accounts and (len(accounts) == 1 or accounts[0].broker_kind == BrokerKind.LIVE) else None
     trip = Trip(
@@ -156,8 +147,7 @@ def _judge_plan(
         verdict, why = one.verdict, one.why
         if isinstance(names[one.rule_id], RiskPerTrade) and sizing.risk_usd is None and trip.stop_price is not None:
             verdict, why = "unknown", "what it risks is not known"
-        words = "cannot tell" if verdict == "unknown" else verdict
-        found.append(PlanVerdict(describe_rule(names[one.rule_id]), words, why))
+        found.append(TradeVerdict(one.rule_id, describe_rule(names[one.rule_id]), verdict, why))
     return found
 
 
@@ -183,9 +173,14 @@ def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[Comin
     return [ComingEvent(event, moves[event.kind]) for event in shown]
 
 
-def _decide(verdicts: Sequence[PlanVerdict], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
+def name_verdict(one: TradeVerdict) -> str:
+    """Return kept, broken or cannot tell."""
+    return "cannot tell" if one.verdict == "unknown" else one.verdict
+
+
+def _decide(verdicts: Sequence[TradeVerdict], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
     """Return the verdict, and why in sentences."""
-    why = [f"{one.rule}: {one.verdict}, {one.why}." for one in verdicts if one.verdict != "kept"]
+    why = [f"{one.reading}: {name_verdict(one)}, {one.why}." for one in verdicts if one.verdict != "kept"]
     why += ["The leverage bounds the size below the risk asked for."] if is_capped else []
     if any(one.verdict == "broken" for one in verdicts):
         return "breaks a rule", why

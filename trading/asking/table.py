@@ -28,7 +28,7 @@ from trading.models import (
 )
 from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
-from trading.rules.services import judge_record
+from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound
 
 EVENT_SPAN: Final = timedelta(hours=2)  # before and after an entry
@@ -172,7 +172,7 @@ class TradeTable:
             case "event":
                 return list(self._iter_events())
             case "rule":
-                worst = _find_worst_verdicts()
+                worst = find_worst_verdicts()
                 return [worst.get(pk, "none") for pk in columns[0]]
         return [" ".join(map(str, values)) for values in zip(*columns, strict=True)]
 
@@ -202,15 +202,6 @@ class TradeTable:
 
 def _name_deployment(deployment: Deployment) -> str:
     return deployment.label or f"{deployment.skill.name}: {deployment}"
-
-
-def _find_worst_verdicts() -> dict[UUID, str]:
-    """Return each trade's worst verdict by the owner's rules of its time."""
-    worst: dict[UUID, str] = {}
-    order = list(VERDICTS).index
-    for one in judge_record():
-        worst[one.trade_id] = min(one.verdict, worst.get(one.trade_id, one.verdict), key=order)
-    return worst
 
 
 def _select(query: TradeQuery) -> TradeQuerySet:

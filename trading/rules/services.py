@@ -242,14 +242,19 @@ def _summarise_rule(row: TradingRule, ones: Sequence[Judgement], made: Mapping[U
     return RuleRecord(row, describe_rule(parse_rule(row.payload)), ids, whys, kept, broken)
 
 
-def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:
-    """Return the trades with a verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
-    by_trade: dict[UUID, set[Verdict]] = {}
+def find_worst_verdicts(rule_id: UUID | None = None) -> dict[UUID, Verdict]:
+    """Return each judged trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
+    worst: dict[UUID, Verdict] = {}
+    order = ("broken", "unknown", "kept").index
     for one in judge_record():
         if rule_id in (None, one.rule_id):
-            by_trade.setdefault(one.trade_id, set()).add(one.verdict)
-    worst: tuple[Verdict, ...] = ("broken", "unknown", "kept")
-    return [pk for pk, verdicts in by_trade.items() if next(one for one in worst if one in verdicts) == verdict]
+            worst[one.trade_id] = min(one.verdict, worst.get(one.trade_id, one.verdict), key=order)
+    return worst
+
+
+def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:
+    """Return the trades with this worst verdict."""
+    return [pk for pk, found in find_worst_verdicts(rule_id).items() if found == verdict]
 
 
 @dataclass(frozen=True, slots=True)

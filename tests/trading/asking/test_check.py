@@ -85,7 +85,7 @@ def test_plan_that_breaks_a_rule_says_so(account, broken, words):
 
     assert found.verdict == "breaks a rule"
     assert [one.verdict for one in found.rules] == ["broken"]
-    assert found.rules[0].rule in found.why[0]
+    assert found.rules[0].reading in found.why[0]
 
 
 def test_plan_fits_with_its_rules_kept_and_enough_record(account):
@@ -107,7 +107,7 @@ def test_risk_without_a_price_cannot_be_told(account, words):
     found = check(**words)
 
     assert (found.price, found.sizing.risk_usd) == (None, None)
-    assert [(one.verdict, one.why) for one in found.rules] == [("cannot tell", "what it risks is not known")]
+    assert [(one.verdict, one.why) for one in found.rules] == [("unknown", "what it risks is not known")]
 
 
 def test_exposure_and_coming_events_are_listed(account):
