@@ -30,14 +30,8 @@ from trading.record.deployments import claim_deployment, deploy_skill, release_d
 from trading.reviews.reflection import Outcome, reflect_if_due
 from trading.runs.backtest import Progress, run_backtest, schedule_instants
 from trading.runs.runner import LEASE, Ticker
+from trading.skills import services
 from trading.skills.schemas import SkillPayload, parse_payload
-from trading.skills.services import (
-    apply_template_to_draft,
-    list_reflection_models,
-    patch_draft,
-    save_draft,
-    start_draft,
-)
 
 Report = Callable[[str], None]
 
@@ -194,12 +188,12 @@ def _holds_since(bars: list[Bar], entry: int) -> bool:
 def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made | None:
     """Write the demo's skills, draft, backtest and deployments."""
     breakout = _save_skill("trend_breakout", _BREAKOUT, now - lengths.breakout - timedelta(days=9))
-    again = start_draft(skill_id=breakout.skill_id, now=now - lengths.breakout - timedelta(days=1))
-    patch_draft(draft_id=again.pk, patch=_BREAKOUT_AGAIN, now=again.created_at)
-    save_draft(draft_id=again.pk, now=again.created_at + timedelta(minutes=7))
+    again = services.start_draft(skill_id=breakout.skill_id, now=now - lengths.breakout - timedelta(days=1))
+    services.patch_draft(draft_id=again.pk, patch=_BREAKOUT_AGAIN, now=again.created_at)
+    services.save_draft(draft_id=again.pk, now=again.created_at + timedelta(minutes=7))
     funding = _save_skill("funding_mean_reversion", _FUNDING, now - lengths.funding - timedelta(hours=3))
-    draft = start_draft(now=now - timedelta(hours=2))
-    patch_draft(draft_id=draft.pk, patch=_DRAFT, now=draft.created_at)
+    draft = services.start_draft(now=now - timedelta(hours=2))
+    services.patch_draft(draft_id=draft.pk, patch=_DRAFT, now=draft.created_at)
     if not is_played:
         return None
     lease, until = uuid4(), now + LEASE
@@ -221,10 +215,10 @@ def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made |
 
 
 def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVersion:
-    draft = start_draft(now=now)
-    apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
-    patch_draft(draft_id=draft.pk, patch=patch, now=now)
-    return save_draft(draft_id=draft.pk, now=now + timedelta(minutes=11))
+    draft = services.start_draft(now=now)
+    services.apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
+    services.patch_draft(draft_id=draft.pk, patch=patch, now=now)
+    return services.save_draft(draft_id=draft.pk, now=now + timedelta(minutes=11))
 
 
 # --- What they did ---
@@ -260,4 +254,4 @@ def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report:
 
 
 def _is_offline(payload: SkillPayload) -> bool:
-    return list_reflection_models(payload) == [settings.OFFLINE_MODEL]
+    return services.list_reflection_models(payload) == [settings.OFFLINE_MODEL]

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from uuid import uuid4
 
 import pytest
@@ -300,16 +301,16 @@ def test_close_and_pause_can_be_drawn_together_and_both_confirmed(desk):
 
 @pytest.mark.parametrize(
     ("kind", "service"),
-    [("pause", "request_command"), ("deploy", "deploy_skill"), ("start_backtest", "start_backtest")],
+    [("pause", "request_command"), ("deploy", "deploy_skill"), ("start_backtest", "backtests.start_backtest")],
 )
 def test_refusal_of_trading_leaves_the_card_waiting_and_nothing_queued(desk, monkeypatch, kind, service):
-    card, honest = desk.draw(kind), getattr(actions, service)
+    card, honest = desk.draw(kind), attrgetter(service)(actions)
 
     def refuse_late(**values):
         honest(**values)
         raise CommandRefused("The deployment is in no state for that.")
 
-    monkeypatch.setattr(actions, service, refuse_late)
+    monkeypatch.setattr(f"trading.record.actions.{service}", refuse_late)
     with pytest.raises(CommandRefused):
         confirm(card)
 

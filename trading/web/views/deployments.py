@@ -20,31 +20,11 @@ from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
+from trading.record import decisions, deployment_queries, trade_queries
 from trading.record.actions import describe_command
-from trading.record.decisions import (
-    find_neighbouring_ticks,
-    get_decision,
-    get_decision_page,
-    list_decisions_after,
-    list_orders,
-)
-from trading.record.deployment_queries import (
-    find_backtest_of,
-    get_deployment,
-    list_commands,
-    list_deployments,
-    mark_positions,
-)
 from trading.record.deployments import CommandRefused, list_possible_commands, request_command
 from trading.record.exports import decisions_as_csv, decisions_as_json
 from trading.record.notes import find_active_note, get_note, keep_note_for_skill, list_notes
-from trading.record.trade_queries import (
-    TradeFilter,
-    find_simulated_symbols,
-    get_deployment_performance,
-    get_latest_equity,
-    list_open,
-)
 from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
 from trading.skills.schemas import parse_payload
@@ -81,8 +61,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {  # the button that asks for it, 
 def show_deployments(request: AuthedRequest) -> HttpResponse:
     """List the deployments with their positions and refusals."""
     now = timezone.now()
-    listed = list_deployments(now)
-    marked = mark_positions([(one.deployment, one.positions) for one in listed], now)
+    listed = deployment_queries.list_deployments(now)
+    marked = deployment_queries.mark_positions([(one.deployment, one.positions) for one in listed], now)
     context = {
         "deployments": [
             {
@@ -106,11 +86,11 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
     """Show a deployment and its record."""
     now = timezone.now()
     with or_404():
-        shown = get_deployment(deployment_id)
-    trades = get_trades_page(TradeFilter(deployment_id=shown.pk))
-    marked = mark_positions([(shown, list_open(shown.pk))], now)
+        shown = deployment_queries.get_deployment(deployment_id)
+    trades = get_trades_page(trade_queries.TradeFilter(deployment_id=shown.pk))
+    marked = deployment_queries.mark_positions([(shown, trade_queries.list_open(shown.pk))], now)
     is_live = shown.broker_kind == BrokerKind.LIVE
-    commands = list_commands(shown.pk)
+    commands = deployment_queries.list_commands(shown.pk)
     context = {
         "deployment": shown,
         "is_halted": shown.is_halted_at(now),
@@ -118,8 +98,8 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
         "is_behind": shown.version.version < shown.skill.latest_version,
         "positions": marked.positions[shown.pk],
         "simulated": marked.simulated,
-        "numbers": get_deployment_performance(shown),
-        "equity_usd": get_latest_equity(shown),
+        "numbers": trade_queries.get_deployment_performance(shown),
+        "equity_usd": trade_queries.get_latest_equity(shown),
         "trades": trades.trades[:TRADES_SHOWN],
         "trades_total": trades.page.total,
         "notes": list_notes(shown.pk),
@@ -140,7 +120,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
 def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
     with or_404():
-        shown = get_deployment(deployment_id)
+        shown = deployment_queries.get_deployment(deployment_id)
     form = CommandForm(request.POST)
     if not form.is_valid():
         messages.error(request, "There is no such command.")
@@ -173,16 +153,19 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
     with or_404():
-        shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
-    before, after = find_neighbouring_ticks(found)
+        shown, found = (
+            deployment_queries.get_deployment(deployment_id, or_backtest=True),
+            decisions.get_decision(deployment_id, tick),
+        )
+    before, after = decisions.find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
         "deployment": shown,
-        "run": find_backtest_of(shown),
+        "run": deployment_queries.find_backtest_of(shown),
         "decision": found,
-        "simulated": find_simulated_symbols(dict.fromkeys(traded, found.tick_at)),
+        "simulated": trade_queries.find_simulated_symbols(dict.fromkeys(traded, found.tick_at)),
         "refusal": REFUSALS.get(found.verdict_code, ""),
-        "orders": list_orders(found),
+        "orders": decisions.list_orders(found),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
         "context": context_parts(found.context),
         "before": before,
@@ -195,7 +178,7 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[
     """Return the context of `trading/_decisions.html` on the page `here`."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
-    page = get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
+    page = decisions.get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
     export = reverse("trading:export_decisions", args=[deployment_id])
     return {
         "decisions": page,
@@ -215,12 +198,12 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[
 def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
     """Export the filtered decisions, newest first; backtests' too."""
     with or_404(), owned(request.user):
-        shown = get_deployment(deployment_id, or_backtest=True)
+        shown = deployment_queries.get_deployment(deployment_id, or_backtest=True)
     verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
     return export_rows(
         request,
         "decisions",
-        read=lambda cursor: list_decisions_after(shown.pk, cursor, verdict=verdict),
+        read=lambda cursor: decisions.list_decisions_after(shown.pk, cursor, verdict=verdict),
         writers={"csv": decisions_as_csv, "json": decisions_as_json},
     )
 
@@ -232,7 +215,7 @@ def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()
     with or_404():
-        shown = get_deployment(deployment_id)
+        shown = deployment_queries.get_deployment(deployment_id)
     return TemplateResponse(
         request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_describe_prompt(shown, now)}
     )
@@ -243,7 +226,7 @@ def _describe_prompt(shown: Deployment, now: datetime) -> dict[str, object]:
     prompt = preview_prompt(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)
     return {
-        "simulated": mark_positions([(shown, [])], now).simulated,
+        "simulated": deployment_queries.mark_positions([(shown, [])], now).simulated,
         "system": system,
         "context": context,
         "tools": [tools_part(payload)],
