@@ -141,8 +141,7 @@ def describe_rule(rule: Rule) -> str:  # noqa: C901 - one line a kind
         case Symbols():
             return f"{'Only' if rule.mode == 'only' else 'No'} {join_words(rule.symbols, _and_or(rule))}"
         case Hours():
-            words = "Trades open only from" if rule.mode == "only" else "No trade opens from"
-            return f"{words} {format_time(rule.start)} to {format_time(rule.end)}, {rule.zone} time"
+            return f"{_describe_hours(rule)}, {rule.zone} time"
         case Days():
             names = join_words([f"{WEEKDAYS[day]}s" for day in rule.days], _and_or(rule))
             return f"{'Trades open only on' if rule.mode == 'only' else 'No trade opens on'} {names}, {rule.zone} time"
@@ -159,6 +158,15 @@ def describe_rule(rule: Rule) -> str:  # noqa: C901 - one line a kind
             return "Each trade opens with a stop"
         case _:
             assert_never(rule)
+
+
+def _describe_hours(rule: Hours) -> str:
+    words = "Trades open only" if rule.mode == "only" else "No trade opens"
+    if rule.start == 0:
+        return f"{words} until {format_time(rule.end)}"
+    if rule.end == DAY_MINUTES:
+        return f"{words} from {format_time(rule.start)} on"
+    return f"{words} from {format_time(rule.start)} to {format_time(rule.end)}"
 
 
 def _describe_pause(rule: LossPause) -> str:
