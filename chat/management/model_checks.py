@@ -130,7 +130,7 @@ async def _extract_fact(model: str) -> Asked:
     turns = [Turn(1, "user", "I never trade alts. My max leverage is 3x."), Turn(2, "assistant", "Noted.")]
     found = await extract_facts(turns, [], "", models=[model])
     kept = [candidate.content for candidate in found.candidates if candidate.is_supported]
-    return bool(kept), "; ".join(kept) or "No supported fact", None
+    return bool(kept), "; ".join(kept) or "No supported fact", found.usage
 
 
 CHECKS: Final[dict[str, Check]] = {

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from config.lib.llm import door
-from config.lib.llm.door import LLMUnavailable
+from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
 from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
@@ -20,6 +20,7 @@ from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, forma
 CHUNK_TOKENS: Final = 8_000  # estimated tokens of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
 TRIES: Final = 3  # seed 001: tries for a readable answer
+UNUSED: Final = Usage(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Extraction:
     through_message_id: int | None
     is_complete: bool = True
     is_tainted: bool = False
+    usage: Usage = UNUSED  # of all calls
 
 
 async def extract_facts(
@@ -107,17 +109,18 @@ async def extract_facts(
     typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
     candidates: list[Candidate] = []
     done: list[Chunk] = []
+    usage = UNUSED
     for chunk in chunk_turns(turns, chunk_tokens):
         try:
-            answer = await _ask_model(chunk, known_facts, summary, models)
+            answer, used = await _ask_model(chunk, known_facts, summary, models)
         except LLMUnavailable:
             if not done or done[-1].through_message_id is None:
                 raise
-            return _build_extraction(candidates, summary, done, is_complete=False)
+            return _build_extraction(candidates, summary, done, usage, is_complete=False)
         candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed, is_exact=is_exact))
-        summary = answer.summary or summary
+        summary, usage = answer.summary or summary, usage.plus(used)
         done.append(chunk)
-    return _build_extraction(candidates, summary, done, is_complete=True)
+    return _build_extraction(candidates, summary, done, usage, is_complete=True)
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
@@ -148,7 +151,7 @@ def strip_block(text: str, block_text: str) -> str:
 
 async def _ask_model(
     chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]
-) -> ExtractionAnswer:
+) -> tuple[ExtractionAnswer, Usage]:
     request = format_request(
         known_facts=[
             {
@@ -163,18 +166,18 @@ async def _ask_model(
         summary=summary,
         turns=[_describe_turn(turn) for turn in chunk.turns],
     )
-    messages = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}]
+    messages, usage = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}], UNUSED
     for attempt in range(TRIES):
         again = [{"role": "user", "content": UNREADABLE}] if attempt else []
         completion = await door.complete([*messages, *again], models=models, max_tokens=ANSWER_TOKENS)
-        answer = parse_answer(completion.text)
+        answer, usage = parse_answer(completion.text), usage.plus(completion.usage)
         if answer is not None:
-            return answer
+            return answer, usage
     raise LLMUnavailable("empty", "The model's answers could not be read. Please try again in a moment.")
 
 
 def _build_extraction(
-    candidates: Sequence[Candidate], summary: str, done: Sequence[Chunk], *, is_complete: bool
+    candidates: Sequence[Candidate], summary: str, done: Sequence[Chunk], usage: Usage, *, is_complete: bool
 ) -> Extraction:
     return Extraction(
         candidates=tuple(candidates),
@@ -182,6 +185,7 @@ def _build_extraction(
         through_message_id=done[-1].through_message_id if done else None,
         is_complete=is_complete,
         is_tainted=any(turn.is_tainted for chunk in done for turn in chunk.turns),
+        usage=usage,
     )
 
 

@@ -342,7 +342,7 @@ def test_a_fault_of_the_provider_rises_at_once(model):
 
     with pytest.raises(LLMUnavailable) as failure:
         run()
-    assert failure.value.kind == "unreachable"
+    assert failure.value.kind == "interrupted"
     assert len(model.requests) == 1
 
 

@@ -514,7 +514,7 @@ def test_a_model_that_is_away_leaves_the_old_lessons_and_a_failed_run_with_its_m
 
     work = failed(of)
 
-    assert work.error.startswith("The model")
+    assert work.error.startswith("The answer broke off")
     assert "canary" not in work.error
 
 
