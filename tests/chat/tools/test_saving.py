@@ -84,3 +84,25 @@ def test_save_of_older_words_with_untrusted_text_in_view_replaces_nothing(as_tra
 
     assert "held_for_review" in box.call("remember", fact="My max leverage is 10x")
     assert current() == ["My max leverage is 3x"]
+
+
+def test_forget_and_remember_of_a_limit_in_one_message_are_one_update(as_trader):
+    old = UserFactFactory(content="My stop is 2 %")
+    box = Toolbox(as_trader, "coach", "Forget my stop, it's 1.5 % now")
+
+    box.call("forget", fact_id="My stop")
+    box.call("remember", fact="My stop is 1.5 %")
+
+    new = UserFact.objects.current(NOW).get()
+    assert (new.content, new.lineage) == ("My stop is 1.5 %", old.lineage)
+
+
+def test_forget_of_everything_about_a_subject_ends_each_of_its_facts(as_trader):
+    for content in ("I never trade SOL", "I hold SOL for the long run", "I trade BTC only"):
+        UserFactFactory(content=content)
+    box = Toolbox(as_trader, "coach", "Forget everything about SOL")
+
+    for candidate in box.call("forget", fact_id="SOL")["candidates"]:
+        box.call("forget", fact_id=candidate["fact_id"])
+
+    assert [fact.content for fact in UserFact.objects.current(NOW)] == ["I trade BTC only"]
