@@ -245,8 +245,7 @@ class Ledger:
         update_trades([row | outcome_columns(trip) | updated for trip, row in self._changed.values()])
         insert_trades([row | outcome_columns(trip) | created for trip, row in self._new.values()])
         # What a tick reports, too, stays when the import that brought it first is undone.
-        repeated = [row.pk for row in self._known.fills.values() if row.batch_id is not None]
-        if repeated:
+        if repeated := [row.pk for row in self._known.fills.values() if row.batch_id is not None]:
             Fill.objects.filter(pk__in=repeated).update(batch=None)
         FundingPayment.objects.bulk_create(self._funding, batch_size=500)
         for checks, intents in self._checks:
@@ -298,11 +297,8 @@ def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Know
 
 
 def _describe_difference(kept: Execution | Fill, given: Execution) -> str:
-    numbers: dict[str, tuple[Any, Any]] = {
-        "quantity": (kept.quantity, given.quantity),
-        "price": (kept.price, given.price),
-        "fee": (_get_fee(kept), _get_fee(given)),
-    }
+    fees = _get_fee(kept), _get_fee(given)
+    numbers = {"quantity": (kept.quantity, given.quantity), "price": (kept.price, given.price), "fee": fees}
     at = "" if kept.at == given.at else f"time: {kept.at.isoformat()} is kept, {given.at.isoformat()} came"
     return "; ".join(filter(None, (_compare(numbers), at)))
 

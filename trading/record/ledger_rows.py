@@ -291,7 +291,7 @@ def _choose_converter(field: "models.Field[Any, Any]", *, is_sqlite: bool) -> _C
             # Many rows share an instant, an owner and a deployment.
             return lru_cache(4096)(connection.ops.adapt_datetimefield_value if is_sqlite else datetime.isoformat)
         case models.UUIDField():
-            return lru_cache(4096)(_hex_text if is_sqlite else str)
+            return lru_cache(4096)(attrgetter("hex") if is_sqlite else str)
         case models.JSONField():
             return _as_json if is_sqlite else None
         case models.CharField() if field.choices:
@@ -305,7 +305,3 @@ def _round_amount(value: Decimal) -> str:
 
 def _as_json(value: Any) -> str:
     return json.dumps(value) if value else "{}"
-
-
-def _hex_text(value: UUID) -> str:
-    return value.hex

@@ -59,9 +59,8 @@ class OpeningNotFound(DomainError):
 def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: datetime) -> IntakePreview:
     """Return what an import would do; without a deployment, all is new."""
     problems = find_problems(entries, now=now)
-    known = Known()
-    if deployment_id is not None:
-        known = find_known(get_deployment(deployment_id), entries.fills, entries.funding)
+    record = get_deployment(deployment_id) if deployment_id else None
+    known = find_known(record, entries.fills, entries.funding) if record else Known()
     new = sort_out(entries.fills, entries.funding, known)
     return IntakePreview(problems, new.conflicts, **_count_entries(entries, new))
 
