@@ -22,7 +22,10 @@ ROWS = st.fixed_dictionaries(
         "version": st.sampled_from([1, 2]),
         "regime": st.sampled_from(["trend", "chop", "unknown"]),
         "exit": st.sampled_from(["signal", "stop", "external"]),
-        "entry": st.integers(0, 60 * 24 * 60).map(lambda minutes: MAY + timedelta(minutes=minutes)),
+        # Around an event of the third day, or anywhere in two months.
+        "entry": (st.integers(3 * 1440 + 180, 3 * 1440 + 540) | st.integers(0, 60 * 1440)).map(
+            lambda minutes: MAY + timedelta(minutes=minutes)
+        ),
         "minutes": st.integers(1, 5000),
         "net": MONEY | st.just(D(0)),
         "fees": st.decimals("-5", "20", **CENTS),
@@ -34,7 +37,7 @@ ROWS = st.fixed_dictionaries(
         "stop": st.none() | st.sampled_from([D(90), D("97.5"), D(104)]),
     }
 )
-LEDGERS = st.lists(ROWS, max_size=30)
+LEDGERS = st.lists(ROWS, min_size=3, max_size=30)
 PRICE, SIZE = D(100), D(1000)
 
 
