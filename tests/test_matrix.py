@@ -125,7 +125,9 @@ ROUTES = {
         )
     ),
     "trading:start_reading": Case(
-        posts=({"venue": "hyperliquid", "address": ADDRESS, "id": "{account_id}", "user": "{user_id}"},)
+        posts=(
+            {"venue": "hyperliquid", "name": "Second", "address": ADDRESS, "id": "{account_id}", "user": "{user_id}"},
+        )
     ),
     "trading:change_account": Case(posts=({"act": "read"}, {"act": "remove"})),
     "trading:backtests": Case(

@@ -377,7 +377,7 @@ def test_import_with_json_prints_one_object(venue):
 
     said = json.loads(import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:05", "--json"))
 
-    assert said == {"symbol": "BTC", "interval": "1m", "bars": 5, "aggregated": {"5m": 1}}
+    assert said == {"symbol": "BTC", "interval": "1m", "bars": 5, "aggregated": {"5m": 1}, "measured_trades": 0}
 
 
 @pytest.mark.django_db(transaction=True)
