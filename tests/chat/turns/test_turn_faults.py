@@ -124,7 +124,7 @@ async def test_unknown_tool_is_told_which_there_are(model, talk):
 
     (told,) = result.tool_results
     assert told["error"].startswith("There is no tool of that name. There are: set_basics, ")
-    assert told["error"].endswith("remember, forget, prepare_action.")
+    assert told["error"].endswith("remember, forget, prepare_action, query_trades.")
 
 
 async def test_calls_beyond_the_most_do_not_run(model, talk):
