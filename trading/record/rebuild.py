@@ -166,7 +166,7 @@ def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tu
         for entry_at, exit_at, state in page:
             if exit_at is not None and exit_at < min(since, following):
                 return {}, exit_at
-            last = None if exit_at is not None else load_trip(state).last_change_at
+            last = load_trip(state).last_change_at if exit_at is None and state else None
             if last is not None and last < since:
                 return state, last
             following = min(following, entry_at)

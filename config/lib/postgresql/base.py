@@ -27,6 +27,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def _is_alive(connection: Connection) -> bool:
     try:
+        # One that was given back inside a transaction is without it, and the question would begin another one.
+        connection.autocommit = True
         connection.execute("")
     except OperationalError:
         return False
