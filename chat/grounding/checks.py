@@ -133,7 +133,9 @@ def _is_close(value: float, figure: Figure, grain: Decimal) -> bool:
 
 
 def _fits(figure: Figure, known: Known, *, is_about: bool) -> bool:
-    if known.unit not in _FITTING[figure.unit] or (figure.unit and not known.unit and known.key):
+    if known.unit not in _FITTING[figure.unit] or (
+        figure.unit and not known.unit and known.key and "interval" not in known.key
+    ):
         return False
     digits = len(figure.value.as_tuple().digits)
     is_equal = abs(abs(known.value) * _SCALES.get((figure.unit, known.unit), 1) - float(figure.value)) < 1e-9

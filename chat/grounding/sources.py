@@ -55,6 +55,9 @@ _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
 }
 _BY_KEY: Final = [(name, re.compile(rf"(?:^|_)(?:{key})(?:_|$)")) for name, (key, _) in _MEASURES.items()]
 _BY_WORD: Final = [(name, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for name, (_, words) in _MEASURES.items()]
+_COUNT: Final = re.compile(r"^n$|(?:^|_)(?:count|sample_size|not_known|left_out)(?:_|$)")
+_LEVEL: Final = re.compile(r"(\d+)pct(?=_|$)")  # an interval's, in its key
+_NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `unit`; its other values have none
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
 
 
@@ -69,6 +72,15 @@ class Known:
     symbol: str
     source: Json
     group: int  # the result that it stands in
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What the values of a row of a result share."""
+
+    source: Json
+    symbol: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,7 @@ class Sources:
     def add_result(self, call_id: str, result: Any) -> None:
         """Add the result of a tool call."""
         self._group += 1
-        self._walk(result, "", {"kind": "tool", "call_id": call_id}, "")
+        self._walk(result, "", _Row({"kind": "tool", "call_id": call_id}))
 
     def add_text(self, text: str, source: Json) -> None:
         """Add the figures of a text, such as a fact or the user's words."""
@@ -143,32 +155,39 @@ class Sources:
                 found.setdefault(form, []).append(moment)
         return found
 
-    def _walk(self, value: Any, key: str, source: Json, symbol: str) -> None:
+    def _walk(self, value: Any, key: str, row: "_Row") -> None:
         match value:
             case dict():
-                self._walk_row(value, source, symbol)
+                self._walk_row(value, row)
             case list():
                 if value and isinstance(value[0], dict):
-                    self._add_number(len(value), "count", key, symbol, source)
+                    self._add_number(len(value), "count", key, row.symbol, row.source)
                 for inner in value:
-                    self._walk(inner, key, source, symbol)
+                    self._walk(inner, key, row)
             case bool() | None:
                 return
             case int() | float():
-                unit, _ = self._read_key(key)
+                unit = "count" if _COUNT.search(key) else self._read_key(key)[0] or row.unit
                 length = _IN_MINUTES.get(unit)
-                self._add_number(value * (length or 1), "minutes" if length else unit, key, symbol, source)
+                self._add_number(value * (length or 1), "minutes" if length else unit, key, row.symbol, row.source)
             case str() if _ISO.match(value):
                 at = datetime.fromisoformat(value)
-                self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), Moment(symbol, source)))
+                self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), Moment(row.symbol, row.source)))
             case str():
-                self._read_text(value, source, key or "text", symbol)
+                self._read_text(value, row.source, key or "text", row.symbol)
 
-    def _walk_row(self, row: Mapping[str, Any], source: Json, symbol: str) -> None:
-        named, source = row.get("symbol"), _name_row(row, source)
-        for name, inner in row.items():
+    def _walk_row(self, values: Mapping[str, Any], outer: "_Row") -> None:
+        symbol, unit = values.get("symbol"), values.get("unit")
+        row = _Row(
+            _name_row(values, outer.source),
+            symbol if isinstance(symbol, str) else outer.symbol,
+            unit if unit in _NAMED_UNITS else outer.unit,
+        )
+        for name, inner in values.items():
+            if level := _LEVEL.search(name):
+                self._add_number(float(level[1]), "pct", "", row.symbol, row.source)
             if not name.endswith(("_id", "_ids")) and name != "id":
-                self._walk(inner, name, source, named if isinstance(named, str) else symbol)
+                self._walk(inner, name, row)
 
     def _add_number(self, value: float, unit: str, key: str, symbol: str, source: Json) -> None:
         if symbol:
@@ -178,7 +197,7 @@ class Sources:
     def _read_key(self, key: str) -> tuple[str, frozenset[str]]:
         """Return the unit and the measures that a key names."""
         if key not in self._keys:
-            unit = next((unit for word, unit in _UNITS if word in key), "")
+            unit = next((unit for word, unit in _UNITS if word in _LEVEL.sub("", key)), "")
             self._keys[key] = (unit, frozenset(name for name, pattern in _BY_KEY if pattern.search(key)))
         return self._keys[key]
 

@@ -138,6 +138,18 @@ def test_figures_of_two_results_are_not_added():
     assert list_unknown("Fees of $10.00 and $5.00 are $15.00 together.", sources) == ["$15.00"]
 
 
+def test_values_have_the_unit_that_their_answer_names():
+    answer = {
+        **{"measure": "net", "unit": "usd", "n": 43, "value": 270.12, "mean": 6.28, "interval_90pct": [-3.1, 15.9]},
+        "groups": [{"group": "BTC", "n": 30, "value": 300.0}, {"group": "ETH", "n": 13, "value": -29.88}],
+        "similar": {"n": 12, "expectancy_usd": 4.1, "interval_90pct": [-2.0, 9.0]},
+    }
+    text = "Net +$270.12 of 43 trades; a trade $6.28, about 90 % between -$3.10 and +$15.90. BTC: $300.00, n=30."
+
+    assert list_unknown(text, make_sources(answer)) == []
+    assert list_unknown("Net 270.12 %, or $43.", make_sources(answer)) == ["270.12 %", "$43"]
+
+
 def test_times_may_be_those_of_the_users_zone():
     sources = make_sources(zone=ZoneInfo("Asia/Tokyo"))
 
