@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import combinations, islice
+from itertools import combinations, groupby, islice
 from typing import Final
 
 from chat.grounding.figures import Figure, find_figures
@@ -94,11 +94,16 @@ def check_figures(text: str, sources: Sources) -> list[Json]:
 
 
 def _split_sentences(text: str) -> Iterator[_Sentence]:
-    figures, start = list(islice(find_figures(text), MAX_FIGURES)), 0
-    for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
-        if inside := [figure for figure in figures if start <= figure.start < end]:
-            yield _Sentence(text[start:end], start, inside)
-        start = end
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    figures = islice(find_figures(text), MAX_FIGURES)
+    for place, inside in groupby(figures, key=lambda figure: bisect_right(ends, figure.start)):
+        start, end = _bounds_of(place, ends, len(text))
+        yield _Sentence(text[start:end], start, list(inside))
+
+
+def _bounds_of(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
+    """Return where a piece of a text begins and ends, of those that `ends` cuts it into."""
+    return ends[place - 1] if place else 0, ends[place] if place < len(ends) else length
 
 
 def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Known | Moment]:
@@ -161,6 +166,7 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
         stated.append(_Stated(figure, measures, len(measures) > 1 and sources.has_measured(measures), near))
     covers = Counter(row for said in stated for row in {_row_of(known) for known in said.candidates})
+    most = max(covers.values(), default=0)
     is_mixed = len({_kind_of(said.figure) for said in stated if _is_of_rows(said)}) > 1
 
     def is_bound(known: Known | Moment, said: _Stated) -> bool:
@@ -173,7 +179,7 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
             return True
         if is_mixed and known.symbol:
             return False  # the price, the date and the result of one trade are of one row
-        return cover == max(covers.values()) or (not known.symbol and bool(known.measures & said.measures))
+        return cover == most or (not known.symbol and bool(known.measures & said.measures))
 
     for said in stated:
         bound = [known for known in said.candidates if is_bound(known, said)]
@@ -182,9 +188,9 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
 
 def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:
     place = bisect_right(ends, at)
-    start, end = ends[place - 1] if place else 0, ends[place] if place < len(ends) else len(words)
+    start, end = _bounds_of(place, ends, len(words))
     if place and not _WORD.search(words, start, end):
-        start = ends[place - 2] if place > 1 else 0  # "The drawdown, 1.5%, is ..."
+        start, _ = _bounds_of(place - 1, ends, len(words))  # "The drawdown, 1.5%, is ..."
     return words[max(start, at - _PHRASE) : min(end, at + _PHRASE)]
 
 

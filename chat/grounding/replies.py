@@ -7,7 +7,7 @@ from typing import Any, Final
 from chat.grounding.checks import check_figures
 from chat.grounding.figures import find_figures
 from chat.grounding.sources import Sources
-from chat.parts import Json, Part, model_messages, split_preamble
+from chat.parts import Json, Part, split_preamble
 
 _WORDS: Final = {
     "trade": "a trade",
@@ -42,7 +42,10 @@ def ground_parts(
     if not texts:
         return
     sources = Sources(zone, now)
-    for message in _newest_first([*messages, *model_messages([p for p in parts if p["kind"] == "tool"])]):
+    for part in reversed(parts):
+        if part["kind"] == "tool":
+            sources.add_result(part["call_id"], part["result"])
+    for message in _newest_first(list(messages)):
         sources.add_message(message)
     sources.add_text(memory, {"kind": "fact"})
     for part in texts:

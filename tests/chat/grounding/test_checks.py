@@ -185,7 +185,8 @@ def test_altered_digits_are_marked_and_true_ones_are_not(name):
 
 
 @pytest.mark.parametrize(
-    "text", ["1 " * 30_000, "1" * 60_000, "a-" * 30_000, "$1.5, " * 10_000, "1 h " * 15_000, "1.a" * 20_000]
+    "text",
+    ["1 " * 30_000, "1" * 60_000, "5\n" * 30_000, "a-" * 30_000, "$1.5, " * 10_000, "1 h " * 15_000, "1.a" * 20_000],
 )
 def test_no_text_takes_long(text):
     assert len(check_figures(text, make_sources())) <= MAX_FIGURES
