@@ -69,9 +69,8 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     return []
 
 
-def measure_document(now: datetime) -> DocumentFill:
-    """Return how full the document is; a fact outside of it means that it is full."""
-    outside = UserFact.objects.open(now).filter(left_document_at__isnull=False).count()
+def measure_document(*, outside: int, now: datetime) -> DocumentFill:
+    """Return how full the document is; with facts `outside` of it, it is full."""
     _, room = _measure(now)
     return DocumentFill(100 if outside else _percent(room), outside)
 

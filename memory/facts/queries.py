@@ -90,11 +90,13 @@ class FactPage:
 
 @dataclass(frozen=True, slots=True)
 class FactCounts:
-    """The numbers of believed, archived and trashed facts, per lineage."""
+    """The numbers of believed, archived and trashed facts, per lineage, and their topics."""
 
     believed: int
     archived: int
-    trashed: int = 0
+    trashed: int
+    outside: int  # believed facts for which the memory document has no room
+    topics: list[str]  # in use, alphabetically
 
 
 def uses_facts() -> bool:
@@ -268,15 +270,19 @@ def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFac
     ]
 
 
-def count_facts() -> FactCounts:
-    """Count the believed, archived and trashed facts."""
+def count_facts(now: datetime) -> FactCounts:
+    """Count the facts of each shelf, with one query."""
     is_archived, is_trashed = Q(archived_at__isnull=False), Q(trashed_at__isnull=False)
-    counts = UserFact.objects.last_of_lineage().aggregate(
-        believed=Count("pk", filter=~is_archived),
-        archived=Count("pk", filter=is_archived & ~is_trashed),
-        trashed=Count("pk", filter=is_trashed),
-    )
-    return FactCounts(**counts)
+    has_ended = Q(valid_until__lte=now)
+    counted = {
+        "believed": Count("pk", filter=~is_archived),
+        "archived": Count("pk", filter=is_archived & ~is_trashed),
+        "trashed": Count("pk", filter=is_trashed),
+        "outside": Count("pk", filter=Q(left_document_at__isnull=False) & ~is_archived & ~has_ended),
+    }
+    by_topic = list(UserFact.objects.last_of_lineage().order_by("topic").values("topic").annotate(**counted))
+    totals = {name: sum(row[name] for row in by_topic) for name in counted}
+    return FactCounts(**totals, topics=[row["topic"] for row in by_topic if row["topic"]])
 
 
 def list_topics() -> list[str]:

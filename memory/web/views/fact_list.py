@@ -38,8 +38,8 @@ def build_listing(
     query: QueryDict, now: datetime, *, event: MemoryEvent | None = None, notice: str = ""
 ) -> dict[str, Any]:
     """Return the list's context for a query string."""
-    topics = list_topics()
-    filters = FactFilterForm(query, topics=topics)
+    counts = count_facts(now)
+    filters = FactFilterForm(query, topics=counts.topics)
     wanted = filters.build_filter()
     page = list_facts(wanted, page=filters.known.get("page", 1), now=now)
     event, batch = event or responses.find_query_event(query), responses.find_query_batch(query)
@@ -53,9 +53,9 @@ def build_listing(
     return {
         "filters": filters,
         "page": page,
-        "counts": count_facts(),
-        "document": measure_document(now),
-        "topics": sorted({*topics, *SUGGESTED_TOPICS}),
+        "counts": counts,
+        "document": measure_document(outside=counts.outside, now=now),
+        "topics": sorted({*counts.topics, *SUGGESTED_TOPICS}),
         "shelf": filters.known.get("show", "believed"),
         "is_narrowed": filters.is_narrowed(),
         "all_selected": "select" in query,
@@ -142,7 +142,7 @@ def show_slot(request: PageRequest, last: UserFact, now: datetime, *, status: in
     """Show one fact in its place in the list."""
     context = {
         "shown": list_shown_facts([last], now)[0],
-        "counts": count_facts(),
+        "counts": count_facts(now),
         "here": responses.get_source_address(request),
         **said,
     }

@@ -10,7 +10,7 @@ from config.lib.llm.tokens import count_tokens
 from memory.facts.document import build_document, count_document_tokens
 from memory.facts.limits import enforce_token_limit, measure_document
 from memory.facts.places import add_place
-from memory.facts.queries import get_block
+from memory.facts.queries import count_facts, get_block
 from memory.facts.services import confirm_fact, forget_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
@@ -208,7 +208,7 @@ def test_measure_document_says_how_full_it_is(as_trader, facts, is_nearly_full, 
     fill(facts)
     enforce(now=JUNE)
 
-    filled = measure_document(JULY)
+    filled = measure_document(outside=count_facts(JULY).outside, now=JULY)
 
     assert (filled.is_nearly_full, filled.outside) == (is_nearly_full, outside)
 

@@ -172,10 +172,12 @@ def test_list_as_shown_tells_when_it_holds(as_trader, traits, has_begun, has_end
 
 def test_count_facts_counts_each_lineage_once(as_trader, strangers_fact):
     supersede_fact(fact_id=UserFactFactory().pk, content="corrected", now=JUNE)
-    UserFactFactory(archived=True)
-    UserFactFactory(ended=True)
+    UserFactFactory(archived=True, topic="tax", left_document_at=MAY)
+    UserFactFactory(ended=True, left_document_at=MAY)
+    UserFactFactory(archived=True, trashed_at=MAY)
+    UserFactFactory(topic="risk", left_document_at=MAY)
 
-    assert count_facts() == FactCounts(believed=2, archived=1)
+    assert count_facts(JUNE) == FactCounts(believed=3, archived=1, trashed=1, outside=1, topics=["risk", "tax"])
 
 
 def test_list_topics_lists_each_topic_in_use_once(as_trader, strangers_fact):
