@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models.sql.compiler import SQLCompiler
+    from django.db.models.sql.query import Query
 
 logger = logging.getLogger("security.scope")
 
@@ -196,7 +197,15 @@ class OwnedManager(_OwnedQuerySetManager[M]):
 
     def get_queryset(self) -> models.QuerySet[M]:
         """Return the rows of the owner at compile time."""
-        return super().get_queryset().filter(OwnedBy(F("user")))
+        rows = super().get_queryset()
+        rows.query = _build_query(self.model).chain()
+        return rows
+
+
+@cache
+def _build_query(model: type[models.Model]) -> Query:
+    # To build the condition takes ten times as long as to copy it.
+    return models.QuerySet(model).filter(OwnedBy(F("user"))).query
 
 
 class OwnedModel(models.Model):

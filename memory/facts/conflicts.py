@@ -4,7 +4,7 @@ A single-valued subject has one fact at a time. A fact that begins later, "From 
 what is said of the time before holds until then.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,6 @@ from uuid import UUID, uuid4
 
 from config.lib.errors import DomainError
 from memory.claims.subjects import Verdict, judge_change, read_subject
-from memory.claims.validity import Validity
 from memory.facts import versions
 from memory.facts.periods import begin_fact
 from memory.facts.versions import FactWrite, Origin
@@ -38,27 +37,38 @@ class Conflict:
     verdict: Verdict
 
 
-def find_conflict(content: str, *, validity: Validity | None = None, now: datetime) -> Conflict | None:
-    """Return the known fact that concerns a statement most; None if all are apart.
+def find_conflict(content: str, *, now: datetime) -> Conflict | None:
+    """Return the known fact that concerns a statement most; None if all are apart. Its words say when it holds."""
+    dates = begin_fact(content, None, now=now)
+    return choose_conflict(list_conflicts(content, **dates, now=now), dates["valid_from"], now)
 
-    Without `validity` the words say when the statement holds. A plan that it leaves standing is no conflict.
-    """
-    dates = begin_fact(content, validity, now=now)
-    begins, ends = dates["valid_from"], dates["valid_until"]
-    found = [
-        conflict
-        for conflict in _iter_conflicts(content, begins, ends, None, now)
-        if conflict.verdict != "replaces" or not _is_plan(conflict.fact, max(begins, now))
-    ]
-    return min(found, key=lambda conflict: _STRONGEST.index(conflict.verdict), default=None)
+
+def choose_conflict(conflicts: Iterable[Conflict], begins: datetime, now: datetime) -> Conflict | None:
+    """Return the conflict that concerns a statement most. A plan that it leaves standing is no conflict."""
+    found = [one for one in conflicts if one.verdict != "replaces" or not _is_plan(one.fact, max(begins, now))]
+    return min(found, key=lambda one: _STRONGEST.index(one.verdict), default=None)
+
+
+def list_conflicts(
+    content: str, *, valid_from: datetime, valid_until: datetime | None, lineage: UUID | None = None, now: datetime
+) -> list[Conflict]:
+    """Return the facts of other lineages that concern a statement in its period."""
+    key, begins = read_subject(content).key, max(valid_from, now)
+    if not key or (valid_until is not None and valid_until <= begins):
+        return []
+    rows = UserFact.objects.open(begins).filter(subject=key)
+    rows = rows.exclude(lineage=lineage) if lineage else rows
+    rows = rows.filter(valid_from__lt=valid_until) if valid_until else rows
+    judged = ((fact, judge_change(fact.content, content)) for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED])
+    return [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
 
 
 def list_rivals(
     content: str, *, begins: datetime, ends: datetime | None, lineage: UUID | None = None, now: datetime
 ) -> list[UserFact]:
     """Return the facts of other lineages that cannot hold beside a statement in its period."""
-    found = _iter_conflicts(content, begins, ends, lineage, now)
-    return [conflict.fact for conflict in found if conflict.verdict == "replaces"]
+    found = list_conflicts(content, valid_from=begins, valid_until=ends, lineage=lineage, now=now)
+    return [one.fact for one in found if one.verdict == "replaces"]
 
 
 def write_with_rivals(
@@ -68,14 +78,16 @@ def write_with_rivals(
     begins: datetime,
     ends: datetime | None,
     lineage: UUID | None = None,
+    rivals: list[UserFact] | None = None,
     origin: Origin,
     now: datetime,
 ) -> FactWrite:
-    """Write a fact by `write(origin, ends)`, in one batch with what it excludes.
+    """Write a fact by `write(origin, ends)`, in one batch with what it excludes: `rivals`, if they are known.
 
     It ends where a plan begins. Its other rivals end in its favour: when it begins, and at once if it has begun.
     """
-    rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
+    if rivals is None:
+        rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
     plans = [rival for rival in rivals if _is_plan(rival, max(begins, now))]
     ends = min([moment for moment in (ends, *(plan.valid_from for plan in plans)) if moment], default=None)
     rivals = [rival for rival in rivals if rival not in plans and (ends is None or rival.valid_from < ends)]
@@ -112,7 +124,12 @@ def supersede_with_rivals(
 
 
 def insert_with_rivals(
-    values: dict[str, Any], *, insert: Callable[..., FactWrite] = versions.save_version, origin: Origin, now: datetime
+    values: dict[str, Any],
+    *,
+    insert: Callable[..., FactWrite] = versions.save_version,
+    rivals: list[UserFact] | None = None,
+    origin: Origin,
+    now: datetime,
 ) -> FactWrite:
     """Insert a fact with `values`, in one batch with what it excludes."""
 
@@ -120,22 +137,7 @@ def insert_with_rivals(
         return insert({**values, "valid_until": until}, origin=origin, now=now)
 
     period = {"begins": values["valid_from"], "ends": values["valid_until"]}
-    return write_with_rivals(values["content"], write, **period, origin=origin, now=now)
-
-
-def _iter_conflicts(
-    content: str, begins: datetime, ends: datetime | None, lineage: UUID | None, now: datetime
-) -> Iterator[Conflict]:
-    key, begins = read_subject(content).key, max(begins, now)
-    if not key or (ends is not None and ends <= begins):
-        return
-    rows = UserFact.objects.open(begins).filter(subject=key)
-    rows = rows.exclude(lineage=lineage) if lineage else rows
-    rows = rows.filter(valid_from__lt=ends) if ends else rows
-    for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED]:
-        verdict = judge_change(fact.content, content)
-        if verdict != "apart":
-            yield Conflict(fact, verdict)
+    return write_with_rivals(values["content"], write, **period, rivals=rivals, origin=origin, now=now)
 
 
 def _is_plan(fact: UserFact, begins: datetime) -> bool:

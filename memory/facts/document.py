@@ -114,8 +114,10 @@ def _sort_key(row: UserFact) -> tuple[datetime, str]:
 
 
 def _list_places() -> list[DocumentPlace]:
+    places = list(Place.objects.filter(removed_at__isnull=True).order_by("added_at", "place_id"))
     mentions: dict[UUID, dict[str, list[tuple[str, str]]]] = {}
-    for mention in PlaceMention.objects.order_by("conversation_ref", "mentioned_at", "message_ref"):
+    rows = PlaceMention.objects.order_by("conversation_ref", "mentioned_at", "message_ref")
+    for mention in rows if places else ():
         of_place = mentions.setdefault(mention.place_id, {})
         of_place.setdefault(mention.conversation_ref, []).append(
             (mention.message_ref, _format_instant(mention.mentioned_at))
@@ -128,7 +130,7 @@ def _list_places() -> list[DocumentPlace]:
             mentioned_in=mentions.get(place.pk, {}),
             added_at=_format_instant(place.added_at),
         )
-        for place in Place.objects.filter(removed_at__isnull=True).order_by("added_at", "place_id")
+        for place in places
     ]
 
 

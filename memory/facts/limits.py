@@ -5,14 +5,14 @@ A fact outside the document stays believed: recall, the page and the other assis
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 from config.lib.cache import RecentCache
 from config.lib.owned import owner_id
@@ -26,6 +26,7 @@ NEARLY_FULL_PCT: Final = 80  # from here on the page says so, and once the memor
 _SMALLEST_ENTRY: Final = 50  # tokens; with less room no fact is looked for
 _LOOKED_FOR: Final = 20  # facts that may come back at a time
 _ORDERING: Final = ("id", "user_id", "lineage", "score", "topic", "content", "last_referenced_at", "created_at")
+_IS_EXPLICIT: Final = ExpressionWrapper(Q(score__isnull=True), output_field=BooleanField())
 _sizes: Final = RecentCache[UUID, int](16_384)  # tokens by id: what the document has of a row never grows
 # Rules of risk leave last, also those that were saved without their topic.
 _RISK: Final = re.compile(
@@ -55,33 +56,33 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     the size of the document, not of the memory.
     """
     sizes, room = _measure(now)
-    left = []
     if room < 0:
-        for fact in sorted(UserFact.objects.filter(pk__in=sizes).only(*_ORDERING), key=_leaving_order):
-            left.append(fact)
-            room += sizes[fact.pk]
-            if room >= 0:
-                break
-    if left:
+        left = _choose_leaving(sizes, room, now)
         return left if is_dry_run else _evict(left, batch_id, now)
     if not is_dry_run:
         _let_return(room, now)
     return []
 
 
+def fit_fact(added: UserFact, *, batch_id: UUID | None, now: datetime) -> tuple[list[UserFact], int]:
+    """Make room for a new fact; return what left, and how full the document is if the fact made it nearly full.
+
+    A new fact makes no room for others: those come back when a fact ends, or with the daily job.
+    """
+    _sizes.keep([(added.pk, count_fact_tokens(added))])
+    sizes, room = _measure(now)
+    if room < 0:
+        return _evict(_choose_leaving(sizes, room, now), batch_id, now), 0
+    percent = _percent(room)
+    if percent < NEARLY_FULL_PCT or _percent(room + sizes.get(added.pk, 0)) >= NEARLY_FULL_PCT:
+        return [], 0
+    return [], 0 if UserFact.objects.open(now).filter(left_document_at__isnull=False).exists() else percent
+
+
 def measure_document(*, outside: int, now: datetime) -> DocumentFill:
     """Return how full the document is; with facts `outside` of it, it is full."""
     _, room = _measure(now)
     return DocumentFill(100 if outside else _percent(room), outside)
-
-
-def find_crossing(added: UserFact, now: datetime) -> int:
-    """Return how full the document is if this fact made it nearly full, else 0."""
-    sizes, room = _measure(now)
-    percent = _percent(room)
-    if percent < NEARLY_FULL_PCT or _percent(room + sizes.get(added.pk, 0)) >= NEARLY_FULL_PCT:
-        return 0
-    return 0 if UserFact.objects.open(now).filter(left_document_at__isnull=False).exists() else percent
 
 
 def _measure(now: datetime) -> tuple[dict[UUID, int], int]:
@@ -104,12 +105,33 @@ def _percent(room: int) -> int:
     return min(100, 100 - 100 * room // settings.MEMORY_TOKEN_LIMIT)
 
 
+def _choose_leaving(sizes: Mapping[UUID, int], room: int, now: datetime) -> list[UserFact]:
+    """Return the facts that leave first, until there is room."""
+    rows = UserFact.objects.open(now).in_document().only(*_ORDERING)
+    left: list[UserFact] = []
+    rules: list[UserFact] = []
+    for fact in rows.order_by(_IS_EXPLICIT, "last_referenced_at", "created_at", "id").iterator(chunk_size=8):
+        if room >= 0:
+            return left
+        if _is_risk_rule(fact):
+            rules.append(fact)  # leaves after all others
+            continue
+        left.append(fact)
+        room += sizes[fact.pk]
+    for fact in rules:
+        if room >= 0:
+            break
+        left.append(fact)
+        room += sizes[fact.pk]
+    return left
+
+
 def _evict(left: Sequence[UserFact], batch_id: UUID | None, now: datetime) -> list[UserFact]:
     UserFact.objects.filter(pk__in=[fact.pk for fact in left]).update(left_document_at=now)
-    note = {"kind": EventKind.EVICT, "batch_id": batch_id, "created_at": now}
-    MemoryEvent.objects.bulk_create(
-        [MemoryEvent(lineage=fact.lineage, before=fact, after=fact, **note) for fact in left], batch_size=500
-    )
+    for fact in left:
+        note = MemoryEvent(kind=EventKind.EVICT, lineage=fact.lineage, before=fact, after=fact)
+        note.batch_id, note.created_at = batch_id, now
+        note.insert()
     logger.warning(
         "Evicted %d facts for user %s due to token limit: %s",
         len(left),
@@ -138,6 +160,8 @@ def _let_return(room: int, now: datetime) -> None:
 
 
 def _leaving_order(fact: UserFact) -> tuple[bool, bool, datetime, datetime, str]:
-    is_explicit = fact.score is None
-    is_risk = is_explicit and (fact.topic == "risk" or _RISK.search(fact.content) is not None)
-    return is_explicit, is_risk, fact.last_referenced_at, fact.created_at, str(fact.pk)
+    return fact.score is None, _is_risk_rule(fact), fact.last_referenced_at, fact.created_at, str(fact.pk)
+
+
+def _is_risk_rule(fact: UserFact) -> bool:
+    return fact.score is None and (fact.topic == "risk" or _RISK.search(fact.content) is not None)

@@ -19,12 +19,13 @@ from memory.facts import periods, versions
 from memory.facts.conflicts import (
     Conflict,
     FactDisputed,
-    find_conflict,
+    choose_conflict,
     insert_with_rivals,
+    list_conflicts,
     supersede_with_rivals,
     write_with_rivals,
 )
-from memory.facts.limits import enforce_token_limit, find_crossing
+from memory.facts.limits import enforce_token_limit, fit_fact
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
@@ -76,14 +77,15 @@ def remember_fact(
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     given = {"confidence": confidence, "source": source}
-    conflict = None if known else find_conflict(text, validity=validity, now=now)
+    dates = periods.begin_fact(text, validity, now=now) if known is None else {}
+    conflicts = list_conflicts(text, **dates, now=now) if known is None else []
+    conflict = choose_conflict(conflicts, dates["valid_from"], now) if conflicts else None
     if conflict is not None and conflict.verdict == "same":
         known = conflict.fact
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
     forgotten = versions.find_forgotten(text, tag, origin)
-    dates = periods.begin_fact(text, validity, now=now)
     if conflict is not None and (old := _find_replaced(conflict, forgotten, when_unsure)) is not None:
         changes: dict[str, Any] = {"topic": tag or None, "category": tags["category"] or None, "detail": body or None}
         said = periods.state_dates(old, dates)
@@ -93,7 +95,8 @@ def remember_fact(
     values = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
     kept = [name for name, value in tags.items() if not value]
     insert = partial(versions.replace_forgotten, forgotten, kept=kept) if forgotten else versions.save_version
-    return _fit_document(insert_with_rivals(values, insert=insert, origin=origin, now=now), origin, now)
+    rivals = [one.fact for one in conflicts if one.verdict == "replaces"]
+    return _fit_document(insert_with_rivals(values, insert=insert, rivals=rivals, origin=origin, now=now), origin, now)
 
 
 def _find_replaced(conflict: Conflict, forgotten: MemoryEvent | None, when_unsure: WhenUnsure) -> UserFact | None:
@@ -346,8 +349,8 @@ def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, n
 def _fit_document(written: FactWrite, origin: Origin, now: datetime) -> FactWrite:
     """Take facts out of a full document; the event notes when it gets nearly full."""
     assert written.event is not None, "an added fact has an event"
-    left = enforce_token_limit(now=now, batch_id=origin.batch_id)
-    if not left and (percent := find_crossing(written.fact, now)):
+    left, percent = fit_fact(written.fact, batch_id=origin.batch_id, now=now)
+    if percent:
         written.event.detail["document_pct"] = percent
         written.event.save(update_fields=["detail"])
     return replace(written, left_document=tuple(left))

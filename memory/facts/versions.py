@@ -143,7 +143,8 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
         "quotes": list(origin.quotes),
         "subject": read_subject(values["content"]).key,
     }
-    fact: UserFact = UserFact.objects.create(**{"id": fact_id, "created_at": now, **defaults, **values})
+    fact = UserFact(**{"id": fact_id, "created_at": now, **defaults, **values})
+    fact.insert()
     if fact.supersedes_id is not None:
         FactLink.objects.filter(from_fact=fact.supersedes_id).update(from_fact=fact)
         FactLink.objects.filter(to_fact=fact.supersedes_id).update(to_fact=fact)
@@ -315,7 +316,7 @@ def log_event(
     """Log a write for undo; `more` are other columns."""
     row = before or after
     assert row is not None or place is not None, "an event is about a fact or a place"
-    return MemoryEvent.objects.create(
+    event = MemoryEvent(
         kind=kind,
         lineage=row.lineage if row is not None else None,
         before=before,
@@ -327,6 +328,8 @@ def log_event(
         created_at=now,
         **more,
     )
+    event.insert()
+    return event
 
 
 def digest_content(content: str) -> str:
