@@ -5,6 +5,7 @@ import re
 import secrets
 import sys
 from base64 import urlsafe_b64encode
+from importlib.metadata import distribution
 from pathlib import Path
 
 import environ
@@ -327,7 +328,11 @@ SPECTACULAR_SETTINGS = {
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    # lightweight-charts of TradingView (Apache-2.0), as the package litecharts carries it; its Python part is not used.
+    ("litecharts", Path(str(distribution("litecharts").locate_file("litecharts/js")))),
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

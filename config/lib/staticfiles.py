@@ -20,7 +20,7 @@ class HashedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: i
     looks at every script, also at those of packages, whose imports need not lead to a file.
     """
 
-    patterns = (*HashedFilesMixin.patterns, ("chat/*.js", _IMPORTS), ("js/*.js", _IMPORTS))
+    patterns = (*HashedFilesMixin.patterns, *((f"{folder}/*.js", _IMPORTS) for folder in ("chat", "charts", "js")))
 
 
 class StaticFilesMiddleware(ServeStaticMiddleware):  # type: ignore[misc]

@@ -112,6 +112,18 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+/* --- Charts, loaded by the first one --- */
+
+/** @param {Element} root */
+async function showCharts(root) {
+  if (!root.querySelector(".chart")) return;
+  const { drawCharts } = await import("../charts/chart.js");
+  drawCharts(root);
+}
+
+showCharts(document.body);
+document.addEventListener("htmx:load", (event) => showCharts(/** @type {CustomEvent} */ (event).detail.elt));
+
 /* --- Copying a field --- */
 
 showFieldButtons();

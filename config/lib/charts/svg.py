@@ -1,0 +1,317 @@
+"""Small charts as SVG without script or style: classes of charts.css. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from math import ceil, floor, log10
+from statistics import median as find_median
+from typing import Final, NamedTuple
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from config.lib.charts.thinning import pick_extremes
+from config.lib.charts.values import Chart, Table, get_unit, make_cell
+from config.lib.figures import format_count
+
+WIDTH: Final = 360  # units of a drawing, and pixels on the narrowest screen
+TOO_FEW: Final = 5  # values; below, shapes are outlines
+MAX_DOTS: Final = 300
+MAX_DAYS: Final = 371  # 53 weeks
+_STEPS: Final = ("none", "faint", "half", "full")  # of gain, and of loss
+_CELL: Final = 14  # a day and the gap beside it
+
+
+class Day(NamedTuple):
+    """A day's result."""
+
+    on: date
+    value: Decimal
+    n: int = 0
+    href: str = ""
+
+
+class Dot(NamedTuple):
+    """One point of a scatter."""
+
+    x: float
+    y: float
+    text: str
+    href: str = ""
+    is_gain: bool = True
+
+
+class Row(NamedTuple):
+    """A named value and its interval; `high` None: not bounded."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    href: str = ""
+
+
+class Axis(NamedTuple):
+    """The name and unit of one axis."""
+
+    name: str
+    unit: str
+
+
+class Scale(NamedTuple):
+    """A mapping of values to places on the drawing."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + max(0.0, min(1.0, share)) * (self.end - self.start), 1)
+
+
+def draw_sparkline(
+    values: Sequence[Decimal], *, title: str, unit: str = "USD", bounds: tuple[float, float] | None = None
+) -> Chart:
+    """Return a line without axes; small multiples share `bounds`."""
+    if len(values) < 2:
+        return Chart("svg", title, unit, "", empty="There are fewer than two values to connect.")
+    kept = [values[index] for index in pick_extremes([values], 120)]
+    low, high = bounds or (float(min(values)), float(max(values)))
+    x, y = Scale(0, len(kept) - 1, 2, 117), Scale(low, high if high > low else low + 1, 29, 3)
+    points = " ".join(f"{x(place)},{y(float(value))}" for place, value in enumerate(kept))
+    way = f"chart-{_name_way(values[-1] - values[0])}"
+    end = _tag("circle", class_=f"chart-end {way}", cx=x(len(kept) - 1), cy=y(float(values[-1])), r=2)
+    row = [get_unit(unit).show(value) for value in (values[0], values[-1], min(values), max(values))]
+    words = f"From {row[0]} to {row[1]}, between {row[2]} and {row[3]}."
+    line = _tag("polyline", class_=f"chart-line {way}", points=points)
+    drawing = _frame("chart-spark", 120, 32, title, words, [line, end])
+    return Chart("svg", title, unit, drawing, Table(("First", "Last", "Lowest", "Highest"), [row]))
+
+
+def draw_heat_map(days: Iterable[Day], *, title: str, unit: str = "USD", empty: str = "") -> Chart:
+    """Return results by day: weeks as columns, Monday on top, at most 53 weeks."""
+    by_day = {day.on: day for day in days}
+    if not by_day:
+        return Chart("svg", title, unit, "", empty=empty or "No day has a result yet.")
+    last, show = max(by_day), get_unit(unit).show_signed
+    first = max(min(by_day), last - timedelta(days=MAX_DAYS - 1))
+    first -= timedelta(days=first.weekday())
+    dates = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    shown = [by_day[on] for on in dates if on in by_day]
+    sizes = sorted(float(abs(day.value)) for day in shown if day.value) or [1.0]
+    scale = sizes[(len(sizes) - 1) * 9 // 10]  # one great day does not pale all others
+
+    def place(on: date) -> tuple[int, int]:
+        return 28 + (on - first).days // 7 * _CELL, 18 + on.weekday() * _CELL
+
+    blank = [place(on) for on in dates if on not in by_day]
+    hatch = _tag("path", class_="chart-hatch", d=" ".join(f"M{x} {y + 12}l12 -12" for x, y in blank))
+    names = [_label(place(on)[0], 11, f"{on:%b}") for on in dates if on.day == 1]
+    names += [_label(0, 28 + n * _CELL, name) for n, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"))]
+    cells = [_draw_day(day, *place(day.on), scale, show, is_first=day is shown[0]) for day in shown]
+    best, worst = max(shown, key=lambda day: day.value), min(shown, key=lambda day: day.value)
+    words = f"{format_count(len(shown), 'day')} with a result; best {best.on} {show(best.value)}, "
+    words += f"worst {worst.on} {show(worst.value)}. A bar in a day marks a loss; hatched days have no result."
+    size = place(last)[0] + _CELL, 18 + 7 * _CELL
+    drawing = _frame("chart-days", *size, title, words, [*names, hatch, *cells], width=size[0], height=size[1])
+    rows = [[make_cell(f"{day.on}", day.href), show(day.value), format_count(day.n)] for day in reversed(shown)]
+    return Chart("svg", title, unit, drawing, Table(("Day", "Result", "Trades"), rows), note=words)
+
+
+def draw_histogram(
+    values: Sequence[float],
+    *,
+    title: str,
+    unit: str = "USD",
+    median: float | None = None,
+    interval: tuple[float, float] | None = None,
+    too_few: int = TOO_FEW,
+    empty: str = "",
+) -> Chart:
+    """Return how many values fall into each bin, with median and interval."""
+    if not values:
+        return Chart("svg", title, unit, "", empty=empty or "There is no value to count yet.")
+    bins, show, is_few = _count_bins(values), _format_of(unit), len(values) < too_few
+    middle = find_median(values) if median is None else median
+    x = Scale(bins[0][0], bins[-1][1], 8, WIDTH - 8)
+    y = Scale(0, max(n for _, _, n in bins), 150, 12)
+    shapes = [
+        _tag(
+            "rect",
+            _tag("title", f"{show(low)} to {show(high)}: {n}"),
+            class_=_name_class("bar", low + high, is_few),
+            **{"x": x(low) + 0.5, "y": y(n), "width": max(1.0, x(high) - x(low) - 1), "height": round(150 - y(n), 1)},
+        )
+        for low, high, n in bins
+    ]
+    words = f"{format_count(len(values), 'value')}; median {show(middle)}"
+    if interval is not None and not is_few:
+        low, high = x(interval[0]), x(interval[1])
+        shapes.insert(0, _tag("rect", class_="chart-band", x=low, y=6, width=max(1.0, high - low), height=144))
+        words += f", interval {show(interval[0])} to {show(interval[1])}"
+    words += ". Too few to say." if is_few else "."
+    lines = [_line("axis", 8, WIDTH - 8, 150, 150), _line("mark", x(middle), x(middle), 6, 150)]
+    ticks = _draw_ticks(_pick_ticks(bins[0][0], bins[-1][1], 4)[1:-1], x, 166, show)
+    drawing = _frame("chart-plot", WIDTH, 176, title, words, [*shapes, *lines, *ticks])
+    rows = [[f"{show(low)} to {show(high)}", format_count(n)] for low, high, n in bins]
+    return Chart("svg", title, unit, drawing, Table(("From, to", "Values"), rows), note=words)
+
+
+def draw_scatter(
+    dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, too_few: int = TOO_FEW, empty: str = ""
+) -> Chart:
+    """Return points over two axes, each a link to its row."""
+    unit = f"{x.name} in {x.unit}, {y.name} in {y.unit}"
+    if not dots:
+        return Chart("svg", title, unit, "", empty=empty or "There is no point to draw yet.")
+    columns = [[dot.x for dot in dots], [dot.y for dot in dots]]
+    kept = [dots[index] for index in pick_extremes(columns, MAX_DOTS)]
+    show_x, show_y = _format_of(x.unit), _format_of(y.unit)
+    ticks_x, ticks_y = (_pick_ticks(min(0.0, *column), max(0.0, *column), 4) for column in columns)
+    along, up = Scale(ticks_x[0], ticks_x[-1], 70, WIDTH - 16), Scale(ticks_y[0], ticks_y[-1], 200, 20)
+    shapes = [_line("grid", 70, WIDTH - 16, up(tick), up(tick)) for tick in ticks_y]
+    shapes += [_label(64, up(tick) + 4, show_y(tick), "chart-end-label") for tick in ticks_y]
+    shapes += [_label(70, 236, x.name), _label(0, 10, y.name), *_draw_ticks(ticks_x, along, 218, show_x)]
+    for place, dot in enumerate(kept):
+        left, top = along(dot.x), up(dot.y)
+        path = f"M{left} {top - 4}l4 7h-8z" if dot.is_gain else f"M{left - 3} {top - 3}l6 6m0 -6l-6 6"
+        name = _name_class("dot", 1 if dot.is_gain else -1, len(dots) < too_few)
+        shape = _tag("path", _tag("title", dot.text), class_=name, d=path)
+        shapes.append(_link(shape, dot.href, dot.text, is_first=place == 0))
+    words = format_count(len(dots), "point") + (f", {len(kept)} of them drawn" if len(kept) < len(dots) else "")
+    words += ". Triangles won, crosses lost." + (" Too few to say." if len(dots) < too_few else "")
+    drawing = _frame("chart-plot", WIDTH, 240, title, words, shapes)
+    rows = [[make_cell(dot.text, dot.href), show_x(dot.x), show_y(dot.y)] for dot in kept]
+    return Chart("svg", title, unit, drawing, Table(("What", x.name, y.name), rows), note=words)
+
+
+def draw_intervals(
+    rows: Sequence[Row], *, title: str, unit: str = "USD", too_few: int = TOO_FEW, empty: str = ""
+) -> Chart:
+    """Return named values with their intervals as whiskers."""
+    show = _format_of(unit)
+    cells = [
+        [
+            make_cell(row.name, row.href),
+            "–" if row.value is None else show(row.value),
+            _describe_interval(row, show) if row.n >= too_few else "too few to say",
+            format_count(row.n),
+        ]
+        for row in rows
+    ]
+    table = Table(("Group", "Value", "Interval", "Trades"), cells)
+    known = [row for row in rows if row.value is not None]
+    if not known:
+        return Chart("svg", title, unit, "", table, empty or "There is no value to compare yet.")
+    ends = [end for row in known for end in (row.value, row.low, row.high) if end is not None]
+    ticks = _pick_ticks(min(0.0, *ends), max(0.0, *ends), 3)
+    x, bottom = Scale(ticks[0], ticks[-1], 120, WIDTH - 24), 24 * len(known)
+    shapes = [_line("axis", x(0), x(0), 2, bottom + 4), *_draw_ticks(ticks, x, bottom + 18, show)]
+    for place, row in enumerate(known):
+        shapes.append(_draw_whisker(row, x, 14 + 24 * place, show, is_few=row.n < too_few, is_first=place == 0))
+    words = "A dot is the value, a line its interval; an outline means too few to say."
+    drawing = _frame("chart-plot", WIDTH, bottom + 24, title, words, shapes)
+    return Chart("svg", title, unit, drawing, table, note=words)
+
+
+def _describe_interval(row: Row, show: Callable[[float], str]) -> str:
+    if row.low is None:
+        return "not known"
+    return f"above {show(row.low)}" if row.high is None else f"{show(row.low)} to {show(row.high)}"
+
+
+def _draw_whisker(
+    row: Row, x: Scale, y: float, show: Callable[[float], str], *, is_few: bool, is_first: bool
+) -> SafeString:
+    value = row.value or 0.0
+    words = f"{row.name}: {show(value)}, {format_count(row.n, 'trade')}"
+    name = row.name if len(row.name) < 12 else f"{row.name[:10]}…"
+    parts = [_label(0, y + 4, f"{name} ({row.n})")]
+    if row.low is not None and not is_few:
+        parts.append(_line("whisker", x(row.low), x(x.high if row.high is None else row.high), y, y))
+    parts.append(_tag("circle", _tag("title", words), class_=_name_class("dot", value, is_few), cx=x(value), cy=y, r=4))
+    return _link(SafeString("".join(parts)), row.href, words, is_first=is_first)
+
+
+def _draw_day(day: Day, x: int, y: int, scale: float, show: Callable[[Decimal], str], *, is_first: bool) -> SafeString:
+    step = _STEPS[min(3, ceil(float(abs(day.value)) / scale * 3))]
+    words = f"{day.on}: {show(day.value)}" + (f", {format_count(day.n, 'trade')}" if day.n else "")
+    name = f"{_name_class('day', day.value, False)} chart-step-{step}"
+    cell = _tag("rect", _tag("title", words), class_=name, x=x, y=y, width=12, height=12, rx=2)
+    bar = _tag("path", class_="chart-minus", d=f"M{x + 3} {y + 6}h6") if day.value < 0 else ""
+    return _link(SafeString(cell + bar), day.href, words, is_first=is_first)
+
+
+def _link(shape: SafeString, href: str, words: str, *, is_first: bool) -> SafeString:
+    """Link a shape. One link of a drawing is a tab stop; arrow keys reach the others."""
+    if not href:
+        return shape
+    return _tag("a", shape, href=href, aria_label=words, tabindex=0 if is_first else -1)
+
+
+def _draw_ticks(ticks: Sequence[float], x: Scale, y: float, show: Callable[[float], str]) -> list[SafeString]:
+    return [_label(x(tick), y, show(tick), "chart-middle-label") for tick in ticks]
+
+
+def _label(x: float, y: float, text: str, name: str = "") -> SafeString:
+    return _tag("text", text, class_=f"chart-label {name}".strip(), x=x, y=y)
+
+
+def _line(name: str, x1: float, x2: float, y1: float, y2: float) -> SafeString:
+    return _tag("line", class_=f"chart-{name}", x1=x1, x2=x2, y1=y1, y2=y2)
+
+
+def _frame(
+    name: str, wide: float, high: float, title: str, words: str, shapes: Iterable[SafeString], **size: float
+) -> SafeString:
+    body = SafeString("".join(shapes))
+    # A drawing with links is a group: an image would hide them from a screen reader.
+    role, label = "group" if "<a " in body else "img", f"{title}. {words}"
+    return _tag("svg", body, class_=name, viewBox=f"0 0 {wide} {high}", role=role, aria_label=label, **size)
+
+
+def _tag(name: str, text: str = "", /, **attributes: object) -> SafeString:
+    """Return an element; everything but safe text is escaped."""
+    written = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    return format_html("<{0}{1}>{2}</{0}>", name, format_html_join("", ' {}="{}"', written), text)
+
+
+def _name_way(value: Decimal | float) -> str:
+    return "gain" if value > 0 else "loss" if value < 0 else "even"
+
+
+def _name_class(shape: str, value: Decimal | float, is_few: bool) -> str:
+    return f"chart-{shape} chart-{_name_way(value)}" + (" chart-outline" if is_few else "")
+
+
+def _format_of(unit: str) -> Callable[[float], str]:
+    show = get_unit(unit).show
+    return lambda value: show(Decimal(str(value)))
+
+
+def _count_bins(values: Sequence[float], most: int = 24) -> list[tuple[float, float, int]]:
+    """Return equal bins as (from, to, number of values); zero is an edge."""
+    low, high = min(values), max(values)
+    step = _round_step((high - low) / max(4, min(most, ceil(len(values) ** 0.5)))) if high > low else 1.0
+    first, last = floor(low / step), floor(high / step)
+    counts = [0] * (last - first + 1)
+    for value in values:
+        counts[floor(value / step) - first] += 1
+    return [(round((first + n) * step, 10), round((first + n + 1) * step, 10), count) for n, count in enumerate(counts)]
+
+
+def _round_step(rough: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least `rough`."""
+    power = 10.0 ** floor(log10(rough))
+    return next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999999) * power
+
+
+def _pick_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return round values that enclose a range."""
+    step = _round_step((high - low) / most if high > low else 1.0)
+    return [
+        round(place * step, 10) for place in range(floor(low / step), max(ceil(high / step), floor(low / step) + 1) + 1)
+    ]

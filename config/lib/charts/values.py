@@ -1,0 +1,300 @@
+"""A chart as a value: what the script draws, and the same figures as a table. Pure."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import groupby
+from typing import Any, Final, Literal, NamedTuple
+
+from django.utils import timezone
+
+from config.lib.charts.thinning import MOST, Candle, group_candles, pick_extremes
+from config.lib.figures import (
+    format_pct,
+    format_price,
+    format_ratio,
+    format_signed_ratio,
+    format_signed_usd,
+    format_usd,
+    round_price,
+)
+
+Kind = Literal["equity", "price", "svg"]
+Point = tuple[datetime, Decimal]
+Way = Literal["entry", "add", "exit", "best", "worst", "event"]
+
+TABLE_ROWS: Final = 45  # of a curve; then a row is a week, or a month
+_PERIODS: Final[tuple[Callable[[datetime], str], ...]] = (
+    lambda at: f"{at:%Y-%m-%d}",
+    lambda at: f"{at:%G}, week {at:%V}",
+    lambda at: f"{at:%Y-%m}",
+    lambda at: f"{at:%Y}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table that leads somewhere."""
+
+    text: str
+    href: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Formatted figures under their names; the first column names the row."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+
+
+NO_TABLE: Final = Table((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart, as `charts/_chart.html` takes it."""
+
+    kind: Kind
+    title: str
+    unit: str
+    data: Any  # of an `svg` safe text, else values for static/charts
+    table: Table = NO_TABLE
+    empty: str = ""  # why there is nothing to draw
+    simulated: bool = False
+    note: str = ""  # how many values it shows, and of what
+
+    @property
+    def as_json(self) -> str:
+        """The values for the script."""
+        return json.dumps(self.data, separators=(",", ":"))
+
+
+class Line(NamedTuple):
+    """A curve beside the first one, under its own name."""
+
+    name: str
+    points: Sequence[Point]
+
+
+class Mark(NamedTuple):
+    """Something that happened at an instant and a price."""
+
+    at: datetime
+    price: Decimal
+    way: Way
+    text: str
+    side: str = ""  # long or short
+    href: str = ""
+
+
+class Level(NamedTuple):
+    """A price that held for a time, such as a stop; `until` None: to the end."""
+
+    price: Decimal
+    since: datetime
+    until: datetime | None
+    text: str
+
+
+class Span(NamedTuple):
+    """A time on the axis, such as a trade's; `until` None: to the end."""
+
+    since: datetime
+    until: datetime | None
+    way: Literal["gain", "loss", "open"]
+
+
+class Unit(NamedTuple):
+    """How amounts of a unit are written, and their places in a chart."""
+
+    show: Callable[[Decimal], str]
+    show_signed: Callable[[Decimal], str]
+    places: int = 2
+
+
+_PLAIN: Final = Unit(lambda amount: format_ratio(float(amount)), lambda amount: format_signed_ratio(float(amount)))
+UNITS: Final[Mapping[str, Unit]] = {"USD": Unit(format_usd, format_signed_usd)}
+
+
+def make_cell(text: str, href: str) -> str | Cell:
+    """Return a cell, a link if it leads somewhere."""
+    return Cell(text, href) if href else text
+
+
+def get_unit(name: str) -> Unit:
+    """Return how amounts of a unit are written."""
+    return UNITS.get(name, _PLAIN)
+
+
+def trace_falls(values: Iterable[Decimal], start: Decimal | None = None) -> list[Decimal]:
+    """Return how far each value is below the highest one before it."""
+    falls, peak = [], start
+    for value in values:
+        peak = value if peak is None or value > peak else peak
+        falls.append(peak - value)
+    return falls
+
+
+def draw_equity(
+    points: Iterable[Point],
+    *,
+    title: str = "Equity",
+    name: str = "Equity",
+    unit: str = "USD",
+    compare: Sequence[Line] = (),
+    drawdown: bool = True,
+    fall_in: Literal["pct", "unit"] = "pct",
+    start: Decimal | None = None,
+    empty: str = "",
+    simulated: bool = False,
+    note: str = "",
+) -> Chart:
+    """Return the chart of a curve, with its falls from the highest value below.
+
+    `start` is the value before the first point. A running result, which begins at zero, falls in its unit.
+    """
+    known = _keep_last_of_second(points)
+    if len(known) < 2:
+        reason = empty or "There are fewer than two points to connect."
+        return Chart("equity", title, unit, {}, NO_TABLE, reason, simulated, note)
+    times, values = [at for at, _ in known], [value for _, value in known]
+    amounts = trace_falls(values, start)
+    falls: list[Decimal] = amounts if fall_in == "unit" else _as_shares(amounts, values)
+    others = [Line(line.name, _align(line.points, known)) for line in compare]
+    kept = pick_extremes([values, falls] if drawdown else [values], MOST)
+    places = get_unit(unit).places
+    data = {
+        "times": [int(times[index].timestamp()) for index in kept],
+        "lines": [
+            {"name": of, "values": [round(float(column[index]), places) for index in kept]}
+            for of, column in [(name, values), *((line.name, [value for _, value in line.points]) for line in others)]
+        ],
+        "falls": [-round(float(falls[index]) * (100 if fall_in == "pct" else 1), places) or 0.0 for index in kept]
+        if drawdown
+        else None,
+        "fallUnit": "%" if fall_in == "pct" else unit,
+        "unit": unit,
+        "places": places,
+    }
+    table = _tabulate_curve(known, name, others, falls if drawdown else None, get_unit(unit), fall_in)
+    return Chart("equity", title, unit, data, table, "", simulated, note)
+
+
+def draw_price(
+    bars: Sequence[Candle],
+    *,
+    title: str,
+    unit: str = "USD",
+    marks: Iterable[Mark] = (),
+    levels: Iterable[Level] = (),
+    spans: Iterable[Span] = (),
+    empty: str = "",
+    simulated: bool = False,
+    note: str = "",
+) -> Chart:
+    """Return the chart of candles, with what happened at which price."""
+    shown = sorted(marks, key=lambda mark: mark.at)
+    held = sorted(levels, key=lambda level: level.since)
+    table = _tabulate_marks(shown, held)
+    if not bars:
+        reason = empty or "No bars of this time are stored."
+        return Chart("price", title, unit, {}, table, reason, simulated, note)
+    candles = group_candles(bars)
+    times = [bar.at for bar in candles]
+
+    def place(at: datetime | None) -> int:
+        return len(times) - 1 if at is None else max(0, bisect_right(times, at) - 1)
+
+    data = {
+        "times": [int(at.timestamp()) for at in times],
+        **{name: [round_price(getattr(bar, name)) for bar in candles] for name in ("open", "high", "low", "close")},
+        "marks": [
+            {"at": place(one.at), "price": round_price(one.price), "way": one.way, "side": one.side, "text": one.text}
+            for one in shown
+            if one.at >= times[0]
+        ],
+        "levels": [
+            {"price": round_price(one.price), "from": place(one.since), "to": place(one.until), "text": one.text}
+            for one in held
+            if one.until is None or one.until >= times[0]
+        ],
+        "spans": [
+            {"from": place(one.since), "to": place(one.until), "way": one.way}
+            for one in spans
+            if one.until is None or one.until >= times[0]
+        ],
+        "places": max(_count_places(bar.close) for bar in (candles[0], candles[-1])),
+    }
+    return Chart("price", title, unit, data, table, "", simulated, note)
+
+
+def format_day(at: datetime) -> str:
+    """Return an instant in the reader's zone as `2026-06-04 10:00`."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M}"
+
+
+def _keep_last_of_second(points: Iterable[Point]) -> list[Point]:
+    """Drop what a later point of the same second replaces; the script draws whole seconds."""
+    by_second = {int(point[0].timestamp()): point for point in points}
+    return [by_second[second] for second in sorted(by_second)]
+
+
+def _as_shares(falls: Sequence[Decimal], values: Sequence[Decimal]) -> list[Decimal]:
+    """Return falls as shares of the peak they fell from."""
+    zero = Decimal(0)
+    return [fall / (value + fall) if value + fall > 0 else zero for fall, value in zip(falls, values, strict=True)]
+
+
+def _align(line: Sequence[Point], known: Sequence[Point]) -> list[Point]:
+    """Return a line's value at each known instant: its last one until then."""
+    times = [at for at, _ in line]
+    places = ((at, max(0, bisect_right(times, at) - 1)) for at, _ in known)
+    return [(at, line[place][1]) for at, place in places] if line else []
+
+
+def _tabulate_curve(
+    known: Sequence[Point],
+    name: str,
+    others: Sequence[Line],
+    falls: Sequence[Decimal] | None,
+    unit: Unit,
+    fall_in: Literal["pct", "unit"],
+) -> Table:
+    """Return the curve's value at each period's end, newest first."""
+    local = [timezone.localtime(at) for at, _ in known]
+    period = next((one for one in _PERIODS if len({one(at) for at in local}) <= TABLE_ROWS), _PERIODS[-1])
+    rows: list[list[str | Cell]] = []
+    before: Decimal | None = None
+    for label, group in groupby(range(len(known)), key=lambda index: period(local[index])):
+        indexes = list(group)
+        value = known[indexes[-1]][1]
+        row: list[str | Cell] = [label, unit.show(value), "–" if before is None else unit.show_signed(value - before)]
+        row += [unit.show(line.points[indexes[-1]][1]) for line in others if line.points]
+        if falls is not None:
+            deepest = max(falls[index] for index in indexes)
+            row.append(format_pct(deepest) if fall_in == "pct" else unit.show(deepest))
+        rows.append(row)
+        before = value
+    head = ["Until", name, "Change", *(line.name for line in others if line.points)]
+    return Table([*head, *(["Deepest fall"] if falls is not None else [])], rows[::-1])
+
+
+def _tabulate_marks(marks: Sequence[Mark], levels: Sequence[Level]) -> Table:
+    """Return what is drawn over candles as rows, newest first."""
+    rows = [(one.at, [format_day(one.at), format_price(one.price), make_cell(one.text, one.href)]) for one in marks] + [
+        (one.since, [format_day(one.since), format_price(one.price), one.text]) for one in levels
+    ]
+    newest = sorted(rows, key=lambda row: row[0], reverse=True)
+    return Table(("Time", "Price", "What"), [row for _, row in newest])
+
+
+def _count_places(price: Decimal) -> int:
+    """Return the decimal places of a price to six digits, as `format_price` writes it."""
+    return max(0, min(10, 5 - price.adjusted()))
