@@ -14,6 +14,7 @@ from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
 
 THREADS_SHOWN: Final = 200
+WINDOW: Final = 50  # messages shown at a time
 TRASH_PAGE: Final = 50
 QUOTE_CONTEXT: Final = 160  # characters shown on either side of quoted words
 
@@ -62,6 +63,15 @@ class TrashPage:
     total: int
     number: int  # from 1
     pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Consecutive messages of a conversation, oldest first."""
+
+    messages: list[Message]
+    has_older: bool  # between its lower bound and the first message
+    has_newer: bool  # between the last message and its upper bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +164,17 @@ def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:
     """Return the shown messages with an id above `after`, oldest first."""
     rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after)
     return list(rows.defer("search_terms").order_by("pk"))
+
+
+def get_window(conversation_id: UUID, *, after: int = 0, before: int | None = None, around: int = 0) -> Window:
+    """Return up to 50 shown messages with ids between `after` and `before`: the newest, or those around an id."""
+    rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after).defer("search_terms")
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    size = WINDOW // 2 if around else WINDOW
+    older = list((rows.filter(pk__lte=around) if around else rows).order_by("-pk")[: size + 1])
+    newer = list(rows.filter(pk__gt=around).order_by("pk")[: size + 1]) if around else []
+    return Window([*older[:size][::-1], *newer[:size]], len(older) > size, len(newer) > size)
 
 
 def list_typed(conversation_id: UUID, *, last: int) -> list[tuple[int, str]]:

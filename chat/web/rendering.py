@@ -51,6 +51,15 @@ ShownPart = TextPart | ToolPart | MemoryPart | CardPart
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Messages that the page leaves out until the reader wants them."""
+
+    after: int  # id of the message before them; 0: the chat begins with them
+    before: int  # id of the message after them
+    role: str = "gap"
+
+
+@dataclass(frozen=True, slots=True)
 class MessageView:
     """A message as `templates/chat/_message.html` takes it."""
 
@@ -73,22 +82,27 @@ class MessageView:
 
 
 def view_messages(
-    messages: Sequence[Message], *, kept: Collection[int] = (), summarised_through: int = 0
+    messages: Sequence[Message],
+    *,
+    kept: Collection[int] = (),
+    summarised_through: int = 0,
+    followed_by: int | None = None,
 ) -> list[MessageView]:
-    """Return messages as values, with at most two queries.
+    """Return messages as values, with at most three queries.
 
     Args:
-        messages: in their order; the last one is the conversation's newest.
+        messages: in their order.
         kept: ids of those that the journal keeps.
         summarised_through: id of the last message that a summary stands for.
+        followed_by: id of the message after the last one; None: that is the conversation's newest.
     """
     event_ids = [UUID(part["event_id"]) for message in messages for part in message.parts if part["kind"] == "memory"]
     undone = find_undone_events(event_ids) if event_ids else set()
     cards = list_cards(
         [UUID(part["card_id"]) for message in messages for part in message.parts if part["kind"] == "card"]
     )
-    last = messages[-1].pk if messages else None
-    end_of_summary = _end_of_summary(messages, summarised_through)
+    last = messages[-1].pk if messages and followed_by is None else None
+    end_of_summary = _end_of_summary(messages, summarised_through, followed_by)
     return [
         _view_message(
             message,
@@ -102,10 +116,11 @@ def view_messages(
     ]
 
 
-def _end_of_summary(messages: Sequence[Message], through: int) -> Message | None:
+def _end_of_summary(messages: Sequence[Message], through: int, followed_by: int | None) -> Message | None:
     """Return the last summarised message, if others follow it."""
     older = [message for message in messages if message.pk <= through] if through else []
-    return older[-1] if 0 < len(older) < len(messages) else None
+    is_followed = len(older) < len(messages) or (followed_by is not None and followed_by > through)
+    return older[-1] if older and is_followed else None
 
 
 def _view_message(

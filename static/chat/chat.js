@@ -6,6 +6,7 @@ import { Drafts } from "./drafts.js";
 import { Edit } from "./edit.js";
 import { Follow } from "./follow.js";
 import { createConversation, fetchFragment, NotFound } from "./http.js";
+import { Older } from "./older.js";
 import { Outbox, uuid4 } from "./outbox.js";
 import { Socket } from "./socket.js";
 import { Thread } from "./thread.js";
@@ -49,10 +50,16 @@ export class Chat {
     const log = find(root, ".chat__log");
     this.follow = new Follow(log, /** @type {HTMLButtonElement} */ (find(root, ".chat__jump")));
     this.thread = new Thread(log, () => this.follow.stick());
+    this.older = new Older(log, this.follow.scroller, {
+      fetch: (query) => fetchFragment(`${this.conversation?.url}messages/`, query),
+      onFilled: () => this.announcer.status("Older messages loaded"),
+      onTrouble: (error) => this.#explain(error, "The older messages could not be loaded. Try again in a moment."),
+    });
     const form = /** @type {HTMLFormElement} */ (find(root, ".chat__composer"));
     this.composer = new Composer(form, new Drafts(this.user), {
       onSend: (text) => this.send(text),
       onStop: () => this.stop(),
+      onBack: () => this.#beginEdit(this.thread.find(this.thread.anchorId)),
     });
     this.outbox = new Outbox(this.user, "new");
     this.choice = new Choice(root);
@@ -142,8 +149,31 @@ export class Chat {
     this.composer.open(conversation || "new", { keepTyped: true });
     this.turn.setRunning(this.thread.streamingId !== "");
     for (const entry of this.outbox.entries) this.thread.addPending(entry);
-    this.follow.open(this.thread.target);
+    this.#goToPlace();
     this.resume();
+  }
+
+  /** Go to the message that the address names, to where the reader was, or to the end. */
+  async #goToPlace() {
+    const place = this.follow.findPlace(this.thread.linkedId);
+    if (place && !this.thread.find(place.id)) await this.#reach(place.id);
+    this.follow.open(place && this.thread.find(place.id), place?.top);
+  }
+
+  /** The address names another message: show it. */
+  async goToLink() {
+    const id = this.thread.linkedId;
+    if (!id || !this.conversation) return;
+    if (!this.thread.find(id)) await this.#reach(id);
+    const message = this.thread.find(id);
+    if (message) this.follow.open(message);
+  }
+
+  /** @param {string} id  of a message that the page may have left out */
+  async #reach(id) {
+    await this.older.reach(id);
+    // The style of the message that the address names is for one that was there already.
+    if (id === this.thread.linkedId) location.replace(location.hash);
   }
 
   /** @param {import("./http.js").Conversation | null} conversation */
@@ -239,6 +269,7 @@ export class Chat {
         return fetchFragment(url, {});
       });
       if (conversation === this.conversation) this.thread.replaceAfter(anchor, html);
+      this.older.watch();
     } catch (error) {
       this.#explain(error, "The newest messages could not be loaded. Reload the page to see them.");
     }
@@ -365,10 +396,15 @@ export class Chat {
     return true;
   }
 
-  /** @param {HTMLElement} target */
+  /**
+   * @param {Element | null} target  a message of the user's, or what is in it
+   * @returns {boolean} whether it can be edited
+   */
   #beginEdit(target) {
-    const article = target.closest(".message");
-    if (article instanceof HTMLElement) this.edit.begin(article);
+    const article = target?.closest(".message");
+    const canEdit = article?.querySelector('[data-action="edit"]') && !this.turn.running;
+    if (canEdit && article instanceof HTMLElement) this.edit.begin(article);
+    return Boolean(canEdit);
   }
 
   /**

@@ -2,6 +2,7 @@
  * @typedef {object} ComposerListener
  * @property {(text: string) => void} onSend
  * @property {() => void} onStop
+ * @property {() => boolean} onBack  Up in the empty box; whether there was a message to go back to
  */
 
 /** The input box: keys, size, and the stored draft. */
@@ -106,6 +107,10 @@ export class Composer {
   #key(event, form) {
     // During composition (Japanese, Chinese, accents), Enter accepts a word; older Safari reports key code 229 instead.
     const composing = event.isComposing || event.keyCode === 229;
+    if (event.key === "ArrowUp" && !composing && !hasModifier(event) && !this.input.value) {
+      if (this.listener.onBack()) event.preventDefault();
+      return;
+    }
     if (event.key !== "Enter" || event.shiftKey || composing) return;
     event.preventDefault();
     if (!event.repeat) form.requestSubmit();
@@ -140,4 +145,12 @@ export class Composer {
     this.sendButton.disabled = !this.#ready || !this.input.value.trim();
     if (stopHadFocus && !this.#running) this.focus();
   }
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @returns {boolean}
+ */
+function hasModifier({ ctrlKey, metaKey, altKey, shiftKey }) {
+  return ctrlKey || metaKey || altKey || shiftKey;
 }

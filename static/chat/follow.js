@@ -2,9 +2,15 @@ import { read, write } from "./storage.js";
 
 const NEAR_PX = 24;
 
+/**
+ * @typedef {object} Place
+ * @property {string} id  of a message
+ * @property {number | null} top  pixels between the upper edge and the message; null: as the style sheet says
+ */
+
 /** Keeps the end of the log in view until the reader scrolls up. */
 export class Follow {
-  /** Names the conversation; its place is kept under this key. */
+  /** Names the conversation; the reader's place in it is kept under this key. */
   key = "";
   #lastTop = 0;
   #scheduled = false;
@@ -14,6 +20,7 @@ export class Follow {
    * @param {HTMLButtonElement} jump  "Jump to latest"
    */
   constructor(log, jump) {
+    this.log = log;
     this.scroller = scrollerOf(log);
     this.jump = jump;
     this.following = true;
@@ -25,28 +32,48 @@ export class Follow {
   }
 
   /**
-   * Go to the message that the address names, to where the reader was in this conversation, or to its end.
+   * The place at which to open the conversation: the message that the address names, or where the reader was.
    *
-   * @param {HTMLElement | null} target
+   * @param {string} linked  the id of that message, or ""
+   * @returns {Place | null} null: the end
    */
-  open(target) {
-    const top = read(sessionStorage, this.key, null);
-    if (target && isFollowingLink()) {
-      this.following = false;
-      target.scrollIntoView({ block: "start" });
-      this.#lastTop = this.scroller.scrollTop;
-      this.#showJump();
-      return;
-    }
-    this.following = top === null;
-    this.scroller.scrollTop = top ?? this.scroller.scrollHeight;
+  findPlace(linked) {
+    if (linked && isFollowingLink()) return { id: linked, top: null };
+    const kept = read(sessionStorage, this.key, null);
+    return typeof kept?.id === "string" ? kept : null; // an older version kept a number
+  }
+
+  /**
+   * Show a message, or the end of the conversation.
+   *
+   * @param {HTMLElement | null} message
+   * @param {number | null} [top]  pixels between the upper edge and the message; null: as the style sheet says
+   */
+  open(message, top = null) {
+    this.following = !message;
+    if (!message) this.scroller.scrollTop = this.scroller.scrollHeight;
+    else if (top === null) message.scrollIntoView({ block: "start" });
+    else this.scroller.scrollTop += message.getBoundingClientRect().top - this.#edge - top;
     this.#lastTop = this.scroller.scrollTop;
     this.#showJump();
   }
 
-  /** Keep the place for the next page. */
+  /** Keep the place for the next page, by the first message in view: the next page may have fewer before it. */
   remember() {
-    if (this.key) write(sessionStorage, this.key, this.following ? null : this.scroller.scrollTop);
+    if (this.key) write(sessionStorage, this.key, this.following ? null : this.#readPlace());
+  }
+
+  /** @returns {Place | null} */
+  #readPlace() {
+    const edge = this.#edge;
+    const messages = [...this.log.querySelectorAll('.message[id^="message-"]')];
+    const first = messages.find((message) => message.getBoundingClientRect().bottom > edge);
+    return first ? { id: first.id.replace("message-", ""), top: first.getBoundingClientRect().top - edge } : null;
+  }
+
+  /** The upper edge of what is seen of the log. */
+  get #edge() {
+    return this.scroller === document.scrollingElement ? 0 : this.scroller.getBoundingClientRect().top;
   }
 
   /** Something was added: stay at the end if that is where the reader is. */

@@ -19,6 +19,7 @@ export class ChatPage {
     this.sidebar = new Sidebar(sidebar, { onTitle: (title) => this.#setTitle(title) });
     page.addEventListener("click", (event) => this.#clicked(event));
     addEventListener("popstate", () => this.#moved());
+    addEventListener("hashchange", () => this.chat?.goToLink());
     const main = /** @type {HTMLElement} */ (page.querySelector(".chat__main"));
     const leaving = new Leaving(main.dataset.user ?? "");
     leaving.goOnTo(main.dataset.conversation ?? "");

@@ -28,10 +28,10 @@ export class Thread {
     return this.log.querySelector(`#${CSS.escape(`message-${id}`)}`);
   }
 
-  /** @returns {HTMLElement | null} the message that the page's address names */
-  get target() {
-    const [, id] = /^#message-(\d+)$/.exec(location.hash) ?? [];
-    return id ? this.find(id) : null;
+  /** @returns {string} id of the message that the page's address names, or "" */
+  get linkedId() {
+    const [, id = ""] = /^#message-(\d+)$/.exec(location.hash) ?? [];
+    return id;
   }
 
   /** @returns {string} id of the newest reply that is being written, or "" */
@@ -100,6 +100,7 @@ export class Thread {
     const articles = [...this.log.querySelectorAll(".message:not(.message--pending)")];
     const start = anchor ? articles.findIndex((article) => messageId(article) === anchor) + 1 : 0;
     for (const article of articles.slice(start)) if (!ids.has(article.id)) article.remove();
+    if (!anchor) this.#dropGaps();
     this.add(html);
   }
 
@@ -168,8 +169,13 @@ export class Thread {
 
   clear() {
     for (const article of this.log.querySelectorAll(".message")) article.remove();
+    this.#dropGaps();
     this.#replies.clear();
     this.#changed();
+  }
+
+  #dropGaps() {
+    for (const gap of this.log.querySelectorAll(".chat__gap, .chat__summarised")) gap.remove();
   }
 
   /**

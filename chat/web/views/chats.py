@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import subject_of
 from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
-from chat.web.rendering import MessageView, view_messages
+from chat.web.rendering import Gap, MessageView, view_messages
 from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
@@ -77,7 +77,8 @@ def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 
 
 def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
-    context = {**_thread_context(shown), **sidebar_context(request, active_id=shown.pk if shown else None)}
+    thread = _thread_context(shown, around=_parse_id(request, "message"))
+    context = {**thread, **sidebar_context(request, active_id=shown.pk if shown else None)}
     return TemplateResponse(request, "chat/index.html", context)
 
 
@@ -92,12 +93,15 @@ def panel(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
-def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> Json:
-    """Return the context of `chat/_thread.html`; `opening` is a new chat's subject."""
+def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None, *, around: int = 0) -> Json:
+    """Return the context of `chat/_thread.html`.
+
+    `opening` is a new chat's subject, `around` the id of an older message to show as well.
+    """
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
-        "chat_messages": _view_rows(shown, queries.list_messages(shown.pk)) if shown else [],
+        "chat_messages": _list_shown(shown, around) if shown else [],
         "subject": subject_of(shown.opening_context) if shown else page_subject,
         "page_subject": page_subject,
         "assistants": ASSISTANTS.values(),
@@ -105,26 +109,69 @@ def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | Non
     }
 
 
-def _view_rows(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
+def _list_shown(conversation: Conversation, around: int) -> list[MessageView | Gap]:
+    """Return the newest messages, before them those around an older one."""
+    newest = queries.get_window(conversation.pk)
+    first = newest.messages[0].pk if newest.messages else 0
+    if not 0 < around < first:
+        return _view_window(conversation, newest)
+    linked = queries.get_window(conversation.pk, before=first, around=around)
+    return _view_window(conversation, linked, newer=newest.messages)
+
+
+def _view_window(
+    conversation: Conversation,
+    window: queries.Window,
+    *,
+    after: int = 0,
+    before: int | None = None,
+    newer: Sequence[Message] = (),
+) -> list[MessageView | Gap]:
+    """Return a window's messages, then the `newer` ones, with a gap where messages are left out.
+
+    The window is of the messages between `after` and `before`.
+    """
+    older = window.messages
+    views = _view_rows(conversation, [*older, *newer], followed_by=before)
+    until = newer[0].pk if newer else before
+    begin = [Gap(after, older[0].pk)] if window.has_older else []
+    end = [Gap(older[-1].pk, until)] if window.has_newer and until is not None else []
+    return [*begin, *views[: len(older)], *end, *views[len(older) :]]
+
+
+def _view_rows(
+    conversation: Conversation, rows: Sequence[Message], *, followed_by: int | None = None
+) -> list[MessageView]:
     kept = find_bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
-    return view_messages(rows, kept=kept, summarised_through=queries.summarised_through(conversation.pk))
+    through = queries.summarised_through(conversation.pk)
+    return view_messages(rows, kept=kept, summarised_through=through, followed_by=followed_by)
 
 
 @require_safe
 @never_cache
 @owned_view
 def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Return the messages after one, as HTML.
+    """Return messages as HTML: all after one, the newest, or some of those between two.
 
-    404 where another message took the place of that one meanwhile: then the page has to start over.
+    404 where another message took the place of the one that all others follow: then the page has to start over.
     """
-    after = request.GET.get("after", "")
-    last_seen = int(after) if after.isdecimal() and len(after) < 19 else 0
+    after, before, around = (_parse_id(request, name) for name in ("after", "before", "message"))
     shown = _get_or_404(conversation_id)
-    if last_seen and Message.objects.filter(pk=last_seen, conversation=shown, replaced_at__isnull=False).exists():
+    views: Sequence[MessageView | Gap]
+    if before or not after:
+        window = queries.get_window(shown.pk, after=after, before=before or None, around=around)
+        views = _view_window(shown, window, after=after, before=before or None)
+    elif Message.objects.filter(pk=after, conversation=shown, replaced_at__isnull=False).exists():
         raise Http404
-    rows = queries.list_messages(shown.pk, after=last_seen)
-    return TemplateResponse(request, "chat/_messages.html", {"messages": _view_rows(shown, rows)})
+    else:
+        views = _view_rows(shown, queries.list_messages(shown.pk, after=after))
+    return TemplateResponse(request, "chat/_messages.html", {"messages": views})
+
+
+def _parse_id(request: AuthedRequest, name: str) -> int:
+    """Return the message id of an address, or 0."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
 @require_POST

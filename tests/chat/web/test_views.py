@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.conversations.lifecycle import trash_conversation
-from chat.models import Conversation
+from chat.models import Conversation, Message
 from config.lib.owned import owned_tx
 from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
@@ -90,6 +90,86 @@ def test_number_of_queries_does_not_grow_with_the_chat(ann, chat, trader, django
 
     with django_assert_max_num_queries(13):  # one of them is PostgreSQL's own: whose rows are asked for
         ann.get(url("conversation", chat))
+
+
+# --- Long chats ---
+
+
+@pytest.fixture
+def long_chat(trader) -> tuple[Conversation, list[int]]:
+    """A chat of 200 messages, with their ids."""
+
+    def make() -> tuple[Conversation, list[int]]:
+        conversation = ConversationFactory(title="Long")
+        rows = MessageFactory.build_batch(200, conversation=conversation, user_id=trader.pk)
+        return conversation, [row.pk for row in Message.objects.bulk_create(rows)]
+
+    return as_owner(trader, make)
+
+
+def shown_ids(html: str) -> list[int]:
+    return [int(found) for found in re.findall(r'id="message-(\d+)"', html)]
+
+
+def gaps_of(html: str) -> list[tuple[int, int]]:
+    found = re.findall(r'data-after="(\d+)" data-before="(\d+)"', html)
+    return [(int(after), int(before)) for after, before in found]
+
+
+def test_long_chat_opens_with_its_newest_messages(ann, long_chat):
+    chat, ids = long_chat
+
+    html = text_of(ann.get(url("conversation", chat)))
+
+    assert shown_ids(html) == ids[-50:]
+    assert gaps_of(html) == [(0, ids[-50])]
+
+
+def test_long_chat_opens_at_a_linked_message_with_the_gaps_around_it(ann, long_chat):
+    chat, ids = long_chat
+
+    html = text_of(ann.get(url("conversation", chat), {"message": ids[60]}))
+
+    assert shown_ids(html) == [*ids[36:86], *ids[-50:]]
+    assert gaps_of(html) == [(0, ids[36]), (ids[85], ids[-50])]
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "last", "gaps"),
+    [
+        ({"before": 150}, 100, 150, [(None, 100)]),
+        ({"before": 30}, 0, 30, []),
+        ({"before": 150, "after": 120}, 121, 150, []),
+        ({"before": 150, "after": 20}, 100, 150, [(20, 100)]),
+        ({"before": 150, "after": 20, "message": 60}, 36, 86, [(20, 36), (85, 150)]),
+        ({"before": 150, "message": 3}, 0, 29, [(28, 150)]),
+        ({"before": 150, "message": 149}, 125, 150, [(None, 125)]),
+        ({}, 150, 200, [(None, 150)]),
+    ],
+)
+def test_messages_between_two_are_the_newest_or_those_around_one(ann, long_chat, query, first, last, gaps):
+    chat, ids = long_chat
+
+    html = text_of(ann.get(url("messages", chat), {name: ids[index] for name, index in query.items()}))
+
+    assert shown_ids(html) == ids[first:last]
+    assert gaps_of(html) == [(0 if after is None else ids[after], ids[before]) for after, before in gaps]
+
+
+def test_older_messages_cannot_be_retried(ann, trader):
+    def make() -> Conversation:
+        chat = ConversationFactory()
+        for _ in range(60):
+            ReplyFactory(reply_to=MessageFactory(conversation=chat), content="Fine.")
+        return chat
+
+    chat = as_owner(trader, make)
+    newest = text_of(ann.get(url("conversation", chat)))
+    older = text_of(ann.get(url("messages", chat), {"before": shown_ids(newest)[0]}))
+
+    assert newest.count('data-action="retry"') == 1
+    assert len(shown_ids(older)) == 50
+    assert 'data-action="retry"' not in older
 
 
 def test_times_are_shown_in_the_zone_of_the_reader(ann, chat, trader):
