@@ -8,7 +8,10 @@ const panel = document.querySelector("#coach-panel");
 const surface =
   page instanceof HTMLElement ? new ChatPage(page) : panel instanceof HTMLElement ? new Panel(panel) : null;
 
-if (surface) document.addEventListener("keydown", (event) => isNewChat(event) && newChat(event));
+if (surface) {
+  document.addEventListener("keydown", (event) => isNewChat(event) && newChat(event));
+  document.addEventListener("keel:new-chat", newChat);
+}
 
 /**
  * @param {KeyboardEvent} event
@@ -20,7 +23,7 @@ function isNewChat(event) {
   return command && ((key === "k" && !event.shiftKey) || (key === "o" && event.shiftKey));
 }
 
-/** @param {KeyboardEvent} event */
+/** @param {Event} event */
 function newChat(event) {
   event.preventDefault();
   surface?.startNew();

@@ -1,6 +1,7 @@
-/** Scripts of every page: theme switch, toasts, list of keys, copy buttons, forms that are sent once. */
+/** Scripts of every page: theme switch, toasts, command palette, copy buttons, forms that are sent once. */
 
 import { showFieldButtons } from "./copy.js";
+import { Palette } from "./palette.js";
 
 const SHOWN_MS = 6_000;
 const SENT_MS = 10_000;
@@ -128,27 +129,14 @@ document.addEventListener("htmx:load", (event) => showCharts(/** @type {CustomEv
 
 showFieldButtons();
 
-/* --- The list of keys --- */
+/* --- The command palette and the keys --- */
 
-const keys = /** @type {HTMLDialogElement | null} */ (document.getElementById("keys"));
+const palette = document.getElementById("palette");
+if (palette instanceof HTMLDialogElement) new Palette(palette);
 
 if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll("kbd[data-mod]")) key.textContent = "⌘";
 }
-
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || !(event.ctrlKey || event.metaKey) || event.altKey || !keys) return;
-  event.preventDefault();
-  if (keys.open) keys.close();
-  else keys.showModal();
-});
-
-document.addEventListener("click", (event) => {
-  const target = /** @type {Element} */ (event.target);
-  if (target.closest("[data-open-keys]")) keys?.showModal();
-  // A click on a dialog itself, not on what is in it, is a click beside it.
-  else if (target === keys) keys?.close();
-});
 
 /* --- Forms --- */
 
