@@ -9,7 +9,9 @@ from uuid import UUID, uuid4
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Json, Reply
+from chat.prompt.receipts import keep_receipt
 from chat.rules import follow_facts
+from chat.tools import tools_by_name
 from chat.tools.base import ToolContext
 from chat.tools.facts import REMEMBER
 from chat.turns.accept import accept_message
@@ -106,6 +108,7 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
         moment = began + timedelta(minutes=2 * number)
         accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text=text, now=moment)
         assert accepted.reply is not None, "a new message has a reply"
+        assert accepted.turn is not None, "a new message begins a turn"
         reply = _build_reply(user_id, conversation.pk, accepted.message.pk, answer, facts, moment)
         finish_reply(
             reply_id=accepted.reply.pk,
@@ -115,6 +118,8 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
             model="demo",
             now=moment + timedelta(seconds=4),
         )
+        tools = [tool.schema for tool in tools_by_name(accepted.turn.assistant).values()]
+        keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=tools, models=["demo"])
         # It is over, and its facts were saved while it went on: nothing is left to extract.
         Conversation.objects.filter(pk=conversation.pk).update(
             status=ConversationStatus.IDLE, extracted_through=accepted.reply.pk, left_at=None

@@ -10,8 +10,9 @@ from django.core.management import call_command, get_commands
 from django.core.management.base import CommandError
 
 from chat.management.commands import run_jobs
-from chat.models import Conversation, ConversationStatus, Message, MessageStatus
+from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
 from chat.prompt.compose import preview_prompt
+from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from config.lib.work.jobs import Job
@@ -339,6 +340,8 @@ def test_seed_demo_makes_a_history_whose_rows_fit_together(demo_site, django_use
         saved = [p["result"]["saved"] for m in Message.objects.all() for p in m.parts if p["kind"] == "tool"]
         assert set(saved) <= set(UserFact.objects.values_list("content", flat=True))
         assert all(conversation.title for conversation in Conversation.objects.all())
+        replies = Message.objects.filter(role=Role.ASSISTANT).select_related("snapshot")
+        assert [rebuild_prompt(find_receipt(reply), reply).is_exact for reply in replies] == [True] * len(replies)
 
 
 def test_seed_demo_twice_changes_nothing(demo_site, django_user_model):

@@ -63,6 +63,7 @@ def test_receipt_shows_what_the_reply_was_written_from(client, trader):
 
     assert "Trades BTC only" in html
     assert reverse("memory:fact", args=[fact.pk]) in html
+    assert "<b>1</b> fact, <b>0</b> look-ups, <b>1</b> message of this chat, <b>1200</b> tokens read." in html
     assert "1 message, word for word" in html
     assert "What Keel knows about you</summary>" in html
     assert "Current datetime: 2026-06-01T12:00:00Z" in html
