@@ -468,6 +468,7 @@ ROUTES = {
     "memory:settings": Case(
         posts=({"switch": "learns", "to": "off", "user": "{user_id}"},), headers=(from_htmx("switches"),)
     ),
+    "memory:event": Case(headers=(from_htmx("memory-{event_id}"),)),
     "memory:undo": Case(
         posts=({}, {"surface": "chat"}, {"of": "{fact_id}"}), headers=(*OF_A_FACT, from_htmx("memory-{event_id}"))
     ),

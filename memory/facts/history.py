@@ -59,6 +59,15 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
     return sorted(entries, key=lambda entry: entry.at)
 
 
+def compare_event(event: MemoryEvent) -> tuple[list[WordRun], list[tuple[str, str, str]]]:
+    """Return the words that a write changed, and the other changes: name, before, after."""
+    before, after = event.before, event.after
+    if before is None or after is None:
+        return [], []
+    words = list_word_changes(before.content, after.content) if before.content != after.content else []
+    return words, _list_changes(before, after)
+
+
 def list_word_changes(old: str, new: str) -> list[WordRun]:
     """Return the word runs between two versions of a line."""
     before, after = old.split(), new.split()

@@ -32,6 +32,7 @@ urlpatterns = [
     path("profile/facts/<uuid:fact_id>/restore/", fact_actions.restore, name="restore"),
     path("profile/facts/<uuid:fact_id>/links/", fact_actions.link_fact, name="link"),
     path("profile/facts/<uuid:fact_id>/links/<uuid:link_id>/remove/", fact_actions.unlink_fact, name="unlink"),
+    path("profile/facts/events/<uuid:event_id>/", undo.show_event, name="event"),
     path("profile/facts/events/<uuid:event_id>/undo/", undo.undo_write, name="undo"),
     path("profile/facts/batches/<uuid:batch_id>/undo/", undo.undo_writes, name="undo_batch"),
 ]

@@ -4,13 +4,17 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from config.lib.text import parse_uuid
 from config.lib.web import owned_view
+from memory.facts.history import compare_event
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import FactNotFound
@@ -18,6 +22,21 @@ from memory.models import EventKind, MemoryEvent
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
 from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, redirect_back, try_write
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
+    """Show what one write to a fact changed."""
+    event = find_event(event_id)
+    if event is None or event.lineage is None:
+        raise Http404
+    if not request.htmx:
+        return redirect("memory:fact", event.lineage)
+    words, changes = compare_event(event)
+    return TemplateResponse(request, "memory/_event.html", {"event": event, "words": words, "changes": changes})
 
 
 @require_POST

@@ -3,6 +3,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from memory.facts.services import archive_fact, remember_fact, render_coach_block, supersede_fact
@@ -215,6 +216,26 @@ def test_undo_from_a_chat_answers_with_the_line_marked(client, saved, last, head
     assert f'class="memory-line memory-line--undone" id="memory-{saved.event.pk}"' in response.content.decode()
     assert "Undone: Memory saved" in text_of(response)
     assert "<form" not in response.content.decode()
+
+
+def test_event_shows_the_difference_in_place_and_without_script_leads_to_the_fact(client, trader, saved):
+    changed = as_owner(
+        trader,
+        lambda: supersede_fact(fact_id=saved.fact.pk, content="trades ETH only", topic="symbols", now=timezone.now()),
+    )
+    address = reverse("memory:event", args=[changed.event.pk])
+
+    response = client.get(address, headers=into("memory-1"))
+
+    assert "trades removed: BTC added: ETH only Topic: was none now symbols" in text_of(response)
+    assert not is_page(response)
+    assert client.get(address, follow=True).redirect_chain[-1][0] == reverse("memory:fact", args=[changed.fact.pk])
+
+
+def test_event_of_a_saved_fact_shows_its_words_as_new(client, saved):
+    response = client.get(reverse("memory:event", args=[saved.event.pk]), headers=into("memory-1"))
+
+    assert "New: trades BTC only" in text_of(response)
 
 
 def test_undo_from_a_chat_says_why_not_in_the_line(client, trader, saved, last):
