@@ -3,6 +3,8 @@ export class Choice {
   /** @param {HTMLElement} root */
   constructor(root) {
     this.fields = root.querySelector(".chat__choice");
+    this.chosenLabel = this.fields?.querySelector("[data-chosen]") ?? null;
+    this.fields?.addEventListener("change", () => this.#label());
     this.badges = root.querySelector(".chat__badges");
     this.subject = this.badges?.querySelector("[data-subject]") ?? null;
     this.pageSubject = root.dataset.pageSubject ?? ""; // what a new chat is about
@@ -30,6 +32,14 @@ export class Choice {
     this.subject?.toggleAttribute("hidden", !this.pageSubject);
     this.badges?.querySelector("[data-temporary]")?.setAttribute("hidden", "");
     for (const input of this.#inputs) input.checked = input.defaultChecked;
+    this.#label();
+  }
+
+  /** Name the choice where the menu is closed. */
+  #label() {
+    const checked = this.#inputs.filter((input) => input.checked);
+    const labels = checked.map((input) => input.labels?.[0]?.textContent?.trim() ?? "");
+    if (this.chosenLabel) this.chosenLabel.textContent = labels.join(", ");
   }
 
   /** @returns {HTMLInputElement[]} */

@@ -1,6 +1,6 @@
 import { enliven, parse } from "./html.js";
 
-const NARROW = "(max-width: 859px)"; // as in the style sheet: there the list stands above the chat
+const NARROW = "(max-width: 859px)"; // as in the style sheet, which hides the list there until it is wanted
 const NO_ID = "00000000-0000-0000-0000-000000000000"; // of the row that new ones are made from
 
 /**
@@ -81,8 +81,7 @@ export class Sidebar {
   /** @param {boolean} open  asked for, where the list is not always there */
   #show(open) {
     this.#isOpen = open && this.narrow.matches;
-    this.drawer.hidden = this.narrow.matches && !open;
-    this.toggle.hidden = !this.narrow.matches;
+    this.drawer.classList.toggle("drawer--open", this.#isOpen);
     this.toggle.setAttribute("aria-expanded", String(this.#isOpen));
   }
 
