@@ -61,7 +61,7 @@ def test_long_chat_opens_at_its_end_and_older_messages_come_where_the_reader_goe
 
 
 def test_palette_finds_a_chat_and_up_edits_the_last_message(site, logged_in, page):
-    chat, ids = make_chat(logged_in, 2)
+    chat, _ = make_chat(logged_in, 2)
     page.goto(f"{site}/")
 
     page.keyboard.press("Control+/")
