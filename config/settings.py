@@ -7,6 +7,7 @@ import sys
 from base64 import urlsafe_b64encode
 from importlib.metadata import distribution
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -74,6 +75,20 @@ def _read_direct_providers() -> list[str]:
     return names
 
 
+def _read_identity_providers() -> list[dict[str, object]]:
+    server = read_url("OIDC_SERVER_URL", ("https", "http"), "https://login.example.com/realms/keel")
+    client = read_text("OIDC_CLIENT_ID")
+    if bool(server) != bool(client):
+        raise ImproperlyConfigured("OIDC_SERVER_URL and OIDC_CLIENT_ID need each other; one of them is missing.")
+    secret, name = read_text("OIDC_CLIENT_SECRET"), read_text("OIDC_NAME") or "single sign-on"
+    app = {"provider_id": "oidc", "name": name, "client_id": client, "secret": secret}
+    return [{**app, "settings": {"server_url": server}}] if server else []
+
+
+def _get_origin(url: str) -> str:
+    return "{0.scheme}://{0.netloc}".format(urlsplit(url))
+
+
 def _read_proxies() -> int:
     # `true` is one proxy, the usual number; each proxy appends an address to X-Forwarded-For.
     text = read_text("BEHIND_PROXY").lower()
@@ -105,6 +120,8 @@ try:
     LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
     TRUSTED_PROXIES = _read_proxies()
+    IDENTITY_PROVIDERS = _read_identity_providers()
+    CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 
     OFFLINE_MODEL = "offline/keel"
@@ -165,6 +182,10 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "channels",
     "csp",
     "django_htmx",
@@ -267,6 +288,14 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_FORMS = {"signup": "trading.web.forms.SignupForm"}
 globals().update(EMAIL)
 
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Keel"
+MFA_ADAPTER = "config.lib.edge.second_factor.SecondFactorAdapter"
+MFA_ALLOW_UNVERIFIED_EMAIL = not HAS_MAIL  # without mail nobody can verify an address
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = IS_LOCAL and not IS_TLS  # http://localhost
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS, "OAUTH_PKCE_ENABLED": True}}
+
 SECURE_SSL_REDIRECT = IS_TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0
@@ -287,7 +316,8 @@ CONTENT_SECURITY_POLICY = {
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
         "manifest-src": ["'self'"],
-        "form-action": ["'self'"],
+        # A browser checks the redirect to the identity provider that follows the form, too.
+        "form-action": ["'self'", *([_get_origin(read_text("OIDC_SERVER_URL"))] if IDENTITY_PROVIDERS else [])],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
     }

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.web.views import chats
+from chat.web.views import chats, sessions
 from config.lib.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -29,6 +29,10 @@ urlpatterns = [
     path("healthz/", healthz, name="healthz"),
     path("readyz/", readyz, name="readyz"),
     path("accounts/", include("allauth.account.urls")),
+    path("accounts/2fa/", include("allauth.mfa.urls")),
+    path("accounts/connections/", include("allauth.socialaccount.urls")),
+    path("accounts/", include("allauth.socialaccount.providers.openid_connect.urls")),
+    path("accounts/sessions/", sessions.SessionsView.as_view(), name="usersessions_list"),
     path("admin/", admin.site.urls),
     path("api/", include((api_patterns, "api"))),
     path("", include("trading.web.urls")),

@@ -9,13 +9,16 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import HttpResponseClientRedirect
 
 from chat.cards import CardNotFound, CardOutdated, CardView, cancel_card, confirm_card, get_card, view_card
 from chat.models import ActionCard
+from config.lib.edge.second_factor import find_second_factor_page
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
@@ -40,6 +43,9 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 @owned_view
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
+    if factor := find_second_factor_page(request, next_url=reverse("chat:card", args=[card_id])):
+        messages.info(request, "This site asks for a second factor before it confirms a card.")
+        return HttpResponseClientRedirect(factor) if request.headers.get("HX-Request") else redirect(factor)
     now, digest = timezone.now(), request.POST.get("digest", "")
     return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
 

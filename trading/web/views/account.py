@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
@@ -123,6 +124,7 @@ def _render_profile(
         "tokens": [(row, row.is_expired(now)) for row in list_tokens()],
         "made": made,
         "token": token,
+        "has_identity_provider": bool(settings.IDENTITY_PROVIDERS),
     }
     return TemplateResponse(request, "trading/profile.html", context, status=status)
 

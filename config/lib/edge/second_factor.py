@@ -1,0 +1,55 @@
+"""The second factor: its secrets at rest, and the demand for it before a card is confirmed."""
+
+import time
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from urllib.parse import urlencode
+
+from allauth.account import app_settings
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from cryptography.fernet import Fernet, MultiFernet
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Encrypts secrets with SECRET_KEY, so that a backup of the database opens no account."""
+
+    def encrypt(self, text: str) -> str:
+        """Return the encrypted secret of an authenticator app or of recovery codes."""
+        return _get_cipher().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Return the secret."""
+        return _get_cipher().decrypt(encrypted_text.encode()).decode()
+
+
+def _get_cipher() -> MultiFernet:
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    digests = (sha256(b"second factor" + key.encode()).digest() for key in keys)
+    return MultiFernet([Fernet(urlsafe_b64encode(digest)) for digest in digests])
+
+
+def find_second_factor_page(request: HttpRequest, *, next_url: str) -> str | None:
+    """Return the page that asks for the second factor before a card is confirmed.
+
+    None: the site does not ask for it, or the user gave it in the last five minutes. A user without one gets the page
+    that adds one.
+    """
+    if not settings.CONFIRM_NEEDS_SECOND_FACTOR:
+        return None
+    since = time.time() - app_settings.REAUTHENTICATION_TIMEOUT
+    records = get_authentication_records(request, request.user)
+    if any(record["method"] == "mfa" and record["at"] > since for record in records):
+        return None
+    if is_mfa_enabled(request.user, [Authenticator.Type.TOTP]):
+        page = reverse("mfa_reauthenticate")
+    elif is_mfa_enabled(request.user, [Authenticator.Type.WEBAUTHN]):
+        page = reverse("mfa_reauthenticate_webauthn")
+    else:
+        return reverse("mfa_index")
+    return f"{page}?{urlencode({'next': next_url})}"
