@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
@@ -16,6 +19,9 @@ from chat.endings.erasure import count_rows, erase_user
 from config.lib.admin import OPEN, Act, ActAdmin, LookOnlyAdmin, PrivateAdmin, ReasonForm
 from trading.account.services import set_token_budget
 from trading.models import Trader
+
+# They hold secrets, and users manage their own.
+admin.site.unregister([Authenticator, SocialAccount, SocialApp, SocialToken, UserSession])
 
 
 @admin.register(models.Conversation)
@@ -158,6 +164,12 @@ class TraderAdmin(ActAdmin, UserAdmin):
             lambda trader, now, tokens: set_token_budget(tokens=tokens),
             permission="chat.change_usageday",
             form=BudgetForm,
+        ),
+        Act(
+            "remove_factors",
+            "Remove the second factors",
+            lambda trader, now: Authenticator.objects.filter(user=trader).delete(),
+            permission="trading.change_apitoken",
         ),
         Act(
             "erase",

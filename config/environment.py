@@ -23,10 +23,10 @@ def read_text(name: str, default: str = "") -> str:
 
 def read_bool(name: str, *, default: bool) -> bool:
     """Return true or false. Raises ImproperlyConfigured for other words."""
-    text = read_text(name).lower()
-    if text not in {"", *_TRUE, *_FALSE}:
+    text = read_text(name)
+    if text.lower() not in {"", *_TRUE, *_FALSE}:
         raise _refusal(name, text, "true or false")
-    return text in _TRUE if text else default
+    return text.lower() in _TRUE if text else default
 
 
 def read_int(name: str, default: int, *, low: int, high: int) -> int:
@@ -94,6 +94,39 @@ def read_email(name: str, default: str) -> dict[str, Any]:
         return dict(environ.Env.email_url_config(text))
     except ValueError as error:
         raise _refusal(name, text, example) from error
+
+
+def read_direct_providers() -> list[str]:
+    """Return the providers that Keel calls without LiteLLM. Raises ImproperlyConfigured."""
+    known = ("openai", "openrouter")
+    names = read_list("LLM_DIRECT", known)
+    if unknown := set(names) - set(known):
+        raise ImproperlyConfigured(f"LLM_DIRECT names {', '.join(sorted(unknown))}; it takes {', '.join(known)}.")
+    return names
+
+
+def read_identity_providers() -> list[dict[str, object]]:
+    """Return the OpenID Connect provider as allauth takes it, if any. Raises ImproperlyConfigured."""
+    server = read_url("OIDC_SERVER_URL", ("https", "http"), "https://login.example.com/realms/keel")
+    client = read_text("OIDC_CLIENT_ID")
+    if bool(server) != bool(client):
+        raise ImproperlyConfigured("OIDC_SERVER_URL and OIDC_CLIENT_ID need each other; one of them is missing.")
+    secret, name = read_text("OIDC_CLIENT_SECRET"), read_text("OIDC_NAME") or "single sign-on"
+    app = {"provider_id": "oidc", "name": name, "client_id": client, "secret": secret}
+    return [{**app, "settings": {"server_url": server}}] if server else []
+
+
+def get_origin(url: str) -> str:
+    """Return the scheme and host of a URL."""
+    return "{0.scheme}://{0.netloc}".format(urlsplit(url))
+
+
+def read_proxies() -> int:
+    """Return the number of proxies in front; `true` is one. Raises ImproperlyConfigured."""
+    text = read_text("BEHIND_PROXY").lower()
+    if text in ("", "true", "yes", "on", "false", "no", "off"):
+        return int(read_bool("BEHIND_PROXY", default=False))
+    return read_int("BEHIND_PROXY", 0, low=0, high=10)
 
 
 def _refusal(name: str, value: str, choices: str) -> ImproperlyConfigured:

@@ -7,19 +7,22 @@ import sys
 from base64 import urlsafe_b64encode
 from importlib.metadata import distribution
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import (
+    get_origin,
     read_bool,
     read_choice,
     read_database,
+    read_direct_providers,
     read_email,
     read_float,
+    read_identity_providers,
     read_int,
     read_list,
+    read_proxies,
     read_text,
     read_url,
 )
@@ -67,36 +70,6 @@ def _read_venue_keys() -> list[str]:
     return [_read_kept_key("venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
 
 
-def _read_direct_providers() -> list[str]:
-    known = ("openai", "openrouter")
-    names = read_list("LLM_DIRECT", known)
-    if unknown := set(names) - set(known):
-        raise ImproperlyConfigured(f"LLM_DIRECT names {', '.join(sorted(unknown))}; it takes {', '.join(known)}.")
-    return names
-
-
-def _read_identity_providers() -> list[dict[str, object]]:
-    server = read_url("OIDC_SERVER_URL", ("https", "http"), "https://login.example.com/realms/keel")
-    client = read_text("OIDC_CLIENT_ID")
-    if bool(server) != bool(client):
-        raise ImproperlyConfigured("OIDC_SERVER_URL and OIDC_CLIENT_ID need each other; one of them is missing.")
-    secret, name = read_text("OIDC_CLIENT_SECRET"), read_text("OIDC_NAME") or "single sign-on"
-    app = {"provider_id": "oidc", "name": name, "client_id": client, "secret": secret}
-    return [{**app, "settings": {"server_url": server}}] if server else []
-
-
-def _get_origin(url: str) -> str:
-    return "{0.scheme}://{0.netloc}".format(urlsplit(url))
-
-
-def _read_proxies() -> int:
-    # `true` is one proxy, the usual number; each proxy appends an address to X-Forwarded-For.
-    text = read_text("BEHIND_PROXY").lower()
-    if text in ("", "true", "yes", "on", "false", "no", "off"):
-        return int(read_bool("BEHIND_PROXY", default=False))
-    return read_int("BEHIND_PROXY", 0, low=0, high=10)
-
-
 try:
     if read_bool("READ_DOT_ENV", default=True):
         environ.Env.read_env(BASE_DIR / ".env")
@@ -105,6 +78,7 @@ try:
     # A site that answers to this machine's own names only: the demo, a trial, tests. It needs no configuration.
     IS_LOCAL = set(ALLOWED_HOSTS) <= {*_THIS_MACHINE, "testserver"}
     SECRET_KEY = _read_secret_key()
+    SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
     CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS")
     HOST = read_text("HOST", "127.0.0.1")
     PORT = read_int("PORT", 8000, low=1, high=65535)
@@ -119,8 +93,8 @@ try:
     MAX_BODY_BYTES = 512 * 1024
     LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
-    TRUSTED_PROXIES = _read_proxies()
-    IDENTITY_PROVIDERS = _read_identity_providers()
+    TRUSTED_PROXIES = read_proxies()
+    IDENTITY_PROVIDERS = read_identity_providers()
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 
@@ -141,7 +115,7 @@ try:
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
     MODELS_IN_USE = list(dict.fromkeys(_OF_ROLES))
     ALLOWED_MODELS = read_list("ALLOWED_MODELS", MODELS_IN_USE)
-    LLM_DIRECT = _read_direct_providers()
+    LLM_DIRECT = read_direct_providers()
     # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
     LLM_PROVIDERS = {"offline": "config.offline.provider.OfflineProvider"}
     LLM_CONNECT_TIMEOUT_SECONDS = read_int("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
@@ -292,6 +266,12 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Keel"
 MFA_ADAPTER = "config.lib.edge.second_factor.SecondFactorAdapter"
+MFA_FORMS = {
+    "add_webauthn": "config.lib.edge.second_factor.AddKeyForm",
+    "authenticate_webauthn": "config.lib.edge.second_factor.FactorKeyForm",
+    "login_webauthn": "config.lib.edge.second_factor.LoginKeyForm",
+    "reauthenticate_webauthn": "config.lib.edge.second_factor.ConfirmKeyForm",
+}
 MFA_ALLOW_UNVERIFIED_EMAIL = not HAS_MAIL  # without mail nobody can verify an address
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = IS_LOCAL and not IS_TLS  # http://localhost
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS, "OAUTH_PKCE_ENABLED": True}}
@@ -317,7 +297,7 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": ["'self'"],
         "manifest-src": ["'self'"],
         # A browser checks the redirect to the identity provider that follows the form, too.
-        "form-action": ["'self'", *([_get_origin(read_text("OIDC_SERVER_URL"))] if IDENTITY_PROVIDERS else [])],
+        "form-action": ["'self'", *([get_origin(read_text("OIDC_SERVER_URL"))] if IDENTITY_PROVIDERS else [])],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
     }

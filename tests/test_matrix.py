@@ -79,6 +79,7 @@ ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
     "healthz": Case(is_public=True),
     "readyz": Case(is_public=True),
+    "usersessions_list": Case(posts=({"session": "1"}, {"session": "x"}, {})),
     "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
     "trading:access": Case(),
     "trading:tier": Case(
@@ -477,7 +478,7 @@ ROUTES = {
 # by strangers and by Ann, below.
 EXEMPT = {
     ("admin/", "admin:"): "staff look at everybody's rows, under the system's scope",
-    ("accounts/", "account_"): "allauth's own pages, which know no owned row",
+    ("accounts/", ("account_", "mfa_", "socialaccount_", "openid_connect_")): "allauth's own, which know no owned row",
 }
 # Those of allauth's that a person must reach before signing in.
 PUBLIC_ACCOUNT_PAGES = {
@@ -492,6 +493,13 @@ PUBLIC_ACCOUNT_PAGES = {
     "account_reset_password_from_key",
     "account_reset_password_from_key_done",
     "account_logout",
+    "mfa_authenticate",
+    "mfa_login_webauthn",
+    "socialaccount_login_cancelled",
+    "socialaccount_login_error",
+    "socialaccount_signup",
+    "openid_connect_login",
+    "openid_connect_callback",
 }
 TOOLS = {
     "remember": ({"fact": "{words}", "topic": "goal", "confidence": "asserted"}, {"fact": "{words}"}),
@@ -875,6 +883,7 @@ def asks_of_group(prefix: str, names: Names) -> list[tuple[Entry, Ask, Names]]:
             model = [*entry.path.split("/"), "", ""][2]
             row = names[ADMIN_IDS.get(model, "user_id")]
             given = {"object_id": row, "id": row, "content_type_id": "1", "app_label": "chat", "url": "nowhere"}
+            given |= {"pk": "1", "provider_id": "nowhere"}
             filling = {**names, **given, "uidb36": "1", "key": "set-password"}
             found += [(entry, Ask(method, entry.path), filling) for method in ("get", "post")]
     return found

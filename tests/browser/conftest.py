@@ -40,7 +40,7 @@ def browser_type_launch_args(browser_type_launch_args):
         "--disable-component-update",
         "--disable-sync",
         "--force-color-profile=srgb",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing from other hosts, ever
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",  # nothing from other hosts, ever
     ]
     if os.geteuid() == 0:
         flags.append("--no-sandbox")  # Chromium refuses its sandbox to root

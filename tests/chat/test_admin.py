@@ -5,6 +5,7 @@ from importlib import import_module
 from uuid import uuid4
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -392,3 +393,21 @@ def test_entries_of_an_erased_staff_member_stay(support, trader):  # noqa: F811
 
     with owned(trader):
         assert StaffEntry.objects.count() == before
+
+
+# --- Second factors ---
+
+
+def test_remove_second_factors_lets_a_user_who_lost_the_phone_sign_in_again(operations, trader):  # noqa: F811
+    Authenticator.objects.create(user=trader, type="totp", data={"secret": "x"})
+
+    act(operations, "trading_trader", "remove_factors", trader)
+
+    assert not Authenticator.objects.filter(user=trader).exists()
+    assert list_log(trader) == [("remove_factors", "ticket 12 asks for it")]
+
+
+def test_admin_shows_neither_secrets_nor_sessions_of_users():
+    labels = {model._meta.label for model in admin.site._registry}
+
+    assert not {label for label in labels if label.startswith(("mfa.", "usersessions.", "socialaccount."))}

@@ -86,3 +86,14 @@ def test_venue_keys_that_are_no_keys_stop_the_start():
         printed("settings.VENUE_KEYS", {"VENUE_KEYS": "too-short"})
 
     assert "VENUE_KEYS holds a key that is not 32 bytes" in refused.value.stderr
+
+
+def test_provider_of_identities_may_be_posted_to_and_needs_its_client():
+    server = {"OIDC_SERVER_URL": "https://login.example.com/realms/keel"}
+
+    words = printed("*settings.CONTENT_SECURITY_POLICY['DIRECTIVES']['form-action']", {**server, "OIDC_CLIENT_ID": "k"})
+
+    assert words == ["'self'", "https://login.example.com"]
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        printed("settings.IDENTITY_PROVIDERS", server)
+    assert "OIDC_SERVER_URL and OIDC_CLIENT_ID need each other" in refused.value.stderr

@@ -1,5 +1,7 @@
 """The devices on which a user is signed in."""
 
+from typing import ClassVar
+
 from allauth.usersessions.forms import ManageUserSessionsForm
 from allauth.usersessions.internal.flows.sessions import end_sessions
 from allauth.usersessions.models import UserSession
@@ -29,6 +31,7 @@ class SessionsView(ListUserSessionsView):  # type: ignore[misc]
     """Lists the user's sessions and ends them; their sockets close at once."""
 
     form_class = EndSessionsForm
+    http_method_names: ClassVar = ["get", "head", "post"]
 
     def form_valid(self, form: EndSessionsForm) -> HttpResponse:
         """End the sessions, then recheck the user's sockets."""

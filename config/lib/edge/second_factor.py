@@ -1,5 +1,6 @@
-"""The second factor: its secrets at rest, and the demand for it before a card is confirmed."""
+"""The second factor: its secrets at rest, hostile answers, and the demand for it before a card is confirmed."""
 
+import struct
 import time
 from base64 import urlsafe_b64encode
 from hashlib import sha256
@@ -10,6 +11,7 @@ from allauth.account.internal.flows.login import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
+from allauth.mfa.webauthn import forms
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
 from django.http import HttpRequest
@@ -32,6 +34,34 @@ def _get_cipher() -> MultiFernet:
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     digests = (sha256(b"second factor" + key.encode()).digest() for key in keys)
     return MultiFernet([Fernet(urlsafe_b64encode(digest)) for digest in digests])
+
+
+class _GuardedForm:
+    """Refuses a credential that has another form than a browser's; the library raises what its parsers raise."""
+
+    def full_clean(self) -> None:
+        """Clean the fields."""
+        try:
+            super().full_clean()  # type: ignore[misc]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):
+            self.cleaned_data: dict[str, object] = {}
+            self.add_error(None, "This key did not answer as expected. Try again.")  # type: ignore[attr-defined]
+
+
+class AddKeyForm(_GuardedForm, forms.AddWebAuthnForm):  # type: ignore[misc]
+    """Adds a passkey or security key."""
+
+
+class FactorKeyForm(_GuardedForm, forms.AuthenticateWebAuthnForm):  # type: ignore[misc]
+    """Signs in with a key after the password."""
+
+
+class LoginKeyForm(_GuardedForm, forms.LoginWebAuthnForm):  # type: ignore[misc]
+    """Signs in with a passkey alone."""
+
+
+class ConfirmKeyForm(_GuardedForm, forms.ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    """Proves with a key that it is still the user."""
 
 
 def find_second_factor_page(request: HttpRequest, *, next_url: str) -> str | None:

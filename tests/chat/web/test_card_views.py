@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 import time_machine
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
 from django.test import Client
 from django.urls import reverse
 
@@ -305,3 +306,54 @@ def test_page_of_a_chat_gives_each_card_its_token(ann, trader, at_desk):
 
     shown = html[html.index(f'id="card-{card.pk}"') :].partition("</section>")[0]
     assert shown.count("csrfmiddlewaretoken") == 2
+
+
+# --- A site that asks for the second factor ---
+
+
+@pytest.fixture
+def careful(settings):
+    """Require the second factor for a card."""
+    settings.CONFIRM_NEEDS_SECOND_FACTOR = True
+
+
+def give_code(client: Client, secret: str, card: ActionCard) -> str:
+    code = format_hotp_value(hotp_value(secret, int(JUNE.timestamp()) // 30))
+    page = reverse("mfa_reauthenticate")
+    return client.post(page, {"code": code, "next": reverse("chat:card", args=[card.pk])}).url
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_confirm_without_a_second_factor_leads_to_its_set_up_and_does_nothing(careful, ann, trader, at_desk, htmx):
+    response = click(ann, card := drawn(trader, at_desk), htmx=htmx)
+
+    assert (response.headers["HX-Redirect"] if htmx else response.url) == reverse("mfa_index")
+    assert (commands_of(trader), as_owner(trader, lambda: status_of(card))) == (0, "pending")
+
+
+def test_confirm_asks_for_the_code_then_runs_for_five_minutes(careful, ann, trader, at_desk, noon):
+    TOTP.activate(trader, secret := generate_totp_secret())
+    card = drawn(trader, at_desk)
+
+    assert click(ann, card).headers["HX-Redirect"].startswith(reverse("mfa_reauthenticate"))
+    assert commands_of(trader) == 0
+    assert give_code(ann, secret, card) == reverse("chat:card", args=[card.pk])
+    assert "Confirmed" in click(ann, card).content.decode()
+    assert commands_of(trader) == 1
+
+    noon.shift(timedelta(minutes=5, seconds=1))
+    assert "HX-Redirect" in click(ann, drawn(trader, at_desk, "start_backtest")).headers
+
+
+def test_confirm_after_the_password_alone_still_asks_for_the_code(careful, trader, at_desk, noon):
+    trader.set_password("a long and quiet night")
+    trader.save()
+    TOTP.activate(trader, generate_totp_secret())
+    client = signed_in(trader)
+    client.post(reverse("account_reauthenticate"), {"password": "a long and quiet night"})
+
+    assert "HX-Redirect" in click(client, drawn(trader, at_desk)).headers
+
+
+def test_cancel_asks_for_no_second_factor(careful, ann, trader, at_desk):
+    assert "Cancelled" in click(ann, drawn(trader, at_desk), "cancel").content.decode()

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.django_db
 OWNED = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
 BEFORE_POLICIES = [(app, "0001_schema") for app in ("chat", "memory", "trading")]
 # A column of that name that our policies have no business with.
-OTHER_OWNERS = {"account_emailaddress": "allauth's own", "django_admin_log": "staff, in the admin alone"}
+OTHER_OWNERS = {
+    **dict.fromkeys(("account_emailaddress", "mfa_authenticator", "usersessions_usersession"), "allauth's own"),
+    "socialaccount_socialaccount": "allauth's own",
+    "django_admin_log": "staff, in the admin alone",
+}
 
 each_table = pytest.mark.parametrize("table", [model._meta.db_table for model in OWNED])
 
