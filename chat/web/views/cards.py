@@ -43,10 +43,10 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 @owned_view
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
-    if factor := find_second_factor_page(request, next_url=reverse("chat:card", args=[card_id])):
+    now, digest = timezone.now(), request.POST.get("digest", "")
+    if factor := find_second_factor_page(request, next_url=reverse("chat:card", args=[card_id]), now=now):
         messages.info(request, "This site asks for a second factor before it confirms a card.")
         return HttpResponseClientRedirect(factor) if request.headers.get("HX-Request") else redirect(factor)
-    now, digest = timezone.now(), request.POST.get("digest", "")
     return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
 
 

@@ -1,8 +1,8 @@
 """The second factor: its secrets at rest, hostile answers, and the demand for it before a card is confirmed."""
 
 import struct
-import time
 from base64 import urlsafe_b64encode
+from datetime import datetime
 from hashlib import sha256
 from urllib.parse import urlencode
 
@@ -64,7 +64,7 @@ class ConfirmKeyForm(_GuardedForm, forms.ReauthenticateWebAuthnForm):  # type: i
     """Proves with a key that it is still the user."""
 
 
-def find_second_factor_page(request: HttpRequest, *, next_url: str) -> str | None:
+def find_second_factor_page(request: HttpRequest, *, next_url: str, now: datetime) -> str | None:
     """Return the page that asks for the second factor before a card is confirmed.
 
     None: the site does not ask for it, or the user gave it in the last five minutes. A user without one gets the page
@@ -72,7 +72,7 @@ def find_second_factor_page(request: HttpRequest, *, next_url: str) -> str | Non
     """
     if not settings.CONFIRM_NEEDS_SECOND_FACTOR:
         return None
-    since = time.time() - app_settings.REAUTHENTICATION_TIMEOUT
+    since = now.timestamp() - app_settings.REAUTHENTICATION_TIMEOUT
     records = get_authentication_records(request, request.user)
     if any(record["method"] == "mfa" and record["at"] > since for record in records):
         return None
