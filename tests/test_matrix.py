@@ -9,6 +9,7 @@ import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
+from urllib.parse import urlencode
 from uuid import UUID
 from zipfile import ZipFile
 
@@ -75,6 +76,14 @@ FACT = {"content": "{words}", "topic": "goal", "category": "fact"}
 FILL = {"fill_id": "{client_id}", "symbol": "SOL", "at": "2026-05-01T12:00Z", "quantity": "1", "price": "100"}
 ADDRESS = "0x" + "cd" * 20
 OWN_FILL = "fill_id,time,symbol,side,quantity,price\n1,2025-03-01T10:00:00Z,BTC,buy,1,90000\n"
+# What a chat beside a page can be about.
+ABOUT = (
+    {"trade": "{trade_id}"},
+    {"backtest": "{run_id}"},
+    {"skill": "{skill_id}", "version": "1"},
+    {"fact": "{fact_id}"},
+)
+
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
     "healthz": Case(is_public=True),
@@ -349,7 +358,7 @@ ROUTES = {
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),
     "chat:index": Case(
         queries=(
-            "conversation={conversation_id}",
+            *("conversation={conversation_id}", "trade={trade_id}", "fact={fact_id}"),
             *(f"{act}={{conversation_id}}" for act in ("archived", "unarchived", "trashed", "restored")),
         )
     ),
@@ -359,8 +368,10 @@ ROUTES = {
             {"assistant": "{words}", "temporary": "on"},
             {"mode": "coach", "deployment": "{deployment_id}"},
             {"mode": "authoring", "skill": "{skill_id}"},
+            *({"mode": "ops", **about} for about in ABOUT),
         )
     ),
+    "chat:refocus": Case(posts=ABOUT),
     "chat:panel": Case(
         queries=(
             "conversation={conversation_id}",
@@ -368,6 +379,7 @@ ROUTES = {
             "mode=authoring&skill={skill_id}",
             "mode=authoring&conversation={conversation_id}",
             "mode=coach&deployment={deployment_id}",
+            *(f"conversation={{conversation_id}}&{urlencode(about, safe='{}')}" for about in ABOUT),
         )
     ),
     "chat:search": Case(
@@ -390,8 +402,8 @@ ROUTES = {
     "chat:restore_bookmark": Case(
         posts=({"undo": "{bookmark_id}"}, {"undo": "", "message_id": "{message_id}"}), headers=({"HX-Request": "true"},)
     ),
-    "chat:conversation": Case(),
-    "chat:messages": Case(queries=("after={message_id}", "after=0")),
+    "chat:conversation": Case(queries=("message={message_id}",)),
+    "chat:messages": Case(queries=("after={message_id}", "after=0", "before={message_id}&message={message_id}")),
     "chat:card": Case(headers=({"HX-Request": "true"},)),
     "chat:confirm_card": Case(posts=({}, {"digest": "{digest}"}), headers=({"HX-Request": "true"},)),
     "chat:cancel_card": Case(posts=({}, {"digest": "{digest}"}), headers=({"HX-Request": "true"},)),

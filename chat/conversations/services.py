@@ -10,7 +10,7 @@ from chat.conversations.lifecycle import HERE_LEASE
 from chat.conversations.queries import get_conversation
 from chat.models import MAX_TITLE, AssistantName, Conversation, Message, Role
 from chat.prompt.assistants import default_assistant
-from chat.prompt.focus import check_opening
+from chat.prompt.focus import can_refocus, check_opening
 from chat.prompt.texts import ASK_WHAT_CHANGES
 from config.lib.errors import DomainError
 from config.lib.text import one_line
@@ -25,8 +25,8 @@ def start_conversation(
 ) -> Conversation:
     """Create an empty conversation, with the default assistant unless one is named.
 
-    `opening` is what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
-    Raises DeploymentNotFound, SkillNotFound.
+    `opening` is what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none;
+    with mode ops perhaps another subject (`chat.prompt.focus`). Raises a DomainError for a subject that is not there.
     """
     check_opening(opening or {})
     return Conversation.objects.create(
@@ -37,6 +37,19 @@ def start_conversation(
         last_message_at=now,
         left_at=now + HERE_LEASE,
     )
+
+
+def refocus_conversation(*, conversation_id: UUID, opening: Mapping[str, str]) -> None:
+    """Turn a chat to what its user looks at now; its mode stays.
+
+    Raises ConversationNotFound, or a DomainError for a focus that is not there.
+    """
+    check_opening(opening)
+    conversation = get_conversation(conversation_id)
+    current = conversation.opening_context
+    if can_refocus(current, opening):
+        conversation.opening_context = {**opening, "mode": current.get("mode", "ops")}
+        conversation.save(update_fields=["opening_context"])
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:

@@ -92,8 +92,8 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
     Conversation.objects.filter(pk__in=touched).exclude(summary="").update(summary="")
     ConversationSummary.objects.filter(conversation__in=touched).delete()  # a chat that goes on gets a new one
     for conversation in Conversation.objects.exclude(opening_context={"mode": "ops"}):
-        if conversation.opening_context.get("fact_id") in names:
-            kept = {key: value for key, value in conversation.opening_context.items() if key != "fact_id"}
+        kept = {key: value for key, value in conversation.opening_context.items() if value not in names}
+        if kept != conversation.opening_context:
             Conversation.objects.filter(pk=conversation.pk).update(opening_context=kept)
 
 

@@ -1,80 +1,117 @@
-"""The focus of a chat: a deployment or a draft (seed 003)."""
+"""The focus of a chat: what its user looks at, such as a deployment, a draft or a trade (seed 003).
+
+The conversation's `opening_context` names it by the keys of a kind below, beside the `mode`.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from chat.parts import Json
 from config.lib.errors import DomainError
+from config.lib.figures import format_minute, format_price, format_signed_usd
 from config.lib.text import prompt_line
-from trading.models import SkillDraft
+from memory.facts.queries import find_last_version
+from memory.facts.versions import FactNotFound
+from memory.models import UserFact
+from trading.market.queries import get_event
+from trading.models import BacktestRun, BrokerKind, Deployment, MarketEvent, Skill, SkillDraft, SkillVersion, Trade
+from trading.record.backtests import get_backtest
 from trading.record.deployment_queries import get_deployment
-from trading.record.trade_queries import list_open
-from trading.skills.queries import find_open_draft, get_skill
+from trading.record.trade_queries import get_trade, list_open
+from trading.skills.queries import find_open_draft, get_skill, get_version
 
 HEADING: Final = "## In focus"
 DELETED: Final = f"{HEADING}\n- nothing: it was deleted"
 _WRITTEN: Final = ("strategy", "context", "risk", "schedule")  # blocks of a draft that are included verbatim
 MAX_DRAFT: Final = 6_000  # characters of a draft
+Opening = Mapping[str, Any]  # Conversation.opening_context
+Lines = list[tuple[str, str]]  # labels and texts
 
 
-def focus_of(opening: Mapping[str, Any]) -> str:
-    """Return the focus of a turn; empty without one."""
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of focus: how to find its row, and what to say of it."""
+
+    keys: tuple[str, ...]  # in the opening
+    find: Callable[[Opening], Any]  # raises a DomainError for what is not there
+    name: Callable[[Any], str]  # for the user
+    describe: Callable[[Any], Lines]  # for the model
+    is_untrusted: Callable[[Any], bool]  # whether others wrote words of the description
+
+
+def build_focus(opening: Opening) -> Json | None:
+    """Return the focus of a turn as a part of its preamble, or None."""
+    kind = _find_kind(opening)
+    if kind is None:
+        return None
     try:
-        match opening:
-            case {"mode": "coach", "deployment_id": str(deployment_id)}:
-                return _describe_deployment(UUID(deployment_id))
-            case {"mode": "authoring"}:
-                skill_id = opening.get("skill_id")
-                return _describe_draft(UUID(skill_id) if skill_id else None)
+        row = kind.find(opening)
     except DomainError:
-        return DELETED
-    return ""
+        return {"name": "focus", "text": DELETED}
+    lines = [f"- {label}: {prompt_line(text)}" for label, text in kind.describe(row)]
+    # The words of a fact are apart, so that they can be erased.
+    facts = {"facts": [{"id": str(row.pk), "text": lines.pop()}]} if isinstance(row, UserFact) else {}
+    return {"name": "focus", "text": "\n".join([HEADING, *lines]), **facts}
 
 
-def is_focus_untrusted(opening: Mapping[str, Any]) -> bool:
-    """Tell whether a model wrote words of the focus with text of others in view."""
+def is_focus_untrusted(opening: Opening) -> bool:
+    """Tell whether a model wrote words of the focus with text of others in view, or others wrote them."""
+    kind = _find_kind(opening)
     try:
-        match opening:
-            case {"mode": "coach", "deployment_id": str(deployment_id)}:
-                return get_deployment(UUID(deployment_id)).skill.is_untrusted
-            case {"mode": "authoring"}:
-                skill_id = opening.get("skill_id")
-                draft = find_open_draft(UUID(skill_id) if skill_id else None)
-                return bool(draft and draft.is_untrusted) or bool(skill_id and get_skill(UUID(skill_id)).is_untrusted)
+        return kind is not None and kind.is_untrusted(kind.find(opening))
     except DomainError:
         return False
-    return False
 
 
-def subject_of(opening: Mapping[str, Any]) -> str:
+def subject_of(opening: Opening) -> str:
     """Return a chat's subject for its user."""
+    kind = _find_kind(opening)
     try:
-        match opening:
-            case {"mode": "coach", "deployment_id": str(deployment_id)}:
-                return f"About {get_deployment(UUID(deployment_id)).skill.name}"
-            case {"mode": "authoring", "skill_id": str(skill_id)}:
-                return f"Editing {get_skill(UUID(skill_id)).name}"
-            case {"mode": "authoring"}:
-                return "A new skill"
+        return "" if kind is None else kind.name(kind.find(opening))
     except DomainError:
         return ""
-    return ""
 
 
-def check_opening(opening: Mapping[str, Any]) -> None:
-    """Check that the focus belongs to the owner. Raises DeploymentNotFound, SkillNotFound."""
-    match opening:
-        case {"deployment_id": str(deployment_id)}:
-            get_deployment(UUID(deployment_id))
-        case {"skill_id": str(skill_id)}:
-            get_skill(UUID(skill_id))
+def check_opening(opening: Opening) -> None:
+    """Check that the focus is there, and the owner's. Raises a DomainError."""
+    kind = _find_kind(opening)
+    if kind is not None:
+        kind.find(opening)
 
 
-def _describe_deployment(deployment_id: UUID) -> str:
-    deployment = get_deployment(deployment_id)
+def can_refocus(current: Opening, wanted: Opening) -> bool:
+    """Tell whether a chat can turn to what its user looks at now, and is not about it already.
+
+    A chat that writes a skill, or that was opened to change a fact, keeps its subject.
+    """
+    is_bound = "authoring" in (current.get("mode"), wanted.get("mode")) or "fact_id" in current
+    return not is_bound and {**current, "mode": ""} != {**wanted, "mode": ""}
+
+
+def _find_kind(opening: Opening) -> _Kind | None:
+    if opening.get("mode") == "authoring":
+        return _DRAFT
+    return next((kind for kind in _KINDS if all(key in opening for key in kind.keys)), None)
+
+
+def _find_draft(opening: Opening) -> tuple[Skill | None, SkillDraft | None]:
+    skill_id = UUID(opening["skill_id"]) if "skill_id" in opening else None
+    return get_skill(skill_id) if skill_id else None, find_open_draft(skill_id)
+
+
+def _get_fact(opening: Opening) -> UserFact:
+    fact = find_last_version(UUID(opening["about_fact_id"]))
+    if fact is None:
+        raise FactNotFound("There is no such fact.")
+    return fact
+
+
+def _describe_deployment(deployment: Deployment) -> Lines:
     held = ", ".join(f"{trade.symbol} {trade.side}" for trade in list_open(deployment.pk)) or "none"
-    return _format_lines(
+    return [
         ("deployment_id", str(deployment.pk)),
         ("skill", deployment.skill.name),
         ("skill_id", str(deployment.skill_id)),
@@ -82,16 +119,15 @@ def _describe_deployment(deployment_id: UUID) -> str:
         ("status", deployment.status),
         ("runs on", deployment.broker_kind),
         ("open positions", held),
-    )
+    ]
 
 
-def _describe_draft(skill_id: UUID | None) -> str:
-    skill = get_skill(skill_id) if skill_id else None
-    draft = find_open_draft(skill_id)
+def _describe_draft(found: tuple[Skill | None, SkillDraft | None]) -> Lines:
+    skill, draft = found
     known = [("skill", skill.name), ("skill_id", str(skill.pk))] if skill else [("skill", "a new one")]
     if draft is None:
-        return _format_lines(*known, ("draft", "not begun; the first `set_*` call begins it"))
-    return _format_lines(*known, ("draft", str(draft)), ("draft, as it stands (data)", _format_blocks(draft)))
+        return [*known, ("draft", "not begun; the first `set_*` call begins it")]
+    return [*known, ("draft", str(draft)), ("draft, as it stands (data)", _format_blocks(draft))]
 
 
 def _format_blocks(draft: SkillDraft) -> str:
@@ -99,5 +135,82 @@ def _format_blocks(draft: SkillDraft) -> str:
     return json.dumps(blocks, ensure_ascii=False, sort_keys=True)[:MAX_DRAFT]
 
 
-def _format_lines(*told: tuple[str, str]) -> str:
-    return "\n".join([HEADING, *(f"- {label}: {prompt_line(text)}" for label, text in told)])
+def _describe_trade(trade: Trade) -> Lines:
+    ended = ""
+    if trade.exit_at is not None and trade.exit_price is not None:
+        ended = f"left {format_minute(trade.exit_at)} UTC at {format_price(trade.exit_price)}, "
+    told = (
+        f"{trade.symbol} {trade.side}, {trade.status}, entered {format_minute(trade.entry_at)} UTC at"
+        f" {format_price(trade.entry_price)}, {ended}net {format_signed_usd(trade.realized_pnl_usd)}"
+    )
+    # A look-up does not list the deployment of a backtest.
+    is_listed = trade.deployment.broker_kind != BrokerKind.BACKTEST
+    place = [("deployment_id", str(trade.deployment_id))] if is_listed else []
+    return [("trade", told), ("trade_id", str(trade.pk)), *place]
+
+
+def _describe_backtest(run: BacktestRun) -> Lines:
+    skill, version = run.deployment.skill, run.deployment.version.version
+    told = f"{skill.name} version {version}, {run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}, {run.status}"
+    return [("backtest", told), ("backtest_id", str(run.pk)), ("skill_id", str(skill.pk))]
+
+
+def _describe_event(event: MarketEvent) -> Lines:
+    return [("event", f"{event.kind}, {event.title}, {format_minute(event.starts_at)} UTC")]
+
+
+def _describe_version(version: SkillVersion) -> Lines:
+    return [("skill", version.skill.name), ("skill_id", str(version.skill_id)), ("version", str(version.version))]
+
+
+_DRAFT: Final = _Kind(
+    keys=(),
+    find=_find_draft,
+    name=lambda found: f"Editing {found[0].name}" if found[0] else "A new skill",
+    describe=_describe_draft,
+    is_untrusted=lambda found: any(row is not None and row.is_untrusted for row in found),
+)
+_KINDS: Final = (
+    _Kind(
+        keys=("deployment_id",),
+        find=lambda opening: get_deployment(UUID(opening["deployment_id"])),
+        name=lambda deployment: f"About {deployment.skill.name}",
+        describe=_describe_deployment,
+        is_untrusted=lambda deployment: deployment.skill.is_untrusted,
+    ),
+    _Kind(
+        keys=("trade_id",),
+        find=lambda opening: get_trade(UUID(opening["trade_id"])),
+        name=lambda trade: f"About a trade: {trade.symbol} {trade.side}",
+        describe=_describe_trade,
+        is_untrusted=lambda trade: False,
+    ),
+    _Kind(
+        keys=("backtest_id",),
+        find=lambda opening: get_backtest(UUID(opening["backtest_id"])),
+        name=lambda run: f"About a backtest of {run.deployment.skill.name}",
+        describe=_describe_backtest,
+        is_untrusted=lambda run: run.deployment.skill.is_untrusted,
+    ),
+    _Kind(
+        keys=("event_id",),
+        find=lambda opening: get_event(int(opening["event_id"])),
+        name=lambda event: f"About {event.title}",
+        describe=_describe_event,
+        is_untrusted=lambda event: True,  # its title comes from a calendar's file
+    ),
+    _Kind(
+        keys=("skill_id", "version"),
+        find=lambda opening: get_version(UUID(opening["skill_id"]), int(opening["version"])),
+        name=lambda version: f"About {version.skill.name}, version {version.version}",
+        describe=_describe_version,
+        is_untrusted=lambda version: version.skill.is_untrusted,
+    ),
+    _Kind(
+        keys=("about_fact_id",),
+        find=_get_fact,
+        name=lambda fact: f"About “{fact.content}”",
+        describe=lambda fact: [("fact_id", str(fact.pk)), ("fact", fact.content)],
+        is_untrusted=lambda fact: False,
+    ),
+)

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.parts import Json, Preamble
-from chat.prompt.focus import focus_of
+from chat.prompt.focus import build_focus
 from chat.prompt.texts import RECALLED, about_fact, clock_text
 from memory.models import UserFact
 
@@ -22,8 +22,8 @@ def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: d
     `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change.
     """
     parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
-    if focus := focus_of(opening):
-        parts.append({"name": "focus", "text": focus})
+    if focus := build_focus(opening):
+        parts.append(focus)
     if about is not None:
         told, _, fact = about_fact(fact_id=about.pk, content=about.content, body=about.body).partition("\n")
         parts.append({"name": "fact", "text": told, "facts": [{"id": str(about.pk), "text": fact}]})

@@ -1,20 +1,40 @@
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
 
+# The subjects of a chat, by their name in an address, with their key in `Conversation.opening_context`.
+SUBJECTS: Final = {
+    "deployment": "deployment_id",
+    "skill": "skill_id",
+    "version": "version",
+    "trade": "trade_id",
+    "backtest": "backtest_id",
+    "event": "event_id",
+    "fact": "about_fact_id",
+}
+# What an ordinary chat can be about, if anything.
+ABOUT: Final[tuple[list[str], ...]] = ([], ["skill", "version"], ["trade"], ["backtest"], ["event"], ["fact"])
+
 
 class OpeningForm(forms.Form):
     mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("ops", "coach", "authoring")], required=False)
     deployment = forms.UUIDField(required=False)
     skill = forms.UUIDField(required=False)
+    version = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)  # of the skill
+    trade = forms.UUIDField(required=False)
+    backtest = forms.UUIDField(required=False)
+    event = forms.IntegerField(required=False, min_value=1, max_value=2**31)
+    fact = forms.UUIDField(required=False)
 
     def clean(self) -> Json:
         given = super().clean() or {}
         mode = given.get("mode") or "ops"
-        if (mode == "coach") != bool(given.get("deployment")) or (given.get("skill") and mode != "authoring"):
+        subjects = [name for name in SUBJECTS if given.get(name)]
+        allowed = {"coach": [["deployment"]], "authoring": [[], ["skill"]]}.get(mode, list(ABOUT))
+        if subjects not in allowed:
             raise forms.ValidationError("What the chat is about does not go with its mode.")
         return given
 
@@ -22,11 +42,9 @@ class OpeningForm(forms.Form):
     def opening(self) -> dict[str, str] | None:
         """The opening context; None for an ordinary page."""
         given = self.cleaned_data
-        if given["mode"] == "coach":
-            return {"mode": "coach", "deployment_id": str(given["deployment"])}
-        if given["mode"] == "authoring":
-            return {"mode": "authoring", **({"skill_id": str(given["skill"])} if given["skill"] else {})}
-        return None
+        named = {key: str(given[name]) for name, key in SUBJECTS.items() if given[name]}
+        mode = given["mode"] or "ops"
+        return {"mode": mode, **named} if named or mode == "authoring" else None
 
 
 class NewChatForm(OpeningForm):

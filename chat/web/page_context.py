@@ -32,6 +32,11 @@ _TRADES: Final = [
     "Which of my skills earns the most?",
     "What did I learn from my last trades?",
 ]
+_TRADE: Final = [
+    "Why did you open this position?",
+    "Why was this position closed?",
+    "What did I learn from my last trades?",
+]
 _BACKTESTS: Final = [
     "How did my last backtest go?",
     "Is that sample large enough to trust?",
@@ -58,7 +63,7 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "trading:skill": _SKILLS,
     "trading:version": _SKILLS,
     "trading:trades": _TRADES,
-    "trading:trade": _TRADES,
+    "trading:trade": _TRADE,
     "trading:ask": _TRADES,
     "trading:check": _TRADES,
     "trading:imports": _TRADES,
@@ -85,6 +90,13 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
 }
 _COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:agent_prompt"})
 _AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
+# Other pages about one thing: the names of `chat.web.forms.SUBJECTS`, with those of the address.
+_ABOUT: Final[Mapping[str, dict[str, str]]] = {
+    "trading:trade": {"trade": "trade_id"},
+    "trading:backtest": {"backtest": "run_id"},
+    "trading:version": {"skill": "skill_id", "version": "version"},
+    "memory:fact": {"fact": "fact_id"},
+}
 
 
 def list_suggestions() -> list[str]:
@@ -96,19 +108,21 @@ def page_context(request: HttpRequest) -> Json:
     """Add suggested prompts and the page's focus to templates."""
     match = request.resolver_match
     name = match.view_name if match else ""
+    focus = _find_focus(name, match.kwargs if match else {}) or _find_event(name, request.GET.get("event", ""))
     # The panel is a piece of another page, which it names.
     page = request.GET.get("page", "") if name == "chat:panel" else name
-    return {
-        "suggestions": _BY_PAGE.get(page, _ANYWHERE),
-        "page_name": page,
-        "page_focus": _find_focus(name, match.kwargs if match else {}),
-    }
+    return {"suggestions": _BY_PAGE.get(page, _ANYWHERE), "page_name": page, "page_focus": focus}
 
 
 def _find_focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
-    """Return the focus of a page's new chat: `mode`, deployment or skill."""
+    """Return what a page's chat is about: `mode`, and by their names the rows that the page shows."""
     if page in _COACHED:
         return {"mode": "coach", "deployment": str(named["deployment_id"])}
     if page in _AUTHORED:
         return {"mode": "authoring", **({"skill": str(named["skill_id"])} if "skill_id" in named else {})}
-    return {}
+    return {name: str(named[key]) for name, key in _ABOUT.get(page, {}).items()}
+
+
+def _find_event(page: str, event: str) -> dict[str, str]:
+    """Return the event that the address of the calendar names."""
+    return {"event": event} if page == "trading:calendar" and event.isdecimal() else {}

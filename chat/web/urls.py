@@ -21,6 +21,7 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/unarchive/", conversations.unarchive, name="unarchive"),
     path("chat/<uuid:conversation_id>/trash/", conversations.trash, name="trash"),
     path("chat/<uuid:conversation_id>/restore/", conversations.restore, name="restore"),
+    path("chat/<uuid:conversation_id>/focus/", chats.refocus, name="refocus"),
     path("chat/<uuid:conversation_id>/close/", chats.close, name="close"),
     path("chat/<uuid:conversation_id>/leave/", chats.leave, name="leave"),
     path("chat/messages/<int:message_id>/bookmark/", journal.bookmark, name="bookmark"),

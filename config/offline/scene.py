@@ -42,7 +42,7 @@ class Scene:
     @property
     def is_authoring(self) -> bool:
         """Whether the chat was opened to write a strategy."""
-        return not self.deployment_id and ("draft" in self.focus or "skill_id" in self.focus)
+        return "draft" in self.focus
 
     @property
     def draft(self) -> dict[str, Any]:

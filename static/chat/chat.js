@@ -5,7 +5,7 @@ import { copyCode, copyReply } from "../js/copy.js";
 import { Drafts } from "./drafts.js";
 import { Edit } from "./edit.js";
 import { Follow } from "./follow.js";
-import { createConversation, fetchFragment, NotFound } from "./http.js";
+import { createConversation, fetchFragment, NotFound, post } from "./http.js";
 import { Older } from "./older.js";
 import { Outbox, uuid4 } from "./outbox.js";
 import { Socket } from "./socket.js";
@@ -37,14 +37,14 @@ export class Chat {
    * @param {HTMLElement} root  what templates/chat/_thread.html renders
    * @param {ChatListener} listener
    * @param {import("./leaving.js").Leaving} leaving
-   * @param {Record<string, string>} [focus]  what a new chat takes from its page: `mode`, `deployment`, `skill`
    */
-  constructor(root, listener, leaving, focus = {}) {
+  constructor(root, listener, leaving) {
     this.root = root;
     this.listener = listener;
     this.leaving = leaving;
-    this.focus = focus;
     this.settings = root.dataset;
+    /** What the page beside the chat is about: `mode`, `trade` and such. */
+    this.focus = Object.fromEntries(new URLSearchParams(root.dataset.focus));
     this.user = root.dataset.user ?? "";
     this.announcer = new Announcer(root);
     const log = find(root, ".chat__log");
@@ -82,6 +82,7 @@ export class Chat {
   /** Leave this conversation, which is over with that, and show an empty chat. */
   startNew() {
     if (this.#creating) return;
+    delete this.settings.refocus; // a new chat begins with the subject
     this.leaving.goOnTo("");
     this.pause();
     this.#adopt(null);
@@ -127,7 +128,7 @@ export class Chat {
     this.composer.clear();
     this.thread.addPending(entry);
     this.follow.toEnd();
-    if (this.conversation || (await this.#create(entry))) {
+    if (this.conversation ? await this.#refocus() : await this.#create(entry)) {
       this.outbox.add(entry);
       this.composer.settle();
       this.#flush();
@@ -210,6 +211,18 @@ export class Chat {
     } finally {
       this.#setCreating(false);
     }
+  }
+
+  /**
+   * Before the first message, turn the chat to what the page shows, if it is about something else.
+   *
+   * @returns {Promise<boolean>} true: the message goes on its way, also where this failed
+   */
+  async #refocus() {
+    const { refocus } = this.settings;
+    delete this.settings.refocus;
+    if (refocus) await post(refocus, this.focus).catch(() => {});
+    return true;
   }
 
   /** @param {boolean} creating */

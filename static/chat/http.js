@@ -28,9 +28,17 @@ export class Refused extends Error {}
  * @returns {Promise<Conversation>}
  */
 export async function createConversation(url, chosen) {
+  return (await post(url, chosen)).json();
+}
+
+/**
+ * @param {string} url
+ * @param {Record<string, string>} fields
+ * @returns {Promise<Response>}
+ */
+export function post(url, fields) {
   const headers = { Accept: "application/json", "X-CSRFToken": csrfToken() };
-  const response = await request(url, { method: "POST", headers, body: new URLSearchParams(chosen) });
-  return response.json();
+  return request(url, { method: "POST", headers, body: new URLSearchParams(fields) });
 }
 
 /**

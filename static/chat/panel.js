@@ -5,6 +5,8 @@ import { Leaving } from "./leaving.js";
 import { isolate } from "./modal.js";
 import { read, write } from "./storage.js";
 
+/** What a page's chat can be about, as the panel's element names it. */
+const SUBJECTS = ["mode", "deployment", "skill", "version", "trade", "backtest", "event", "fact"];
 const COVERS_FROM = 0.8; // of the window's width: then the panel is a dialog
 
 /** The coach's slide-over panel. It loads its chat when it is first opened, and stays open from page to page. */
@@ -26,9 +28,9 @@ export class Panel {
     this.key = `keel.panel.${panel.dataset.user}`;
     /** @type {Record<string, boolean | string>} */
     this.state = read(sessionStorage, this.key, { open: false, conversation: "" });
-    const { page = "", mode, deployment, skill } = panel.dataset;
+    const { page = "", mode, skill } = panel.dataset;
     this.page = page;
-    this.focus = filled({ mode, deployment, skill });
+    this.focus = filled(Object.fromEntries(SUBJECTS.map((name) => [name, panel.dataset[name]])));
     // A chat that writes a skill belongs to that page; beside all others stands the one that was there last.
     this.place = mode === "authoring" ? `authoring ${skill ?? ""}` : "conversation";
     this.leaving = new Leaving(panel.dataset.user ?? "");
@@ -121,7 +123,7 @@ export class Panel {
       onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#setConversation(id, url),
       onTitle: () => {},
     };
-    this.#chat = new Chat(root, listener, this.leaving, this.focus);
+    this.#chat = new Chat(root, listener, this.leaving);
     // The server may have shown an empty chat in place of one that is gone.
     const { conversation } = this.#chat;
     this.#setConversation(conversation?.id ?? "", conversation?.url ?? "");

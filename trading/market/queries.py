@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache, reduce
+from http import HTTPStatus
 from operator import or_
 from typing import Final
 
 from django.db.models import Q, QuerySet
 
+from config.lib.errors import DomainError
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
 from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
 from trading.market.tape import STORED, Tape
@@ -20,6 +22,12 @@ from trading.models.choices import INTERVALS
 HOUR: Final = timedelta(hours=1)
 _WEEK: Final = timedelta(days=7)
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
+
+
+class EventNotFound(DomainError):
+    """No event has that id."""
+
+    http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,14 @@ def list_news(
     """Return known headlines about symbols or all, newest first."""
     newest = sorted(tape.news(since, now), key=lambda item: item.published_at, reverse=True)
     return [item for item in newest if is_about(item.symbols, symbols)][:limit]
+
+
+def get_event(event_id: int) -> MarketEvent:
+    """Return an event. Raises EventNotFound."""
+    event = MarketEvent.objects.filter(pk=event_id).first()
+    if event is None:
+        raise EventNotFound("There is no such event.")
+    return event
 
 
 def list_events(

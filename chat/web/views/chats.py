@@ -1,5 +1,6 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
+from urllib.parse import urlencode
 from uuid import UUID
 
 from allauth.account.decorators import reauthentication_required
@@ -19,15 +20,15 @@ from django.views.decorators.vary import vary_on_headers
 from chat.conversations import queries
 from chat.conversations.journal import find_bookmarked
 from chat.conversations.lifecycle import note_here, note_left, request_close
-from chat.conversations.services import MessageRefused, rename_conversation, start_conversation
+from chat.conversations.services import MessageRefused, refocus_conversation, rename_conversation, start_conversation
 from chat.conversations.services import ask_about_fact as open_chat_about_fact
 from chat.endings.erasure import erase_fact as erase_fact_for_good
 from chat.endings.erasure import erase_user, list_source_messages
 from chat.models import Conversation, Message, Role
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS, default_assistant
-from chat.prompt.focus import subject_of
-from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
+from chat.prompt.focus import can_refocus, subject_of
+from chat.web.forms import SUBJECTS, EraseAccountForm, NewChatForm, OpeningForm
 from chat.web.rendering import Gap, MessageView, view_messages
 from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_context
 from config.lib.errors import DomainError
@@ -38,6 +39,7 @@ from memory.facts.queries import count_current_facts, find_last_version, list_la
 from memory.facts.versions import FactNotFound
 
 RECENT_ON_HOME = 5
+_FOCUS = {"mode": "mode", **SUBJECTS}
 
 
 @require_safe
@@ -77,7 +79,7 @@ def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 
 
 def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
-    thread = _thread_context(shown, around=_parse_id(request, "message"))
+    thread = _thread_context(shown, None if shown else _read_opening(request), around=_parse_id(request, "message"))
     context = {**thread, **sidebar_context(request, active_id=shown.pk if shown else None)}
     return TemplateResponse(request, "chat/index.html", context)
 
@@ -87,23 +89,31 @@ def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpRespon
 @owned_view
 def panel(request: AuthedRequest) -> HttpResponse:
     """Return the chat of the panel, or an empty one."""
-    form = OpeningForm(request.GET)
-    opening = form.opening if form.is_valid() else None
+    opening = _read_opening(request)
     shown = queries.find_panel_chat(opening=opening, wanted=parse_uuid(request.GET.get("conversation", "")))
     return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
-def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None, *, around: int = 0) -> Json:
+def _read_opening(request: AuthedRequest) -> dict[str, str] | None:
+    """Return what the page of an address is about; None for an ordinary page."""
+    form = OpeningForm(request.GET)
+    return form.opening if form.is_valid() else None
+
+
+def _thread_context(shown: Conversation | None, opening: dict[str, str] | None = None, *, around: int = 0) -> Json:
     """Return the context of `chat/_thread.html`.
 
-    `opening` is a new chat's subject, `around` the id of an older message to show as well.
+    `opening` is what the page is about, `around` the id of an older message to show as well.
     """
     page_subject = subject_of(opening) if opening else ""
+    turns = shown is not None and bool(opening and page_subject) and can_refocus(shown.opening_context, opening or {})
     return {
         "conversation": shown,
         "chat_messages": _list_shown(shown, around) if shown else [],
-        "subject": subject_of(shown.opening_context) if shown else page_subject,
+        "subject": subject_of(shown.opening_context) if shown and not turns else page_subject,
         "page_subject": page_subject,
+        "focus": urlencode({name: opening[key] for name, key in _FOCUS.items() if key in opening}) if opening else "",
+        "turns": turns,
         "assistants": ASSISTANTS.values(),
         "default_assistant": default_assistant(),
     }
@@ -198,6 +208,19 @@ def new(request: AuthedRequest) -> HttpResponse:
     url = reverse("chat:conversation", args=[made.pk])
     said = {"assistant": made.get_assistant_display(), "temporary": made.is_temporary}
     return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
+
+
+@require_POST
+@owned_view
+def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Turn a chat to what its user looks at now."""
+    form = OpeningForm(request.POST)
+    opening = form.opening if form.is_valid() else None
+    if opening is None:
+        return JsonResponse({"error": "This page is about nothing that a chat can turn to."}, status=422)
+    with open_write(request, DomainError):
+        refocus_conversation(conversation_id=conversation_id, opening=opening)
+    return HttpResponse(status=204)
 
 
 @require_POST

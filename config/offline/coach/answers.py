@@ -163,6 +163,21 @@ def format_why_closed(trades: Sequence[Row], symbols: Sequence[str]) -> str:
     return f"I am Keel, not your agent: this is its own note, not my judgement.\n\n{_closed(found[0])}"
 
 
+def format_trade(trade: Row) -> str:
+    """Say what the agent noted of one trade, open or closed."""
+    ended = _quote_reason(trade, "exit_reason") if trade.get("exit_at") else "It is still open."
+    return paragraphs(
+        "I am Keel, not your agent: these are its own notes, not my judgement.",
+        fill(
+            "**{symbol} {side}**, {size_usd}, opened on {entry_at} at {entry_price}.| Closed on {exit_at} at"
+            " {exit_price}: {net_pnl_usd}|, by {exit_kind}.",
+            trade,
+        ),
+        f"At the entry: {_quote_reason(trade, 'entry_reason')}",
+        f"At the exit: {ended}",
+    )
+
+
 def _closed(trade: Row) -> str:
     return f"- {fill(_TRADE, trade)}. {_quote_reason(trade, 'exit_reason')}"
 

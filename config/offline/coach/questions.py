@@ -233,6 +233,23 @@ _CALENDAR: Final = _look_up(
 )
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 
+
+def _answer_trade(otherwise: Callable[[Talk, Words], Steps]) -> Callable[[Talk, Words], Steps]:
+    """Tell of the trade in focus where there is one and no market is named."""
+
+    def steps(talk: Talk, words: Words) -> Steps:
+        trade_id = talk.scene.focus.get("trade_id", "")
+        if not trade_id or words.symbols:
+            return (yield from otherwise(talk, words))
+        [found] = yield (Call(DEPLOYMENTS, {**own(talk), "detail": "trades"}),)
+        held = [row for _, row in answers.list_positions(found.entries("deployments"), [])]
+        known = [row for row in (*found.entries("trades"), *held) if exact(row, "trade_id") == trade_id]
+        in_short = f"This trade: {talk.scene.focus.get('trade', '')}. Its page has the reasons."
+        return refusal(talk, [found]) or (answers.format_trade(known[0]) if known else in_short)
+
+    return steps
+
+
 _QUESTIONS: Final[tuple[Question, ...]] = (
     Question("paper", _deployments("", _answer_money)),
     Question("kind effect|risk me|position|it|side -trade", answer_effect, EVENTS),
@@ -240,12 +257,18 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
     Question("kind effect -coin -trade", answer_effect, EVENTS),
     Question(
         "why close|exit=stop -trust",
-        _deployments("trades", lambda found, words: answers.format_why_closed(found.entries("trades"), words.symbols)),
+        _answer_trade(
+            _deployments(
+                "trades", lambda found, words: answers.format_why_closed(found.entries("trades"), words.symbols)
+            )
+        ),
     ),
     Question(
         "why open|side|position|trade -reject -trust",
-        _deployments(
-            "trades", lambda found, words: answers.format_why_opened(found.entries("deployments"), words.symbols)
+        _answer_trade(
+            _deployments(
+                "trades", lambda found, words: answers.format_why_opened(found.entries("deployments"), words.symbols)
+            )
         ),
     ),
     Question(

@@ -14,7 +14,7 @@ from config.lib.owned import owned_tx
 from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MemoryEventFactory, UserFactFactory
-from tests.factories.record import DeploymentFactory, SkillDraftFactory
+from tests.factories.record import DeploymentFactory, SkillDraftFactory, TradeFactory
 from tests.owners import as_owner
 
 DAY = timedelta(days=1)
@@ -341,6 +341,37 @@ def test_panel_tells_what_a_new_chat_is_about(ann, trader):
     assert 'data-page-subject="About Dip buyer"' in html
     assert "A new skill" in panel(ann, mode="authoring")
     assert "Editing Dip buyer" in panel(ann, mode="authoring", skill=deployment.skill_id)
+
+
+def test_panel_turns_its_chat_to_the_trade_of_its_page(ann, chat, trader):
+    trade = as_owner(trader, lambda: TradeFactory(symbol="SOL"))
+    turn_to = reverse("chat:refocus", args=[chat.pk])
+
+    before = panel(ann, conversation=chat.pk, trade=trade.pk)
+    answer = ann.post(turn_to, {"trade": trade.pk})
+    after = panel(ann, conversation=chat.pk, trade=trade.pk)
+
+    assert answer.status_code == 204
+    assert f'data-refocus="{turn_to}"' in before
+    assert "About a trade: SOL long" in before
+    assert "data-refocus" not in after
+    with owned_tx(trader):
+        chat.refresh_from_db()
+    assert chat.opening_context == {"mode": "ops", "trade_id": str(trade.pk)}
+
+
+@pytest.mark.parametrize("given", [{}, {"trade": "x"}, {"skill": str(uuid4())}, {"version": "1"}, {"mode": "coach"}])
+def test_chat_does_not_turn_to_nonsense(ann, chat, given):
+    assert ann.post(reverse("chat:refocus", args=[chat.pk]), given).status_code == 422
+
+
+def test_new_chat_can_be_begun_about_a_trade_by_its_address(ann, trader):
+    trade = as_owner(trader, lambda: TradeFactory(symbol="SOL"))
+
+    html = text_of(ann.get(reverse("chat:index"), {"new": "1", "trade": trade.pk}))
+
+    assert f'data-focus="mode=ops&amp;trade={trade.pk}"' in html
+    assert "About a trade: SOL long" in html
 
 
 def test_panel_tells_nothing_of_a_strangers_deployment(ann, stranger):

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from chat.demo import seed_chats
+from chat.prompt.focus import build_focus
 from chat.tools import TOOLS
 from chat.web.page_context import _BY_PAGE, list_suggestions
 from config.lib.figures import format_count, format_duration, format_pct, format_ratio, format_signed_usd, format_usd
@@ -200,6 +201,22 @@ def test_each_suggestion_is_answered(trader, question):
     assert answer
     assert NO_RULE not in answer
     assert not [result for result in chat.results if "error" in result]
+
+
+@pytest.mark.parametrize(
+    ("question", "key"),
+    [("Why did you open this position?", "entry_reason"), ("Why was this position closed?", "exit_reason")],
+)
+def test_question_beside_a_closed_trade_is_answered_with_that_trade(trader, question, key):
+    with owned(trader):
+        newest = list_closed()[-1]
+        trade = next(one for one in reversed(list_closed()) if one.deployment_id == newest.deployment_id)
+        focus = build_focus({"mode": "ops", "trade_id": str(trade.pk)})["text"]
+        answer = RealChat(trader, TOOLS["coach"], NOW, focus).say(question)
+
+    assert f"**{trade.symbol} {trade.side}**" in answer
+    assert format_signed_usd(trade.realized_pnl_usd) in answer
+    assert getattr(trade, key) in answer
 
 
 @pytest.mark.parametrize("text", ["Write a poem about funding rates", "What is the weather like in Berlin?"])
