@@ -813,8 +813,10 @@ def test_route_says_the_same_of_bobs_rows_as_of_none(name, as_ann, bob, nobody):
     watch = Watch(bob)
     for ask in asks(OURS[name], ROUTES[name]):
         with undone():
-            of_nobody = answer(ask.send(as_ann, nobody), nobody)
-        for names in ask.telling_names(bob):
+            response = ask.send(as_ann, nobody)
+            of_nobody = answer(response, nobody)
+        # A method that the route does not know is refused before any name is read: one of Bob's names is enough.
+        for names in ask.telling_names(bob)[: 1 if response.status_code == 405 else None]:
             with undone():
                 with connection.execute_wrapper(watch):
                     of_bob = answer(ask.send(as_ann, names), names)

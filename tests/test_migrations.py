@@ -120,6 +120,7 @@ def test_policies_are_taken_back_and_put_on_again_with_rows_present(restore_sche
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_schema_is_dropped_with_rows_present_and_made_again(restore_schema):
     write_rows()
 

@@ -189,6 +189,7 @@ def test_upsert_over_a_foreign_row_is_refused(ann, bobs):
 
 
 @pytest.mark.postgres
+@pytest.mark.long
 def test_policies_can_be_taken_back_and_put_on_again(ann, anns):
     flags = "SELECT relname FROM pg_class WHERE relrowsecurity OR relforcerowsecurity"
     tables = {(model._meta.db_table,) for model in OWNED}

@@ -185,6 +185,7 @@ def test_each_interval_divides_every_longer_one():
 
 
 @needs_bars
+@pytest.mark.computing
 def test_real_bars_come_in_and_make_the_hours(path):
     said = run("import_bars", BARS, "--symbol", "BTC", "--interval", "1m", "--aggregate", "1h")
 

@@ -137,6 +137,7 @@ def test_events_are_filtered_by_kind_symbol_and_importance():
 
 
 @needs_bars
+@pytest.mark.computing
 def test_real_moves_around_the_events_of_january_2022():
     call_command("import_bars", str(BARS), "--symbol", "BTC", "--interval", "1m", "--json")
     call_command("import_events", "--json")

@@ -143,6 +143,7 @@ def test_each_kind_of_shipped_event_has_past_moves_over_the_demos_market_on_any_
 
 
 @pytest.mark.django_db
+@pytest.mark.computing
 def test_a_market_made_in_pieces_is_the_market_made_at_once():
     for now in (NOW - DAY, NOW - 7 * STEP, NOW - STEP, NOW):
         extend_market(now=now, history=DAY, seed=5)
@@ -215,6 +216,7 @@ def test_simulation_stops_for_a_symbol_with_real_bars():
 
 
 @pytest.mark.django_db
+@pytest.mark.computing
 def test_the_market_can_be_read_like_a_real_one():
     extend_market(now=NOW, history=9 * DAY)
 

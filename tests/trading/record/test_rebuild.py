@@ -194,6 +194,7 @@ def read_real_fills() -> list[Execution]:
 
 
 @needs_fills
+@pytest.mark.computing
 def test_real_fills_give_one_ledger_by_every_path(as_trader):
     fills = read_real_fills()
     whole = DeploymentFactory(broker_kind="live")
@@ -220,6 +221,7 @@ def test_real_fills_give_one_ledger_by_every_path(as_trader):
 
 @needs_fills
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.computing
 def test_real_fills_give_one_ledger_in_random_divisions(as_trader, seed):
     random, fills = Random(seed), read_real_fills()
     whole = DeploymentFactory(broker_kind="live")

@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from random import Random
 
+import pytest
 from django.db.models import F
 
 from tests.factories.memory import JUNE
@@ -168,6 +169,7 @@ def give(deployment, teller: Teller, random: Random, now) -> int:
     return batches
 
 
+@pytest.mark.computing
 def test_years_of_fills_give_the_textbooks_trades_whatever_comes_late(as_trader):
     random = Random(20260601)
     teller = Teller(random)

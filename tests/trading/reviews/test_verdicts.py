@@ -57,7 +57,7 @@ def test_comparing_more_groups_takes_a_weak_verdict_back():
 
 
 def test_random_results_in_many_groups_rarely_give_any_verdict():
-    random, verdicts, rounds = Random(8), 0, 150
+    random, verdicts, rounds = Random(8), 0, 60
     for _ in range(rounds):
         rows = [row for at in range(10) for row in trades(*(random.gauss(0, 10) for _ in range(8)), symbol=f"S{at}")]
         verdicts += any(group.verdict in (Verdict.REPEAT, Verdict.AVOID) for group in judge_groups(rows))

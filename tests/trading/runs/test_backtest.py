@@ -226,6 +226,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
+@pytest.mark.computing
 def test_backtest_that_was_cut_off_is_finished_with_the_same_numbers(trader):
     store_walk(3 * 160, seed=3)
     whole, cut = make_run(trader, ticks=120), make_run(trader, ticks=120)

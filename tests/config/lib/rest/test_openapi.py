@@ -25,6 +25,7 @@ def described(signed_in) -> dict:
     return signed_in.get("/api/schema/").json()
 
 
+@pytest.mark.computing
 def test_description_is_valid_and_complete(tmp_path):
     # Fails on a view whose request or response cannot be told, too.
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema.yml"))
