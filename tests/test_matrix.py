@@ -391,6 +391,7 @@ ROUTES = {
     "chat:unarchive": Case(posts=({}, {"next": "/chat/{conversation_id}/"}), headers=(from_htmx("thread-list"),)),
     "chat:trash": Case(posts=({}, {"next": "/chat/{conversation_id}/"}), headers=(from_htmx("thread-list"),)),
     "chat:restore": Case(posts=({}, {"act": "undo"}), headers=(from_htmx("thread-list"),)),
+    "chat:answers": Case(headers=({"HX-Request": "true"},)),
     "chat:bookmark": Case(posts=({"to": "on"}, {"to": "off"}), headers=({"HX-Request": "true"},)),
     "chat:receipt": Case(),
     "chat:journal": Case(queries=("q={words}", "page=2"), headers=(from_htmx("results"),)),

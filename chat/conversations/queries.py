@@ -1,5 +1,6 @@
 """Read conversations and messages of the owner in scope."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -175,6 +176,28 @@ def get_window(conversation_id: UUID, *, after: int = 0, before: int | None = No
     older = list((rows.filter(pk__lte=around) if around else rows).order_by("-pk")[: size + 1])
     newer = list(rows.filter(pk__gt=around).order_by("pk")[: size + 1]) if around else []
     return Window([*older[:size][::-1], *newer[:size]], len(older) > size, len(newer) > size)
+
+
+def count_replaced(replies: Iterable[Message]) -> Counter[int]:
+    """Return how many finished answers a retry of each reply replaced, by the reply's id."""
+    wanted: dict[tuple[int | None, bool], int] = {
+        (reply.reply_to_id, reply.is_continuation): reply.pk for reply in replies if reply.reply_to_id
+    }
+    if not wanted:
+        return Counter()
+    rows = Message.objects.filter(reply_to__in=[message for message, _ in wanted], replaced_at__isnull=False)
+    replaced = rows.exclude(content="").only("user_id", "reply_to_id", "is_continuation")
+    found = (wanted.get((row.reply_to_id, row.is_continuation)) for row in replaced)
+    return Counter(pk for pk in found if pk is not None)
+
+
+def list_answers(reply_id: int) -> list[Message]:
+    """Return a reply and the answers that its retries replaced, oldest first; empty without such a reply."""
+    reply = Message.objects.shown().filter(pk=reply_id, reply_to__isnull=False).first()
+    if reply is None:
+        return []
+    rows = Message.objects.filter(reply_to=reply.reply_to_id, is_continuation=reply.is_continuation)
+    return list(rows.exclude(content="").defer("search_terms").order_by("pk"))
 
 
 def list_typed(conversation_id: UUID, *, last: int) -> list[tuple[int, str]]:

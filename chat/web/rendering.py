@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from chat.cards import CardView, list_cards, view_card
+from chat.conversations.queries import count_replaced
 from chat.grounding.replies import list_figures
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
@@ -74,6 +75,7 @@ class MessageView:
     can_edit: bool = False
     can_keep: bool = False
     is_kept: bool = False  # in the journal
+    answers: int = 1  # this one and those that its retries replaced
     has_receipt: bool = False  # a turn wrote it, so that one can see what it knew
     ends_summary: bool = False  # the model gets a summary in place of this message and those before it
     model_label: str = ""
@@ -88,7 +90,7 @@ def view_messages(
     summarised_through: int = 0,
     followed_by: int | None = None,
 ) -> list[MessageView]:
-    """Return messages as values, with at most three queries.
+    """Return messages as values, with at most four queries.
 
     Args:
         messages: in their order.
@@ -102,6 +104,7 @@ def view_messages(
         [UUID(part["card_id"]) for message in messages for part in message.parts if part["kind"] == "card"]
     )
     last = messages[-1].pk if messages and followed_by is None else None
+    replaced = count_replaced(message for message in messages if message.role == Role.ASSISTANT)
     end_of_summary = _end_of_summary(messages, summarised_through, followed_by)
     return [
         _view_message(
@@ -110,6 +113,7 @@ def view_messages(
             cards=cards,
             is_last=message.pk == last,
             is_kept=message.pk in kept,
+            answers=1 + replaced[message.pk],
             ends_summary=message is end_of_summary,
         )
         for message in messages
@@ -130,6 +134,7 @@ def _view_message(
     cards: Mapping[UUID, ActionCard],
     is_last: bool,
     is_kept: bool,
+    answers: int,
     ends_summary: bool,
 ) -> MessageView:
     has_ended = message.status != MessageStatus.STREAMING
@@ -148,6 +153,7 @@ def _view_message(
         can_edit=message.role == Role.USER,
         can_keep=is_reply and says_something,
         is_kept=is_kept,
+        answers=answers,
         has_receipt=is_reply and has_turn,
         ends_summary=ends_summary,
         model_label=message.model,

@@ -24,6 +24,7 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/focus/", chats.refocus, name="refocus"),
     path("chat/<uuid:conversation_id>/close/", chats.close, name="close"),
     path("chat/<uuid:conversation_id>/leave/", chats.leave, name="leave"),
+    path("chat/messages/<int:message_id>/answers/", receipts.answers, name="answers"),
     path("chat/messages/<int:message_id>/bookmark/", journal.bookmark, name="bookmark"),
     path("chat/receipts/<int:message_id>/", receipts.receipt, name="receipt"),
     path("journal/", journal.journal, name="journal"),

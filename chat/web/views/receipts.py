@@ -6,12 +6,15 @@ from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
+from chat.conversations.queries import list_answers
 from chat.grounding.replies import list_figures, name_source
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt
 from chat.web.figures import find_page
+from chat.web.markdown import render_markdown
 from config.lib.web import AuthedRequest, owned_view
 from trading.record.trade_queries import find_trades
 
@@ -48,6 +51,20 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
             "trades": find_trades(UUID(pk) for tool in shown.looked_up for pk in tool.trade_ids),
         }
     return TemplateResponse(request, "chat/receipt.html", context)
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def answers(request: AuthedRequest, message_id: int) -> HttpResponse:
+    """Show a reply beside the answers that its retries replaced."""
+    rows = list_answers(message_id)
+    if not rows:
+        raise Http404
+    template = "chat/_answers.html" if request.headers.get("HX-Request") else "chat/answers.html"
+    shown = [(row, render_markdown(row.content)) for row in rows]
+    return TemplateResponse(request, template, {"answers": shown, "reply_id": message_id})
 
 
 def _list_rows(reply: Message) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from chat.prompt.receipts import keep_receipt
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.owned import owned_tx
-from tests.factories.chat import ConversationFactory, ReplyFactory
+from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.factories.record import TradeFactory
 from tests.owners import as_owner
@@ -181,3 +181,39 @@ def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
 
     assert f'<dt>$7</dt> <dd> <a href="{reverse("trading:trade", args=[trade.pk])}">A trade</a> </dd>' in said
     assert "<dt>$9</dt> <dd> Not from your record </dd>" in said
+
+
+def retried():
+    """Return a reply that a retry wrote, after two others."""
+    message = MessageFactory(content="Why?")
+    for number in (1, 2):
+        ReplyFactory(reply_to=message, content=f"Answer **{number}**", replaced_at=JUNE)
+    ReplyFactory(reply_to=message, content="", replaced_at=JUNE)  # stopped before its first word
+    return ReplyFactory(reply_to=message, content="Answer **3**")
+
+
+def test_answers_of_retries_are_side_by_side(client, trader):
+    reply = as_owner(trader, retried)
+    client.force_login(trader)
+    address = reverse("chat:answers", args=[reply.pk])
+
+    chat = client.get(reverse("chat:conversation", args=[reply.conversation_id])).content.decode()
+    part = client.get(address, headers={"HX-Request": "true"}).content.decode()
+
+    assert f'href="{address}"' in chat
+    assert "Compare 3 answers" in chat
+    assert [part.index(f"<strong>{number}</strong>") for number in (1, 2, 3)] == sorted(
+        part.index(f"<strong>{number}</strong>") for number in (1, 2, 3)
+    )
+    assert part.count("Replaced") == 2
+    assert "<html" in client.get(address).content.decode()
+
+
+def test_answers_of_a_replaced_reply_and_of_a_message_are_nowhere(client, trader):
+    reply = as_owner(trader, retried)
+    client.force_login(trader)
+    with owned_tx(trader):
+        replaced = Message.objects.filter(reply_to=reply.reply_to_id, replaced_at__isnull=False).first()
+
+    for pk in (replaced.pk, reply.reply_to_id, 10**9):
+        assert client.get(reverse("chat:answers", args=[pk])).status_code == 404
