@@ -1,4 +1,4 @@
-"""Facts, outcomes of tool calls, and how words match facts."""
+"""Facts, calls of tools with their outcomes, and how words match facts."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
-from uuid import UUID
 
 from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
-from config.offline.figures import Row
+from config.lib.text import parse_uuid
+from config.offline.figures import Row, block, exact, rows
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
 # Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
@@ -21,19 +21,22 @@ _TALK_TEXT: Final = """
     rule rules usual usually want whose wrong yes
 """
 # A user who asks for their hours means their sessions; one who asks for their coins means their symbols.
-_SAME: Final = SYNONYMS | {
-    "maximum": "max",
-    "minimum": "min",
-    "hour": "session",
-    "ticker": "symbol",
-    "coin": "symbol",
-    "instrument": "symbol",
-    "target": "goal",
-    "aim": "goal",
-    "objective": "goal",
+_SAME: Final = {
+    **SYNONYMS,
+    **{"maximum": "max", "minimum": "min", "hour": "session"},
+    **dict.fromkeys(("ticker", "coin", "instrument"), "symbol"),
+    **dict.fromkeys(("target", "aim", "objective"), "goal"),
 }
 _WAS_SO = re.compile(r"\bknown already\b|\bnothing changed\b")
-_CHANGED_KEYS = ("fact", "content", "text", "forgotten", "saved", "archived")
+_TEXT_KEYS: Final = ("fact", "content", "text", "forgotten", "saved", "archived")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A requested tool call; among the rules, `name` is an act."""
+
+    name: str
+    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,80 +72,53 @@ class Outcome:
     @property
     def error(self) -> str:
         """Return the error in the result as one line, "" when there is none."""
-        error = self._get("error")
-        if isinstance(error, list):
-            return "; ".join(_format_problem(item) for item in error)
-        return str(error) if error else ""
+        error = self.as_row.get("error")
+        listed = error if isinstance(error, list) else [error] if error else []
+        told = (one.get("problem") or one.get("msg") or one if isinstance(one, dict) else one for one in listed)
+        return "; ".join(map(str, told))
 
     @property
     def held(self) -> str:
         """Return the text that waits for review, or ""."""
-        return str(self._get("held_for_review") or "")
+        return str(self.as_row.get("held_for_review") or "")
 
     @property
     def conflicts_with(self) -> str:
         """Return the known fact that a held text may contradict, "" when there is none."""
-        return str(Outcome("", {}, self._get("conflicts_with"))._get("fact") or "")
+        return exact(block(self.as_row, "conflicts_with"), "fact")
 
     @property
     def was_so(self) -> bool:
         """Whether nothing changed because it was so already."""
-        return bool(_WAS_SO.search(f"{self._get('note')} {self._get('message')}"))
+        return bool(_WAS_SO.search(f"{self.as_row.get('note')} {self.as_row.get('message')}"))
 
     @property
     def candidates(self) -> dict[str, str]:
         """Return the ids of ambiguous facts by their texts."""
-        found = self.entries("candidates")
-        return {str(entry.get("fact")): str(entry.get("fact_id") or entry.get("id") or "") for entry in found}
-
-    @property
-    def rows(self) -> list[Row]:
-        """Return the facts that were looked up."""
-        return [row for row in self.entries("preferences") if isinstance(row.get("content"), str)]
-
-    @property
-    def is_truncated(self) -> bool:
-        """Whether there is more than was looked up."""
-        return bool(self._get("truncated"))
+        return {exact(one, "fact"): exact(one, "fact_id") or exact(one, "id") for one in self.entries("candidates")}
 
     @property
     def fact_id(self) -> str:
         """Return the id of the fact in the result, "" when there is none."""
-        value = self._get("fact_id") or self._get("id")
-        return value if isinstance(value, str) and is_uuid(value) else ""
+        value = exact(self.as_row, "fact_id") or exact(self.as_row, "id")
+        return value if is_uuid(value) else ""
 
     @property
-    def old_id(self) -> str:
-        """Return the id of the fact before the change, or ""."""
-        return str(self._state("before").get("fact_id") or "")
-
-    @property
-    def old_text(self) -> str:
-        """Return the text of the fact before the change, or ""."""
-        return str(self._state("before").get("fact") or "")
+    def before(self) -> Row:
+        """Return the fact before the change, empty without one."""
+        return block(block(self.as_row, "memoryEvent"), "before")
 
     def entries(self, key: str) -> list[Row]:
         """Return the objects of a list in the result."""
-        listed = self._get(key)
-        return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+        return rows(self.as_row, key)
 
     def changed_text(self) -> str:
         """Return the saved or forgotten text, if known."""
-        for source in (self.result, self._state("after"), self._state("before"), self.arguments):
-            if isinstance(source, Mapping):
-                texts = (source.get(key) for key in _CHANGED_KEYS)
-                if text := next((text for text in texts if isinstance(text, str) and text), ""):
-                    return text
+        after = block(block(self.as_row, "memoryEvent"), "after")
+        sources = (self.as_row, after, self.before, self.arguments)
+        texts = (exact(source, key) for source in sources for key in _TEXT_KEYS)
         asked = str(self.arguments.get("fact_id") or "")
-        return "" if is_uuid(asked) else asked
-
-    def _get(self, key: str) -> Any:
-        return self.as_row.get(key)
-
-    def _state(self, when: str) -> Row:
-        event = self._get("memoryEvent")
-        state = event.get(when) if isinstance(event, dict) else None
-        return state if isinstance(state, dict) else {"fact": state} if isinstance(state, str) else {}
+        return next(filter(None, texts), "" if is_uuid(asked) else asked)
 
 
 def content_text(message: Row) -> str:
@@ -161,7 +137,7 @@ def list_outcomes(messages: Iterable[Row]) -> list[Outcome]:
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             arguments = _parse_json(function.get("arguments") or "{}")
-            calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, dict) else {})
+            calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, Mapping) else {})
         if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
             found.append(Outcome(*made, _parse_json(content_text(message)), made[0]))
     return found
@@ -206,15 +182,7 @@ def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
 
 def is_uuid(text: str) -> bool:
     """Tell whether a text is a uuid."""
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _format_problem(item: Any) -> str:
-    return str(item.get("problem") or item.get("msg") or item) if isinstance(item, dict) else str(item)
+    return parse_uuid(text) is not None
 
 
 def _parse_json(text: str) -> Any:

@@ -27,7 +27,7 @@ from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, re
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
-from config.offline.memory.changes import (
+from config.offline.memory.rules import (
     act_on_choice,
     answer_conflict,
     asked_about,

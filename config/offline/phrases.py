@@ -111,7 +111,7 @@ def make_small_talk(talk: Talk) -> Reply | None:
         return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
     if _BARE_REMEMBER.match(talk.text):
         return Reply(f"Tell me what, in one sentence: “remember that {_list_examples(talk.acts)[0]}”.")
-    if talk.word_count > 6:
+    if len(talk.text.split()) > 6:
         return None
     if _GREETING.match(talk.text):
         name = next((f" {match['name']}" for fact in talk.known if (match := _CALLED.match(fact.text))), "")

@@ -13,12 +13,8 @@ from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
 NOVICE: Final = "novice"
 EXPERT: Final = "expert"
 
-_TIERS: Final = tuple(
-    (re.compile(rf"^{re.escape(text.partition('.')[0])}\.", re.MULTILINE), tier) for tier, text in TIER_ADDENDA.items()
-)
 _CLOCK = re.compile(r"^Current datetime: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z$", re.MULTILINE)
 _LINE = re.compile(r"^- (?P<label>[a-z_ ,()]{2,40}): (?P<text>.*)$")
-_AS_IT_STANDS: Final = "draft, as it stands (data)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Scene:
     def draft(self) -> dict[str, Any]:
         """Return the visible blocks of the draft in focus."""
         try:
-            blocks = json.loads(self.focus.get(_AS_IT_STANDS, "{}"))
+            blocks = json.loads(self.focus.get("draft, as it stands (data)", "{}"))
         except (ValueError, RecursionError):
             return {}
         return blocks if isinstance(blocks, dict) else {}
@@ -61,10 +57,17 @@ class Scene:
 
 def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:
     """Read the texts of system messages and the preambles of user messages, oldest first."""
-    prompt, told = "\n".join(prompts), "\n".join(preambles)
-    tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), DEFAULT_TIER)
+    prompt, told = "\n" + "\n".join(prompts), "\n".join(preambles)
+    tiers = (tier for tier, text in TIER_ADDENDA.items() if f"\n{text.partition('.')[0]}." in prompt)
+    _, _, rest = f"\n{told}\n".rpartition(f"\n{HEADING}\n")
+    focus: dict[str, str] = {}
+    for line in rest.split("\n"):
+        match = _LINE.match(line)
+        if match is None:
+            break
+        focus.setdefault(match["label"], match["text"].strip())
     clocks = _CLOCK.findall(told)
-    return Scene(tier=tier, now=_parse_instant(clocks[-1]) if clocks else None, focus=_parse_focus(told))
+    return Scene(next(tiers, DEFAULT_TIER), _parse_instant(clocks[-1]) if clocks else None, focus)
 
 
 def _parse_instant(text: str) -> datetime | None:
@@ -72,14 +75,3 @@ def _parse_instant(text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _parse_focus(preambles: str) -> dict[str, str]:
-    _, _, rest = f"\n{preambles}\n".rpartition(f"\n{HEADING}\n")
-    focus: dict[str, str] = {}
-    for line in rest.split("\n"):
-        match = _LINE.match(line)
-        if match is None:
-            break
-        focus.setdefault(match["label"], match["text"].strip())
-    return focus

@@ -7,8 +7,8 @@ to say. `follow_steps` runs it on the results there are, from its beginning each
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from config.offline.adapters import LOOKUPS, Call
-from config.offline.facts import Known, Outcome
+from config.offline.adapters import LOOKUPS
+from config.offline.facts import Call, Known, Outcome
 from config.offline.scene import Scene
 
 Steps = Generator[tuple[Call, ...], list[Outcome], str]
@@ -38,11 +38,6 @@ class Talk:
     scene: Scene = field(default_factory=Scene)
 
     @property
-    def word_count(self) -> int:
-        """Return how many words the user's message has."""
-        return len(self.text.split())
-
-    @property
     def names(self) -> dict[str, str]:
         """Return the texts of facts by their ids."""
         return {fact.id: fact.text for fact in self.known if fact.id}
@@ -53,14 +48,21 @@ class Talk:
 
 
 def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
-    """Return a rule's pending calls, or its final text."""
+    """Return a rule's pending calls, or its final text.
+
+    Outcomes are taken by name alone: what stands in the record may be written otherwise than it was sent.
+    """
     waiting = list(results)
     try:
         wanted = next(steps)
         while True:
-            found = _take_outcomes(wanted, waiting)
-            if len(found) < len(wanted):
-                return Reply(tool_calls=wanted[len(found) :])
+            found: list[Outcome] = []
+            for call in wanted:
+                outcome = next((outcome for outcome in waiting if outcome.name == call.name), None)
+                if outcome is None:
+                    return Reply(tool_calls=wanted[len(found) :])
+                waiting.remove(outcome)
+                found.append(outcome)
             wanted = steps.send(found)
     except StopIteration as done:
         return Reply(str(done.value))
@@ -78,18 +80,3 @@ def say_text(text: str) -> Steps:
     """Return a text, without any step."""
     yield from ()
     return text
-
-
-def _take_outcomes(wanted: Sequence[Call], waiting: list[Outcome]) -> list[Outcome]:
-    """Take the calls' outcomes in order, up to the first missing.
-
-    By name alone: what stands in the record may be written otherwise than it was sent.
-    """
-    found: list[Outcome] = []
-    for call in wanted:
-        outcome = next((outcome for outcome in waiting if outcome.name == call.name), None)
-        if outcome is None:
-            break
-        waiting.remove(outcome)
-        found.append(outcome)
-    return found

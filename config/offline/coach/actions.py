@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
-from config.offline.adapters import Call
+from config.offline.facts import Call
 from config.offline.coach.answers import LABEL, NO_DEPLOYMENTS
 from config.offline.coach.questions import SKILLS, pick_rows
 from config.offline.coach.risk import DEPLOYMENTS, refusal
-from config.offline.drafting.patches import WRITES
+from config.offline.drafting.steps import WRITES
 from config.offline.facts import Outcome
+from config.offline.memory.rules import read_choice
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
-from config.offline.reading.pointing import pointed_lines
 from config.offline.reading.sentences import Pattern
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text
@@ -111,7 +111,7 @@ def choice_steps(talk: Talk) -> Steps | None:
         return None
     if _NO.compiled.fullmatch(talk.text.strip()):
         return say_text("All right, I have prepared nothing.")
-    chosen = pointed_lines(talk.text, [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")])
+    chosen = read_choice(talk.text, talk.before)
     if len(chosen) != 1:
         return None
     return _prepare_card(talk, Wish(action, chosen[0], _parse_details(action, asked["rest"], talk.scene.today)))

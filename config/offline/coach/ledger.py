@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from config.lib.figures import format_count
-from config.offline.adapters import QUERY, Call
+from chat.tools.questions import QUERY_TRADES
+from config.offline.facts import Call
 from config.offline.coach.answers import few
 from config.offline.coach.words import Words
 from config.offline.facts import Known
@@ -72,14 +73,14 @@ def query_steps(talk: Talk, words: Words) -> Steps:
 
 def _single_steps(talk: Talk, words: Words) -> Steps:
     arguments = _read_arguments(talk, words)
-    [found] = yield (Call(QUERY, arguments),)
+    [found] = yield (Call(QUERY_TRADES.name, arguments),)
     return failure(found, talk.names) if found.error else format_answer(found.as_row, words, arguments)
 
 
 def _common_steps(talk: Talk, words: Words) -> Steps:
     """Tell the largest group of the trades by each of several groupings."""
     where = _read_where(words)
-    found = yield tuple(Call(QUERY, {"measure": "count", "group": group, "where": where}) for group in _LIKE)
+    found = yield tuple(Call(QUERY_TRADES.name, {"measure": "count", "group": group, "where": where}) for group in _LIKE)
     lines = []
     for group, outcome in zip(_LIKE, found, strict=False):
         if outcome.error:
@@ -288,7 +289,7 @@ def _check(talk: Talk, check: dict[str, Any], stop: float, away: re.Match[str] |
             return f"I see no price of {check['symbol']}, so I cannot place a stop in percent of it. Name its price."
         share = float(next(part for part in away.groups() if part)) / 100
         stop = float(f"{float(price) * (1 - share if check['side'] == 'long' else 1 + share):.6g}")
-    [found] = yield (Call(QUERY, {"check": {**check, "stop": stop}}),)
+    [found] = yield (Call(QUERY_TRADES.name, {"check": {**check, "stop": stop}}),)
     return failure(found, talk.names) if found.error else _format_check(block(found.as_row, "check"))
 
 

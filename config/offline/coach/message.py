@@ -9,8 +9,7 @@ from typing import Final
 
 from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
 from config.offline.coach.questions import question_steps
-from config.offline.drafting.patches import is_drafting
-from config.offline.drafting.steps import drafting_steps
+from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.reading.sentences import QUOTED, is_question, sentences, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another
 

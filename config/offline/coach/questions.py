@@ -12,7 +12,8 @@ from typing import Any, Final
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.text import normal_form
-from config.offline.adapters import QUERY, Call
+from chat.tools.questions import QUERY_TRADES
+from config.offline.facts import Call
 from config.offline.coach import answers, ledger
 from config.offline.coach.risk import (
     AHEAD_HOURS,
@@ -75,7 +76,7 @@ def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if term and (told := TERMS.get(term["term"].casefold())):
         return say_text(told)
     words = read_words(asked)
-    if {QUERY, MARKETS} <= talk.acts and ledger.is_check(words):
+    if {QUERY_TRADES.name, MARKETS} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
     if PERFORMANCE in talk.acts and (name := _find_skill_name(talk, asked, words)):
         return _answer_performance(talk, name)
@@ -85,7 +86,7 @@ def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
         is_met = words.has(question.wanted) and question.tool in talk.acts
         if is_met and (question.said is None or question.said.search(asked)):
             return question.steps(talk, words)
-    if QUERY in talk.acts and ledger.is_query(words):
+    if QUERY_TRADES.name in talk.acts and ledger.is_query(words):
         return ledger.query_steps(talk, words)
     return None
 

@@ -8,7 +8,7 @@ from typing import Final
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_UPCOMING_EVENTS
 from config.lib.figures import format_count, format_pct, format_signed_pct, format_signed_usd, format_usd
-from config.offline.adapters import Call
+from config.offline.facts import Call
 from config.offline.coach.answers import (
     NO_DEPLOYMENTS,
     POSITION,

@@ -1,242 +1,357 @@
-"""Draft a skill by pitch, questions or template, naming defaults."""
+"""Draft a skill: write the fields that a message names, then ask, explain or push back by tier (seed 003)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final
 
-from config.offline.adapters import Call
-from config.offline.drafting import patches, templates
-from config.offline.drafting.commands import command_steps
-from config.offline.drafting.pitch import BUILD, CAPS, Pitch, read_bars, read_number, read_pitch
-from config.offline.figures import listing, paragraphs
-from config.offline.reading.sentences import Pattern
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_STRATEGY
+from config.offline.drafting.fields import BUILD, CAPS, TOOL_OF, Fields, name_skill, read_fields
+from config.offline.drafting.report import report_patches, tell_missing, tell_save
+from config.offline.facts import Call, Outcome
+from config.offline.figures import exact, fill_rows, listing, paragraphs, plain, rows
+from config.offline.phrases import TERMS
+from config.offline.reading.sentences import Pattern, straight, strip_lead_in
 from config.offline.reading.statements import read_statements
 from config.offline.scene import EXPERT, NOVICE
-from config.offline.talk import Steps, Talk
+from config.offline.talk import Steps, Talk, say_text
 from trading.market.names import symbols_in
 from trading.skills.templates import TEMPLATES
 
-_LEAST_PITCH: Final = 3  # kinds of fields that make a message a whole pitch
+STRATEGY: Final = SET_STRATEGY.name
+CRITIQUE: Final = CRITIQUE_DRAFT.name
+WRITES: Final = frozenset(tool.name for tool in TOOL_OF.values())
+# A beginner should start with a risk whose loss teaches and does not end the account.
+SAFE_CAPS: Final = {"maxPositionPct": 5, "maxTotalExposurePct": 10, "maxLeverage": 1, "dailyLossHaltPct": 2}
+# In this order (seed 003), each with the trade-off behind it.
+AREAS: Final = {
+    "Entry": "When exactly does it open a position? A tight rule gives few but comparable trades, a loose one many.",
+    "Exit": "When does it get out, in profit and in loss? A near stop loses little, a far one much and rarely.",
+    "What kills it": "When must it not trade (events, regimes, times)? Such rules save losses and cost opportunities.",
+    "Sizing": "What percentage of equity per position, at most? Small sizes survive streaks, large ones show sooner.",
+    "Horizon": "Within the day, days, or weeks, and on which bars? Short ones pay more in fees, long ones in patience.",
+    "Symbols": "Which symbols? One is easier to judge, several spread the risk unless they move together.",
+    "Risk": "Which leverage at most, and which daily loss halts it? Both bound the worst day, and the best one.",
+}
+_AREA_OF: Final = {
+    **{"entry": "Entry", "exit": "Exit", "avoid": "What kills it", "symbols": "Symbols", "maxPositionPct": "Sizing"},
+    **{"tradingStyle": "Horizon", "barsInterval": "Horizon", "maxLeverage": "Risk", "dailyLossHaltPct": "Risk"},
+}
+QUESTIONS: Final = "To go on I need to know:"
+BACKTEST_FIRST: Final = (
+    "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”. A strategy that loses "
+    "on past prices will not win on new ones."
+)
+NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
+EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
+_MOST_ASKED: Final = 3  # questions at a time
+_WHOLE_PITCH: Final = 3  # kinds of fields
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
+_MAX_COMMAND: Final = 200  # characters
+_RULES: Final = frozenset({"name", "entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
-_PITCH: Final = Pattern(
-    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this up)"
-    r"\s*[:.-]\s*"
-)
-_ASKED: Final = re.compile(rf"^- \*\*({'|'.join(templates.AREAS)})\*\*: ", re.MULTILINE)
+_PITCH: Final = Pattern(r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*")
+_ASKED: Final = re.compile(rf"^- \*\*({'|'.join(AREAS)})\*\*: ", re.MULTILINE)
 _ITEM: Final = re.compile(r"^\s*(?:\(?(\d)[.):]|[-*•])\s+(.+)$")
-_PERCENT: Final = Pattern(r"(\d{1,6}(?:\.\d{1,4})?)\s?(?:%|percent)")
-_NOTHING: Final = Pattern(r"(?:nothing|none|no|never|nope|not sure|i don't know)\b\W*$")
 # By its form alone a few words answer these.
-_SHAPES: Final = (
-    ("Risk", Pattern(r"\d\s?[x×]|\bhalt\b|\bleverage\b")),
-    ("Sizing", Pattern(r"^\W*\d+(?:\.\d+)?\s?%")),
-    ("Horizon", Pattern(r"\b\d+ ?[mhd]\b|\b(?:day|days|weeks|months|intraday|swing)\b")),
-)
+_SHAPES: Final = {
+    "Risk": Pattern(r"\d\s?[x×]|\bhalt\b|\bleverage\b"),
+    "Sizing": Pattern(r"^\W*\d+(?:\.\d+)?\s?%"),
+    "Horizon": Pattern(r"\b\d+ ?[mhd]\b|\b(?:day|days|weeks|months|intraday|swing)\b"),
+}
+_TEMPLATES: Final = {
+    "funding_mean_reversion": Pattern(r"\b(?:funding|mean[- ]rever\w+|carry)\b"),
+    "trend_breakout": Pattern(r"\b(?:break ?outs?|trends?)\b"),
+    "range_fade": Pattern(r"\b(?:ranges?|fade)\b"),
+}
+
+
+def is_drafting(talk: Talk) -> bool:
+    """Tell whether the chat has a draft or is for one."""
+    return STRATEGY in talk.acts and (talk.scene.is_authoring or any(one.name in WRITES for one in talk.earlier))
 
 
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
-    if patches.STRATEGY not in talk.acts or not said:
+    if STRATEGY not in talk.acts or not said:
         return None
-    command = command_steps(talk, "\n".join(said))
+    command = _command_steps(talk, "\n".join(said))
     if command is not None:
         return command
-    is_built, is_asked = _is_built(said), _is_asked(talk)
-    if not (is_built or is_asked or patches.is_drafting(talk)):
+    is_built = any(map(_begins_draft, said[:_MAX_SENTENCES]))
+    if not (is_built or _is_asked(talk) or is_drafting(talk)):
         return None
     told = "\n".join(sentence for sentence in said if is_built or not sentence.rstrip().endswith("?"))
-    pitch = read_pitch(_PITCH.compiled.sub("", told))
-    for area, words in _read_answers(talk.before, talk.text).items():
-        _answer_area(pitch, area, words)
-    if is_built or (is_asked and not pitch.is_empty) or pitch.has_rules:
-        return _pitch_steps(talk, pitch, patches.read_draft(talk), is_whole=is_built or _is_pitch_asked(talk))
+    told = talk.text if _ASKED.search(talk.before) and not is_built else told
+    fields = read_fields(_label_answers(talk.before, _PITCH.compiled.sub("", told)))
+    is_answer = _is_asked(talk) and fields.keys() - {"only"}
+    if is_built or is_answer or fields.keys() & _RULES or _count_kinds(fields) > 1:
+        return _draft(talk, fields, is_whole=is_built or EXPERT_ASK in talk.before)
     return None
 
 
-def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
+def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
-    if patches.STRATEGY not in talk.acts or not (_is_built(said) or _is_asked(talk) or patches.is_drafting(talk)):
-        return []
-    return [sentence for sentence in said[:_MAX_SENTENCES] if _is_of_draft(talk, patches.plain_of(sentence))]
+    is_possible = STRATEGY in talk.acts and (is_drafting(talk) or _is_asked(talk) or any(map(_begins_draft, said)))
+    return [one for one in said[:_MAX_SENTENCES] if _is_of_draft(talk, one)] if is_possible else []
 
 
-def _is_of_draft(talk: Talk, plain: str) -> bool:
-    if BUILD.match(plain) or _PITCH.match(plain):
-        return True
-    is_own = _FIRST_PERSON.search(plain)
-    return not is_own and (command_steps(talk, plain) is not None or not read_pitch(plain).is_empty)
+def _is_of_draft(talk: Talk, sentence: str) -> bool:
+    plain_text = _plain(sentence)
+    is_read = bool(read_fields(plain_text).keys() - {"only"}) or _command_steps(talk, plain_text) is not None
+    return _begins_draft(sentence) or (is_read and not _FIRST_PERSON.search(plain_text))
 
 
-def _is_built(said: Sequence[str]) -> bool:
-    plain = (patches.plain_of(sentence) for sentence in said[:_MAX_SENTENCES])
-    return any(BUILD.match(sentence) or _PITCH.match(sentence) for sentence in plain)
+def _plain(sentence: str) -> str:
+    text = strip_lead_in(straight(sentence).strip())
+    return re.sub(r"^(?:please|now|then|can you|could you)[,]? ", "", text, flags=re.IGNORECASE).strip(" .!?;")
+
+
+def _begins_draft(sentence: str) -> bool:
+    text = _plain(sentence)
+    return bool(BUILD.match(text) or _PITCH.match(text))
 
 
 def _is_asked(talk: Talk) -> bool:
-    return templates.QUESTIONS in talk.before or _is_pitch_asked(talk)
+    return any(question in talk.before for question in (QUESTIONS, NOVICE_ASK, EXPERT_ASK))
 
 
-def _is_pitch_asked(talk: Talk) -> bool:
-    return templates.NOVICE_ASK in talk.before or templates.EXPERT_ASK in talk.before
+def _count_kinds(fields: Fields) -> int:
+    return len({_AREA_OF.get(name, name) for name in fields} - {"thesis", "name", "type", "only"})
 
 
-# --- Answers to the model's own questions ---
+def _label_answers(before: str, text: str) -> str:
+    """Put the questions asked before a message as labels before its answers.
 
-
-def _read_answers(before: str, text: str) -> dict[str, str]:
-    """Return the questions asked before a message, with their answers.
-
-    A numbered list answers them in order, a few words by their form; one line that
-    could not be placed answers the first.
+    A numbered list answers them in order, a few words by their form; a line of which nothing is read answers the first.
     """
-    if templates.QUESTIONS not in before:
-        return {}
-    asked = list(dict.fromkeys(_ASKED.findall(before.partition(templates.QUESTIONS)[2])))
-    lines = [line for line in text.split("\n") if line.strip()][: len(templates.AREAS)]
+    asked = list(dict.fromkeys(_ASKED.findall(before.partition(QUESTIONS)[2])))
+    lines = [line for line in text.split("\n") if line.strip()][: len(AREAS)]
     items = [match[2] for line in lines if (match := _ITEM.match(line))]
-    if len(items) == len(lines) and len(items) > 1:
-        return dict(zip(asked, items, strict=False))
-    if len(lines) == 1 and len(lines[0].split()) <= 6:
-        for area, shape in _SHAPES:
-            if area in asked and shape.search(text):
-                return {area: text}
-    pitch = read_pitch(text)
-    is_lone = len(asked) == 1 or (len(lines) == 1 and not pitch.signals and not pitch.horizon)
-    return {asked[0]: text} if asked and is_lone and not read_statements(text) else {}
+    if asked and len(items) == len(lines) > 1:
+        return "\n".join(_label(area, words) for area, words in zip(asked, items, strict=False))
+    is_short = len(lines) == 1 and len(text.split()) <= 6
+    area = next((area for area, shape in _SHAPES.items() if is_short and area in asked and shape.search(text)), "")
+    if not area and asked and (len(asked) == 1 or (len(lines) == 1 and not read_fields(text))):
+        area = "" if read_statements(text) else asked[0]
+    return _label(area, text) if area else text
 
 
-def _answer_area(pitch: Pitch, area: str, words: str) -> None:
-    """Take words as the answer to one question of AREAS."""
-    text = words.strip(" .,;-")
-    pitch.texts = {
-        name: [one for one in texts if one.casefold() not in text.casefold()] for name, texts in pitch.texts.items()
-    }
-    amount = read_number(words, _PERCENT)
-    if area in {"Entry", "Exit"} and len(text.split()) > 2:
-        pitch.add(area.casefold(), text)
-    elif area == "What kills it" and not _NOTHING.match(text):
-        is_rule = re.match(r"(?:never|avoid|skip|no|don't|do not|stay)\b", text, re.IGNORECASE)
-        pitch.add("avoid", text if is_rule else f"No trade: {text[:1].upper()}{text[1:]}")
-    elif area == "Sizing" and amount is not None and "risk" not in words.casefold():
-        pitch.caps["maxPositionPct"] = amount
-    elif area == "Sizing":
-        pitch.add("riskManagement", text)
-    elif area == "Horizon":
-        pitch.interval = pitch.interval or read_bars(words)
-    elif area == "Symbols":
-        pitch.symbols = symbols_in(words.upper())
-    elif area == "Risk":
-        bare = re.search(r"(\d{1,6}(?:\.\d{1,4})?)\s?[x×](?!\w)", words)
-        leverage = read_number(words, CAPS["maxLeverage"]) or (float(bare[1]) if bare else None)
-        said = {"dailyLossHaltPct": amount, "maxLeverage": leverage}
-        pitch.caps |= {name: value for name, value in said.items() if value is not None}
+def _label(area: str, words: str) -> str:
+    if area == "Risk":
+        words = re.sub(r"(?<!leverage )(\d+(?:\.\d+)?)\s?[x×](?!\w)(?! leverage)", r"leverage \1x,", words)
+        return re.sub(r"(?<!loss )(\d+(?:\.\d+)?\s?(?:%|percent))", r"daily loss \1", words)
+    return words.upper() if area == "Symbols" else f"{'Bars' if area == 'Horizon' else area}: {words}"
 
 
 # --- From the message to the fields of the draft, by tier ---
 
 
-def _pitch_steps(talk: Talk, pitch: Pitch, draft: patches.Draft, *, is_whole: bool) -> Steps:
-    if talk.scene.tier == NOVICE:
-        return _edit_draft(talk, pitch, draft) if draft.words else _draft_for_novice(talk, pitch)
-    if talk.scene.tier == EXPERT:
-        is_pitch = is_whole or not draft.words or pitch.signals >= _LEAST_PITCH
-        return _draft_for_expert(talk, pitch, draft) if is_pitch else _edit_draft(talk, pitch, draft)
-    return _draft_by_questions(talk, pitch, draft)
+def _read_draft(talk: Talk) -> tuple[Fields, set[str]]:
+    """Return the visible fields of the draft, and the questions that they answer."""
+    fields: Fields = {}
+    answered: set[str] = set()
+    for outcome in talk.earlier:
+        if outcome.name in WRITES and not outcome.error:
+            template = TEMPLATES.get(str(outcome.arguments.get("template")), {})
+            fields |= {**template.get("strategy", {}), **template.get("context", {}), **outcome.arguments}
+            answered |= set(AREAS) if template else {_AREA_OF.get(name, "") for name in outcome.arguments}
+    # Rendered again for each turn, with the changes that the user made since. Every draft begins with caps and bars:
+    # that they are there answers no question.
+    for block, given in talk.scene.draft.items():
+        if isinstance(given, Mapping):
+            shown = {re.sub(r"_(\w)", lambda m: m[1].upper(), name): one for name, one in given.items() if one}
+            fields |= shown
+            answered |= {_AREA_OF.get(name, "") for name in shown if block == "strategy" or name == "symbols"}
+    return fields, answered
 
 
-def _draft_for_novice(talk: Talk, pitch: Pitch) -> Steps:
-    """Start from a template with small caps; explain its terms."""
-    if not pitch.style and not pitch.symbols and not pitch.texts.get("entry"):
-        return paragraphs(
-            f"I walk you through it. {templates.NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
-            f"Or start from one of my templates:\n\n{templates.list_templates()}",
-            "For example: “use the range fade template”.",
-        )
-    name = templates.template_for(pitch.style, funding="funding" in talk.text.casefold())
-    words = pitch.strategy()
-    kept: dict[str, Any] = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
-    if "avoid" in words:
-        kept["avoid"] = [*TEMPLATES[name]["strategy"]["avoid"], *words["avoid"]]
-    done = yield from patches.patch_draft(
-        [
-            Call(patches.STRATEGY, {"template": name, **kept}),
-            Call(patches.BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
-            Call(patches.CONTEXT, pitch.context()),
-            Call(patches.CAPS, patches.fit_caps({**templates.SAFE_CAPS, **pitch.risk()})),
-            Call(patches.SCHEDULE, pitch.schedule() if pitch.every else {}),
-        ]
-    )
-    why = (
-        f"I started from the template {templates.describe_template(name)}. Where you named no cap I took a small one,"
-        " because a first strategy should lose little while you learn from it."
-    )
-    explained = templates.glossary(talk.text, name, pitch.style)
-    return patches.report_patches(done, why, explained, after=templates.BACKTEST_FIRST)
-
-
-def _draft_by_questions(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
-    """Write the stated fields, then ask for missing ones."""
-    calls = _list_calls(pitch, draft)
-    done: patches.Patched = []
-    if calls:
-        done = yield from patches.patch_draft(calls)
-    for _, outcome in done:
-        if not outcome.error:
-            draft.note(outcome.arguments)
+def _draft(talk: Talk, given: Fields, *, is_whole: bool) -> Steps:
+    """Write fields; explain them to a novice, ask an intermediate for more, push back on an expert's pitch."""
+    known, answered = _read_draft(talk)
+    tier, is_new = talk.scene.tier, not known.keys() & {"thesis", "entry", "exit"}
+    notes: list[str] = []
+    if tier == NOVICE and is_new:
+        if not given.keys() & {"style", "symbols", "entry"}:
+            return f"I walk you through it. {NOVICE_ASK}\n\nOr start from a template: “use the range fade template”.\n\n" \
+                f"{_describe_templates()}"  # fmt: skip
+        given, notes = _with_template(talk, given)
+    elif tier == EXPERT and _count_kinds(given) < 2 and not (given and known):
+        return EXPERT_ASK
+    elif tier == EXPERT and is_new:
+        span = {"m": "day", "d": "position"}.get(str(given.get("barsInterval", "1h"))[-1], "swing")
+        given = {"tradingStyle": span, **given}
+    done = yield from patch_draft(_complete(talk, given, known))
+    if tier == NOVICE:
+        return report_patches(done, *notes, BACKTEST_FIRST)
+    if tier == EXPERT:
+        is_reviewed = is_whole or is_new or _count_kinds(given) >= _WHOLE_PITCH
+        if not is_reviewed or CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
+            return report_patches(done)
+        return paragraphs(report_patches(done), (yield from _review("Where I push back:")))
+    answered |= {_AREA_OF.get(name, "") for call, one in done if not one.error for name in call.arguments}
     # An edited skill has its answers; the message names only the changes.
     is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
-    wanted = [area for area in templates.AREAS if area not in draft.answered and not is_edited]
-    told = patches.told_patches(done) if done else "Let us draft it."
+    wanted = [area for area in AREAS if area not in answered and not is_edited]
     if not wanted:
-        return paragraphs(told, "Say “review it” for a critique, or tell me what to change.", patches.save_note(done))
-    asked = listing([f"**{area}**: {templates.AREAS[area]}" for area in wanted[: templates.MOST_ASKED]])
-    more = len(wanted) - templates.MOST_ASKED
-    rest = f"Then {more} more." if more > 0 else ""
-    return paragraphs(told, f"{templates.QUESTIONS}\n\n{asked}", rest, patches.save_note(done) if done else "")
+        return report_patches(done, "Say “review it” for a critique, or tell me what to change.")
+    asked = listing([f"**{area}**: {AREAS[area]}" for area in wanted[:_MOST_ASKED]])
+    rest = f"Then {len(wanted) - _MOST_ASKED} more." if len(wanted) > _MOST_ASKED else ""
+    return report_patches(done, f"{QUESTIONS}\n\n{asked}", rest) if done else f"{QUESTIONS}\n\n{asked}\n\n{rest}"
 
 
-def _draft_for_expert(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
-    """Write all of it, have it reviewed, and push back."""
-    if pitch.is_empty or (pitch.signals < 2 and not draft.is_begun):
-        return templates.EXPERT_ASK
-    if not draft.is_named:
-        pitch.horizon = pitch.horizon_or_guess()
-    done = yield from patches.patch_draft(_list_calls(pitch, draft))
-    told = patches.told_patches(done, intro="Drafted:")
-    if patches.CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
-        return paragraphs(told, patches.save_note(done))
-    review = yield from patches.review_draft("Where I push back:")
-    return paragraphs(told, review, patches.save_note(done))
+def _with_template(talk: Talk, given: Fields) -> tuple[Fields, list[str]]:
+    """Return fields over the nearest template with small caps, and what a novice should know of them."""
+    style = str(given.get("style", ""))
+    name = "range_fade" if style in {"mean_reversion", "range"} else "trend_breakout"
+    name = "funding_mean_reversion" if "funding" in talk.text.casefold() or style == "carry" else name
+    kept = {key: value for key, value in given.items() if key not in {"style", "thesis", "tradingStyle"}}
+    if "avoid" in kept:
+        kept["avoid"] = [*TEMPLATES[name]["strategy"]["avoid"], *kept["avoid"]]
+    words = f"{talk.text} {name} {style} leverage daily loss halt backtest".casefold().replace("_", " ")
+    terms = dict.fromkeys(told for key, told in TERMS.items() if len(key) > 3 and key in words)
+    why = (
+        f"I started from the template **{TEMPLATES[name]['name']}**. Where you named no cap I took a small one,"
+        " because a first strategy should lose little while you learn from it."
+    )
+    notes = [why, f"In a few words:\n\n{listing(list(terms))}"]
+    return {**SAFE_CAPS, **kept, "template": name}, notes
 
 
-def _edit_draft(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
-    """Write what was said into a draft that is there."""
-    done = yield from patches.patch_draft(_list_calls(pitch, draft))
-    return patches.report_patches(done, after=templates.BACKTEST_FIRST if talk.scene.tier == NOVICE else "")
-
-
-def _list_calls(pitch: Pitch, draft: patches.Draft) -> list[Call]:
-    basics: dict[str, Any] = {"tradingStyle": pitch.horizon} if pitch.horizon else {}
-    if pitch.name or (not draft.is_named and (pitch.symbols or pitch.style)):
-        basics = {"name": pitch.title(), **basics}
-    words = pitch.strategy()
-    if "thesis" in draft.words:
-        words.pop("thesis", None)  # mentioned beside a change
-    written = draft.words | words.keys()
-    if words.keys() & {"thesis", "entry", "exit"}:
+def _complete(talk: Talk, given: Fields, known: Fields) -> Fields:
+    """Return the fields to write: with the lists that are there, a mode and a first name."""
+    fields = {name: value for name, value in given.items() if name != "only"}
+    if known.get("thesis"):
+        fields.pop("thesis", None)  # mentioned beside a change
+    if not known.keys() & {"name", "template"} and "skill_id" not in talk.scene.focus:
+        fields |= {"name": name_skill(given)} if given.keys() & {"symbols", "style"} else {}
+    written = {*known, *fields}
+    if fields.keys() & {"thesis", "entry", "exit"} and "template" not in fields:
         mode = "rules" if {"entry", "exit"} <= written else "thesis" if "thesis" in written else ""
-        words = {**({"mode": mode} if mode else {}), **words}
-    if "avoid" in words:
-        words["avoid"] = list(dict.fromkeys([*draft.listed("avoid"), *words["avoid"]]))
-    context = pitch.context()
-    if "symbols" in context and not pitch.is_exclusive:
-        context["symbols"] = list(dict.fromkeys([*draft.listed("symbols"), *context["symbols"]]))
-    calls = [
-        Call(patches.BASICS, basics),
-        Call(patches.STRATEGY, words),
-        Call(patches.CONTEXT, context),
-        Call(patches.CAPS, patches.fit_caps(pitch.risk())),
-        Call(patches.SCHEDULE, pitch.schedule()),
-    ]
-    return [call for call in calls if call.arguments]
+        fields |= {"mode": mode} if mode else {}
+    for name in ("avoid", "symbols"):
+        if name in fields and not (name == "symbols" and "only" in given):
+            fields[name] = list(dict.fromkeys([*(known.get(name) or ()), *fields[name]]))
+    position, total = fields.get("maxPositionPct", 0), fields.get("maxTotalExposurePct", 0)
+    return {**fields, "maxTotalExposurePct": position} if position > total > 0 else fields
+
+
+def patch_draft(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[tuple[Call, Outcome]]]:
+    """Yield a patch for each tool, refused ones once more without their errors; return results."""
+    by_tool = {tool.name: [n for n, other in TOOL_OF.items() if other is tool and fields.get(n)] for tool in
+               TOOL_OF.values()}  # fmt: skip
+    calls = tuple(Call(tool, {name: fields[name] for name in names}) for tool, names in by_tool.items() if names)
+    done = list(zip(calls, (yield calls), strict=False))
+    again = []
+    for call, outcome in done:
+        paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
+        wrong = {re.sub(r"_(\w)", lambda m: m[1].upper(), step) for path in paths for step in re.split(r"\W+", path)}
+        left = {name: value for name, value in call.arguments.items() if name not in wrong}
+        again += [Call(call.name, left)] if left and len(left) < len(call.arguments) else []
+    return [*done, *zip(again, (yield tuple(again)), strict=False)] if again else done
+
+
+def _review(intro: str) -> Steps:
+    """Have the draft reviewed and report it, the gravest finding first."""
+    [found] = yield (Call(CRITIQUE, {}),)
+    if found.error:
+        return f"I could not have it reviewed: {found.error}"
+    order = ("error", "warning", "info", "")
+    findings = sorted(rows(found.as_row, "findings"), key=lambda one: order.index(exact(one, "severity") or ""))
+    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", findings)
+    return paragraphs(intro, plain(found.as_row, "summary"), told or "No finding.")
+
+
+# --- Short commands ---
+
+
+def _describe_templates() -> str:
+    lines = [f"**{one['name']}**: {one['description']}" for one in TEMPLATES.values()]
+    return f"These are the templates:\n\n{listing(lines)}"
+
+
+def _use_template(talk: Talk, match: re.Match[str]) -> Steps:
+    name = next((name for name, words in _TEMPLATES.items() if words.search(match[0])), "")
+    if not name:
+        return say_text(f"{_describe_templates()}\n\nSay “use the trend breakout template” to begin with one.")
+    caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
+    return _patch({"template": name, "symbols": symbols_in(talk.text), **caps})
+
+
+def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
+    """Halve the caps that are known; the others become those of a first strategy."""
+    known = {} if "than" in match[0] else _read_draft(talk)[0]
+    halves = {name: max(1.0, float(known.get(name) or 2 * safe) / 2) for name, safe in SAFE_CAPS.items()}
+    ask = f"I do not see the caps of your other skills. {NOVICE_ASK}" if "than" in match[0] else ""
+    return _patch({name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}, ask)
+
+
+def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
+    named, is_only = symbols_in(match["symbols"]), match["verb"].casefold().startswith(("only", "just"))
+    known = list(_read_draft(talk)[0].get("symbols") or ())
+    if named and not known and not is_only:
+        return say_text(f"I do not see the symbols of the draft. Name the whole list: “only {', '.join(named)} and …”.")
+    kept = [symbol for symbol in known if symbol not in named and not is_only]
+    is_less = match["verb"].casefold().startswith(("remove", "drop", "without"))
+    symbols = kept if is_less else [*kept, *named]
+    if not symbols:
+        return say_text("A skill needs one symbol at least. Add another one first.")
+    return _patch({"symbols": symbols}) if named else None
+
+
+def _patch(fields: dict[str, Any], *notes: str) -> Steps:
+    return report_patches((yield from patch_draft(fields)), *notes)
+
+
+def _tell_missing(talk: Talk, match: re.Match[str]) -> Steps:
+    done = [one for one in talk.earlier if one.name in WRITES and not one.error]
+    return say_text(tell_missing(done[-1].as_row)) if done else _review("The review of the draft:")
+
+
+_IT: Final = {"IT": r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill|thing))"}
+_COMMANDS: Final[tuple[tuple[Callable[[Talk, "re.Match[str]"], Steps | None], Pattern], ...]] = (
+    (
+        _use_template,
+        Pattern(
+            r"""
+(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
+(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?
+"""
+        ),
+    ),
+    (
+        _make_safer,
+        Pattern(
+            "make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky) than"
+            " (?:my|the) (?:last|other|current) (?:one|skill|strategy)",
+            **_IT,
+        ),
+    ),
+    (
+        _change_symbols,
+        Pattern(
+            r"(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?|just(?: trade)?)"
+            r" (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?"
+        ),
+    ),
+    (
+        lambda talk, match: _review("The review of the draft:") if CRITIQUE in talk.acts else None,
+        Pattern(
+            "(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?",
+            **_IT,
+        ),
+    ),
+    (_tell_missing, Pattern(r"what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done)")),
+    (lambda talk, match: say_text(tell_save([])), Pattern("(?:save|discard|delete) <IT>(?: now)?", **_IT)),
+    (
+        lambda talk, match: say_text(f"What you did not name keeps the default of the draft. {tell_save([])}"),
+        Pattern("(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide)"),
+    ),
+)
+
+
+def _command_steps(talk: Talk, text: str) -> Steps | None:
+    for run, pattern in _COMMANDS if len(text) <= _MAX_COMMAND else ():
+        match = pattern.compiled.fullmatch(_plain(text))
+        if match and (run is _use_template or is_drafting(talk)):
+            return run(talk, match)
+    return None

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from config.offline.adapters import LOOKUPS, Call
-from config.offline.facts import Known, Outcome, best_matches, key_words
-from config.offline.memory.report import failure, found_rows
+from config.offline.adapters import LOOKUPS
+from config.offline.facts import Call, Known, best_matches, key_words
+from config.offline.memory.report import failure, format_recalled
 from config.offline.memory.requests import MAX_ARGUMENT
 from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
 from config.offline.reading.sentences import Pattern, is_question, sentences, strip_lead_in
@@ -12,17 +12,13 @@ from config.offline.talk import Reply, Talk
 
 _ALL: Final = Pattern(
     r"""
-\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b|\bwho am i\b|^my facts\b
-\bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b
-\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b
-\bwhat(?:'s|’s| is) in your memory\b
-\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know|preferences)\b
-^(?:please )?list(?: all)?(?: of)? my \w
+\bwhat (?:do|did|can|else do|have) you (?:know|remember|have|recall|learned|saved|stored)\b.*|\bwho am i\b|^my facts\b
+\bwhat (?:have i|did i) (?:told|tell) you\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b
+\b(?:tell me|list|show)(?: me)?(?: all)?(?: of)? (?:(?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know
+    |preferences)\b|what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
 """
 )
-_PLACES: Final = Pattern(
-    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b"
-)
+_PLACES: Final = Pattern(r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b")
 _ABOUT: Final = Pattern(
     r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
     r" (?P<what>[^?.!]+)"
@@ -31,18 +27,13 @@ _MINE: Final = Pattern(r"\b(?:I|my|me|mine)\b")
 _FOR_FACT: Final = Pattern(
     r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b"
 )
-_OF_USER: Final = Pattern(
-    r"(?:what|which|who|where|when|how|why|do|did|am|have|should|shall|can|could|may|would|is|are|remind me)\b"
-)
 _ADVICE: Final = Pattern(r"(?:should|shall|can|could|may|would|is|are|do you think)\b")
-_TO_TELL: Final = Pattern(
-    r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need|know) (?:to know )?from me"
-)
-_TOPICS: Final = (
-    ("session", Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b")),
-    ("symbols", Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b")),
-    ("risk", Pattern(r"^what are my (?:own |trading )?rules\b")),
-)
+_TO_TELL: Final = Pattern(r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need) to know")
+_TOPICS: Final = {
+    "session": Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b"),
+    "symbols": Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b"),
+    "risk": Pattern(r"^what are my (?:own |trading )?rules\b"),
+}
 _LASTING: Final = {
     "risk": "how much you risk per trade and your highest leverage",
     "symbols": "the markets you trade, and those you never touch",
@@ -50,6 +41,7 @@ _LASTING: Final = {
     "goal": "what the account is for, and the drawdown you accept",
     "style": "how you like answers",
 }
+_TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 
 
 def answer_about_user(talk: Talk) -> Reply | None:
@@ -59,15 +51,16 @@ def answer_about_user(talk: Talk) -> Reply | None:
         if HELP.match(plain):
             continue
         if _TO_TELL.match(plain):
-            return Reply(_tell_missing(talk.known))
+            topics = {fact.topic for fact in talk.known}
+            missing = [f"- {told}" for topic, told in _LASTING.items() if topic not in topics or len(topics) > 4]
+            return Reply("What lasts and bounds a trade: risk, hours, markets and goals.\n\n" + "\n".join(missing))
         if "place" in talk.acts and _PLACES.search(plain):
             return look_up("read") if not talk.places and talk.can_look("read") else Reply(_all_places(talk))
         if _ALL.search(plain):
             return _tell_all(talk, plain)
-        if is_question(sentence) and _OF_USER.match(plain) and _MINE.search(plain):
-            answer = _answer_question(talk, plain)
-            if answer is not None:
-                return answer
+        is_asked = is_question(sentence) and _MINE.search(plain)
+        if is_asked and (answer := _answer_question(talk, plain)) is not None:
+            return answer
     return None
 
 
@@ -87,71 +80,45 @@ def _tell_all(talk: Talk, question: str) -> Reply:
     if talk.can_look("read") and not talk.known and not talk.places:
         return look_up("read")
     failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
-    known = _all_known(talk, question) if talk.known or talk.places or not failed else ""
-    return Reply("\n\n".join(filter(None, [*failed, known])))
-
-
-def _tell_missing(known: list[Known]) -> str:
-    topics = {fact.topic for fact in known}
-    missing = [told for topic, told in _LASTING.items() if topic not in topics]
-    lines = "\n".join(f"- {told}" for told in missing or _LASTING.values())
-    return (
-        f"What lasts and bounds a trade: risk, hours, markets and goals.{' Still missing:' * bool(topics)}\n\n{lines}"
-    )
+    if failed and not talk.known:
+        return Reply("\n\n".join(failed))
+    about = _ABOUT.search(question)
+    if about and (met := _find_matches(about["what"], talk, 0.0) or best_matches(about["what"], talk.places, least=0.5)):
+        return Reply(f"This is what I know about that:\n\n{fact_lines(met)}")
+    if not talk.known and not talk.places:
+        return Reply(knows_nothing(talk.acts))
+    if about:
+        count = len(talk.known) + len(talk.places)
+        return Reply(f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you.")
+    told = [f"This is what I know about you:\n\n{fact_lines(talk.known)}"] if talk.known else []
+    told += [_all_places(talk)] if talk.places else []
+    return Reply("\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."]))
 
 
 def _answer_question(talk: Talk, question: str) -> Reply | None:
     """Answer a question about the user by facts in view or recalled."""
-    recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
+    recalled = next((outcome for outcome in talk.results if outcome.name == "recall"), None)
     advice = "\n\nI work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
-    if not recalled:
+    if recalled is None:
         # Where more can be looked up, half an answer does not keep from looking.
-        facts = _find_matches(question, talk.known, 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5)
-        told = "You told me" if any(not fact.inferred for fact in facts) else "You never said so; I inferred"
-        if places := [] if facts else best_matches(question, talk.places, least=0.5):
-            facts, told = places, "You told me"
-        if facts:
+        facts = _find_matches(question, talk, 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5)
+        told = "You told me" if not facts or any(not one.inferred for one in facts) else "You never said so; I inferred"
+        if facts := facts or best_matches(question, talk.places, least=0.5):
             return Reply(f"{told}:\n\n{fact_lines(facts)}{advice}")
-    if _FOR_FACT.match(question) or advice:
+        if not _FOR_FACT.match(question) and not advice:
+            return None
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
         if query and talk.can_look("recall"):
             return look_up("recall", query=query)
         if talk.can_look("read"):
             return look_up("read")
-    if recalled:
-        return Reply(_format_recalled(talk, recalled[-1]) + advice)
-    if not _FOR_FACT.match(question):
-        return None
-    unknown = "That is not among what I know about you. Tell me, as a plain sentence, and I will remember it."
-    return Reply(unknown if talk.known else knows_nothing(talk.acts))
-
-
-def _format_recalled(talk: Talk, outcome: Outcome) -> str:
-    if outcome.error:
-        return failure(outcome, talk.names)
-    if outcome.rows:
-        return f"This is what I found about that:\n\n{found_rows(outcome)}"
-    return (
-        "I looked through all that I know about you and found nothing about that. Tell me, as a plain sentence, and I"
-        " will remember it."
-    )
-
-
-def _all_known(talk: Talk, question: str) -> str:
-    about = _ABOUT.search(question)
-    matches = _find_matches(about["what"], talk.known, 0.0) if about else []
-    if about and not matches:
-        matches = best_matches(about["what"], talk.places, least=0.5)
-    if matches:
-        return f"This is what I know about that:\n\n{fact_lines(matches)}"
-    if not talk.known and not talk.places:
-        return knows_nothing(talk.acts)
-    if about:
-        count = len(talk.known) + len(talk.places)
-        return f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you."
-    told = [f"This is what I know about you:\n\n{fact_lines(talk.known)}"] if talk.known else []
-    told += [_all_places(talk)] if talk.places else []
-    return "\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."])
+        nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else knows_nothing(talk.acts)
+        return Reply(nothing) if _FOR_FACT.match(question) else None
+    if recalled.error:
+        return Reply(failure(recalled, talk.names) + advice)
+    if recalled.entries("preferences"):
+        return Reply(f"This is what I found about that:\n\n{format_recalled(recalled)}{advice}")
+    return Reply(f"I looked through all that I know about you and found nothing about that. {_TELL_ME}{advice}")
 
 
 def _all_places(talk: Talk) -> str:
@@ -160,7 +127,7 @@ def _all_places(talk: Talk) -> str:
     return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
 
 
-def _find_matches(question: str, known: list[Known], least: float) -> list[Known]:
-    topic = next((topic for topic, pattern in _TOPICS if pattern.search(question)), "")
-    about = [fact for fact in known if topic and fact.topic == topic]
-    return about or best_matches(question, known, least=least)
+def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
+    topic = next((topic for topic, pattern in _TOPICS.items() if pattern.search(question)), "")
+    about = [fact for fact in talk.known if topic and fact.topic == topic]
+    return about or best_matches(question, talk.known, least=least)

@@ -1,16 +1,27 @@
-"""Parse memory requests: remember, forget, replace, confirm, link, keep a place."""
+"""Parse what a message asks of the memory: remember, forget, replace, confirm."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from config.lib.text import normal_form
+from config.lib.text import normal_form, one_line
 from config.offline.facts import Known, Outcome, best_matches, content_words
-from config.offline.reading.sentences import LONGEST_REQUEST, NUMBER, Pattern, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import (
+    CORRECTION,
+    LONGEST_REQUEST,
+    Pattern,
+    is_question,
+    sentences,
+    straight,
+    strip_lead_in,
+    strip_preface,
+)
 from config.offline.reading.statements import Statement, read_statements, topic_of
+from memory.claims.subjects import judge_change
+from memory.wording import MAX_CONTENT, MIN_CONTENT
 
-MAX_ARGUMENT = 500  # characters of `forget.fact_id`
+MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +36,12 @@ class Request:
 
 _POLITE: Final = r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}"
 _FORGET: Final = Pattern(
-    _POLITE + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?"
+    _POLITE + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?|rule about"
     r"|know about me)\b))\s*(?P<what>.*)"
 )
 _FILLER: Final = Pattern(
-    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|of|my memory of|what i (?:said|told you) about"
-    r"|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b"
+    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of"
+    r"|what i (?:said|told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b"
 )
 _ALL: Final = Pattern(
     r"^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me"
@@ -41,31 +52,37 @@ _ALL_ABOUT: Final = Pattern(
     r" (?P<what>(?!me$|it$|that$).+)$"
 )
 _INSTEAD: Final = Pattern(
-    r"^(?P<old>.{2,80}?)[,;:.]\s+(?:it(?:'s| is)|now it(?:'s| is)|make it|that(?:'s| is)|now)"
-    r" (?:now )?(?P<new>.{1,60}?)(?: now)?$"
+    r"^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)|now) (?:now )?(?P<new>.{1,60}?)"
+    r"(?: now)?$"
 )
 _POINTING: Final = Pattern(r"^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$")
 _NEVER_MIND: Final = Pattern(r"^(?:please )?forget (?:about )?it[.! ]*$")
 _NOT_ANY_MORE: Final = Pattern(
-    r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:no longer"
-    r" (?:true|right|the case)|not (?:true|right|correct|the case)|isn't (?:true|right|correct|the case)|wrong"
-    r"|incorrect|outdated|false|true any ?more)\b"
+    r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>no longer"
+    r" (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true|right|correct|the case)"
+    r"|(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b"
+)
+_ENDED: Final = Pattern(
+    r"^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not|doesn't) (?:hold"
+    r"|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it|that)$"
+    r"|^(?P<mine>my [\w ]{2,30}? is) no longer .+$"
 )
 _OTHER_VALUE: Final = Pattern(
     r"^(?P<mine>my [\w' -]{2,40}?) (?:isn't|is not|is no longer|was never) (?P<old>[^,;]{1,60}?)(?: any ?more)?"
     r"(?:[,;]| but)\s*(?:(?:but )?(?:it(?:'s| is)|now|rather))\s+(?:now )?(?P<new>[^,;]{1,60}?)(?: now)?$"
 )
-_NO_LONGER: Final = Pattern(r"\b(?:no longer|any ?more)\b")
+_NOT_BUT: Final = Pattern(r"^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$")
+_NO_LONGER: Final = Pattern(r"^(?:I|I'm|my)\b.*\b(?:no longer|any ?more)\b")
 _CHANGE: Final = Pattern(
-    _POLITE + r"(?P<verb>change|update|replace|correct|make|set)\s+(?P<old>.+?)\s+(?:to|with|into|by|from .+? to|=)"
-    r"\s+(?P<new>[^?]+?)[.!]*$"
+    _POLITE + r"(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+"
+    r"(?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please)?[.!]*$"
 )
-_MAKE: Final = Pattern(_POLITE + r"(?P<verb>make|set)\s+(?P<old>my .+?)\s+(?P<new>[$€£]?\d[\w.,%]*(?: ?%)?)[.!]*$")
-_MY_SUBJECT: Final = Pattern(r"^(my (?:[\w'-]+ ){0,6}?)(?:is|are|=)\b")
-_NOW: Final = Pattern(r"^I (?:do )?.*\bnow$")
-_ONLY: Final = Pattern(r"^I (?:only|exclusively) (\w+)")
-_TOKEN: Final = re.compile(r"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{1,3}\b)?", re.IGNORECASE)
-_VALUE: Final = re.compile(rf"^(?:[a-z]+\s+)?{_TOKEN.pattern}$", re.IGNORECASE)
+_NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
+_NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
+_TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\b)?|\b{_NUMBER_WORDS}", re.IGNORECASE)
+_VALUE: Final = Pattern(rf"^(?:(?:make|it's|it is|now|that|it|at|to)\s+){{0,3}}(?:[a-z]+\s+)?(?:{_TOKEN.pattern})(?: [a-z]+| at"
+                        r" most| now| instead){0,2}$")  # fmt: skip
+_MY_SUBJECT: Final = Pattern(r"^(?:my|our) (?:new )?((?:[\w'-]+ ){0,6}?)(?:is|are|=|went \w+ to)\b")
 
 _YES: Final = r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?"
 THAT_HOLDS: Final = Pattern(
@@ -88,23 +105,23 @@ def memory_requests(
     requests: list[Request] = []
     stated: list[str] = []
     pieces = list(sentences(message))
+    pointed = point_at(known, before, earlier)
     for at, sentence in enumerate(pieces):
         plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
         if _NOT_ANY_MORE.match(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
-        asked = [] if plain.endswith("?") else _forget_requests(plain, known, before, earlier)
-        asked = asked or _change_requests(plain, known)
+        is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
+        asked = list(_iter_asked(plain, known, pointed)) if is_short else []
         requests += asked
-        if not asked:
-            stated.append(sentence)
+        stated += [] if asked else [sentence]
     for statement in read_statements("\n".join(stated)):
-        requests += _replace_facts(_outdated_by(statement, known), statement)
+        requests += _replace(find_outdated(statement, known), statement)
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
-def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
+def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
     """Resolve "that": the last quoted fact, the last written, or all."""
     quoted = [fact for fact in known if fact.text in before]
     by_id = {fact.id: fact for fact in known if fact.id}
@@ -112,131 +129,126 @@ def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) 
     return quoted or ([by_id[written[-1]]] if written else known)
 
 
-def replace_value(fact: str, said: str) -> str | None:
-    """Return the fact with its only number replaced ("55", "3x"); None if it has not just one."""
-    if len(NUMBER.findall(fact)) != 1 or not _VALUE.match(said):
-        return None
-    value = next(_TOKEN.finditer(said))[0]
-    place = NUMBER if NUMBER.fullmatch(value) else _TOKEN  # a bare number keeps the unit
-    return place.sub(lambda _: value, fact)
-
-
-def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Request]:
-    """Parse "forget ...", "that's no longer true", "I don't ... any more"."""
+def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> Iterator[Request]:
+    """Parse a request to forget or to change."""
     if asked := _FORGET.match(plain):
-        what = asked["what"].strip(" .!\"“”'")
-        if _ALL.match(what):
-            return [_forget_fact(fact) for fact in known] or [Request()]
-        if about := _ALL_ABOUT.match(what):
-            wanted = content_words(about["what"])
-            met = [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]
-            return [_forget_fact(fact) for fact in met] or _forget_words(about["what"], known)
-        if (instead := _INSTEAD.match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
-            return changed
-        what = _FILLER.compiled.sub("", what).strip(" .!\"“”'")
-        return _forget_pointed(known, before, earlier) if _POINTING.match(what) else _forget_words(what, known)
-    if _NOT_ANY_MORE.match(plain):
-        is_outdated = re.search(r"no longer|any ?more|outdated", plain, re.IGNORECASE)
-        return _forget_pointed(known, before, earlier, "agent_forget" if is_outdated else "user_corrected")
-    if other := _OTHER_VALUE.match(plain):
-        text = f"{other['mine'][:1].upper()}{other['mine'][1:]} is {other['new']}"
-        statement = Statement(text, topic_of(text), "asserted", True)
-        return _replace_facts(_outdated_by(statement, known, "agent_forget"), statement)
-    if _NO_LONGER.search(plain) and plain.lower().startswith(("i ", "my ", "i'm ")):
+        yield from _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
+    elif denied := _NOT_ANY_MORE.match(plain):
+        reason = "agent_forget" if denied["past"] else "user_corrected"
+        yield _forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))
+    elif other := _OTHER_VALUE.match(plain):
+        yield from _set_value(other["mine"], other["new"], known)
+    elif ended := _ENDED.match(plain):
+        words = ended["rule"] or ended["sold"] or ended["mine"]
+        least = 0.5 if ended["rule"] else 0.0
+        yield from map(_forget_fact, best_matches(words, known, least=least)[:1])
+    elif _NO_LONGER.match(plain):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
-            outdated, statements = [_forget_fact(matches[0])], read_statements(plain)
-            first = _replace_facts(outdated, statements[0]) if statements else outdated
-            return [*first, *map(remember_statement, statements[1:])]
-    return []
+            first, *others = [*read_statements(plain), None]
+            outdated = [_forget_fact(matches[0])]
+            yield from _replace(outdated, first) if first else outdated
+            yield from (remember_statement(one) for one in others if one)
+    else:
+        yield from _change(plain, known, pointed)
 
 
-def _forget_pointed(
-    known: Sequence[Known], before: str, earlier: Sequence[Outcome], reason: str = "agent_forget"
-) -> list[Request]:
-    meant = pointed_at(known, before, earlier)
-    return [_forget_fact(meant[0], reason)] if len(meant) == 1 else [Request(choices=tuple(meant))]
+def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+    if _ALL.match(what):
+        return [_forget_fact(fact) for fact in known] or [Request()]
+    if about := _ALL_ABOUT.match(what):
+        wanted = content_words(about["what"])
+        met = [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]
+        return [_forget_fact(fact) for fact in met] or _forget_words(about["what"], known)
+    if (instead := _INSTEAD.match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
+        return changed
+    what = _FILLER.compiled.sub("", what).strip(" .!\"“”'")
+    if _POINTING.match(what):
+        return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed))]
+    return _forget_words(what, known)
 
 
 def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
-    meant = normal_form(words)
-    literal = [fact for fact in known if normal_form(fact.text) == meant]
-    matches = literal or best_matches(words, known, least=1.0)
+    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
+    # "My leverage limit": the kind of a fact may be named by another word; else all words must be met.
+    bare = " ".join(word for word in words.split() if word.casefold() not in {"limit", "rule", "setting", "value"})
+    matches = same or best_matches(words, known, least=1.0) or best_matches(bare, known, least=1.0)
     if len(matches) == 1:
         return [_forget_fact(matches[0])]
-    # With words missing, it may be another fact that is meant.
     if near := matches or best_matches(words, known, least=0.5):
-        bare = " ".join(word for word in words.split() if word.casefold() not in {"limit", "rule", "setting", "value"})
-        if len(sure := best_matches(bare, known, least=1.0)) == 1 and bare != words:
-            return [_forget_fact(sure[0])]
         return [Request(choices=tuple(near))]
     return [Request("forget", {"fact_id": words[:MAX_ARGUMENT]})]
 
 
-def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
-    """Parse "change 5x to 3x" and "set my max leverage to 3x"."""
-    change = _CHANGE.match(plain) or _MAKE.match(plain)
-    if change is None:
-        return []
-    old, new = change["old"].strip(" \"“”'"), change["new"].strip(" \"“”'")
-    literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
-    # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-    is_telling = NUMBER.search(old) is not None and change["verb"].casefold() not in {"make", "set"}
-    holding = [
-        fact
-        for fact in known
-        if literal.search(fact.text) and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
-    ]
-    is_mine = re.match(r"my\b", old, re.IGNORECASE)
-    if len(holding) == 1 and not is_mine:
-        text = literal.sub(lambda _: new, holding[0].text, count=1)
-        return _replace_facts([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
-    return _set_value(old, new, known) if is_mine else []
+def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+    """Parse "change 5x to 3x", "set my max leverage to 3x", "it's B, not A" and "make it 55"."""
+    bare = CORRECTION.compiled.sub("", plain)
+    change, swap = _CHANGE.match(plain), _NOT_BUT.match(bare)
+    if swap or (change and change["new"]):
+        old, new = (part.strip(" \"“”'") for part in ((swap or change)["old"], (swap or change)["new"]))  # type: ignore[index]
+        literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
+        # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
+        is_telling = swap or (_NUMBER.search(old) and change and change["verb"].casefold() not in {"make", "set"})
+        holding = [
+            fact
+            for fact in known
+            if literal.search(fact.text) and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
+        ]
+        if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
+            text = literal.sub(lambda _: new, holding[0].text, count=1)
+            return _replace([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
+    if change and re.match(r"(?:my|our)\b", change["old"], re.IGNORECASE):
+        return _set_value(change["old"], change["new"] or change["size"], known)
+    if _VALUE.match(bare) and not read_statements(plain):
+        numbers = [fact for fact in pointed if (text := replace_value(fact.text, bare)) and text != fact.text]
+        if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
+            text = replace_value(numbers[0].text, bare) or ""
+            return _replace([_forget_fact(numbers[0])], Statement(text, numbers[0].topic, "asserted"))
+    return []
+
+
+def replace_value(fact: str, said: str) -> str | None:
+    """Return the fact with its only number replaced ("55", "3x"); None if it has not just one."""
+    if len(_NUMBER.findall(fact)) != 1 or not _VALUE.match(said):
+        return None
+    value = next(_TOKEN.finditer(said))[0]
+    place = _NUMBER if _NUMBER.fullmatch(value) else _TOKEN  # a bare number keeps the unit
+    return place.sub(lambda _: value, fact)
 
 
 def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     """Return the requests that give "my stop" another value."""
     met = best_matches(old, known, topic=topic_of(old), least=0.5)
     if len(met) == 1 and (text := replace_value(met[0].text, new)) and not old.casefold().startswith("my max"):
-        return _replace_facts([_forget_fact(met[0])], Statement(text, met[0].topic, "asserted"))
+        return _replace([_forget_fact(met[0])], Statement(text, met[0].topic, "asserted"))
     is_deed = len(met) == 1 and re.match(r"my [\w ]+ is to \w", met[0].text, re.IGNORECASE)
     subject = old if re.match(r"my\b", old, re.IGNORECASE) else f"my {old}"
     wanted = f"to {new}" if is_deed and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new) else new
-    statement = next(iter(read_statements(f"{subject} is {wanted}")), None)
-    if statement is None:
-        return []
-    changed = Statement(statement.text, statement.topic, "asserted", True)
-    return _replace_facts(_outdated_by(changed, known, "agent_forget"), statement)
+    statement = next(iter(read_statements(f"Actually {subject} is {wanted}")), None)
+    return _replace(find_outdated(statement, known), statement) if statement else []
 
 
-def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "user_corrected") -> list[Request]:
-    """Find the fact that a statement corrects or replaces."""
-    same_words = normal_form(statement.text)
-    others = [fact for fact in known if normal_form(fact.text) != same_words]
-    same = [fact for fact in others if _says_the_same_of_another(fact.text, statement.text)]
-    if same:
-        return [_forget_fact(same[0], reason if statement.is_correction else "agent_forget")]
-    if not statement.is_correction:
-        changed = best_matches(statement.text, others, least=1.0) if _NOW.search(statement.text) else []
-        return [_forget_fact(changed[0])] if len(changed) == 1 else []
-    words = " ".join(word for word in content_words(statement.text) if not NUMBER.search(word))
-    matches = best_matches(words, others, topic=statement.topic, least=0.5)
-    return [_forget_fact(matches[0], reason)] if len(matches) == 1 else []
+def find_outdated(statement: Statement, known: Sequence[Known]) -> list[Request]:
+    """Return the request to forget the fact that a statement corrects or replaces, if any."""
+    others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
+    replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
+    if not replaced and (statement.is_correction or re.search(r"\b(?:now|again|these days)\b", statement.text)):
+        words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
+        replaced = best_matches(words, others, topic=statement.topic, least=0.5 if statement.is_correction else 1.0)
+        replaced = replaced if len(replaced) == 1 else []
+    return [_forget_fact(replaced[0], "user_corrected" if statement.is_correction else "agent_forget")] if replaced else []
 
 
-def _says_the_same_of_another(one: str, other: str) -> bool:
-    """Tell whether two facts exclude each other: "my goal is A/B"."""
-    for pattern in (_MY_SUBJECT, _ONLY):
-        a, b = pattern.match(one), pattern.match(other)
-        if a and b and a[1].casefold() == b[1].casefold():
-            return True
-    shape = normal_form(NUMBER.sub("0", one))
-    return "0" in shape and shape == normal_form(NUMBER.sub("0", other))
+def _excludes(one: str, other: str) -> bool:
+    """Tell whether two facts exclude each other: another value of a subject, "my goal is A/B", or another number."""
+    a, b = _MY_SUBJECT.match(one), _MY_SUBJECT.match(other)
+    shapes = {normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)}
+    is_same_subject = bool(a and b and a[1].casefold() == b[1].casefold())
+    return is_same_subject or (len(shapes) == 1 and "0" in "".join(shapes)) or judge_change(one, other) == "replaces"
 
 
-def _replace_facts(outdated: list[Request], statement: Statement) -> list[Request]:
-    replaces = outdated[0].arguments["fact_id"] if outdated else ""
-    return [*outdated, remember_statement(statement, replaces)]
+def _replace(outdated: list[Request], statement: Statement) -> list[Request]:
+    return [*outdated, remember_statement(statement, outdated[0].arguments["fact_id"] if outdated else "")]
 
 
 def remember_statement(statement: Statement, replaces: str = "") -> Request:
@@ -255,40 +267,79 @@ def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
     return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
 
 
-# --- Affirming ---
+# --- Affirming, and the answer to "what should change?" ---
 
 
 def find_affirmed(
     message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
-) -> tuple[list[list[Known]], str]:
-    """Return the affirmed facts, ambiguous ones together, and the rest."""
-    groups, rest = [], []
+) -> tuple[list[list[Known]], str, bool]:
+    """Return the affirmed facts, ambiguous ones together, the rest, and whether more may be affirmed."""
+    groups, rest, is_open = [], [], False
     for sentence in sentences(message):
-        facts = _match_affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
-        if facts and not sentence.endswith("?"):
-            groups.append(facts)
-        else:
-            rest.append(sentence)
-    return groups, "\n".join(rest) if groups else message
-
-
-def may_affirm(message: str) -> bool:
-    """Tell whether a message may affirm a fact."""
-    plain = (straight(strip_lead_in(sentence)) for sentence in sentences(message) if not sentence.endswith("?"))
-    return any(THAT_HOLDS.match(text) or _STILL.match(text) for text in plain if len(text) <= LONGEST_REQUEST)
-
-
-def _match_affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Known]:
-    if len(plain) > LONGEST_REQUEST:
-        return []
-    if THAT_HOLDS.match(plain):
-        return list(pointed_at(known, before, earlier))
-    match = _STILL.match(plain)
-    facts = [fact for fact in known if _can_mean(fact.text, match["what"])] if match else []
-    return best_matches(match["what"], facts, topic=topic_of(match["what"]), least=0.6) if match else []
+        plain = straight(strip_lead_in(sentence))
+        is_told = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
+        holds, still = THAT_HOLDS.match(plain), _STILL.match(plain)
+        facts = list(point_at(known, before, earlier)) if is_told and holds else []
+        if is_told and still and not holds:
+            fitting = [fact for fact in known if _can_mean(fact.text, still["what"])]
+            facts = best_matches(still["what"], fitting, topic=topic_of(still["what"]), least=0.6)
+        is_open |= is_told and bool(holds or still) and not facts
+        groups += [facts] if facts else []
+        rest += [] if facts else [sentence]
+    return groups, "\n".join(rest) if groups else message, is_open
 
 
 def _can_mean(fact: str, words: str) -> bool:
     """Tell whether words may affirm a fact: same polarity and numbers."""
     denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
-    return denies_alike and set(NUMBER.findall(words)) <= set(NUMBER.findall(fact))
+    return denies_alike and set(_NUMBER.findall(words)) <= set(_NUMBER.findall(fact))
+
+
+_DROP: Final = Pattern(
+    r"""
+^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)
+    |the fact|everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
+"""
+)
+_KEEP: Final = Pattern(
+    r"^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is|alone))?)[.! ]*$"
+)
+_SAYS_NOTHING: Final = Pattern(
+    r"^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|thank you|keel|I(?:'d| would) like to|I want to"
+    r"|let's|let us|change|update|edit|correct|it|this|that|the fact|one|fact)\b[,.!? ]*)+$"
+)
+_NOW: Final = Pattern(
+    r"^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)|make\s+(?:it|this"
+    r"|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s| is)(?:\s+now)?(?!\s+(?:wrong"
+    r"|not|no longer))|what holds now is)\b|(?:now|instead|rather)\b[,:]?)\s*(?:that\b)?[:,]?\s*"
+)
+
+
+def read_change(fact: Known, answer: str) -> tuple[str, str]:
+    """Parse the answer to "what should change?" of one fact: forget, keep, confirm, change or unclear; the new words."""
+    plain = straight(one_line(strip_lead_in(answer.strip())))
+    for act, pattern in (("forget", _DROP), ("confirm", THAT_HOLDS), ("keep", _KEEP)):
+        if pattern.match(plain):
+            return act, ""
+    if not 0 < len(plain) <= 4 * MAX_CONTENT or _SAYS_NOTHING.match(plain) or is_question(plain):
+        return "unclear", ""
+    requests = memory_requests(answer, [fact])
+    if replaced := [request.arguments["fact"] for request in requests if request.replaces]:
+        return "change", replaced[0]
+    if any(request.tool == "forget" for request in requests):
+        # "That's wrong" says that it should change, not how.
+        return "unclear" if "reason" in requests[0].arguments else "forget", ""
+    stated = [request.arguments["fact"] for request in requests if request.tool == "remember"]
+    pieces = list(sentences(answer))
+    said = strip_preface(one_line(pieces[0]))
+    marked = _NOW.match(said)
+    said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
+    content = replace_value(fact.text, said)
+    if content is None and stated and not marked:
+        related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
+        # A statement on another subject replaces this fact only when it is the only statement.
+        content = next(iter(related or (stated if len(pieces) == 1 else [])), "")
+    if content is None:
+        said = one_line(" ".join([said, *pieces[1:]])).rstrip(" .!;,")
+        content = said[:1].upper() + said[1:] if marked or len(said.split()) > 1 else ""
+    return ("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else ("unclear", "")

@@ -1,12 +1,14 @@
-"""Find lasting first-person statements in a message, in English.
+"""Find lasting statements of the user in a message, in English, by the form of their clauses.
 
-Precision over recall: a question, a supposition, a quotation or a passing state (today's positions, this week's PnL) is
-never a fact. Whoever wants something kept that no pattern knows says "remember that ...".
+A clause is kept when its subject is the user, what is theirs, or something said of them; when its verb tells a habit, a
+trait, a limit or a wish; and when nothing in it points at a moment: a time, a trade, a thing in view. Whoever wants
+something kept that no form knows says "remember that ...".
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
@@ -21,192 +23,149 @@ _LONGEST_SENTENCE: Final = 700  # longer ones are prose that was pasted; they ar
 Confidence = Literal["asserted", "inferred"]
 
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
-_SUPPOSITION: Final = Pattern(
+_PARTS: Final = {
+    "USUALLY": r"(?:never|always|only|usually|generally|normally|typically|mostly|mainly|rarely|seldom|often|regularly"
+    r"|strictly|exclusively|also|now|really|just|do)",
+    "DAYS": r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
+    # A verb of thinking, sensing or saying tells what is on somebody's mind, not how they trade.
+    "MIND": r"(?:think(?! in\b)|guess|bet|hope|wonder|know|knew|see|hear|feel|believe|suppose|suspect|expect|assume|mean|say"
+    r"|understand|remember|forget|wish|ask|tell|swear|promise|agree|notice|realise|doubt|regret|admit|worry|call|get it"
+    r"|hold on|risk (?!\d|at|less|no|half|a |up)\w+ing|have to|can(?! only| afford| live)|want out|close (?:this|it)|go(?: now)?$"
+    r"|run$|explain|care$|keep (?:hearing|seeing|thinking)|need (?:help|some|your|an? (?:break|moment|minute|second|hint"
+    r"|hand)|to)|once blew|(?:want|like|love|prefer) (?:not )?to (?:know|see|say|ask|hear|understand|check|talk|look|stop|close|go)"
+    r"|(?:like|love|hate|prefer|trust|follow|miss|use|take|make|mind) (?:it|this|that|them|him|you|your|<THING>))\b",
+    "THING": r"the (?:(?:second|first|last|new) )?(?:idea|look|market|price|news|answer|option|one|way|chart|app|candle|move)s?",
+    "RELATIVE": r"(?:wife|husband|partner|spouse|other half|girlfriend|boyfriend|kids?|children|sons?|daughters?|family"
+    r"|accountant|broker|exchange|bank|employer|company|contract|job|work|parents)",
+    "NOUN": r"(?:goals?|aims?|targets?|objectives?|name|max(?:imum)?|min(?:imum)?|limits?|caps?|leverage|risk|stops?"
+    r"(?:[- ]loss)?|budget|accounts?|capital|funds|money|savings|broker|exchange|time ?zone|sessions?|hours|style|strategy"
+    r"|favou?rites?|rules?|tax(?:es)?|residen\w+|country|currency|drawdown|loss|size|time ?frames?|horizon|edge|spots?"
+    r"|weakness(?:es)?|strengths?|job|experience|markets?|symbols?|coins?|pairs?|language|english|age|schedule|approach"
+    r"|setups?|mistakes?|instruments?|problem|positions?|days?|times?|months?|enemy|habits?|memory|breaks?|charts?|trades?"
+    r"|winners|losers|trading|entries|exits|tolerance|indicators?|reviews?|routine|plan|dream|patience|discipline|system)",
+    # A predicate that tells the state of a moment.
+    "STATE": r"(?!(?:losing|working|failing|going|doing|getting|hurting|bleeding|still|so|great|good|fine|ok|okay|broken"
+    r"|unclear|what|why|how|not working|underwater|in the money|better last|too (?:tight|wide|high|low)|cold|dead|slow)\b)",
+}
+_PASSING: Final = Pattern(
     r"""
 ^(?:if|suppose|supposing|imagine|assume|assuming|pretend|let's say|say i|hypothetically|what if|i wish|i wonder|unless
-    |i could|i would(?! (?:like|rather) to)|i'd(?! (?:like to|rather)))\b
-\b(?:would|could) (?:it|that) be\b
-^I (?:usually|always|never|normally) (?:would|could|should)\b
-"""
-)
-_NOT_LASTING: Final = Pattern(
-    r"""
-\b(?:today|tonight|tomorrow|yesterday|right now|so far|just now|earlier|a (?:minute|moment) ago|next week)\b
-\b(?:this|last) (?:morning|afternoon|evening|week|night|session|trade|time|candle|hour|one)\b|\b(?:this|that) one\b
-\b\d+ (?:seconds?|minutes?|hours?|days?) ago\b
-\bI(?:'m| am| was)(?: currently| now| already| still)* (?:long|short|flat|up|down|holding|stopped out|watching
-    |in (?:a |an )?(?:trade|position|profit|loss|drawdown))\b
-\bI(?:'ve| have)? just\b|\bI (?:bought|sold|opened|closed|entered|exited|lost|made|got(?! into trading)|had|took)\b
-\b(?:pnl|p&l|unreali[sz]ed|open (?:positions?|trades?)|current positions?|balance|equity(?<!of equity))\b
+    |i could|i (?:would|should|might|may|will)(?! (?:like|rather|prefer|sooner)\b)|i(?:'d|'ll| wouldn't| couldn't)(?! (?:like|rather|sooner|prefer)\b)
+    |i'll|maybe|perhaps|one day)\b
+^(?:I|I'm|my .{2,30}?) (?:do )?still\b|\b(?:would|could) (?:it|that) be\b|^I (?:usually|always|never|normally) (?:would|could|should)\b
+\b(?:today|tonight|tomorrow|yesterday|right now|so far|just now|earlier|ago|next week|currently|at the moment|for now
+    |lately|by christmas|coffee|dinner|one second|in a minute|back in an? \w+|long day|almost)\b|\bI(?:'ve| have)? just\b
+\b(?:this|last) (?:morning|afternoon|evening|weekend|week|night|session|time|candle|hour|one|month|quarter|trade|few|two
+    |three|five)\b|\bsince (?:lunch|noon|this)\b|\bin (?:ten|five|\d+) (?:seconds?|minutes?|hours?)\b
+\bthis\b(?! (?:account|since|to|is (?:play|my|our))\b)|\b(?:these|those)\b(?! days)|\bhere\b|\bthere\b|^that\b
+\bthat (?:one|trade|loss|chart|candle|level|rally|move|way)\b|\b(?:like|hate|believe|said|call|missed|say) that\b|\bi bet\b
+\bI(?:'m| am| was)(?: currently| now| already| still)* (?:long|short|flat(?! by)|up|down|holding|stopped out|watching
+    |in (?:a |an )?(?:trade|position|profit|loss|drawdown))\b(?! for the day| \d+ ?%)
+\b(?:pnl|p&l|unreali[sz]ed|open (?:positions?|trades?)(?<!with open positions)|current positions?|balance|equity is)\b
+\b(?:is|are) (?:up|down|green|red)\b|\bhow this works\b
 \bmy (?!(?:typical|usual|normal|average|max(?:imum)?|smallest|largest) )(?:\w+ )?positions? (?:is|are|was|were)\b
-\b(?:is|are) (?:up|down|green|red)\b|\blooks? here\b
-\bmy (?:stop(?:[- ]loss)?|target|entry|take[- ]profit) is (?:at )?\$?[\d.,]+k?$
-"""
+\bmy (?:stop(?:[- ]loss)?|target|entry|take[- ]profit) (?:is (?:at )?\$?[\d.,]+k?$|got|on)|\bmy (?:last|next|short|long)\b
+\b(?:I|he|she|they|it) (?:\w+ )?(?:was(?! born)|were|had(?! a habit)|went|bought|sold|made|lost|took|said|got(?! (?:into|liq|my|a |around)|$)
+    |ran|came(?! (?:to|from))|saw|did|gave|kept|held|told|knew|thought|felt|found|forgot|broke|won(?!')|paid|ate|woke|wrote
+    |asked|used(?! to \w+ing)|risked|traded|closed|opened|entered|exited|added|missed|panic sold|expected|wanted|meant|enjoyed
+    |sized|tried|called|changed|typed|hoped|liked|loved|owned|earned|watched|looked|talked|walked|needed|worked|played
+    |planned|checked|started (?:the|a)|moved (?:my|the) (?:stop|target))\b
+""",
+    **_PARTS,
 )
-_FOR_NOW: Final = Pattern(r"\b(?:currently|at the moment|for now|lately|these days|this (?:month|quarter))\b")
-_DATED: Final = Pattern(
-    r"^(?:until|till|from|starting|as of|for the (?:next|coming)|during|over the next)\b.{2,40}?,?\s+(?=(?:I|my|only|at"
-    r" most|max|no)\b)"
+# A value of a limit, an exchange or a city lasts, however it is put; not what was so, and not of others.
+_OWN: Final = Pattern(r"^(?:I|I'm|I've|my)\b(?!.*\b(?:he|she|they|friend|brother|brother's|colleague|neighbour|boss|uncle|still|thinking|considering)\b)")
+_FRONT: Final = Pattern(
+    r"^(?:these days|normally|usually|as a rule|most of the time|(?:when|whenever|after|before|once|every|on|over|between"
+    r"|during|at|in|until|till|from|as|starting|for the (?:next|coming)|outside|with)\b.{2,80}?),?\s+"
+    r"(?=(?:I|I'm|my|only|at most|max|no)\b)"
 )
-_OWN_PRESENT: Final = Pattern(
-    r"^(?:I|I'm|my)\b(?!\s+(?:used|risked|traded|was|were|had|lost|made|could|would|might|should|want to know)\b)"
-    r"(?!.*\b(?:this|that|these|those|he|she|they|friend|still|thinking|considering|wonder|maybe|thought|watching)\b)"
-)
+_HABIT_FRONT: Final = Pattern(r"^(?:when|whenever|after|before|once|every|on|between|as a rule|these days)\b")
 _HEDGE: Final = Pattern(
-    r"^(?:I (?:think|guess|feel|believe|suppose|suspect)(?: that| like)?|maybe|perhaps|probably|apparently"
+    r"^(?:I (?:think|guess|feel|believe|suppose|suspect)(?: that| like)?|probably|apparently"
     r"|it (?:seems|looks)(?: that| like| as if)?)\s+(?=I\b|my\b)"
 )
 _HEDGED_VERB: Final = Pattern(
-    r"^I (?:seem|tend|appear) to\b|^I (?:probably|might|may|kind of|sort of|possibly)\b(?! (?:go|buy|sell|close)\b)"
+    r"^I (?:seem|tend|appear) to\b|^I (?:probably|might|may|kind of|sort of|possibly)\b(?! (?:go|buy|sell|close|take)\b)"
 )
 _LASTING: Final = Pattern(
     r"""
-^I (?:never|always|only|usually|generally|normally|typically|mostly|mainly|rarely|seldom|often|regularly|strictly
-    |exclusively)\s+(?!(?:know|think|thought|wonder|wanted|asked|ask|said|meant|was|were|got|had|forget|mix|confuse
-    |expected|knew|enjoy losing|want to (?:know|ask|see))\b)\w
-^I (?:do )?(?:prefer|avoid|hate|love|like|dislike|favou?r|enjoy|trust|distrust|focus on|speciali[sz]e in|follow|stick to
-    |need(?! help| to\b| some\b| your\b| an? (?:break|coffee|minute|moment|hint|hand)\b))<NOT_THIS>\s+(?!to (?:know
-    |see|ask)\b)\S
-^I (?:do not|don't|dont|can't|cannot|can not|won't|will not|must not|mustn't|no longer|refuse to|must)\s+
-    (?:(?:ever|usually|really|generally|normally|want to|always|never)\s+)*<VERB>\b<NOT_THIS>
-^I can(?:'t|not) (?:stomach|stand|handle|bear|afford|tolerate|sleep)\b|^I can (?:only|afford to lose|live with)\b
-^I (?:have )?(?:stopped|quit|gave up) (?:trading|using|holding|shorting|scalping|taking|buying|chasing)\b
-^I (?:do |now )?(?:trade|scalp|swing trade|day[- ]?trade|journal|backtest|invest)\b<NOT_THIS>
-^I (?:do|quit|sit|look|start|use|hold|close|stop|take|risk|size|enter|exit|cut|set|place|review|skip|work|keep|wait
-    |reduce|move
-    |scale|check
-    |add|limit|cap|get out|walk away|go flat|sleep|pay)\b.*<GENERAL>
-^I (?:risk|limit|cap|pay|size)\b.*\d|^I use (?:limit|market|stop)\b|^I pay\b.*\btax|^I keep\b.*\bof my\b
-    |^I keep an? \w+$|^I(?:'d| would) rather \w+
-^I use (?:the|an?|\d\S*)\b.*\b(?:charts?|bars?|indicators?|broker|time ?frames?|spreadsheet|stops?|orders?|leverage)\b
-^(?:after|before|when|whenever|once|every time|on|during|outside)\b.{3,80}?,?\s+I (?:(?:always|usually|never|only)\s+)?
-    (?:stop|don't|do not|trade|take|close|avoid|reduce|cut|skip|wait|walk away|journal|go flat|never|only)\b
-^I (?!\w+ed\b)\w+ (?:when|whenever|after|if) (?!you\b|this\b|that\b|it\b|we\b|there\b)\w
-^I take \w+days? off\b|^I do (?:better|worse|best|well|badly) (?:on|in|at|when|with)\b|^\w+ (?:is|are) all I \w+$
-^I(?:'m| am) (?:building|growing|trading) this account\b|^(?:short|long|brief|detailed) (?:answers|replies)\b
-^(?:one|two|three|four|five|\d+)\b.{2,40}\band I(?:'m| am) (?:done|out|finished)\b
-^every (?:trade|position|entry|loss)\b.*\b(?:mine|I|my)\b
-^I (?:seem|tend|appear) to\s+\w
-^I (?:get|become|turn|feel|go)\s+[a-z]+\s+(?:when|whenever|after|before|if|easily|quickly|fast|often)\b
-^(?!<OTHERS>).{3,60}? (?:(?:makes?|keeps?|drives?|gets?) me|annoys?|scares?|worr(?:y|ies)|stresses|bothers?|ruins?
-    |bores?|tempts?
-    |kills?|suits?|works? for
-    |(?:doesn't|don't) work for|stays out of) (?:me|my|nervous|\w+)\b(?<!ed)
-^(?!<OTHERS>).{2,60}? (?:is|are) (?:\w+ ){0,3}(?:for|to|with) me$
-^(?!<OTHERS>).{3,60}? (?:is|are) my (?:(?:biggest|main|favou?rite|full-time|real|worst|best|only|usual) )?<MY_NOUN>\b
-^no\b.{3,40} for me$|^\w+days? (?:is|are) for \w|^(?:please )?speak \w+ (?:with|to) me\b
-^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to (?:grow|retire|reach|double
-    |triple|become|earn|protect|preserve|limit|compound|get better|improve|live off|beat|learn (?:to|how)
-    |make (?:\$|€|£|\d|money|a living)|keep (?:my )?(?:risk|drawdown|losses)|turn (?:my|this|\$?\d))\b
+^(?:I|we) (?:<USUALLY>\s+)*(?!<USUALLY>\b|<MIND>)(?!(?:was|were|am|have|had|got|been|will|would|could|should|might|may|can|did|don't
+    |won't|can't|cannot|must|and|or|is|\w+(?<!ne)(?<!sp)(?<!fe)ed)\b)[a-z]+(?:-[a-z]+)?\b(?! (?:it|them|him|her|you|me)$)
+^(?:I|we) (?:do not|don't|dont|can't|cannot|can not|won't|will not|must not|mustn't|no longer|refuse to|must|can only
+    |can afford|can live with|have to .*\b(?:by|before|at|every|because of my)\b)\s+(?:<USUALLY>\s+|want to\s+)*(?!<MIND>)
+    (?!(?:see|find|log|open|like|get|hear|care)\b(?:$| (?:it|that|this|in|my|the|about)\b))
+^I can(?:'t|not) (?:stomach|stand|handle|bear|afford|tolerate|sleep)\b
+^I (?:grew up|was born|started (?:out|with|in \d)|started trading|began|came (?:to|from)|moved (?:from|to)|switched|relocated
+    |studied|inherited|(?:have )?(?:stopped|quit|gave up|given up) \w+|left (?-i:[A-Z])|got into|got liquidated|learned)\b
+^I (?:only|usually|always|often) have (?!\w*known|wanted)\w|^I (?:always|never) (?:learned|liked|got used|had|understood|managed|been)\b
+^I(?:'ve| have) (?:never|always|been (?:\w+ing|at|in|doing|on)\b.*\b(?:for|since)|traded|blown .*\bby|lost\b.*\b(?:years|row|times))\b
+^I(?:'ve got| have| have got) (?!.*\b(?:question|headache|feeling|idea|look|cold|order|winners|losers in)\b).*\b(?:accounts?|job
+    |kids?|children|sons?|daughters?|family|capital|years|portfolio|budget|business|rules?|habit|trouble|time|problems? with
+    |tendency|wife|husband|mortgage|degree|limit|to (?:trade|invest|risk)|patience|in savings|diploma|debts?|system|plan)\b
+^I(?:'m| am) (?:usually|always|never|mostly|generally|often|rarely|not allowed|only|at my best|in bed|up at|free|in meetings)\b
+^I(?:'m| am) (?:(?:not|more|very|quite|really|also|still|both|now|just) )*(?:an? |more of an? |the (?:kind|type|sort) of )
+    (?!(?:bit|little|lot|fan|mess|wreck|fool|idiot|buyer|seller|while|tad|few)\b)[a-z0-9-]+
+^I(?:'m| am) (?:(?:not|very|quite|too|so|more|rather|really|pretty|now|in) )*(?:[\w-]+ )?(?:risk[- ]averse|conservative|new to
+    |based in|from (?-i:[A-Z])\w+|living|retired|self-employed|\d+ years old|allergic|learning|studying|colou?r[- ]blind
+    |dyslexic|deaf|married|single|divorced|unemployed|impatient|patient|disciplined|careful|impulsive|cautious|aggressive
+    |stubborn|afraid of|scared of|prone to|(?:good|bad|better|best|terrible|great|slow) (?:at|with)|comfortable (?:with|\w+ing)
+    |happy with|fine with|interested in|building|growing|saving|putting (?:away|aside)|aiming|working (?:towards|on my|as)
+    |doing this (?:to|for)|trading (?:this|for|to|part)|used to|responsible|no longer|on (?-i:[A-Z])\w+|with (?-i:[A-Z])\w+
+    |an? \w+ by)\b
+^I(?:'m| am) in (?-i:[A-Z])\w+(?:,| time\b|$)|^I(?:'m| am) (?-i:[A-Z][a-z]+)$|^I(?:'d| would) (?:rather|sooner|prefer)\b
+^I(?:'d| would) (?:like|love) (?:to (?!know|see|ask|hear|understand|check|talk|say|look|go|start|open|close|buy|sell|add)\w+
+    |(?:longer|shorter|short|brief|more|less|fewer)\b)
+^(?:my|our) <RELATIVE> (?!is\b|are\b|was\b|were\b|and\b|\w+ed\b)[a-z']+|^(?:my|our) .{0,20}?<RELATIVE> .*\b(?:me|my|I)\b
+^(?:my|our) [a-z]+(?: [a-z]+)? (?:taught|makes?|keeps?|wants|doesn't want|won't let|lets?|forbids?|helps?) (?:me|us)\b
+^(?:my|our) (?:[\w'-]+ ){0,4}?<NOUN>(?:'s)?(?: (?!is|are)[\w%/'-]+){0,5}? (?:is|are|=|equals|must|should|stays?|sits?|goes?
+    |ends?|starts?|comes?|makes?|takes?|lasts?|runs?|belongs?|went (?:down|up) to|follows?|depends?)\b (?:now )?<STATE>\S
+^(?!<OTHERS>)[^,]{2,60}? (?:makes?|keeps?|drives?|gets?|puts?|leaves?|annoys?|scares?|worr(?:y|ies)|stresses|bothers?|ruins?
+    |bores?|tempts?|kills?|suits?|works? for|helps?|(?:doesn't|don't) (?:work for|bother|suit)|stays out of|gets? under
+    |takes?|is enough for|are enough for) (?:me|my|us|nervous|about an? hour a|an? (?:quarter|half|third) of my)\b
+^(?!<OTHERS>)[^,]{2,60}? (?:is|are|feels?)\b(?! \w+ing\b)[^,]{0,40} (?:for|to|with) me\b
+^(?!<OTHERS>)[^,]{2,60}? (?:is|are|makes? up)\b.{0,40}? (?:what|all|when|where|thing|things|most \w+|as much as|of what) I \w+
+^(?:what|all) I (?:want|need|do|trade|care)\b.* (?:is|are) |^(?:nothing|everything|anything|whatever|the \w+) I \w+\b.*\b\w+s\b
+^(?!<OTHERS>)(?:[\w'-]+ ){1,8}?(?:is|are) (?:not )?(?:the only \w+ I|my (?:(?:biggest|main|favou?rite|full-time|real|worst|best|only
+    |usual) )?<NOUN>)\b
+^(?:this|it) is (?:play money|my|our) .*|^it takes me\b|^(?:most|all|half|none|some) of my <NOUN> (?:is|are|go|end|come)\b
+^<DAYS> (?:is|are) for \w|^no\b.{3,40} for me$|^I take <DAYS> off\b|^weekends are\b.*\bfor me$|^the tax man\b.*\bmy\b
+^(?:one|two|three|four|five|\d+)\b.{2,40}\band I(?:'m| am) (?:done|out|finished)\b|^every (?:trade|position|entry|loss)\b.*\b(?:mine
+    |I|my)\b
 ^(?:my|the) (?:plan|dream|goal|aim) is (?:to|not to) \w+|^I(?:'m| am) saving (?:up )?for\b
-^my (?:[\w'-]+ ){0,4}?<MY_NOUN>(?: [\w%/'-]+){0,5}? (?:is|are|=|equals|must be|should be|stays?)\s+<STATE>\S
-^my (?:wife|husband|partner|kids?|children|son|daughter|accountant|broker|exchange|bank|employer)\s+(?:\w+s|\w+ up
-    |(?:doesn't|don't|won't) \w+)\b
-^I(?:'m| am) (?:not )?(?:an? )?(?:[\w-]+ ){0,4}?(?:traders?|scalper|investor|beginner|novice|professional|quant|student
-    |engineer|follower|contrarian|resident|risk[- ]averse|conservative|new to|based in|(?<=I'm )from|(?<=I am )from
-    |living in|retired
-    |self-employed|\d+ years old|allergic|learning|colou?r[- ]blind|dyslexic|married|single|unemployed|impatient|patient
-    |disciplined|careful|impulsive|cautious|aggressive|afraid of|scared of|(?:good|bad|better|best) (?:at|with)
-    |comfortable with
-    |interested in)\b
-^I(?:'m| am) an? (?!(?:bit|little|lot|fan|mess|wreck|fool|idiot)\b)[a-z-]+(?: [a-z-]+)?(?: (?:by|and|in|at|from
-    |of)\b.*)?$
-^I(?:'m| am) in (?-i:[A-Z])\w+(?:,|$)|^I(?:'m| am) (?-i:[A-Z][a-z]+)$
-^I (?:live|work|reside|bank|moved|switched|relocated)(?: [\w-]+)? (?:in|as|at|for|from|with|nights|to)\b
-^I (?:started|began|got into) trading\b|^I(?:'ve| have) (?:been trading|traded)\b
-^I have (?:an?|about|around|over|\$?\d|two|three|four|five|ten)\b.*\b(?:account|job|kids|children|family|capital|years
-    |portfolio|budget|business|to (?:trade|invest|risk))\b
-^(?:(?:please|you can)\s+)*call me \w|^I go by \w|^(?:please )?talk to me (?:like|as)\b
-^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w
-^(?:please )?(?:keep|make) (?:your |the |all )*(?:answers?|repl(?:y|ies)|responses?|explanations?)\b
-    |^keep it (?:simple|short|brief|plain)\b
-^(?:please )?(?:answer|reply|respond|speak|write|explain|show)\b.*\b(?:always|in (?:future|german|spanish|french|italian
-    |portuguese|english|dutch|plain \w+|utc|usd|eur))\b
-^(?:please )?(?:do not|don't|dont) (?:ever )?(?:suggest|mention|recommend|propose|show|use|ask|remind|call) \w
-^from now on\b
+^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w|^(?:(?:please|you can)\s+)*call me \w|^from now on\b
+^(?:please )?(?:talk|speak|explain|be|write)\b.*\b(?:to|with) me\b|^(?:please )?be (?:blunt|brief|honest|direct)\b
+^(?:please )?(?:keep|make) (?:(?:your|the|all) )*(?:answers?|repl(?:y|ies)|responses?|explanations?|it (?:simple|short|brief))\b
+^(?:please )?(?:answer|reply|respond|speak|write|explain|show|use)\b.*\b(?:always|in (?:future|german|spanish|french|italian
+    |portuguese|english|dutch|plain \w+|utc|usd|eur)|simple words|with me)\b|^(?:please )?speak \w+ (?:with|to) me\b
+^(?:please )?(?:do not|don't|dont) (?:ever )?(?:suggest|mention|recommend|propose|show|use|ask|remind|call|sugarcoat|lecture
+    |repeat) \w|^(?:please )?give me .*\b(?:first|always)\b|^when(?:ever)? you (?:explain|answer|reply|show|write)\b,? .*
 ^no (?:alts?|altcoins?|meme ?coins?|memes|leverage|shorts|shorting|options|futures|overnight|weekend)\b
-^(?:max(?:imum)?|at most|(?:no|not|never) more than)\s+\$?\d
-^only (?:trade|btc|eth|sol|majors|long|short|suggest)\b
+^(?:max(?:imum)?|at most|(?:no|not|never) more than)\s+\$?\d|^only (?:trade|btc|eth|sol|majors|long|short|suggest)\b
+^(?:short|long|brief|detailed) (?:answers|replies|sentences)\b
 """,
-    NOT_THIS=(
-        r"(?!\s+(?:it|this|that|these|those|you|your|me|what|how|with you|the (?:\w+ )?(?:idea|look|market|price|news"
-        r"|answer|option|one|way|plan|chart))\b"
-        r"|\s+not to\b|\s+to (?:know|see|ask|hear|understand|check|talk|say|look)\b)"
-    ),
-    VERB=(
-        r"(?:trade|take|use|hold|touch|buy|sell|short|go|risk|do|add|average|scalp|chase|enter|leave|like|want|trust"
-        r"|pay"
-        r"|invest|work|open|close|follow|exceed|put|keep|size|move|fade|look at|swing|day[- ]?trade|overtrade|let|carry"
-        r"|prefer|need|care)"
-    ),
-    GENERAL=(
-        r"\b(?:every|each|before|after|whenever|per (?:trade|day|week|month|position)|at most|at least|max(?:imum)?"
-        r"|(?:no|not|never) more than|less than|only|always|usually|by default|overnight|during|between|on"
-        r" (?:weekends?|weekdays|\w+days)|over (?:the )?weekends?|row|losses|once|most of|for the day|too (?:early"
-        r"|late|often|much|soon|big|small))\b"
-    ),
-    MY_NOUN=(
-        r"(?:goals?|aims?|targets?|objectives?|name|max(?:imum)?|min(?:imum)?|limits?|caps?|leverage|risk"
-        r"|stops?(?:[- ]loss)?|budget|account|capital|broker|exchange|time ?zone|sessions?|hours|style|strategy"
-        r"|favou?rites?|rules?|tax(?:es)?|residen\w+|country|currency|drawdown|loss|size|time ?frames?|horizon|edge"
-        r"|weakness(?:es)?|strengths?|job|experience|markets?|symbols?|coins?|pairs?|language|age|schedule|approach"
-        r"|setups?|mistakes?|instruments?|problem|positions?|days?|hours?|times?|months?|enemy|habit)"
-    ),
-    STATE=(
-        r"(?!(?:losing|working|failing|going|doing|getting|hurting|bleeding|still|too|very|so|great|good|bad|fine|ok"
-        r"|okay|unclear|what|why|how|not working|underwater)\b)"
-    ),
-    OTHERS=r"(?:this|that|it|he|she|they|these|those|here|there|what|who|you|everyone|everybody|my friend|I|I'm)\b",
+    OTHERS=r"(?:this|that|it|he|she|they|these|those|here|there|what|who|you|everyone|everybody|people|traders|whales|most"
+    r" traders|some|my|the (?:market|guy|news|article|fed)|a trader|I|I'm|bitcoin|funding|volume)\b",
+    **_PARTS,
 )
-_TOPICS: Final = (
-    ("tax", Pattern(r"\btax(?:es|able)?\b|\bcapital gains\b|\birs\b|\bhmrc\b|\bfinanzamt\b")),
-    (
-        "style",
-        Pattern(
-            r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|emojis?|jargon|bullet points|tables?|charts in)\b"
-            r"|^(?:please )?(?:answer|reply|respond|speak|write|explain|show|talk)\b"
-        ),
-    ),
-    (
-        "goal",
-        Pattern(
-            r"\b(?:my (?:\w+ )*?|the )(?:goal|aim|target|objective|plan|dream)\b|\bsaving (?:up )?for\b"
-            r"|^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to\b"
-        ),
-    ),
-    (
-        "risk",
-        Pattern(
-            r"\bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdraw ?downs?\b|\brisk\w*\b"
-            r"|\blos(?:e|ing|s|ses)\b|\bper trade\b|\b(?:position siz\w+|size positions)\b|\bexposure\b|\bmargin\b"
-            r"|\brevenge\b|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)|\bsize up\b|\breckless\b"
-        ),
-    ),
-    (
-        "session",
-        Pattern(
-            r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening)s?\b"
-            r"|\bnights?\b|\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
-            r"|\bhours?\b"
-            r"|\btime ?zone\b|\b(?:london|new york|ny|asian?|us|tokyo) (?:open|close|morning|session|hours)\b"
-        ),
-    ),
-    (
-        "symbols",
-        Pattern(
-            r"\b(?:btc|bitcoin|eth|ethereum|sol|solana|xrp|doge|bnb|ada|avax|link|ltc|spx|eurusd|gold|oil)\b"
-            r"|\b(?:alts?|altcoins?|coins?|meme ?coins?|memes|majors|symbols?|pairs?|perps?|futures|options|stocks)\b"
-            r"|\bequities\b|\bforex\b|\bfx\b|\bmarkets?\b|\binstruments?\b"
-        ),
-    ),
-    (
-        "account",
-        Pattern(
-            r"\baccounts?\b|\bcapital\b|\bbrokers?\b|\bexchanges?\b|\bwallets?\b|\bbudget\b|\bportfolio\b|\bcurrency\b"
-            r"|\b(?:binance|bybit|hyperliquid|coinbase|kraken|okx|deribit|ibkr|interactive brokers)\b"
-        ),
-    ),
-)
+_TOPICS: Final = {
+    "tax": r"\btax(?:es|able)?\b|\bcapital gains\b|\birs\b|\bhmrc\b|\bfinanzamt\b",
+    "style": r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|emojis?|jargon|bullet points|tables?|charts in)\b"
+    r"|^(?:please )?(?:answer|reply|respond|speak|write|explain|show|talk|give me)\b",
+    "goal": r"\b(?:my (?:\w+ )*?|the )(?:goal|aim|target|objective|plan|dream)\b|\bsaving (?:up )?for\b"
+    r"|^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to\b",
+    "risk": r"\bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdraw ?downs?\b|\brisk\w*\b|\bmargin\b"
+    r"|\blos(?:e|ing|s|ses)\b|\bper trade\b|\b(?:position siz\w+|size positions)\b|\bexposure\b|\brevenge\b|\bsize up\b"
+    r"|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)|\breckless\b",
+    "session": r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening|night)s?\b"
+    r"|\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b|\btime ?zone\b"
+    r"|\b(?:london|new york|ny|asian?|us|tokyo) (?:open|close|morning|session|hours)\b",
+    "symbols": r"\b(?:btc|bitcoin|eth|ethereum|sol|solana|xrp|doge|bnb|ada|avax|link|ltc|spx|eurusd|gold|oil)\b"
+    r"|\b(?:alts?|altcoins?|coins?|meme ?coins?|memes|majors|symbols?|pairs?|perps?|futures|options|stocks)\b"
+    r"|\bequities\b|\bforex\b|\bfx\b|\bmarkets?\b|\binstruments?\b",
+    "account": r"\baccounts?\b|\bcapital\b|\bbrokers?\b|\bexchanges?\b|\bwallets?\b|\bbudget\b|\bportfolio\b|\bcurrency\b"
+    r"|\b(?:binance|bybit|hyperliquid|coinbase|kraken|okx|deribit|ibkr|interactive brokers)\b",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,26 +181,8 @@ class Statement:
 def read_statements(message: str) -> list[Statement]:
     """Return at most MAX_FACTS distinct lasting statements, in order."""
     found: dict[str, Statement] = {}
-    for statement in _iter_statements(keep_statements(message).replace(MASK, "\n")):
-        found.setdefault(normal_form(statement.text), statement)
-    return list(found.values())[:MAX_FACTS]
-
-
-def passing_states(message: str) -> list[str]:
-    """Return passing states that the user asks to remember."""
-    asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
-    return [_tidy_clause(rest) for rest in asked if _NOT_LASTING.search(straight(rest))]
-
-
-def topic_of(text: str) -> str:
-    """Return the topic of a statement, or "" when no word gives it away."""
-    plain = straight(text)
-    return next((topic for topic, pattern in _TOPICS if pattern.search(plain)), "")
-
-
-def _iter_statements(message: str) -> Iterator[Statement]:
     in_list = False
-    for sentence in sentences(message):
+    for sentence in sentences(keep_statements(message).replace(MASK, "\n")):
         bullet = _BULLET.match(sentence)
         sentence = sentence[bullet.end() :] if bullet else sentence
         rest = _parse_explicit(sentence)
@@ -249,10 +190,27 @@ def _iter_statements(message: str) -> Iterator[Statement]:
             in_list = True
             continue
         in_list = in_list and bullet is not None
-        if rest is None and not in_list:
-            yield from _plain_statements(sentence)
-        else:
-            yield from _explicit_statements(sentence if rest is None else rest)
+        is_plain = rest is None and not in_list
+        for statement in _plain_statements(sentence) if is_plain else _explicit_statements(rest or sentence):
+            found.setdefault(normal_form(statement.text), statement)
+    return list(found.values())[:MAX_FACTS]
+
+
+def passing_states(message: str) -> list[str]:
+    """Return passing states that the user asks to remember."""
+    asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
+    return [_tidy_clause(rest) for rest in asked if _PASSING.search(straight(rest))]
+
+
+@cache
+def _topic_patterns() -> dict[str, Pattern]:
+    return {topic: Pattern(words) for topic, words in _TOPICS.items()}
+
+
+def topic_of(text: str) -> str:
+    """Return the topic of a statement, or "" when no word gives it away."""
+    plain = straight(text)
+    return next((topic for topic, pattern in _topic_patterns().items() if pattern.search(plain)), "")
 
 
 def _parse_explicit(sentence: str) -> str | None:
@@ -267,14 +225,12 @@ def _parse_explicit(sentence: str) -> str | None:
 
 def _explicit_statements(rest: str) -> Iterator[Statement]:
     for clause in CLAUSE.compiled.split(rest):
-        if not _NOT_LASTING.search(straight(clause)):
+        if not _PASSING.search(straight(clause)):
             yield from _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
-    if len(sentence) > _LONGEST_SENTENCE:
-        return
-    sentence = strip_lead_in(sentence)
+    sentence = strip_lead_in(sentence) if len(sentence) <= _LONGEST_SENTENCE else ""
     marker = CORRECTION.match(straight(sentence))
     if marker:
         sentence = strip_lead_in(sentence[marker.end() :])
@@ -298,17 +254,14 @@ def _iter_clauses(sentence: str) -> Iterator[str]:
 
 
 def _is_lasting(plain: str) -> bool:
-    dated = _DATED.match(plain)
-    rest = plain[dated.end() :] if dated else plain
-    if _SUPPOSITION.search(rest) or _NOT_LASTING.search(rest):
+    bare = plain.rstrip(" .!;,")
+    front = _FRONT.match(bare)
+    main = bare[front.end() :] if front else bare
+    if not bare or _PASSING.search(main) or (front and _PASSING.search(front[0]) and not _HABIT_FRONT.match(front[0])):
         return False
-    if _FOR_NOW.search(rest) and topic_of(rest) != "goal":
-        return False
-    bare = rest.rstrip(" .!;,")
-    if any(_LASTING.match(text) for text in (bare, _HEDGED_VERB.compiled.sub("I", bare))):
+    if any(_LASTING.match(text) for text in (bare, main, _HEDGED_VERB.compiled.sub("I", main))):
         return True
-    # A value of a limit, an exchange, a city or the like lasts, however it is put.
-    return bool(_OWN_PRESENT.match(bare)) and read_subject(bare).is_single
+    return bool(_OWN.match(main)) and read_subject(main).is_single
 
 
 def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:

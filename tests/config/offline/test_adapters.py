@@ -110,7 +110,7 @@ def test_rules_that_speak_of_a_heading_are_no_block():
     ("fact", "category"),
     [
         ("My max drawdown is 10%", "profile"),
-        ("I want to retire at 60", "profile"),
+        ("I want to live off my trading", "profile"),
         ("I never trade alts", "finance_context"),
         ("My broker is Kraken", "finance_context"),
         ("I pay capital gains tax in Germany", "finance_context"),

@@ -10,6 +10,7 @@ from config.offline.reading.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
+from tests.config.offline.cases_ordinary import REMARKS, STATEMENTS, VALUE_CHANGES
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -43,6 +44,23 @@ def is_changed_right(user, row):
 @pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
 class TestHalf:
     """Each half of the sets meets its share of the target."""
+
+    def test_statements_in_ordinary_words_are_kept(self, half):
+        missed = [row for row in STATEMENTS[half::2] if not is_kept_right(row)]
+
+        assert len(missed) <= 12, missed
+
+    def test_remarks_in_ordinary_words_are_not_kept(self, half):
+        saved = [row for row in REMARKS[half::2] if kept(row)]
+
+        assert len(saved) <= 3, saved
+
+    @pytest.mark.django_db
+    def test_changes_of_values_leave_what_is_expected(self, half, trader, as_trader):
+        found = [(row, *is_changed_right(trader, row)) for row in VALUE_CHANGES[half::2]]
+
+        wrong = [(row, known) for row, is_right, known in found if not is_right]
+        assert len(wrong) <= 3, wrong
 
     def test_lasting_facts_are_kept_in_the_users_words(self, half):
         missed = [row for row in LASTING[half::2] if not is_kept_right(row)]

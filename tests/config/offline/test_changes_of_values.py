@@ -4,7 +4,7 @@ import pytest
 
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
-from config.offline.memory.places import read_places
+from config.offline.memory.rules import read_places
 from config.offline.memory.requests import memory_requests
 from config.offline.reading.statements import read_statements
 

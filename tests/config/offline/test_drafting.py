@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.drafting.pitch import read_pitch
-from config.offline.drafting.templates import AREAS, SAFE_CAPS, template_for
+from config.offline.drafting.fields import CAPS, name_skill, read_fields
+from config.offline.drafting.steps import AREAS, SAFE_CAPS
 from tests.config.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
 from trading.skills.patches import parse_partial
 from trading.skills.templates import TEMPLATES as SHIPPED
@@ -30,6 +30,14 @@ REVIEWED = {"critique_draft": CRITIQUE}
 
 def with_draft(**blocks):
     return f"- skill: a new one\n- draft: BTC funding\n- draft, as it stands (data): {json.dumps(blocks)}"
+
+
+STRATEGY = ("style", "thesis", "entry", "exit", "riskManagement", "avoid")
+
+
+def pick(text, *names):
+    """Return the fields of these names that a text has."""
+    return {name: value for name, value in read_fields(text).items() if name in names}
 
 
 def names(chat):
@@ -57,7 +65,7 @@ def given_to(chat, name):
     ],
 )
 def test_symbols_and_bars_are_read(text, context):
-    assert read_pitch(text).context() == context
+    assert pick(text, "symbols", "barsInterval") == context
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,7 @@ def test_symbols_and_bars_are_read(text, context):
     ],
 )
 def test_caps_are_read_and_nothing_else_is_one(text, caps):
-    assert read_pitch(text).risk() == caps
+    assert pick(text, *CAPS) == caps
 
 
 @pytest.mark.parametrize(
@@ -98,7 +106,7 @@ def test_caps_are_read_and_nothing_else_is_one(text, caps):
     ],
 )
 def test_pitch_with_a_schedule_sets_it(text, schedule):
-    assert read_pitch(text).schedule() == schedule
+    assert pick(text, "type", "value") == schedule
 
 
 @pytest.mark.parametrize(
@@ -114,11 +122,11 @@ def test_pitch_with_a_schedule_sets_it(text, schedule):
     ],
 )
 def test_pitch_with_a_style_sets_it(text, style):
-    assert read_pitch(text).style == style
+    assert read_fields(text).get("style", "") == style
 
 
 def test_sentences_go_where_they_belong():
-    assert read_pitch(PITCH).strategy() == {
+    assert pick(PITCH, *STRATEGY) == {
         "style": "mean_reversion",
         "thesis": "Crowded longs pay to stay and unwind when price stalls.",
         "entry": "Fade BTC perp funding above 40% annualised on 1h bars.",
@@ -128,59 +136,59 @@ def test_sentences_go_where_they_belong():
 
 
 def test_labels_decide_where_a_line_goes():
-    pitch = read_pitch(
-        "Entry: close above the 20-day high\nExit: close below the 10-day low\nAvoid: FOMC days\nSize: 5%"
-    )
+    text = "Entry: close above the 20-day high\nExit: close below the 10-day low\nAvoid: FOMC days\nSize: 5%"
 
-    assert pitch.strategy() == {
+    assert pick(text, *STRATEGY) == {
         "entry": "Close above the 20-day high.",
         "exit": "Close below the 10-day low.",
         "avoid": ["FOMC days"],
     }
-    assert pitch.risk() == {"maxPositionPct": 5}
+    assert pick(text, *CAPS) == {"maxPositionPct": 5}
 
 
 @pytest.mark.parametrize("text", ['"Short BTC at 3x leverage"', "> enter when funding flips", ""])
 def test_pitch_ignores_quotations(text):
-    assert read_pitch(text).is_empty
+    assert read_fields(text) == {}
 
 
 @given(st.text(max_size=300))
 def test_whatever_is_read_fits_the_schema(text):
-    pitch = read_pitch(text)
+    words = pick(text, *STRATEGY)
 
-    words = {key: value for key, value in pitch.strategy().items() if key != "avoid"}
-    parse_partial({"strategy": words})
-    assert all(len(rule) <= 280 for rule in pitch.strategy().get("avoid", []))
+    parse_partial({"strategy": {name: value for name, value in words.items() if name != "avoid"}})
+    assert all(len(rule) <= 280 for rule in words.get("avoid", []))
 
 
 def test_a_whole_pitch_fits_the_schema():
-    pitch = read_pitch(PITCH)
+    fields = read_fields(PITCH)
 
     parse_partial(
         {
-            "name": pitch.title(),
-            "strategy": pitch.strategy(),
-            "context": pitch.context(),
-            "risk": pitch.risk(),
-            "schedule": pitch.schedule(),
+            "name": name_skill(fields),
+            "strategy": pick(PITCH, *STRATEGY),
+            "context": pick(PITCH, "symbols", "barsInterval"),
+            "risk": pick(PITCH, *CAPS),
+            "schedule": pick(PITCH, "type", "value"),
         }
     )
 
 
 @pytest.mark.parametrize(
-    ("style", "funding", "name"),
+    ("idea", "name"),
     [
-        ("mean_reversion", True, "funding_mean_reversion"),
-        ("mean_reversion", False, "range_fade"),
-        ("trend", False, "trend_breakout"),
-        ("breakout", False, "trend_breakout"),
-        ("range", False, "range_fade"),
-        ("", False, "trend_breakout"),
+        ("a BTC funding reversion strategy", "funding_mean_reversion"),
+        ("a BTC mean reversion strategy", "range_fade"),
+        ("a BTC trend strategy", "trend_breakout"),
+        ("a BTC range strategy", "range_fade"),
+        ("a BTC strategy", "trend_breakout"),
     ],
 )
-def test_a_style_has_a_template(style, funding, name):
-    assert template_for(style, funding=funding) == name
+def test_idea_of_a_novice_begins_with_the_nearest_template(idea, name):
+    chat = Chat({}, tier="novice", focus=NEW_DRAFT)
+
+    chat.say(f"Help me build {idea}")
+
+    assert given_to(chat, "set_strategy") == {"template": name}
 
 
 # The novice.
@@ -272,7 +280,7 @@ def test_a_numbered_list_answers_in_order():
         "mode": "rules",
         "entry": "Close above the 20-day high.",
         "exit": "Close below the 10-day low.",
-        "avoid": ["No trade: Chop regimes"],
+        "avoid": ["Chop regimes"],
     }
 
 
@@ -321,7 +329,7 @@ def test_an_experts_pitch_is_drafted_whole_and_pushed_back_on():
 
     told = chat.say(PITCH)
 
-    assert names(chat) == ["set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "critique_draft"]
+    assert names(chat) == ["set_strategy", "set_basics", "set_context", "set_risk", "set_schedule", "critique_draft"]
     assert given_to(chat, "set_basics") == {"name": "BTC funding mean reversion", "tradingStyle": "swing"}
     assert given_to(chat, "set_strategy")["mode"] == "rules"
     assert given_to(chat, "set_risk") == {"maxPositionPct": 5, "maxLeverage": 2, "dailyLossHaltPct": 3}
@@ -557,8 +565,8 @@ def test_the_advisor_drafts_nothing():
     ],
 )
 def test_pitch_takes_the_name_that_its_author_gives_it(said, name):
-    assert read_pitch(said).title() == name
+    assert name_skill(read_fields(said)) == name
 
 
 def test_symbols_in_a_name_are_not_what_is_traded():
-    assert read_pitch("ETH breakout, called BTC Killer.").symbols == ["ETH"]
+    assert read_fields("ETH breakout, called BTC Killer.")["symbols"] == ["ETH"]

