@@ -8,9 +8,10 @@ result becomes the outcome of an act, and the memory blocks of the prompts becom
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from chat.tools import TOOLS
+from chat.tools.base import Tool
 from chat.tools.document import MANAGE_USER_MEMORY
 from chat.tools.facts import FORGET, REMEMBER
 from chat.tools.preferences import (
@@ -33,7 +34,7 @@ LOOKUPS: Final = frozenset({"list", "recall", "read"})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
 COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {REMEMBER.name, FORGET.name}
 # An act, its tool with an operation, and the act's argument behind each argument of the tool.
-_ACTS: Final = (
+_ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("remember", REMEMBER, "", {"fact": "fact", "topic": "topic", "confidence": "confidence"}),
     ("forget", FORGET, "", {"fact_id": "fact_id", "reason": "reason"}),
     ("remember", SAVE_PREFERENCE, "", {"category": "topic", "content": "fact"}),
@@ -167,7 +168,9 @@ def _after_lookup(memory: Memory, outcome: Outcome) -> Memory:
         places = outcome.entries("placer_user_datapoints")
         return Memory(facts, [Known(": ".join(str(one[key]) for key in keys if one.get(key))) for one in places])
     found = [
-        Known(exact(row, "content"), topic_of(exact(row, "content")), row.get("confidence") == "inferred", str(row["id"]))
+        Known(
+            exact(row, "content"), topic_of(exact(row, "content")), row.get("confidence") == "inferred", str(row["id"])
+        )
         for row in outcome.entries("preferences")
         if exact(row, "content") and row.get("id")
     ]

@@ -27,6 +27,8 @@ from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, re
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
+from config.offline.memory.questions import answer_about_user
+from config.offline.memory.report import failure, format_report
 from config.offline.memory.rules import (
     act_on_choice,
     answer_conflict,
@@ -35,8 +37,6 @@ from config.offline.memory.rules import (
     change_named_fact,
     passing_note,
 )
-from config.offline.memory.questions import answer_about_user
-from config.offline.memory.report import failure, format_report
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.scene import read_scene
 from config.offline.talk import Reply, Talk

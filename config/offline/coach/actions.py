@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
-from config.offline.facts import Call
 from config.offline.coach.answers import LABEL, NO_DEPLOYMENTS
 from config.offline.coach.questions import SKILLS, pick_rows
 from config.offline.coach.risk import DEPLOYMENTS, refusal
 from config.offline.drafting.steps import WRITES
-from config.offline.facts import Outcome
-from config.offline.memory.rules import read_choice
+from config.offline.facts import Call, Outcome
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
+from config.offline.memory.rules import read_choice
 from config.offline.reading.sentences import Pattern
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text

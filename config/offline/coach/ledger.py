@@ -4,12 +4,11 @@ import re
 from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
-from config.lib.figures import format_count
 from chat.tools.questions import QUERY_TRADES
-from config.offline.facts import Call
+from config.lib.figures import format_count
 from config.offline.coach.answers import few
 from config.offline.coach.words import Words
-from config.offline.facts import Known
+from config.offline.facts import Call, Known
 from config.offline.figures import (
     Row,
     block,
@@ -80,7 +79,9 @@ def _single_steps(talk: Talk, words: Words) -> Steps:
 def _common_steps(talk: Talk, words: Words) -> Steps:
     """Tell the largest group of the trades by each of several groupings."""
     where = _read_where(words)
-    found = yield tuple(Call(QUERY_TRADES.name, {"measure": "count", "group": group, "where": where}) for group in _LIKE)
+    found = yield tuple(
+        Call(QUERY_TRADES.name, {"measure": "count", "group": group, "where": where}) for group in _LIKE
+    )
     lines = []
     for group, outcome in zip(_LIKE, found, strict=False):
         if outcome.error:

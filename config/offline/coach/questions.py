@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS
+from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.text import normal_form
-from chat.tools.questions import QUERY_TRADES
-from config.offline.facts import Call
 from config.offline.coach import answers, ledger
 from config.offline.coach.risk import (
     AHEAD_HOURS,
@@ -26,7 +25,7 @@ from config.offline.coach.risk import (
     refusal,
 )
 from config.offline.coach.words import Words, read_words
-from config.offline.facts import Known, Outcome, best_matches
+from config.offline.facts import Call, Known, Outcome, best_matches
 from config.offline.figures import Row, exact, listing, paragraphs
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import Pattern, is_question

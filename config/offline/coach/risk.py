@@ -8,7 +8,6 @@ from typing import Final
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_UPCOMING_EVENTS
 from config.lib.figures import format_count, format_pct, format_signed_pct, format_signed_usd, format_usd
-from config.offline.facts import Call
 from config.offline.coach.answers import (
     NO_DEPLOYMENTS,
     POSITION,
@@ -20,7 +19,7 @@ from config.offline.coach.answers import (
     sum_of,
 )
 from config.offline.coach.words import Words
-from config.offline.facts import Outcome
+from config.offline.facts import Call, Outcome
 from config.offline.figures import Row, count, exact, fill, listing, moment, number, paragraphs, rows, spell
 from config.offline.memory.report import failure
 from config.offline.talk import Steps, Talk

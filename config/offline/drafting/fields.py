@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from chat.tools.base import Tool
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
 from config.lib.text import one_line
 from config.offline.facts import key_words
@@ -17,7 +18,7 @@ MAX_NAME: Final = 80
 Fields = dict[str, Any]  # by argument of the tools; `only` says that the symbols are all, not more
 
 # The tool of each argument, in the order of the calls: a template comes before what stands over it.
-TOOL_OF: Final = {
+TOOL_OF: Final[dict[str, Tool[Any]]] = {
     **dict.fromkeys(("template", "mode", "style", "thesis", "entry", "exit", "riskManagement", "avoid"), SET_STRATEGY),
     **dict.fromkeys(("name", "tradingStyle"), SET_BASICS),
     **dict.fromkeys(("symbols", "barsInterval"), SET_CONTEXT),

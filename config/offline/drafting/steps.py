@@ -172,8 +172,7 @@ def _draft(talk: Talk, given: Fields, *, is_whole: bool) -> Steps:
     notes: list[str] = []
     if tier == NOVICE and is_new:
         if not given.keys() & {"style", "symbols", "entry"}:
-            return f"I walk you through it. {NOVICE_ASK}\n\nOr start from a template: “use the range fade template”.\n\n" \
-                f"{_describe_templates()}"  # fmt: skip
+            return f"I walk you through it. {NOVICE_ASK}\n\n{_describe_templates()}"
         given, notes = _with_template(talk, given)
     elif tier == EXPERT and _count_kinds(given) < 2 and not (given and known):
         return EXPERT_ASK
@@ -266,13 +265,13 @@ def _review(intro: str) -> Steps:
 
 def _describe_templates() -> str:
     lines = [f"**{one['name']}**: {one['description']}" for one in TEMPLATES.values()]
-    return f"These are the templates:\n\n{listing(lines)}"
+    return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
 
 
 def _use_template(talk: Talk, match: re.Match[str]) -> Steps:
     name = next((name for name, words in _TEMPLATES.items() if words.search(match[0])), "")
     if not name:
-        return say_text(f"{_describe_templates()}\n\nSay “use the trend breakout template” to begin with one.")
+        return say_text(_describe_templates())
     caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
     return _patch({"template": name, "symbols": symbols_in(talk.text), **caps})
 
@@ -321,8 +320,8 @@ _COMMANDS: Final[tuple[tuple[Callable[[Talk, "re.Match[str]"], Steps | None], Pa
     (
         _make_safer,
         Pattern(
-            "make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky) than"
-            " (?:my|the) (?:last|other|current) (?:one|skill|strategy)",
+            "make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky)"
+            " than (?:my|the) (?:last|other|current) (?:one|skill|strategy)",
             **_IT,
         ),
     ),
@@ -344,7 +343,9 @@ _COMMANDS: Final[tuple[tuple[Callable[[Talk, "re.Match[str]"], Steps | None], Pa
     (lambda talk, match: say_text(tell_save([])), Pattern("(?:save|discard|delete) <IT>(?: now)?", **_IT)),
     (
         lambda talk, match: say_text(f"What you did not name keeps the default of the draft. {tell_save([])}"),
-        Pattern("(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide)"),
+        Pattern(
+            "(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide)"
+        ),
     ),
 )
 

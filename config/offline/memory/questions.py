@@ -18,7 +18,9 @@ _ALL: Final = Pattern(
     |preferences)\b|what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
 """
 )
-_PLACES: Final = Pattern(r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b")
+_PLACES: Final = Pattern(
+    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b"
+)
 _ABOUT: Final = Pattern(
     r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
     r" (?P<what>[^?.!]+)"
@@ -83,7 +85,9 @@ def _tell_all(talk: Talk, question: str) -> Reply:
     if failed and not talk.known:
         return Reply("\n\n".join(failed))
     about = _ABOUT.search(question)
-    if about and (met := _find_matches(about["what"], talk, 0.0) or best_matches(about["what"], talk.places, least=0.5)):
+    if about and (
+        met := _find_matches(about["what"], talk, 0.0) or best_matches(about["what"], talk.places, least=0.5)
+    ):
         return Reply(f"This is what I know about that:\n\n{fact_lines(met)}")
     if not talk.known and not talk.places:
         return Reply(knows_nothing(talk.acts))

@@ -36,12 +36,13 @@ class Request:
 
 _POLITE: Final = r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}"
 _FORGET: Final = Pattern(
-    _POLITE + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?|rule about"
+    _POLITE
+    + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?|rule about"
     r"|know about me)\b))\s*(?P<what>.*)"
 )
 _FILLER: Final = Pattern(
-    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of"
-    r"|what i (?:said|told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b"
+    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of|what i (?:said"
+    r"|told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b"
 )
 _ALL: Final = Pattern(
     r"^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me"
@@ -52,20 +53,20 @@ _ALL_ABOUT: Final = Pattern(
     r" (?P<what>(?!me$|it$|that$).+)$"
 )
 _INSTEAD: Final = Pattern(
-    r"^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)|now) (?:now )?(?P<new>.{1,60}?)"
-    r"(?: now)?$"
+    r"^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)"
+    r"|now) (?:now )?(?P<new>.{1,60}?)(?: now)?$"
 )
 _POINTING: Final = Pattern(r"^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$")
 _NEVER_MIND: Final = Pattern(r"^(?:please )?forget (?:about )?it[.! ]*$")
 _NOT_ANY_MORE: Final = Pattern(
-    r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>no longer"
-    r" (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true|right|correct|the case)"
-    r"|(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b"
+    r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not"
+    r"| is not)\b.*?\b(?:(?P<past>no longer (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true"
+    r"|right|correct|the case)|(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b"
 )
 _ENDED: Final = Pattern(
-    r"^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not|doesn't) (?:hold"
-    r"|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it|that)$"
-    r"|^(?P<mine>my [\w ]{2,30}? is) no longer .+$"
+    r"^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not"
+    r"|doesn't) (?:hold|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it"
+    r"|that)$|^(?P<mine>my [\w ]{2,30}? is) no longer .+$"
 )
 _OTHER_VALUE: Final = Pattern(
     r"^(?P<mine>my [\w' -]{2,40}?) (?:isn't|is not|is no longer|was never) (?P<old>[^,;]{1,60}?)(?: any ?more)?"
@@ -80,8 +81,10 @@ _CHANGE: Final = Pattern(
 _NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
 _NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
 _TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\b)?|\b{_NUMBER_WORDS}", re.IGNORECASE)
-_VALUE: Final = Pattern(rf"^(?:(?:make|it's|it is|now|that|it|at|to)\s+){{0,3}}(?:[a-z]+\s+)?(?:{_TOKEN.pattern})(?: [a-z]+| at"
-                        r" most| now| instead){0,2}$")  # fmt: skip
+_VALUE: Final = Pattern(
+    r"^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$",
+    TOKEN=_TOKEN.pattern,
+)
 _MY_SUBJECT: Final = Pattern(r"^(?:my|our) (?:new )?((?:[\w'-]+ ){0,6}?)(?:is|are|=|went \w+ to)\b")
 
 _YES: Final = r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?"
@@ -145,10 +148,9 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
     elif _NO_LONGER.match(plain):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
-            first, *others = [*read_statements(plain), None]
-            outdated = [_forget_fact(matches[0])]
-            yield from _replace(outdated, first) if first else outdated
-            yield from (remember_statement(one) for one in others if one)
+            stated, outdated = read_statements(plain), [_forget_fact(matches[0])]
+            yield from _replace(outdated, stated[0]) if stated else outdated
+            yield from map(remember_statement, stated[1:])
     else:
         yield from _change(plain, known, pointed)
 
@@ -192,7 +194,8 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
         holding = [
             fact
             for fact in known
-            if literal.search(fact.text) and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
+            if literal.search(fact.text)
+            and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
         ]
         if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
             text = literal.sub(lambda _: new, holding[0].text, count=1)
@@ -200,10 +203,10 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
     if change and re.match(r"(?:my|our)\b", change["old"], re.IGNORECASE):
         return _set_value(change["old"], change["new"] or change["size"], known)
     if _VALUE.match(bare) and not read_statements(plain):
-        numbers = [fact for fact in pointed if (text := replace_value(fact.text, bare)) and text != fact.text]
+        numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
-            text = replace_value(numbers[0].text, bare) or ""
-            return _replace([_forget_fact(numbers[0])], Statement(text, numbers[0].topic, "asserted"))
+            changed = replace_value(numbers[0].text, bare) or ""
+            return _replace([_forget_fact(numbers[0])], Statement(changed, numbers[0].topic, "asserted"))
     return []
 
 
@@ -230,13 +233,17 @@ def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
 
 def find_outdated(statement: Statement, known: Sequence[Known]) -> list[Request]:
     """Return the request to forget the fact that a statement corrects or replaces, if any."""
+    if re.match(r"(?:until|till|from|during|for the|starting)\b", statement.text, re.IGNORECASE):
+        return []  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
     if not replaced and (statement.is_correction or re.search(r"\b(?:now|again|these days)\b", statement.text)):
         words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
         replaced = best_matches(words, others, topic=statement.topic, least=0.5 if statement.is_correction else 1.0)
         replaced = replaced if len(replaced) == 1 else []
-    return [_forget_fact(replaced[0], "user_corrected" if statement.is_correction else "agent_forget")] if replaced else []
+    return (
+        [_forget_fact(replaced[0], "user_corrected" if statement.is_correction else "agent_forget")] if replaced else []
+    )
 
 
 def _excludes(one: str, other: str) -> bool:
@@ -297,26 +304,28 @@ def _can_mean(fact: str, words: str) -> bool:
 
 _DROP: Final = Pattern(
     r"""
-^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)
-    |the fact|everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
+^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)|the fact
+    |everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
 """
 )
 _KEEP: Final = Pattern(
-    r"^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is|alone))?)[.! ]*$"
+    r"^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is"
+    r"|alone))?)[.! ]*$"
 )
 _SAYS_NOTHING: Final = Pattern(
     r"^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|thank you|keel|I(?:'d| would) like to|I want to"
     r"|let's|let us|change|update|edit|correct|it|this|that|the fact|one|fact)\b[,.!? ]*)+$"
 )
 _NOW: Final = Pattern(
-    r"^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)|make\s+(?:it|this"
-    r"|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s| is)(?:\s+now)?(?!\s+(?:wrong"
-    r"|not|no longer))|what holds now is)\b|(?:now|instead|rather)\b[,:]?)\s*(?:that\b)?[:,]?\s*"
+    r"^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)"
+    r"|make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s"
+    r"| is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b|(?:now|instead"
+    r"|rather)\b[,:]?)\s*(?:that\b)?[:,]?\s*"
 )
 
 
 def read_change(fact: Known, answer: str) -> tuple[str, str]:
-    """Parse the answer to "what should change?" of one fact: forget, keep, confirm, change or unclear; the new words."""
+    """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
     for act, pattern in (("forget", _DROP), ("confirm", THAT_HOLDS), ("keep", _KEEP)):
         if pattern.match(plain):

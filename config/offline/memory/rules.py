@@ -9,7 +9,6 @@ from config.offline.drafting.steps import list_drafted
 from config.offline.facts import Call, Known, best_matches, is_uuid
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
-from config.offline.phrases import FACTS_PAGE
 from config.offline.memory.requests import (
     MAX_ARGUMENT,
     Request,
@@ -19,6 +18,7 @@ from config.offline.memory.requests import (
     read_change,
     remember_statement,
 )
+from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.sentences import (
     CLAUSE,
     LONGEST_REQUEST,
@@ -140,7 +140,9 @@ def change_memory(talk: Talk) -> Reply | None:
     if groups:
         return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(groups[0])}")
     if is_open:
-        return Reply("I do not find the facts that you mean. Name each by words that stand in it, or tell me what holds now.")
+        return Reply(
+            "I do not find the facts that you mean. Name each by words that stand in it, or tell me what holds now."
+        )
     note = passing_note(talk)
     return Reply(note) if note else None
 
@@ -185,10 +187,10 @@ def _format_choice(facts: Sequence[Known], question: str) -> str:
 
 _PLACE: Final = Pattern(
     r"""
-^(?:(?:this |that |the )?(?:place|address)\s*[:,-]\s*)?(?:(?:my|the)\s+(?P<mine>home|house|apartment|flat|office|workplace|gym
-    |school|university|studio|work|(?:favou?rite|usual|regular|local)\s+(?:[\w-]+\s+){0,2}?(?:caf[eé]|coffee shop|restaurant
-    |bar|pub|bakery|park|beach|library|shop|store|spot|place|gym|pool))|(?P<bare>home|work))(?:'s address|\s+address)?\s*
-    (?:\bis\b|'s\b|[:=])\s*(?P<is>\S.*)$
+^(?:(?:this |that |the )?(?:place|address)\s*[:,-]\s*)?(?:(?:my|the)\s+(?P<mine>home|house|apartment|flat|office
+    |workplace|gym|school|university|studio|work|(?:favou?rite|usual|regular|local)\s+(?:[\w-]+\s+){0,2}?(?:caf[eé]
+    |coffee shop|restaurant|bar|pub|bakery|park|beach|library|shop|store|spot|place|gym|pool))|(?P<bare>home
+    |work))(?:'s address|\s+address)?\s*(?:\bis\b|'s\b|[:=])\s*(?P<is>\S.*)$
 ^I (?P<verb>live|work)\s+(?P<at>(?:at(?! home\b)|on|near|next to|across from)\s+.*(?-i:[A-Z]|\d).*)$
 """
 )
@@ -199,7 +201,9 @@ _NO_ADDRESS: Final = Pattern(
     r"^(?:at |from |in )?\d+(?:[:.]\d\d)?\s*(?:am|pm|to|-|–|o'clock|hours?|minutes?|days?|%|euros?|dollars?|usd|k|km"
     r"|miles?)\b|^(?:at )?\d+$|\b(?:today|right now|tonight|tomorrow)\b"
 )
-_KEEP_PLACE: Final = Pattern(r"^(?:please |can you |could you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$")
+_KEEP_PLACE: Final = Pattern(
+    r"^(?:please |can you |could you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$"
+)
 _SAME_PLACE: Final = {**dict.fromkeys(("house", "apartment", "flat", "live"), "home"), "workplace": "work"}
 
 
@@ -231,7 +235,8 @@ def _parse_place(clause: str) -> dict[str, str] | None:
 
 
 _LINK: Final = Pattern(
-    r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect|relate)\s+(?P<rest>.+?)(?:\s+as (?P<as>[a-z_]+(?:[ -][a-z_]+){0,3}))?$"
+    r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect"
+    r"|relate)\s+(?P<rest>.+?)(?:\s+as (?P<as>[a-z_]+(?:[ -][a-z_]+){0,3}))?$"
 )
 _SPLIT: Final = Pattern(
     r"\s+(?:and|with|to|(?P<verb>contradict|conflict|support|explain|depend|limit|follow)s?(?: (?:with|on|from))?)\s+"

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from config.lib.text import one_line
-from config.offline.facts import Call
-from config.offline.facts import content_text
+from config.offline.facts import Call, content_text
 from config.offline.figures import Row
 from trading.agent.term_values import BLOCKED, TERMS
 from trading.skills.schemas import MAX_REASON

@@ -4,8 +4,8 @@ import pytest
 
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
-from config.offline.memory.rules import read_places
 from config.offline.memory.requests import memory_requests
+from config.offline.memory.rules import read_places
 from config.offline.reading.statements import read_statements
 
 LOSSES = Known("I stop for the day after three losses in a row", id="1")

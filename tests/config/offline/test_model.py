@@ -323,11 +323,7 @@ def test_decide_answers_the_question_beside_a_statement():
 
 @pytest.mark.parametrize(
     ("result", "shown"),
-    [
-        ({"price": 62000.5, "rows": [1]}, "62000.5"),
-        ("plain words", "plain words"),
-        ("null", "None"),
-    ],
+    [({"price": 62000.5, "rows": [1]}, "62000.5"), ("plain words", "plain words"), ("null", "None")],
 )
 def test_decide_shows_results_it_has_no_rule_for(result, shown):
     assert shown in answer_to("x", *called(("get_price", {}, result)))
