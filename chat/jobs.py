@@ -1,18 +1,18 @@
-from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.sessions.models import Session
 
 from chat.cards import expire_cards
-from chat.conversations.lifecycle import archive_old
-from chat.endings.closing import close_due
+from chat.conversations.lifecycle import CLOSE, archive_old, list_due
+from chat.endings.closing import close_if_due
 from chat.endings.erasure import purge_trash
 from chat.rules import follow_facts
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system_tx
-from config.lib.work.jobs import Job, start_clock
+from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
+from config.lib.work.runs import forget_old_runs
 
 
 def sweep_dead_turns(now: datetime) -> str:
@@ -27,10 +27,9 @@ def sweep_cards(now: datetime) -> str:
         return f"{expire_cards(now=now)} cards expired"
 
 
-def close_chats(now: datetime) -> str:
-    """Close chats that were left, and retry failed extractions."""
-    outcomes = Counter(closed.outcome.value for closed in close_due(clock=start_clock(now)))
-    return ", ".join(f"{count} chats {outcome}" for outcome, count in outcomes.items()) or "no chat to close"
+def close_chat(key: Key, clock: Clock) -> str:
+    """Close a chat that was left, or learn from what failed before."""
+    return str(close_if_due(key.row_id, user_id=key.user_id, clock=clock).outcome)
 
 
 def archive_chats(now: datetime) -> str:
@@ -60,9 +59,10 @@ def clear_expired_sessions(now: datetime) -> str:
 JOBS: Final = (
     Job("sweep_dead_turns", timedelta(minutes=1), sweep_dead_turns),
     Job("sweep_cards", timedelta(minutes=1), sweep_cards),
-    Job("close_chats", timedelta(seconds=5), close_chats),
+    Task(CLOSE, "chats", timedelta(seconds=5), lambda now: list_due(now=now), close_chat),
     Job("archive_chats", timedelta(hours=1), archive_chats),
     Job("empty_trash", timedelta(hours=1), empty_trash),
     Job("follow_rules", timedelta(hours=1), follow_rules),
+    Job("forget_old_runs", timedelta(days=1), forget_old_runs),
     Job("clear_expired_sessions", timedelta(days=1), clear_expired_sessions),
 )

@@ -6,6 +6,7 @@ import secrets
 import sys
 from base64 import urlsafe_b64encode
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 
 import environ
@@ -70,6 +71,15 @@ def _read_venue_keys() -> list[str]:
     return [_read_kept_key("venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
 
 
+def _read_jobs_engine() -> str:
+    engine = read_choice("JOBS_ENGINE", "embedded", ("embedded", "procrastinate"))
+    if engine == "procrastinate" and not DATABASES["default"]["ENGINE"].endswith("postgresql"):
+        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which needs PostgreSQL: set DATABASE_URL.")
+    if engine == "procrastinate" and find_spec("procrastinate") is None:
+        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which is not installed: pip install 'keel[jobs]'.")
+    return engine
+
+
 try:
     if read_bool("READ_DOT_ENV", default=True):
         environ.Env.read_env(BASE_DIR / ".env")
@@ -129,6 +139,7 @@ try:
     DEFAULT_ASSISTANT = read_choice("DEFAULT_ASSISTANT", "coach", ("coach", "advisor", "companion"))
     TURN_TIMEOUT_SECONDS = read_int("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = read_int("TURN_MAX_STEPS", 8, low=1, high=50)
+    JOBS_ENGINE = _read_jobs_engine()
     AGENT_WORKERS = read_int("AGENT_WORKERS", 4, low=1, high=16)
     TURNS_PER_USER = read_int("TURNS_PER_USER", 2, low=1, high=100)
     MESSAGES_PER_MINUTE = read_int("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
@@ -165,11 +176,15 @@ INSTALLED_APPS = [
     "django_htmx",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "config.lib.work",
     "trading",
     "memory",
     "chat",
 ]
 
+if JOBS_ENGINE == "procrastinate":
+    INSTALLED_APPS.append("procrastinate.contrib.django")
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # the engine itself names its one task
 JOBS = ["memory.jobs.JOBS", "trading.jobs.JOBS", "chat.jobs.JOBS"]
 DEMO = ["chat.demo.seed_chats", "trading.demo.seed_demo"]
 
@@ -370,6 +385,7 @@ LOGGING = {
         "security.scope": {"level": "WARNING"},
         # Their request lines carry nothing we need and, for a provider, the whole address.
         "httpx": {"level": "WARNING"},
+        "procrastinate": {"level": "WARNING"},  # each task twice
         "LiteLLM": {"level": "ERROR"},
         # On DEBUG it writes the headers of each request, with the key.
         "ccxt": {"level": "WARNING"},

@@ -1,50 +1,36 @@
-"""Scheduled jobs of trading; each is also a command."""
+"""The tasks on rows and the scheduled jobs of trading."""
 
-from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.conf import settings
-
-from config.lib.owned import system_tx
-from config.lib.work.jobs import Job, start_clock
+from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
 from trading.intake.files import drop_old_files
-from trading.intake.sync import list_users_with_due_accounts, sync_due_accounts
+from trading.intake.sync import SYNC, list_due_accounts, sync_account
 from trading.market.simulation import extend_market, list_simulated_symbols
-from trading.reviews.reflection import MAX_PER_RUN, Outcome, list_all_due, reflect_all
-from trading.runs.backtest import run_waiting_backtests
-from trading.runs.due import run_due
+from trading.record.backtests import PLAY, list_backtests_to_run
+from trading.record.deployments import TICK
+from trading.reviews import reflection
+from trading.reviews.reflection import REFLECT, reflect_if_due
+from trading.runs.backtest import run_backtest
+from trading.runs.due import list_due, run_deployment
 
 
-def reflect_due(now: datetime) -> str:
-    """Run the due reflections of all users; stop after a failure."""
-    outcomes: Counter[Outcome] = Counter()
-    due = list_all_due(now, limit=MAX_PER_RUN)
-    for reflected in reflect_all(due, now=now, clock=start_clock(now), is_forced=False):
-        outcomes[reflected.outcome] += 1
-        if reflected.outcome == Outcome.FAILED:
-            break
-    return ", ".join(f"{count} reflections {outcome}" for outcome, count in outcomes.items()) or "no reflection is due"
+def tick_deployment(key: Key, clock: Clock) -> str:
+    """Run a deployment's commands and its due tick."""
+    ran = run_deployment(key, now=clock())
+    said = [f"{command.kind} {command.status}" for command in ran.commands]
+    return ", ".join([*said, *([f"tick {ran.ticked.outcome}"] if ran.ticked else [])]) or "nothing is due"
 
 
-def run_deployments(now: datetime) -> str:
-    """Run the due ticks and commands of all users."""
-    ran = list(run_due(now, workers=settings.AGENT_WORKERS))
-    if ran and all(one.has_failed for one in ran):
-        raise RuntimeError("every deployment that was due failed")
-    ticks = Counter(one.ticked.outcome for one in ran if one.ticked)
-    said = [f"{count} ticks {outcome}" for outcome, count in ticks.items()]
-    commands = sum(len(one.commands) for one in ran)
-    failed = sum(one.has_failed for one in ran)
-    said += [f"{count} {what}" for count, what in ((commands, "commands"), (failed, "failed")) if count]
-    return ", ".join(said) or "no deployment is due"
+def reflect_on_trades(key: Key, clock: Clock) -> str:
+    """Write the lessons of a deployment, if they are due."""
+    return f"reflection {reflect_if_due(key.row_id, user_id=key.user_id, now=clock(), clock=clock).outcome}"
 
 
-def run_backtests(now: datetime) -> str:
-    """Run the waiting backtests."""
-    outcomes = Counter(status for _, status in run_waiting_backtests(start_clock(now)))
-    return ", ".join(f"{count} backtests {status}" for status, count in outcomes.items()) or "no backtest waits"
+def play_backtest(key: Key, clock: Clock) -> str:
+    """Run a backtest that waits or was cut off."""
+    return f"backtest {run_backtest(key.row_id, user_id=key.user_id, clock=clock)}"
 
 
 def extend_simulation(now: datetime) -> str:
@@ -56,15 +42,10 @@ def extend_simulation(now: datetime) -> str:
     return ", ".join(said) or ("no bar has ended" if symbols else "no market is simulated")
 
 
-def sync_accounts(now: datetime) -> str:
-    """Read the due venue accounts of all users."""
-    clock = start_clock(now)
-    counts: Counter[str] = Counter()
-    with system_tx("whose venue accounts are due"):
-        users = list_users_with_due_accounts(now)
-    for user_id in users:
-        counts += sync_due_accounts(user_id, now=clock())
-    return ", ".join(f"{count} {what}" for what, count in counts.items()) or "no venue account is due"
+def read_account(key: Key, clock: Clock) -> str:
+    """Read the trades of a venue account, if it is due."""
+    counts = sync_account(key.row_id, user_id=key.user_id, now=clock())
+    return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing is due"
 
 
 def drop_trade_files(now: datetime) -> str:
@@ -74,10 +55,10 @@ def drop_trade_files(now: datetime) -> str:
 
 
 JOBS: Final = (
-    Job("run_deployments", timedelta(seconds=5), run_deployments, lane="agents"),
-    Job("run_backtests", timedelta(seconds=5), run_backtests, lane="backtests"),
-    Job("reflect_on_trades", timedelta(minutes=1), reflect_due, lane="reflections"),
-    Job("sync_accounts", timedelta(minutes=1), sync_accounts, lane="venues"),
+    Task(TICK, "agents", timedelta(seconds=5), list_due, tick_deployment),
+    Task(PLAY, "backtests", timedelta(seconds=5), list_backtests_to_run, play_backtest),
+    Task(REFLECT, "reflections", timedelta(minutes=1), reflection.list_due, reflect_on_trades),
+    Task(SYNC, "venues", timedelta(minutes=1), list_due_accounts, read_account),
     Job("drop_trade_files", timedelta(hours=1), drop_trade_files),
     Job("extend_simulated_market", timedelta(minutes=1), extend_simulation, lane="market"),
 )

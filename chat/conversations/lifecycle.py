@@ -19,6 +19,9 @@ from chat.models import Conversation, ConversationStatus, Message
 from chat.parts import Json
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
+from config.lib.owned import owner_id
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Key
 from memory.facts.trash import drop_quotes
 from memory.models import TRASH_KEPT
 
@@ -30,6 +33,8 @@ HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER
 CLOSING_LEASE: Final = timedelta(minutes=5)
 ARCHIVED_AFTER: Final = timedelta(days=30)
 MAX_TRIES: Final = 5  # of an extraction
+MAX_DUE: Final = 1_000  # chats in one query
+CLOSE: Final = "close_chat"  # the task
 FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each further one
 
 REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
@@ -86,6 +91,7 @@ def request_close(*, conversation_id: UUID, now: datetime) -> None:
     )
     if not asked and not rows.exists():
         raise ConversationNotFound("This chat does not exist.")
+    defer(CLOSE, Key(owner_id(), conversation_id))
 
 
 def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
@@ -173,10 +179,11 @@ def retry_extraction(*, conversation_id: UUID, now: datetime) -> None:
     Conversation.objects.filter(pk=conversation_id).update(
         extraction_pending=True, extraction_tries=0, extraction_due_at=now
     )
+    defer(CLOSE, Key(found.user_id, conversation_id))
 
 
-def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
-    """Return (user, id) of chats to close, in `system_tx`, oldest first."""
+def list_due(*, now: datetime, **which: UUID) -> list[Key]:
+    """Return the chats to close, oldest first: the owner's, or in the system's scope all."""
     is_left = Q(left_at__lte=now - LEFT_AFTER) | Q(left_at=None, last_message_at__lte=now - ABANDONED_AFTER)
     is_due = (
         Q(is_left, status=ConversationStatus.ACTIVE)
@@ -184,8 +191,9 @@ def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
         | Q(status__in=REOPENED_FROM, extraction_pending=True, extraction_due_at__lte=now)
     )
     running = Message.objects.streaming().filter(conversation=OuterRef("pk"))
-    rows = Conversation.objects.filter(is_due, ~Exists(running), trashed_at=None)
-    return list(rows.order_by("last_message_at", "pk").values_list("user_id", "pk")[:limit])
+    rows = Conversation.objects.filter(is_due, ~Exists(running), trashed_at=None, **which)
+    keys = rows.order_by("last_message_at", "pk").values_list("user_id", "pk")
+    return [Key(user_id, pk) for user_id, pk in keys[:MAX_DUE]]
 
 
 def archive_old(*, now: datetime) -> int:
@@ -206,6 +214,8 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     Conversation.objects.filter(pk=conversation_id).update(
         status=ConversationStatus.ARCHIVED, left_at=None, **_NOT_CLOSING, **pending
     )
+    if pending:
+        defer(CLOSE, Key(found.user_id, conversation_id))
 
 
 def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:

@@ -46,7 +46,6 @@ from memory.learning.reconcile import ReconcileCounts, list_known_facts, reconci
 
 logger = logging.getLogger(__name__)
 
-MAX_PER_RUN: Final = 50
 BROKE: Final = "broke"
 
 _NOTHING_LEARNED: Final = ReconcileCounts()
@@ -138,19 +137,11 @@ def find_owner(conversation_id: UUID) -> int:
     return user_id
 
 
-def close_due(*, clock: Clock) -> list[Closed]:
-    """Close all chats that are due, of all users.
-
-    Ends early when a model fails: whom it failed is tried again later, and the others do not wait for it in vain.
-    """
-    with system_tx("which chats are to be closed"):
-        due = list_due(now=clock(), limit=MAX_PER_RUN)
-    results = []
-    for user_id, conversation_id in due:
-        results.append(close_conversation(conversation_id, user_id=user_id, clock=clock))
-        if results[-1].has_failed:
-            break
-    return results
+def close_if_due(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
+    """Close a chat unless somebody came back to it; see `close_conversation`."""
+    with owned(user_id):
+        is_due = bool(list_due(now=clock(), pk=conversation_id))
+    return close_conversation(conversation_id, user_id=user_id, clock=clock) if is_due else Closed(Outcome.NOT_NEEDED)
 
 
 def _plan_work(claim: Claim) -> _Work:

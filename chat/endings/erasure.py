@@ -21,6 +21,7 @@ from chat.conversations.lifecycle import list_owners_of_old_trash, purge_convers
 from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
 from chat.parts import Json, Part
 from config.lib.owned import OwnedModel, owned_tx, system_tx
+from config.lib.work.runs import forget_user
 from memory.facts import trash
 from memory.facts.trash import Erasure, drop_quotes, purge_facts
 from trading.rules.services import delete_rules
@@ -180,6 +181,7 @@ def erase_user(*, user_id: int) -> dict[str, int]:
         sessions = _sessions_of(user_id)
         _, rows = user.delete()
         Session.objects.filter(pk__in=sessions).delete()
+        forget_user(user_id)
     logger.info("User %s erased", user_id)
     return {**rows, "sessions.Session": len(sessions)}
 

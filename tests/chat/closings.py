@@ -5,9 +5,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from chat.endings.closing import Closed, close_conversation
+from chat.conversations.lifecycle import list_due
+from chat.endings.closing import Closed, close_conversation, close_if_due
 from chat.models import Conversation, Message
-from config.lib.owned import owned_tx
+from config.lib.owned import owned_tx, system
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.fakes import ScriptedModel
@@ -44,6 +45,13 @@ def answer(model: ScriptedModel, *facts: dict[str, Any], summary: str = "They ta
 def close(conversation: Conversation, user: Trader, *, at: datetime = JUNE) -> Closed:
     """Close a chat at a time that stands still."""
     return close_conversation(conversation.pk, user_id=user.pk, clock=lambda: at)
+
+
+def close_due(now: datetime) -> list[Closed]:
+    """Close the chats that are due, as the worker does."""
+    with system("test"):
+        due = list_due(now=now)
+    return [close_if_due(key.row_id, user_id=key.user_id, clock=lambda: now) for key in due]
 
 
 def asked(model: ScriptedModel, number: int = -1) -> str:

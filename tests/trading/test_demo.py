@@ -23,8 +23,9 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.runs.due import find_due_instant, list_due
+from trading.runs.due import find_due_instant
 from trading.skills.queries import compare_versions
+from trading.skills.schemas import parse_payload
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(
@@ -131,11 +132,12 @@ def test_lessons_were_written_and_superseded(scope):
 
 
 def test_it_goes_on_live(demo):
-    assert [due.deployment_id for due in list_due(NOW)] == []
     with owned(demo.user):
-        assert find_due_instant(deployed("Funding fade"), NOW + timedelta(hours=1, minutes=5)) == NOW.replace(
-            hour=7, minute=0, second=0
-        )
+        live = deployed("Funding fade")
+        payload = parse_payload(live.version.payload)
+        assert find_due_instant(live, payload, NOW) is None
+        later = NOW + timedelta(hours=1, minutes=5)
+        assert find_due_instant(live, payload, later) == NOW.replace(hour=7, minute=0, second=0)
 
 
 def test_the_market_is_marked_as_simulated_and_the_calendar_is_there(demo):

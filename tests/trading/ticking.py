@@ -10,10 +10,13 @@ from typing import Any
 from config.lib.llm import door
 from config.lib.llm.door import Completion, ToolCall, Usage
 from config.lib.llm.requests import prepare_messages
+from config.lib.owned import system
+from config.lib.work.jobs import Key
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE, DeploymentFactory
 from tests.owners import as_owner
 from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Order, Trade
+from trading.runs import due
 from trading.runs.brokers.paper import Costs
 from trading.runs.runner import Ticker
 from trading.skills.schemas import parse_payload
@@ -75,6 +78,12 @@ def make_deployment(**fields: Any) -> Deployment:
     }
     payload = parse_payload({**WHOLE, **patch}).stored()
     return DeploymentFactory(**{"version__payload": payload, "created_at": JUNE, **fields})
+
+
+def list_due(now: datetime) -> list[Key]:
+    """Return the due deployments of all users."""
+    with system("test"):
+        return due.list_due(now)
 
 
 class Script:

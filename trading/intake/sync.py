@@ -12,7 +12,9 @@ from uuid import UUID, uuid4
 
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
-from config.lib.owned import owned, owned_tx
+from config.lib.owned import owned_tx, owner_id
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Key
 from trading.intake.feeds import SOURCES, Credentials, VenueSource, check_rights, fetch_records, open_account
 from trading.intake.formats import find_format, propose_mapping
 from trading.intake.keys import MAX_SECRET, decrypt_credentials, encrypt_credentials
@@ -24,6 +26,7 @@ from trading.models import EntrySource, VenueAccount
 
 logger = logging.getLogger(__name__)
 
+SYNC: Final = "sync_account"  # the task
 SYNC_EVERY: Final = timedelta(minutes=5)
 MAX_ACCOUNTS: Final = 10  # of a user
 MAX_MARKETS: Final = 50
@@ -103,6 +106,7 @@ def add_account(new: NewAccount, *, now: datetime) -> VenueAccount:
         venue = SOURCES[new.venue].label
         raise AccountRefused(f"Keel reads an account {named} at {venue}. Name this one, so that its trades stay apart.")
     account_id, key = uuid4(), new.credentials
+    defer(SYNC, Key(owner_id(), account_id))
     return VenueAccount.objects.create(
         id=account_id,
         venue=new.venue,
@@ -137,41 +141,39 @@ def remove_account(account_id: UUID) -> VenueAccount:
 
 
 def make_due(account_id: UUID, *, now: datetime) -> VenueAccount:
-    """Let the next run of the job read an account; needs `owned_tx(user)`. Raises AccountNotFound."""
+    """Read an account soon; needs `owned_tx(user)`. Raises AccountNotFound."""
     account = get_account(account_id)
     account.due_at = now
     account.save(update_fields=["due_at"])
+    defer(SYNC, Key(account.user_id, account_id))
     return account
 
 
-def list_users_with_due_accounts(now: datetime) -> list[int]:
-    """Return the users with a due account; call it as the system."""
-    return list(
-        VenueAccount.objects.filter(due_at__lte=now).order_by("user_id").values_list("user_id", flat=True).distinct()
-    )
+def list_due_accounts(now: datetime) -> list[Key]:
+    """Return the accounts that are to be read, in the system's scope."""
+    rows = VenueAccount.objects.filter(due_at__lte=now).order_by("due_at", "id")
+    return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
-def sync_due_accounts(user_id: int, *, now: datetime) -> Counter[str]:
-    """Read one user's due accounts; count new fills and failures. A failure stops no other account."""
-    with owned(user_id):
-        due = list(VenueAccount.objects.filter(due_at__lte=now).order_by("due_at", "id"))
+def sync_account(account_id: UUID, *, user_id: int, now: datetime) -> Counter[str]:
+    """Read an account if it is due, in own scopes; count new fills and failures."""
     counts: Counter[str] = Counter()
-    for account in due:
-        with owned_tx(user_id):
-            rows = VenueAccount.objects.filter(pk=account.pk, due_at=account.due_at)
-            if not rows.update(due_at=now + SYNC_EVERY):
-                continue  # another process reads it
-        error = ""
-        try:
-            counts["new fills"] += _sync_account(user_id, account, now)
-        except DomainError as refusal:
-            error = str(refusal)
-        except Exception as failure:  # noqa: BLE001 - the log gets its kind alone: a traceback may hold the key
-            error = "Reading failed. Keel tries again in a few minutes."
-            logger.error("Sync of account %s failed: %s", account.pk, type(failure).__name__)
-        counts["accounts failed" if error else "accounts read"] += 1
-        with owned_tx(user_id):
-            VenueAccount.objects.filter(pk=account.pk).update(error=error[:280])
+    with owned_tx(user_id):
+        rows = VenueAccount.objects.filter(pk=account_id, due_at__lte=now)
+        account = rows.first()
+        if account is None or not rows.filter(due_at=account.due_at).update(due_at=now + SYNC_EVERY):
+            return counts  # another process reads it
+    error = ""
+    try:
+        counts["new fills"] += _sync_account(user_id, account, now)
+    except DomainError as refusal:
+        error = str(refusal)
+    except Exception as failure:  # noqa: BLE001 - the log gets its kind alone: a traceback may hold the key
+        error = "Reading failed. Keel tries again in a few minutes."
+        logger.error("Sync of account %s failed: %s", account.pk, type(failure).__name__)
+    counts["accounts failed" if error else "accounts read"] += 1
+    with owned_tx(user_id):
+        VenueAccount.objects.filter(pk=account.pk).update(error=error[:280])
     return counts
 
 

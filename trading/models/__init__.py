@@ -1,4 +1,5 @@
 from trading.models.deployments import (
+    AT_ONCE,
     UNFINISHED,
     BacktestRun,
     BrokerKind,
@@ -37,7 +38,7 @@ from trading.models.trades import (
 from trading.models.users import ExperienceTier, Trader
 from trading.models.venues import TradeFile, VenueAccount
 
-__all__ = ["UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
+__all__ = ["AT_ONCE", "UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
 __all__ += ["DeploymentCommand", "DeploymentStatus", "EquityPoint", "ExcursionFrom", "Order", "OrderOrigin"]
 __all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
 __all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]

@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
@@ -47,6 +47,7 @@ class WorkStatus(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 UNFINISHED: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
@@ -99,6 +100,8 @@ class Deployment(OwnedModel):
     account: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # on paper: brokers.paper
     created_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
+    # When the runner looks at it next: a new one at once. None: only after a command.
+    due_at = models.DateTimeField(null=True, blank=True, default=AT_ONCE)
     lease = models.UUIDField(null=True, blank=True)  # of the runner that ticks it now
     lease_until = models.DateTimeField(null=True, blank=True)
 
@@ -109,7 +112,11 @@ class Deployment(OwnedModel):
         indexes = (
             models.Index(fields=("user", "status", "-created_at"), name="deployments_by_status"),
             models.Index(fields=("user", "skill", "-created_at"), name="deployments_by_skill"),
-            models.Index(fields=("status", "lease_until"), name="deployments_to_tick", condition=Q(status="running")),
+            models.Index(
+                fields=("due_at",),
+                name="deployments_due",
+                condition=Q(due_at__isnull=False) & ~Q(broker_kind=BrokerKind.BACKTEST),
+            ),
         )
         constraints = (
             one_of_rule("broker_kind", BrokerKind.values, "deployment_broker_known"),

@@ -13,6 +13,8 @@ from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Key
 from trading.models import (
     UNFINISHED,
     BacktestRun,
@@ -33,6 +35,7 @@ from trading.record.trade_queries import get_deployment_performance, get_latest_
 from trading.skills.queries import get_version
 from trading.skills.schemas import SkillPayload, parse_payload
 
+PLAY: Final = "play_backtest"  # the task
 RUNS_ON_A_PAGE: Final = 25
 MAX_BACKTEST: Final = timedelta(days=366 * 3)
 MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
@@ -142,7 +145,7 @@ def start_backtest(
     deployment = deploy_skill(
         skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
     )
-    return BacktestRun.objects.create(
+    run: BacktestRun = BacktestRun.objects.create(
         deployment=deployment,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -154,6 +157,8 @@ def start_backtest(
         is_simulated=bars.filter(is_simulated=True).exists(),
         created_at=now,
     )
+    defer(PLAY, Key(run.user_id, run.pk))
+    return run
 
 
 def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
@@ -279,11 +284,11 @@ def finish_backtest(
         raise LeaseLost("This backtest was cancelled, or another runner took it over.")
 
 
-def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
-    """Return (run, user) of claimable backtests, oldest first; needs `system_tx`."""
+def list_backtests_to_run(now: datetime) -> list[Key]:
+    """Return the claimable backtests, oldest first, in the system's scope."""
     is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
     rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
-    return list(rows.values_list("pk", "user_id"))
+    return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
 def get_backtest_page(number: int = 1) -> BacktestPage:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Model, OuterRef, Q, QuerySet, Subquery, Sum
 
 from config.lib.errors import DomainError
 from trading.market.queries import Mark, find_marks
@@ -19,6 +19,7 @@ from trading.models import (
     DecisionSnapshot,
     Deployment,
     DeploymentCommand,
+    DeploymentStatus,
     Order,
     OrderOrigin,
     OrderState,
@@ -33,6 +34,7 @@ from trading.models import (
 )
 
 MAX_COMMANDS: Final = 10
+MAX_TO_LOOK_AT: Final = 2_000  # deployments in one query
 _IS_CLOSED: Final = Q(status=TradeStatus.CLOSED)
 _SUMS: Final = {  # of `Totals`
     "sum_closed_trades": Count("pk", filter=_IS_CLOSED),
@@ -188,28 +190,26 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
     return list(rows.select_related("version").order_by("-created_at", "id"))
 
 
-def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
-    """Return the runner's deployments, in `system_tx`, with waiting commands.
-
-    On paper: the running ones, and those with a position or a pending order; of the others, those with a command.
-    """
-    mine = {"deployment": OuterRef("pk")}
-    commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])
-    held = Trade.objects.filter(**mine, status=TradeStatus.OPEN)
-    sent = Order.objects.filter(**mine, state__in=[OrderState.PENDING, OrderState.PARTLY_FILLED])
-    rows = (
-        Deployment.objects.annotate(has_command=Exists(commands))
-        .filter(
-            Q(has_command=True)
-            | (Q(broker_kind=BrokerKind.PAPER) & (Q(status="running") | Exists(held) | Exists(sent)))
-        )
-        .filter(user__is_active=True)
-        .select_related("version")
-        .order_by("last_tick_at", "created_at", "id")
-    )
+def list_deployments_to_look_at(now: datetime, user_id: int | None = None) -> list[Deployment]:
+    """Return the deployments that the runner is to look at and nobody holds, in the system's scope."""
+    rows = Deployment.objects.filter(due_at__lte=now, user__is_active=True).exclude(broker_kind=BrokerKind.BACKTEST)
+    rows = rows.filter(Q(lease__isnull=True) | Q(lease_until__lte=now)).select_related("version")
     if user_id is not None:
         rows = rows.filter(user=user_id)
-    return [(deployment, deployment.has_command) for deployment in rows]
+    return list(rows.order_by("due_at", "id")[:MAX_TO_LOOK_AT])
+
+
+def is_to_tick(deployment: Deployment) -> bool:
+    """Tell whether the clock ticks a deployment: on paper and running, or with a position or a pending order."""
+    if deployment.broker_kind != BrokerKind.PAPER:
+        return False
+    return (
+        deployment.status == DeploymentStatus.RUNNING
+        or Trade.objects.open().filter(deployment=deployment).exists()
+        or Order.objects.filter(
+            deployment=deployment, state__in=[OrderState.PENDING, OrderState.PARTLY_FILLED]
+        ).exists()
+    )
 
 
 def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:

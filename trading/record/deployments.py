@@ -9,6 +9,9 @@ from uuid import UUID
 from django.db.models import Q
 
 from config.lib.errors import DomainError
+from config.lib.owned import owner_id
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Key
 from trading.models import (
     UNFINISHED,
     BrokerKind,
@@ -24,6 +27,7 @@ from trading.record.deployment_queries import get_deployment, holds_own_trades
 from trading.skills.queries import get_version
 from trading.skills.services import SkillArchived
 
+TICK: Final = "tick_deployment"  # the task
 STARTING_EQUITY_USD: Final = Decimal(10_000)
 
 
@@ -92,6 +96,8 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
         return waiting
     if refusal := _find_refusal(deployment, CommandKind(kind)):
         raise CommandRefused(refusal)
+    Deployment.objects.filter(pk=deployment.pk).update(due_at=now)
+    defer(TICK, Key(owner_id(), deployment.pk))
     return DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
 
 
@@ -174,6 +180,11 @@ def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: 
 def release_deployment(*, deployment_id: UUID, lease: UUID) -> None:
     """Release a deployment if the lease is still ours."""
     Deployment.objects.filter(pk=deployment_id, lease=lease).update(lease=None, lease_until=None)
+
+
+def schedule_look(*, deployment_id: UUID, at: datetime | None, seen: datetime | None) -> None:
+    """Set when the runner looks at a deployment next, unless a command has set it since it was `seen`."""
+    Deployment.objects.filter(pk=deployment_id, due_at=seen).update(due_at=at)
 
 
 def halt_deployment(*, deployment_id: UUID, code: str, until: datetime) -> None:

@@ -15,18 +15,21 @@ from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, Min, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError
 from config.lib.figures import format_signed_whole_usd, format_usd
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
-from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.owned import owned, owned_tx
 from config.lib.text import prompt_line
-from config.lib.work.jobs import Clock
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Clock, Key
 from trading.agent.context import lessons_of_note, trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
+    AT_ONCE,
     BrokerKind,
     Deployment,
     DeploymentStatus,
@@ -41,7 +44,7 @@ from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import WindowTrade, lint_lessons
 from trading.reviews.verdicts import judge_groups, record_lines
-from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
+from trading.skills.schemas import MemoryDial, PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
 
 logger = logging.getLogger(__name__)
@@ -51,8 +54,7 @@ MAX_RECORD: Final = 500  # trades whose groups are compared, the newest
 ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bullets
 LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
-MAX_PER_RUN: Final = 50
-
+REFLECT: Final = "reflect"  # the task
 
 _NO_LESSONS: Final = "The model's answer held no lessons."
 _WENT_AWAY: Final = "Its worker went away before the end."
@@ -140,42 +142,50 @@ def _get_last_hour(hour: int, now: datetime) -> datetime:
     return today if today <= now else today - timedelta(days=1)
 
 
-def list_due(now: datetime) -> list[UUID]:
-    """Return the owner's deployments due for reflection, without backtests."""
-    waiting = _select_waiting().select_related("version").order_by("created_at", "id")
-    return [deployment.pk for deployment in waiting if _find_work(deployment, now=now) is not None]
-
-
-def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
-    """Return (user id, deployment) of due reflections; log unreadable users."""
-    with system_tx("whose trades wait for a reflection"):
-        owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
-    due: list[tuple[int, UUID]] = []
-    for user_id in owners:
-        if limit is not None and len(due) >= limit:
-            break
+def list_due(now: datetime) -> list[Key]:
+    """Return the deployments due for reflection, oldest first: the owner's, or in the system's scope all."""
+    last = ReflectionRun.objects.filter(deployment=OuterRef("pk")).order_by("-started_at")
+    rows = _select_waiting().annotate(
+        closed=Subquery(_select_unread().values("deployment").annotate(number=Count("pk")).values("number")),
+        waiting_since=Subquery(
+            _select_unread().values("deployment").annotate(since=Min("exit_tick_at")).values("since")
+        ),
+        reflected_at=Subquery(_select_active_note().values("generated_at")[:1]),
+        failed_at=Subquery(last.values(at=Case(When(status=WorkStatus.FAILED, then="finished_at")))[:1]),
+    )
+    due = []
+    for row in rows.select_related("version").order_by("created_at", "id"):
         try:
-            with owned(user_id):
-                due += [(user_id, deployment_id) for deployment_id in list_due(now)]
-        except Exception:
-            logger.exception("What is due of user %s cannot be read", user_id)
-    return due[:limit]
+            dial = parse_payload(row.version.payload).context.memory
+        except PayloadInvalid:
+            logger.exception("Whether deployment %s is due cannot be told", row.pk)
+            continue
+        times = {name: getattr(row, name) for name in ("closed", "waiting_since", "reflected_at", "failed_at")}
+        if is_due(dial, **times, now=now):
+            due.append(Key(row.user_id, row.pk))
+    return due
 
 
-def list_reviewable() -> list[UUID]:
+def list_reviewable() -> list[Key]:
     """Return the owner's deployments with unread trades, due or not."""
-    return list(_select_waiting().order_by("created_at", "id").values_list("pk", flat=True))
+    rows = _select_waiting().order_by("created_at", "id")
+    return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
 def _select_waiting() -> QuerySet[Deployment]:
     """Return live deployments with closed trades after their last reflection."""
-    notes = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
-    closed = Trade.objects.closed().filter(deployment=OuterRef("pk"))
     alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
-    alive = alive.filter(user__is_active=True)
-    return alive.annotate(read_until=Subquery(notes.values("window_end")[:1])).filter(
-        Exists(closed.filter(exit_tick_at__gt=OuterRef("read_until"))) | (Q(read_until__isnull=True) & Exists(closed))
-    )
+    read_until = Coalesce(Subquery(_select_active_note().values("window_end")[:1]), Value(AT_ONCE))
+    return alive.filter(user__is_active=True).annotate(read_until=read_until).filter(Exists(_select_unread()))
+
+
+def _select_active_note() -> QuerySet[ReflectionNote]:
+    return ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
+
+
+def _select_unread() -> QuerySet[Trade]:
+    closed = Trade.objects.closed().filter(deployment=OuterRef("pk"), exit_tick_at__gt=OuterRef("read_until"))
+    return closed.order_by()
 
 
 def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
@@ -207,14 +217,16 @@ def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
 
 def retry_reflection(*, run_id: UUID, now: datetime) -> None:
     """End the wait after a failed reflection. Raises ReflectionIsOver."""
-    _end_by_staff(run_id, WorkStatus.FAILED, WorkStatus.CANCELLED, "Failed; staff asked for a retry.", now)
+    run = _end_by_staff(run_id, WorkStatus.FAILED, WorkStatus.CANCELLED, "Failed; staff asked for a retry.", now)
+    defer(REFLECT, Key(run.user_id, run.deployment_id))
 
 
-def _end_by_staff(run_id: UUID, status: WorkStatus, target: WorkStatus, error: str, now: datetime) -> None:
-    run = ReflectionRun.objects.filter(pk=run_id).first()
+def _end_by_staff(run_id: UUID, status: WorkStatus, target: WorkStatus, error: str, now: datetime) -> ReflectionRun:
+    run: ReflectionRun | None = ReflectionRun.objects.filter(pk=run_id).first()
     if run is None or not _lock_deployment(run.deployment_id) or run.status != status:
         raise ReflectionIsOver(f"This reflection is not {status.label.lower()}.")
     _end_run(run, target, now, error=error)
+    return run
 
 
 def _get_failed_at(deployment: Deployment) -> datetime | None:
@@ -258,9 +270,7 @@ def reflect(
     return ReflectionResult(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
 
 
-def reflect_all(
-    due: Iterable[tuple[int, UUID]], *, now: datetime, clock: Clock, is_forced: bool
-) -> Iterator[ReflectionResult]:
+def reflect_all(due: Iterable[Key], *, now: datetime, clock: Clock, is_forced: bool) -> Iterator[ReflectionResult]:
     """Reflect on each record as its owner; a failure stops none."""
     for user_id, deployment_id in due:
         try:

@@ -15,12 +15,12 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
 from trading.market.tape import ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
-from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, list_backtests_to_run, note_progress
+from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, note_progress
 from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import get_deployment_performance
@@ -163,10 +163,3 @@ def _give_up(run_id: UUID, lease: UUID, problem: str, *, user_id: int, now: date
             finish_backtest(run_id=run_id, lease=lease, status=WorkStatus.FAILED, error=problem, now=now)
     except LeaseLost:
         logger.info("Backtest %s was taken over", run_id)
-
-
-def run_waiting_backtests(clock: Clock) -> list[tuple[UUID, WorkStatus]]:
-    """Run all claimable backtests, oldest first."""
-    with system_tx("which backtests wait"):
-        waiting = list_backtests_to_run(clock())
-    return [(run_id, run_backtest(run_id, user_id=user_id, clock=clock)) for run_id, user_id in waiting]

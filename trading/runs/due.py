@@ -2,28 +2,28 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
-from threading import Thread
+from functools import reduce
+from operator import or_
 from typing import Final
 from uuid import UUID, uuid4
 
-from django.db import connections
+from django.db.models import Q
 
-from config.lib.owned import owned, owned_tx, system_tx
-from config.lib.work.jobs import Clock, start_clock
+from config.lib.owned import owned_tx, system
+from config.lib.work.defer import defer
+from config.lib.work.jobs import Key, start_clock
 from trading.agent.decide import model_client
-from trading.market.tape import STORED
-from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
+from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import get_deployment, list_deployments_to_tick
-from trading.record.deployments import claim_deployment, release_deployment
+from trading.record.deployment_queries import get_deployment, is_to_tick, list_deployments_to_look_at
+from trading.record.deployments import claim_deployment, release_deployment, schedule_look
 from trading.record.trade_queries import utc_midnight
+from trading.reviews.reflection import REFLECT
 from trading.runs.commands import carry_out_commands
 from trading.runs.runner import LEASE, Ticked, Ticker
-from trading.skills.schemas import Schedule, parse_payload
+from trading.skills.schemas import PayloadInvalid, Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
@@ -33,48 +33,55 @@ RETRIED_FOR: Final = 2 * LEASE  # how long a tick may be decided that was cut of
 PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    deployment_id: UUID
-    user_id: int
-    at: datetime | None
+def list_due(now: datetime, *, user_id: int | None = None) -> list[Key]:
+    """Return the due deployments of one user or all, in the system's scope.
 
-
-def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
-    """Return the due deployments of one user or all."""
-    with system_tx("which deployments are due"):
-        found = list_deployments_to_tick(user_id)
-    due = []
-    for deployment, has_command in found:
+    A tick waits for its bars: which of them are there, one query tells for all deployments.
+    """
+    deployments = list_deployments_to_look_at(now, user_id)
+    waits: dict[UUID, set[tuple[str, datetime]]] = {}
+    for deployment in deployments:
         try:
-            at = find_due_instant(deployment, now)
-        except Exception:
-            logger.exception("When deployment %s is due cannot be told", deployment.pk)
-            continue
-        if has_command or at is not None:
-            due.append(Due(deployment.pk, deployment.user_id, at))
-    return due
+            payload = parse_payload(deployment.version.payload)
+        except PayloadInvalid:
+            continue  # its task fails, and the admin shows why
+        at = find_last_instant(payload.schedule, now)
+        if deployment.due_at == at and now - at < PATIENCE:
+            waits[deployment.pk] = {(symbol, at) for symbol in payload.context.symbols}
+    ended = _find_ended_bars(set().union(*waits.values()))
+    return [Key(row.user_id, row.pk) for row in deployments if waits.get(row.pk, set()) <= ended]
 
 
-def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
-    """Return the instant of the last due tick, if any."""
-    if deployment.broker_kind != BrokerKind.PAPER:
+def _find_ended_bars(wanted: set[tuple[str, datetime]]) -> set[tuple[str, datetime]]:
+    """Return the pairs of symbol and instant at which a bar of any length ended."""
+    if not wanted:
+        return set()
+    instants = {at for _, at in wanted}
+    lengths = [
+        Q(interval=interval, opened_at__in=[at - length for at in instants]) for interval, length in INTERVALS.items()
+    ]
+    bars = Bar.objects.filter(reduce(or_, lengths), symbol__in={symbol for symbol, _ in wanted})
+    found = bars.values_list("symbol", "interval", "opened_at")
+    return {(symbol, opened_at + INTERVALS[interval]) for symbol, interval, opened_at in found} & wanted
+
+
+def find_due_instant(deployment: Deployment, payload: SkillPayload, now: datetime) -> datetime | None:
+    """Return the instant of the last due tick, if any; needs the owner's scope."""
+    if not is_to_tick(deployment):
         return None
-    payload = parse_payload(deployment.version.payload)
     at = find_last_instant(payload.schedule, now)
     if _is_cut_off(deployment, at) and now - at < RETRIED_FOR:
         return at
     if at <= (deployment.last_tick_at or deployment.created_at):
         return None
-    has_bars = all(_has_ended_bar(symbol, at) for symbol in payload.context.symbols)
-    return at if has_bars or now - at >= PATIENCE else None
+    wanted = {(symbol, at) for symbol in payload.context.symbols}
+    return at if now - at >= PATIENCE or _find_ended_bars(wanted) == wanted else None
 
 
 def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
     if at != deployment.last_tick_at or deployment.status != DeploymentStatus.RUNNING:
         return False
-    with owned(deployment.user_id):
-        return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
+    return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
 
 
 def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
@@ -83,66 +90,64 @@ def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
     return first + (now - first) // schedule.every * schedule.every
 
 
-def _has_ended_bar(symbol: str, at: datetime) -> bool:
-    return any(STORED.bars_ended(symbol, interval, at - timedelta(microseconds=1), at) for interval in INTERVALS)
+def _find_next_look(deployment: Deployment, payload: SkillPayload, now: datetime) -> datetime | None:
+    """Return when the runner is to look at a deployment next: at the instant that waits for its bars, or the next."""
+    if not is_to_tick(deployment):
+        return None
+    at = find_last_instant(payload.schedule, now)
+    is_waiting = at > (deployment.last_tick_at or deployment.created_at)
+    return at if is_waiting else at + payload.schedule.every
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    due: Due
+    key: Key
     commands: Sequence[DeploymentCommand] = ()
     ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it
     has_failed: bool = False  # the log says why
 
 
-def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
-    """Run what is due, in parallel; log failures and continue."""
+def run_due(now: datetime, *, user_id: int | None = None) -> Iterator[Ran]:
+    """Run what is due, one after another; log failures and continue."""
     clock = start_clock(now)  # the last of many may wait for minutes
-    found = list_due(now, user_id=user_id)
-    if workers == 1 or len(found) < 2:
-        yield from (_run_safely(due, clock) for due in found)
-        return
-    waiting: SimpleQueue[Due] = SimpleQueue()
-    done: SimpleQueue[Ran] = SimpleQueue()
-    for due in found:
-        waiting.put(due)
-    for _ in range(min(workers, len(found))):
-        # Daemons, unlike those of an executor: a model that is slow must not keep the process from ending.
-        Thread(target=_run_waiting, args=(waiting, done, clock), name="runner", daemon=True).start()
-    yield from (done.get() for _ in found)
+    with system("which deployments are due"):
+        found = list_due(now, user_id=user_id)
+    for key in found:
+        try:
+            yield run_deployment(key, now=clock())
+        except Exception:
+            logger.exception("Deployment %s failed", key.row_id)
+            yield Ran(key, has_failed=True)
 
 
-def _run_waiting(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -> None:
-    with suppress(Empty):
-        while True:
-            due = waiting.get_nowait()
-            ran = _run_safely(due, clock)
-            connections.close_all()
-            done.put(ran)
-
-
-def _run_safely(due: Due, clock: Clock) -> Ran:
-    try:
-        return _run_deployment(due, clock())
-    except Exception:
-        logger.exception("Deployment %s failed", due.deployment_id)
-        return Ran(due, has_failed=True)
-
-
-def _run_deployment(due: Due, now: datetime) -> Ran:
-    """Run one deployment's commands and tick, if not leased."""
-    commands = carry_out_commands(due.deployment_id, user_id=due.user_id, now=now)
-    if due.at is None:
-        return Ran(due, commands)
+def run_deployment(key: Key, *, now: datetime) -> Ran:
+    """Run one deployment's commands and its due tick, in own scopes. Raises DeploymentNotFound."""
+    user_id, deployment_id = key
+    commands = carry_out_commands(deployment_id, user_id=user_id, now=now)
     lease = uuid4()
-    with owned_tx(due.user_id):
-        is_ours = claim_deployment(deployment_id=due.deployment_id, lease=lease, until=now + LEASE, now=now)
-        models = list_agent_models(parse_payload(get_deployment(due.deployment_id).version.payload))
+    with owned_tx(user_id):
+        deployment = get_deployment(deployment_id)
+        payload = parse_payload(deployment.version.payload)
+        at = find_due_instant(deployment, payload, now)
+        if at is None:
+            look = _find_next_look(deployment, payload, now)
+            schedule_look(deployment_id=deployment_id, at=look, seen=deployment.due_at)
+            return Ran(key, commands)
+        is_ours = claim_deployment(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
+        models = list_agent_models(payload)
     if not is_ours:
-        return Ran(due, commands)
-    # What raises here leaves the lease to run out: that is how long it is before it is tried again.
-    with model_client(models, within=DECISION_LIMIT) as ask:
-        ticked = Ticker(due.deployment_id, user_id=due.user_id, ask=ask).tick(due.at)
-    with owned_tx(due.user_id):
-        release_deployment(deployment_id=due.deployment_id, lease=lease)
-    return Ran(due, commands, ticked)
+        return Ran(key, commands)
+    try:
+        with model_client(models, within=DECISION_LIMIT) as ask:
+            ticked = Ticker(deployment_id, user_id=user_id, ask=ask).tick(at)
+    except Exception:
+        with owned_tx(user_id):
+            release_deployment(deployment_id=deployment_id, lease=lease)
+        raise
+    with owned_tx(user_id):
+        release_deployment(deployment_id=deployment_id, lease=lease)
+        look = _find_next_look(get_deployment(deployment_id), payload, now)
+        schedule_look(deployment_id=deployment_id, at=look, seen=deployment.due_at)
+        if ticked.closed:
+            defer(REFLECT, key)
+    return Ran(key, commands, ticked)

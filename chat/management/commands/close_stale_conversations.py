@@ -1,7 +1,10 @@
 from django.utils import timezone
 
-from chat.jobs import archive_chats, close_chats
+from chat.conversations.lifecycle import CLOSE
+from chat.jobs import archive_chats
 from config.lib.work.commands import KeelCommand
+from config.lib.work.jobs import get_task
+from config.lib.work.runs import run_rows
 
 
 class Command(KeelCommand):
@@ -11,6 +14,10 @@ class Command(KeelCommand):
     )
 
     def run(self, **options: object) -> None:
-        for name, sweep in (("close_chats", close_chats), ("archive_chats", archive_chats)):
-            summary = sweep(timezone.now())
-            self.say(summary, job=name, summary=summary)
+        runs = list(run_rows(get_task(CLOSE), timezone.now()))
+        for run in runs:
+            self.say(f"{run.key}: {run.summary}", job=CLOSE, key=run.key, summary=run.summary)
+        if not runs:
+            self.say("no chat to close", job=CLOSE, summary="")
+        summary = archive_chats(timezone.now())
+        self.say(summary, job="archive_chats", summary=summary)

@@ -9,7 +9,9 @@ from django.utils import timezone
 
 from config.lib.health import require_current_database
 from config.lib.work.commands import KeelCommand
-from config.lib.work.jobs import Job, JobRun, list_jobs, run_due, run_job
+from config.lib.work.defer import get_engine
+from config.lib.work.jobs import Job, list_jobs, list_tasks
+from config.lib.work.runs import JobRun, list_finders, run_due, run_job, run_rows
 
 logger = logging.getLogger(__name__)
 
@@ -21,15 +23,16 @@ Report = Callable[[JobRun], None]
 
 
 class Command(KeelCommand):
-    help = "Run the scheduled jobs until stopped; with --once, run each of them now."
+    help = "Run the scheduled jobs and the deferred tasks until stopped; with --once, all that is due now."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="run every job once and exit")
+        parser.add_argument("--once", action="store_true", help="run every job and every due task once and exit")
 
     def run(self, *, once: bool, **options: object) -> None:
         require_current_database()
         if once:
             runs = [run_job(job, timezone.now()) for job in list_jobs()]
+            runs += [run for task in list_tasks() for run in run_rows(task, timezone.now())]
             for run in runs:
                 self._report_run(run)
             if all(run.has_failed for run in runs):
@@ -43,12 +46,13 @@ class Command(KeelCommand):
             self.say("Stopped.", stopped=True)
 
     def _report_run(self, run: JobRun) -> None:
-        self.say(f"{run.name}: {run.summary}", job=run.name, summary=run.summary, failed=run.has_failed)
+        name = f"{run.name} {run.key}".strip()
+        self.say(f"{name}: {run.summary}", job=run.name, key=run.key, summary=run.summary, failed=run.has_failed)
 
 
 def work_until(stopped: threading.Event, report: Report) -> None:
-    """Run due jobs until `stopped` is set, one thread per lane."""
-    jobs = list_jobs()
+    """Run due jobs, one thread per lane, and deferred tasks until `stopped` is set."""
+    jobs = [*list_jobs(), *list_finders()]
     lanes = [
         threading.Thread(
             target=_keep_working,
@@ -60,13 +64,13 @@ def work_until(stopped: threading.Event, report: Report) -> None:
     ]
     for thread in lanes:
         thread.start()
-    stopped.wait()
+    get_engine().work(stopped, report)
     for thread in lanes:
         thread.join(timeout=GRACE_SECONDS)
 
 
 def _keep_working(jobs: Sequence[Job], stopped: threading.Event, report: Report) -> None:
-    """Run a lane; restart its loop after an error."""
+    """Run a lane of jobs; restart its loop after an error."""
     while not stopped.is_set():
         try:
             close_old_connections()

@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from chat.management.commands.run_jobs import work_until
 from config.lib.health import require_current_database
 from config.lib.work.commands import KeelCommand
-from config.lib.work.jobs import JobRun
+from config.lib.work.runs import JobRun
 
 logger = logging.getLogger(__name__)
 

@@ -1,26 +1,41 @@
-"""Scheduled jobs: idempotent, run at most once per period."""
+"""Background work: scheduled jobs, and tasks on one row."""
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Final, NamedTuple, Self
+from uuid import UUID
 
 from django.conf import settings
-from django.core.cache import cache
 from django.utils.module_loading import import_string
 
-logger = logging.getLogger(__name__)
-
 Clock = Callable[[], datetime]
+LANES: Final = ("agents", "chats", "reflections", "venues", "backtests")
+
+
+class Key(NamedTuple):
+    """A row and its owner."""
+
+    user_id: int
+    row_id: UUID
+
+    def __str__(self) -> str:
+        return f"{self.user_id}:{self.row_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the key of a text."""
+        user_id, row_id = text.split(":")
+        return cls(int(user_id), UUID(row_id))
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A scheduled job; `run(now)` opens its scopes, returns a summary.
 
-    Jobs of one lane run one after another, those of different lanes side by side: a job that may take minutes has a
-    lane of its own.
+    Jobs of one lane run one after another, those of different lanes side by side.
     """
 
     name: str
@@ -30,44 +45,46 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobRun:
-    """The result of one run."""
+class Task:
+    """Work on one row, deferred by name and key; the row says what is to be done.
+
+    `run` is idempotent, opens its own scopes and returns a summary. `list_due` returns the rows whose time has come or
+    whose worker died, inside the system's scope; it is asked `every` so often. A lane is a group of threads.
+    """
 
     name: str
-    summary: str
-    has_failed: bool
+    lane: str
+    every: timedelta
+    list_due: Callable[[datetime], Iterable[Key]]
+    run: Callable[[Key, Clock], str]
+
+
+@cache
+def _list_all() -> list[Job | Task]:
+    return [work for path in settings.JOBS for work in import_string(path)]
 
 
 def list_jobs() -> list[Job]:
-    """Return the jobs that the settings name."""
-    return [job for path in settings.JOBS for job in import_string(path)]
+    """Return the scheduled jobs that the settings name."""
+    return [work for work in _list_all() if isinstance(work, Job)]
+
+
+def list_tasks() -> list[Task]:
+    """Return the tasks that the settings name."""
+    return [work for work in _list_all() if isinstance(work, Task)]
+
+
+def get_task(name: str) -> Task:
+    """Return a task. Raises KeyError."""
+    return {task.name: task for task in list_tasks()}[name]
+
+
+def count_threads(lane: str) -> int:
+    """Return the number of tasks of a lane that a process runs side by side."""
+    return 1 if lane == "backtests" else settings.AGENT_WORKERS
 
 
 def start_clock(now: datetime) -> Clock:
     """Return a clock from `now`, for leases during model calls."""
     began = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - began)
-
-
-def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
-    """Run the due jobs that no worker has taken.
-
-    Workers that share a cache (Redis) share the work; a job that runs twice does no harm, being idempotent.
-    """
-    for job in jobs:
-        if _take_turn(job, now):
-            yield run_job(job, now)
-
-
-def _take_turn(job: Job, now: datetime) -> bool:
-    seconds = job.every.total_seconds()
-    return bool(cache.add(f"job:{job.name}:{int(now.timestamp() // seconds)}", True, timeout=2 * seconds))
-
-
-def run_job(job: Job, now: datetime) -> JobRun:
-    """Run one job now; log and report its failure."""
-    try:
-        return JobRun(job.name, job.run(now), has_failed=False)
-    except Exception:
-        logger.exception("Job %s failed", job.name)
-        return JobRun(job.name, "failed; the log says why", has_failed=True)

@@ -41,7 +41,7 @@ ACTIVE, CLOSING, IDLE, ARCHIVED = ConversationStatus
 def due(now):
     """Return the ids of everybody's chats that are due."""
     with system_tx("test"):
-        return [pk for _, pk in list_due(now=now, limit=99)]
+        return [pk for _, pk in list_due(now=now)]
 
 
 def reread(conversation):

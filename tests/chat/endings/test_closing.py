@@ -5,10 +5,17 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from chat.conversations.lifecycle import CLOSING_LEASE, MAX_TRIES, note_left, request_close, trash_conversation
+from chat.conversations.lifecycle import (
+    CLOSING_LEASE,
+    MAX_TRIES,
+    note_here,
+    note_left,
+    request_close,
+    trash_conversation,
+)
 from chat.conversations.queries import ConversationNotFound
 from chat.endings import closing
-from chat.endings.closing import Outcome, close_conversation, close_due
+from chat.endings.closing import Outcome, close_conversation, close_if_due
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
@@ -16,7 +23,7 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from memory.facts.services import forget_fact, remember_fact, set_switches
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
-from tests.chat.closings import add_exchange, answer, as_user, asked, close, fact, make_chat
+from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
 from tests.factories.chat import MemorySnapshotFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
@@ -496,17 +503,17 @@ def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
     assert close(chat, trader, at=moment).outcome == Outcome.GIVEN_UP
     row = reread(chat, trader)
     assert (row.extraction_pending, row.extraction_due_at, row.extracted_through) == (False, None, 0)
-    assert close_due(clock=lambda: moment + timedelta(days=9)) == []
+    assert close_due(moment + timedelta(days=9)) == []
 
 
 def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(closing, "_extract_batch", _unavailable)
         close(chat, trader)
-    assert close_due(clock=lambda: JUNE) == []
+    assert close_due(JUNE) == []
     answer(model, fact("Only trades BTC and ETH perps"))
 
-    (closed,) = close_due(clock=lambda: JUNE + MINUTE)
+    (closed,) = close_due(JUNE + MINUTE)
 
     assert closed.outcome == Outcome.IDLE
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
@@ -573,10 +580,10 @@ def test_lease_that_holds_keeps_others_away_and_one_that_ran_out_is_taken(trader
         ),
     )
     assert close(chat, trader, at=JUNE + CLOSING_LEASE - MINUTE).outcome == Outcome.NOT_NEEDED
-    assert close_due(clock=lambda: JUNE + CLOSING_LEASE - MINUTE) == []
+    assert close_due(JUNE + CLOSING_LEASE - MINUTE) == []
     answer(model)
 
-    (closed,) = close_due(clock=lambda: JUNE + CLOSING_LEASE)
+    (closed,) = close_due(JUNE + CLOSING_LEASE)
 
     assert closed.outcome == Outcome.IDLE
 
@@ -596,7 +603,7 @@ def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
         request_close(conversation_id=chat.pk, now=JUNE)
 
     assert close(chat, trader).outcome == Outcome.NOT_NEEDED
-    assert close_due(clock=lambda: JUNE) == []
+    assert close_due(JUNE) == []
     assert model.requests == []
 
 
@@ -643,7 +650,7 @@ def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, m
     for _ in range(6):
         answer(model)
 
-    closed = close_due(clock=lambda: JUNE)
+    closed = close_due(JUNE)
 
     assert [one.outcome for one in closed] == [Outcome.IDLE] * 6
     for user, chats_of in ((trader, mine), (stranger, theirs)):
@@ -651,15 +658,26 @@ def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, m
         assert idle == {chat.pk for chat in chats_of}
 
 
-def test_run_ends_with_the_first_model_that_fails_and_goes_on_with_the_others_next_time(trader, model, monkeypatch):
+def test_model_that_fails_puts_each_chat_off_alone(trader, model, monkeypatch):
     def chats():
         return [make_chat((BTC, "Noted."), last_message_at=JUNE - number * MINUTE) for number in range(100, 103)]
 
     as_user(trader, chats)
     with monkeypatch.context() as patch:
         patch.setattr(closing, "_extract_batch", _unavailable)
-        assert [one.outcome for one in close_due(clock=lambda: JUNE)] == [Outcome.PUT_OFF]
-    for _ in range(2):
+        assert [one.outcome for one in close_due(JUNE)] == [Outcome.PUT_OFF] * 3
+    assert close_due(JUNE) == []
+    for _ in range(3):
         answer(model)
 
-    assert [one.outcome for one in close_due(clock=lambda: JUNE)] == [Outcome.IDLE] * 2
+    assert [one.outcome for one in close_due(JUNE + MINUTE)] == [Outcome.IDLE] * 3
+
+
+def test_close_if_due_leaves_a_chat_to_which_somebody_came_back(trader, chat):
+    as_user(trader, lambda: note_left(conversation_id=chat.pk, now=JUNE - MINUTE))
+    as_user(trader, lambda: note_here(conversation_id=chat.pk, now=JUNE))
+
+    closed = close_if_due(chat.pk, user_id=trader.pk, clock=lambda: JUNE)
+
+    assert closed.outcome == Outcome.NOT_NEEDED
+    assert reread(chat, trader).status == ConversationStatus.ACTIVE

@@ -10,7 +10,7 @@ from django.db import connection
 from chat.conversations.lifecycle import note_left, request_close
 from chat.conversations.services import MessageRefused
 from chat.endings import closing
-from chat.endings.closing import Outcome, close_conversation, close_due
+from chat.endings.closing import Outcome, close_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
@@ -18,7 +18,7 @@ from config.lib.owned import owned, owned_tx
 from memory.claims.support import Quote
 from memory.learning.extraction import Candidate, Extraction
 from memory.models import MemoryEvent, UserFact
-from tests.chat.closings import make_chat
+from tests.chat.closings import close_due, make_chat
 from tests.factories.memory import JUNE
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -88,8 +88,8 @@ def test_twenty_beacons_and_as_many_workers_extract_once(trader, chat, extractio
             note_left(conversation_id=chat.pk, now=JUNE)
             request_close(conversation_id=chat.pk, now=JUNE)
 
-    race(*[leave, lambda: close_due(clock=lambda: JUNE)] * (RACERS // 2))
-    close_due(clock=lambda: JUNE)
+    race(*[leave, lambda: close_due(JUNE)] * (RACERS // 2))
+    close_due(JUNE)
 
     assert len(extractions) == 1
     with owned(trader):
@@ -100,7 +100,7 @@ def test_expired_lease_is_taken_by_one_of_twenty(trader, chat, extractions):
     with owned_tx(trader):
         request_close(conversation_id=chat.pk, now=JUNE)
 
-    race(*[lambda: close_due(clock=lambda: JUNE + timedelta(minutes=9))] * RACERS)
+    race(*[lambda: close_due(JUNE + timedelta(minutes=9))] * RACERS)
 
     assert len(extractions) == 1
 

@@ -10,9 +10,8 @@ import time_machine
 from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
-from tests.trading.intake.test_sync import add, server
+from tests.trading.intake.test_sync import add, server, sync_due_accounts
 from trading.intake.files import ImportRefused, import_file, keep_file
-from trading.intake.sync import sync_due_accounts
 from trading.models import Fill, ImportBatch, Trade, VenueAccount
 
 __all__ = ["server"]
@@ -98,7 +97,7 @@ class Path:
         self.server.answers["/info"] = lambda question: answers[question["type"]]
         if self.turns == 1:
             add(self.trader)
-        sync_due_accounts(self.trader.pk, now=NOW + timedelta(hours=self.turns - 1))
+        sync_due_accounts(self.trader, now=NOW + timedelta(hours=self.turns - 1))
         with owned(self.trader):
             conflicts = [one["text"] for batch in ImportBatch.objects.all() for one in batch.conflicts]
             self.said = " ".join([*VenueAccount.objects.get().gaps, *conflicts])

@@ -10,7 +10,7 @@ from tests.trading.record.test_ledger_races import race, race_freely
 from trading.intake.formats import propose_mapping
 from trading.intake.ledgers import add_reading
 from trading.intake.reading import read_fills
-from trading.intake.sync import sync_due_accounts
+from trading.intake.sync import sync_account
 from trading.intake.tables import read_table
 from trading.models import Deployment, EntrySource, Fill, ImportBatch, Skill, Trade
 
@@ -33,9 +33,9 @@ def test_first_imports_that_race_make_one_skill_and_count_each_fill_once(trader)
 
 def test_syncs_of_one_account_that_race_read_it_once(trader, server):
     server.answers["/info"] = answer_hyperliquid
-    add(trader)
+    account = add(trader)
 
-    done = race_freely(*[partial(sync_due_accounts, trader.pk, now=NOW + SYNC_EVERY)] * 6)
+    done = race_freely(*[partial(sync_account, account.pk, user_id=trader.pk, now=NOW + SYNC_EVERY)] * 6)
 
     assert sum(counts["accounts read"] for counts in done) == 1
     assert json.dumps(server.asked).count("userFillsByTime") == 1

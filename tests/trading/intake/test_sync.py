@@ -1,5 +1,6 @@
 import json
 import logging
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -20,11 +21,10 @@ from trading.intake.sync import (
     NewAccount,
     add_account,
     check_account,
-    list_users_with_due_accounts,
+    list_due_accounts,
     remove_account,
-    sync_due_accounts,
+    sync_account,
 )
-from trading.jobs import sync_accounts
 from trading.market.imports.venue import VenueRefused
 from trading.models import Deployment, Fill, FundingPayment, ImportBatch, Trade, VenueAccount
 
@@ -60,6 +60,13 @@ def add(trader, **values) -> VenueAccount:
         return add_account(new, now=NOW)
 
 
+def sync_due_accounts(trader, *, now) -> Counter:
+    """Read the due accounts of a user; count what came of them."""
+    with system_tx("test"):
+        due = [key for key in list_due_accounts(now) if key.user_id == trader.pk]
+    return sum((sync_account(key.row_id, user_id=key.user_id, now=now) for key in due), Counter())
+
+
 def add_kraken(trader, server) -> VenueAccount:
     path, answer = RIGHTS["kraken"]
     server.answers[path] = answer
@@ -71,7 +78,7 @@ def test_sync_of_an_address_brings_its_trades_once(trader, server):
     add(trader)
 
     for turn in range(3):
-        sync_due_accounts(trader.pk, now=NOW + turn * SYNC_EVERY)
+        sync_due_accounts(trader, now=NOW + turn * SYNC_EVERY)
 
     with owned(trader):
         assert (Fill.objects.count(), FundingPayment.objects.count(), ImportBatch.objects.count()) == (2, 1, 1)
@@ -83,10 +90,10 @@ def test_sync_of_an_address_brings_its_trades_once(trader, server):
 def test_sync_reads_only_what_is_due(trader, server):
     server.answers["/info"] = answer_hyperliquid
     add(trader)
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
     asked = len(server.asked)
 
-    sync_due_accounts(trader.pk, now=NOW + timedelta(minutes=1))
+    sync_due_accounts(trader, now=NOW + timedelta(minutes=1))
 
     assert len(server.asked) == asked
 
@@ -97,7 +104,7 @@ def test_sync_after_a_pause_longer_than_the_venue_keeps_shows_the_gap(trader, se
     with owned_tx(trader):
         VenueAccount.objects.filter(pk=account.pk).update(read_until=NOW - timedelta(days=3000))
 
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
 
     with owned(trader):
         [gap] = VenueAccount.objects.get().gaps
@@ -109,7 +116,7 @@ def test_sync_of_a_venue_that_does_not_answer_keeps_the_account_and_says_so(trad
     server.status = 503
     server.answers["/info"] = {"msg": "down"}
 
-    counts = sync_due_accounts(trader.pk, now=NOW)
+    counts = sync_due_accounts(trader, now=NOW)
 
     with owned(trader):
         account = VenueAccount.objects.get()
@@ -122,19 +129,20 @@ def test_sync_refuses_a_key_that_was_widened_since(trader, server):
     add_kraken(trader, server)
     server.answers[RIGHTS["kraken"][0]] = kraken_rights("query-funds", "modify-trades")
 
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
 
     with owned(trader):
         assert "modify-trades" in VenueAccount.objects.get().error
         assert not Fill.objects.exists()
 
 
-def test_job_reads_the_accounts_of_all_users(server, trader):
-    server.answers["/info"] = answer_hyperliquid
-    add(trader)
-    add(TraderFactory())
+def test_list_due_accounts_names_those_of_all_users(server, trader):
+    other = TraderFactory()
+    mine, theirs = add(trader), add(other)
 
-    assert "2 accounts read" in sync_accounts(NOW)
+    with system_tx("test"):
+        assert set(list_due_accounts(NOW)) == {(trader.pk, mine.pk), (other.pk, theirs.pk)}
+        assert list_due_accounts(NOW - timedelta(seconds=1)) == []
 
 
 def test_an_account_is_refused_before_it_is_stored(trader, server):
@@ -168,7 +176,7 @@ def test_accounts_of_one_venue_keep_records_apart_by_their_names(trader, server)
         add(trader, address=other)
     second = add(trader, address=other, name="desk")
 
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
 
     with owned_tx(trader):
         ledgers = {ledger.label: ledger.fills.count() for ledger in Deployment.objects.all()}
@@ -177,7 +185,7 @@ def test_accounts_of_one_venue_keep_records_apart_by_their_names(trader, server)
     with pytest.raises(AccountRefused, match="without a name"):
         add(trader, address=other)
     add(trader, address=other, name="desk")
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
     with owned(trader):
         assert Deployment.objects.count() == 2  # a new key under the old name goes on with its record
 
@@ -186,7 +194,7 @@ def test_a_key_is_stored_encrypted_and_deleted_with_the_account_or_the_user(trad
     caplog.set_level(logging.DEBUG)
     account = add_kraken(trader, server)
     server.answers["private/TradesHistory"] = json.loads(SAMPLES["kraken, API"].content)
-    sync_due_accounts(trader.pk, now=NOW)
+    sync_due_accounts(trader, now=NOW)
 
     with system_tx("the whole row"):
         row = str(VenueAccount.objects.filter(pk=account.pk).values().get())
@@ -218,12 +226,3 @@ def test_a_key_opens_only_for_its_account_and_with_the_sites_key(settings):
     settings.VENUE_KEYS = []
     with pytest.raises(KeysUnavailable, match="VENUE_KEYS"):
         encrypt_credentials(Credentials(KEY, SECRET), account_id=first)
-
-
-def test_list_users_with_due_accounts_names_each_once(trader, server):
-    add(trader)
-    add(trader, address="0x" + "cd" * 20, name="desk")
-
-    with system_tx("test"):
-        assert list_users_with_due_accounts(NOW) == [trader.pk]
-        assert list_users_with_due_accounts(NOW - timedelta(seconds=1)) == []

@@ -12,7 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from config.lib.llm import door
-from config.lib.owned import owned, owned_tx
+from config.lib.owned import owned, owned_tx, system
+from config.lib.work.jobs import get_task
+from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     WHOLE,
@@ -26,7 +28,6 @@ from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, strategy_text
-from trading.jobs import reflect_due
 from trading.models import Deployment, ReflectionNote, ReflectionRun
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.reviews import reflection
@@ -34,10 +35,10 @@ from trading.reviews.lint import list_bullets
 from trading.reviews.reflection import (
     LEASE,
     MAX_WINDOW,
+    REFLECT,
     RETRY_AFTER,
     Outcome,
     is_due,
-    list_all_due,
     list_due,
     reflect,
     reflect_if_due,
@@ -172,25 +173,26 @@ def test_due_are_the_living_deployments_of_the_owner_that_are_no_backtests(as_tr
     ReflectionNoteFactory(deployment=read, window_end=JUNE + 11 * HOUR)
     made_for(stranger)
 
-    assert set(list_due(JUNE + 24 * HOUR)) == {row.pk for row in due}
+    assert {key.row_id for key in list_due(JUNE + 24 * HOUR)} == {row.pk for row in due}
 
 
-def test_list_all_due_returns_owners_and_deployments(trader, stranger):
+def test_list_due_of_the_system_returns_owners_and_deployments(trader, stranger):
     one, other = made_for(trader), made_for(stranger)
 
-    due = list_all_due(JUNE + 24 * HOUR)
+    with system("test"):
+        due = list_due(JUNE + 24 * HOUR)
 
     assert sorted(due) == sorted([(trader.pk, one.pk), (stranger.pk, other.pk)])
-    assert len(list_all_due(JUNE + 24 * HOUR, limit=1)) == 1
 
 
-def test_a_user_whose_rows_cannot_be_read_keeps_no_other_waiting(trader, stranger, caplog):
+def test_list_due_leaves_out_a_deployment_that_cannot_be_read(trader, stranger, caplog):
     broken = as_owner(trader, lambda: DeploymentFactory(version=SkillVersionFactory(payload={"name": 5})))
     as_owner(trader, lambda: close_trades(broken, 10))
     fine = made_for(stranger)
 
-    assert list_all_due(JUNE + 24 * HOUR) == [(stranger.pk, fine.pk)]
-    assert "cannot be read" in caplog.text
+    with system("test"):
+        assert list_due(JUNE + 24 * HOUR) == [(stranger.pk, fine.pk)]
+    assert str(broken.pk) in caplog.text
 
 
 # --- What is asked ---
@@ -595,19 +597,8 @@ def test_job_reflects_for_all_users(trader, stranger, model):
         made_for(user)
         model.say(LESSONS)
 
-    assert reflect_due(JUNE + 24 * HOUR) == "2 reflections written"
-    assert reflect_due(JUNE + 24 * HOUR) == "no reflection is due"
-
-
-def test_the_job_ends_with_the_first_failure_and_goes_on_with_others_next_time(trader, stranger, model):
-    for user in (trader, stranger):
-        made_for(user)
-    model.say(RuntimeError("down"))
-
-    assert reflect_due(JUNE + 24 * HOUR) == "1 reflections failed"
-    model.say(LESSONS)
-    assert reflect_due(JUNE + 24 * HOUR + MINUTE) == "1 reflections written"
-    assert reflect_due(JUNE + 24 * HOUR + 2 * MINUTE) == "no reflection is due"
+    assert [run.summary for run in run_rows(get_task(REFLECT), JUNE + 24 * HOUR)] == ["reflection written"] * 2
+    assert list(run_rows(get_task(REFLECT), JUNE + 24 * HOUR)) == []
 
 
 def test_command_reflects_for_all_users_and_prints_a_summary(trader, stranger, model):

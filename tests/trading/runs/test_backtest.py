@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from config.lib.llm.door import LLMUnavailable
-from config.lib.owned import owned
+from config.lib.owned import owned, system
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     BacktestRunFactory,
@@ -28,9 +28,9 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.backtests import BacktestNotFound, cancel_backtest
+from trading.record.backtests import BacktestNotFound, cancel_backtest, list_backtests_to_run
 from trading.reviews.reflection import reflect_if_due
-from trading.runs.backtest import NO_BARS, run_backtest, run_waiting_backtests, schedule_instants
+from trading.runs.backtest import NO_BARS, run_backtest, schedule_instants
 from trading.runs.due import run_due
 from trading.skills.schemas import Schedule
 
@@ -306,13 +306,12 @@ def test_strangers_backtest_is_not_found(trader, stranger):
         play(stranger, run_id)
 
 
-def test_waiting_backtests_of_all_users_run(trader, stranger):
-    store_prices(*[100] * 60)
+def test_list_backtests_to_run_names_those_of_all_users(trader, stranger):
     mine, theirs = make_run(trader, ticks=10), make_run(stranger, ticks=10)
     make_run(trader, ticks=10, done=True)
 
-    assert set(run_waiting_backtests(clock)) == {(mine, "done"), (theirs, "done")}
-    assert run_waiting_backtests(clock) == []
+    with system("test"):
+        assert set(list_backtests_to_run(clock())) == {(trader.pk, mine), (stranger.pk, theirs)}
 
 
 @pytest.mark.long

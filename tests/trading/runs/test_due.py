@@ -1,21 +1,27 @@
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
 from config.lib.owned import owned_tx
+from config.lib.work.jobs import Key
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
-from tests.trading.ticking import Desk, at, bar, store_prices
-from trading.models import Bar, Deployment
+from tests.trading.ticking import Desk, at, bar, list_due, long, store_prices
+from trading.models import AT_ONCE, Bar, Deployment
 from trading.record.deployments import claim_deployment, request_command
-from trading.runs.due import PATIENCE, Due, Ran, find_due_instant, find_last_instant, list_due, run_due
+from trading.runs.due import PATIENCE, find_due_instant, find_last_instant, run_deployment, run_due
 from trading.runs.runner import Outcome
-from trading.skills.schemas import Schedule
+from trading.skills.schemas import PayloadInvalid, Schedule, parse_payload
 
 pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+
+
+def look(desk, now):
+    """Run the deployment as its task does."""
+    return run_deployment(Key(desk.user.pk, desk.deployment_id), now=now)
 
 
 @pytest.mark.parametrize(
@@ -41,29 +47,85 @@ def test_tick_waits_for_its_bar_but_not_for_ever(desk):
     store_prices(*[100] * 2)
 
     def due(now):
-        return as_owner(desk.user, lambda: find_due_instant(Deployment.objects.select_related("version").get(), now))
+        deployment = Deployment.objects.select_related("version").get()
+        return find_due_instant(deployment, parse_payload(deployment.version.payload), now)
 
-    assert due(at(1) + PATIENCE / 2) is None
-    assert due(at(1) + PATIENCE) == at(1)
+    assert desk.ask(lambda: due(at(1) + PATIENCE / 2)) is None
+    assert desk.ask(lambda: due(at(1) + PATIENCE)) == at(1)
     Bar.objects.bulk_create([bar(at(1) - timedelta(minutes=5), 100, 100, 100, 100)])
-    assert due(at(1)) == at(1)
+    assert desk.ask(lambda: due(at(1))) == at(1)
 
 
-def test_of_missed_ticks_the_last_is_due_and_none_twice(desk):
+def test_list_due_leaves_out_ticks_that_wait_for_their_bars(trader, stranger):
+    store_prices(*[100] * 3)
+    early, late = Desk(trader), Desk(stranger, context={"symbols": ["ETH"]})
+    for desk in (early, late):
+        desk.ask(lambda: Deployment.objects.update(due_at=at(1)))
+
+    assert [key.row_id for key in list_due(at(1))] == [early.deployment_id]
+    assert {key.row_id for key in list_due(at(1) + PATIENCE)} == {early.deployment_id, late.deployment_id}
+
+
+def test_run_deployment_schedules_the_next_look(desk):
     store_prices(*[100] * 30)
 
-    assert [due.at for due in list_due(at(0.9))] == []
-    assert [due.at for due in list_due(at(5.5))] == [at(5)]
-    desk.tick(5)
+    assert desk.row.due_at == AT_ONCE
+    assert look(desk, at(0.9)).ticked is None
+    assert desk.row.due_at == at(1)
+    assert look(desk, at(5.5)).ticked.at == at(5)
+    assert desk.row.due_at == at(6)
     assert list_due(at(5.9)) == []
+    assert look(desk, at(5.9)).ticked is None
 
 
-def test_backtests_and_stopped_and_foreign_bots_are_never_due(trader):
-    store_prices(*[100] * 30)
-    for fields in ({"broker_kind": "backtest"}, {"broker_kind": "live"}, {"status": "stopped"}, {"status": "paused"}):
-        Desk(trader, **fields)
+def test_run_deployment_looks_again_at_the_instant_whose_bars_are_missing(desk):
+    store_prices(*[100] * 3)
+
+    assert look(desk, at(2) + MINUTE).ticked is None
+    assert desk.row.due_at == at(2)
+    assert look(desk, at(2) + PATIENCE).ticked.at == at(2)
+
+
+@pytest.mark.parametrize("fields", [{"broker_kind": "live"}, {"status": "stopped"}, {"status": "paused"}], ids=str)
+def test_run_deployment_never_looks_again_at_a_deployment_without_ticks(trader, fields):
+    desk = Desk(trader, **fields)
+
+    assert look(desk, at(5)).ticked is None
+    assert (desk.row.due_at, list_due(at(99))) == (None, [])
+
+
+def test_list_due_leaves_out_backtests(trader):
+    Desk(trader, broker_kind="backtest")
 
     assert list_due(at(5)) == []
+
+
+def test_command_makes_a_deployment_due_until_it_is_carried_out(trader):
+    desk = Desk(trader, status="paused")
+    look(desk, at(1))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="resume", now=at(1.5)))
+
+    assert [key.row_id for key in list_due(at(1.5))] == [desk.deployment_id]
+    (command,) = look(desk, at(1.5)).commands
+    assert (command.kind, desk.row.status, desk.row.due_at) == ("resume", "running", at(2))
+
+
+def test_command_during_a_tick_is_looked_at_at_once(desk, monkeypatch):
+    store_prices(*[100] * 30)
+    tick = "trading.runs.due.Ticker.tick"
+
+    def tick_and_command(self, instant):
+        request_command_of(desk)
+        return ticked
+
+    def request_command_of(desk):
+        desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5.1)))
+
+    ticked = desk.tick(4)
+    monkeypatch.setattr(tick, tick_and_command)
+    look(desk, at(5))
+
+    assert desk.row.due_at == at(5.1)
 
 
 def test_run_due_continues_after_a_failing_deployment(trader, stranger):
@@ -71,16 +133,15 @@ def test_run_due_continues_after_a_failing_deployment(trader, stranger):
     good, broken = Desk(trader), Desk(stranger)
     broken.ask(lambda: Deployment.objects.update(account={"cash_usd": "nonsense"}))
 
-    ran = {one.due.deployment_id: one for one in run_due(at(5))}
+    ran = {one.key.row_id: one for one in run_due(at(5))}
 
     assert ran[broken.deployment_id].has_failed
     assert ran[good.deployment_id].ticked.outcome == Outcome.DECIDED
-    assert good.row.lease is None
-    assert broken.row.lease_until > at(5), "it is not tried again at once"
+    assert (good.row.lease, broken.row.lease) == (None, None)
     assert good.decision(1).model == "offline/keel"
 
 
-def test_interrupted_tick_is_decided_after_the_lease(desk, monkeypatch):
+def test_interrupted_tick_is_decided_at_the_next_try(desk, monkeypatch):
     store_prices(*[100] * 30)
 
     def dies(*_, **__):
@@ -90,13 +151,10 @@ def test_interrupted_tick_is_decided_after_the_lease(desk, monkeypatch):
         patch.setattr("trading.runs.runner.decide", dies)
         (first,) = run_due(at(5))
     assert first.has_failed
-    (held,) = run_due(at(5) + timedelta(minutes=1))
-    assert held.ticked is None
-    desk.ask(lambda: Deployment.objects.update(lease_until=at(5)))
-    (again,) = run_due(at(5) + timedelta(minutes=2))
+    (again,) = run_due(at(5) + 2 * MINUTE)
 
     assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, Outcome.DECIDED)
-    assert list_due(at(5) + timedelta(minutes=3)) == []
+    assert list_due(at(5) + 3 * MINUTE) == []
 
 
 def test_deployments_of_who_may_not_sign_in_rest(desk):
@@ -107,25 +165,14 @@ def test_deployments_of_who_may_not_sign_in_rest(desk):
     assert list_due(at(5)) == []
 
 
-def test_one_that_cannot_be_read_keeps_no_other_from_its_tick(trader, stranger):
+def test_deployment_that_cannot_be_read_fails_alone(trader, stranger):
     store_prices(*[100] * 30)
     good = Desk(trader)
-    as_owner(stranger, lambda: DeploymentFactory(version__payload={"nonsense": True}, created_at=JUNE))
+    broken = as_owner(stranger, lambda: DeploymentFactory(version__payload={"nonsense": True}, created_at=JUNE))
 
-    assert [due.deployment_id for due in list_due(at(5))] == [good.deployment_id]
-
-
-def test_several_workers_share_due_deployments(trader, monkeypatch):
-    ran = []
-    due = [Due(uuid4(), trader.pk, at(1)) for _ in range(7)]
-    monkeypatch.setattr("trading.runs.due.list_due", lambda *_, **__: due)
-    monkeypatch.setattr("trading.runs.due._run_safely", lambda one, clock: ran.append(one) or Ran(one))
-    monkeypatch.setattr("trading.runs.due.connections", SimpleNamespace(close_all=lambda: None))
-
-    done = list(run_due(at(1), workers=3))
-
-    assert {one.due.deployment_id for one in done} == {one.deployment_id for one in due}
-    assert len(ran) == 7
+    assert {key.row_id for key in list_due(at(5))} == {good.deployment_id, broken.pk}
+    with pytest.raises(PayloadInvalid):
+        run_deployment(Key(stranger.pk, broken.pk), now=at(5))
 
 
 def test_only_one_users_are_run_on_request(trader, stranger):
@@ -133,7 +180,7 @@ def test_only_one_users_are_run_on_request(trader, stranger):
     mine = Desk(trader)
     Desk(stranger)
 
-    assert [one.due.deployment_id for one in run_due(at(5), user_id=trader.pk)] == [mine.deployment_id]
+    assert [one.key.row_id for one in run_due(at(5), user_id=trader.pk)] == [mine.deployment_id]
 
 
 def test_deployment_that_another_runner_holds_is_left_alone_until_the_lease_ends(desk):
@@ -141,8 +188,8 @@ def test_deployment_that_another_runner_holds_is_left_alone_until_the_lease_ends
     with owned_tx(desk.user):
         claim_deployment(deployment_id=desk.deployment_id, lease=uuid4(), until=at(6), now=at(5))
 
-    (held,) = run_due(at(5))
-    assert held.ticked is None
+    assert list_due(at(5)) == []
+    assert look(desk, at(5)).ticked is None
     (freed,) = run_due(at(6))
     assert freed.ticked.at == at(6)
 
@@ -156,3 +203,27 @@ def test_commands_are_carried_out_between_ticks(desk):
 
     assert ([one.kind for one in ran.commands], ran.ticked) == (["pause"], None)
     assert desk.row.status == "paused"
+
+
+def test_tick_that_closes_a_trade_defers_the_reflection(desk, monkeypatch):
+    store_prices(*[100] * 30)
+    desk.tick(1, long())
+    desk.tick(2)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="flatten", now=at(2)))
+    deferred = []
+    monkeypatch.setattr("trading.runs.due.defer", lambda *task: deferred.append(task))
+
+    look(desk, at(3))
+    look(desk, at(4))
+
+    assert deferred == [("reflect", Key(desk.user.pk, desk.deployment_id))]
+
+
+def test_list_due_takes_the_same_queries_for_one_and_for_thirty_deployments(trader, django_assert_max_num_queries):
+    store_prices(*[100] * 6)
+    for _ in range(30):
+        Desk(trader)
+    as_owner(trader, lambda: Deployment.objects.update(due_at=at(1)))
+
+    with django_assert_max_num_queries(5):  # two, and the scope on PostgreSQL
+        assert len(list_due(at(1))) == 30

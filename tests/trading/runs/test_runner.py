@@ -16,6 +16,7 @@ from tests.trading.ticking import (
     at,
     bar,
     close,
+    list_due,
     long,
     numbers,
     offline,
@@ -28,7 +29,7 @@ from trading.record.deployments import apply_command, request_command
 from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
 from trading.runs.commands import carry_out_commands
-from trading.runs.due import list_due, run_due
+from trading.runs.due import run_due
 from trading.runs.runner import REST_EXPIRED, Outcome, Ticker
 from trading.skills.queries import SkillNotFound
 
@@ -437,7 +438,7 @@ def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(des
     desk.tick(2)
     command(desk, "stop", 2)
 
-    assert [due.deployment_id for due in list_due(at(3))] == [desk.deployment_id]
+    assert [key.row_id for key in list_due(at(3))] == [desk.deployment_id]
     command(desk, "flatten", 2)
     desk.tick(3)
 

@@ -5,10 +5,11 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.owned import owned
+from config.lib.owned import owned, system
 from config.lib.work.commands import KeelCommand, get_user_by_email
+from config.lib.work.jobs import Key
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
-from trading.reviews.reflection import Outcome, ReflectionResult, list_all_due, list_due, list_reviewable, reflect_all
+from trading.reviews.reflection import Outcome, ReflectionResult, list_due, list_reviewable, reflect_all
 
 
 class Command(KeelCommand):
@@ -40,17 +41,17 @@ class Command(KeelCommand):
         if due and outcomes[Outcome.FAILED] == len(due):
             raise CommandError("Every reflection failed.")
 
-    def _list_due(
-        self, email: str | None, deployment_id: UUID | None, is_forced: bool, now: datetime
-    ) -> list[tuple[int, UUID]]:
+    def _list_due(self, email: str | None, deployment_id: UUID | None, is_forced: bool, now: datetime) -> list[Key]:
         if email is None and deployment_id is None:
-            return list_all_due(now)
+            with system("whose trades wait for a reflection"):
+                return list_due(now)
         user = find_deployment_owner(deployment_id, email=email) if deployment_id else get_user_by_email(email or "")
         with owned(user):
             listed = list_reviewable() if is_forced else list_due(now)
         if deployment_id is not None:
-            listed = [deployment_id] if is_forced or deployment_id in listed else []
-        return [(user.pk, listed_id) for listed_id in listed]
+            mine = Key(user.pk, deployment_id)
+            return [mine] if is_forced or mine in listed else []
+        return listed
 
     def _say_outcome(self, reflected: ReflectionResult) -> None:
         note = reflected.note

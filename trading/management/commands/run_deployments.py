@@ -1,7 +1,6 @@
 import time
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
@@ -38,13 +37,13 @@ class Command(KeelCommand):
 
     def _run_due(self, user_id: int | None) -> list[Ran]:
         ran = []
-        for one in run_due(timezone.now(), user_id=user_id, workers=settings.AGENT_WORKERS):
+        for one in run_due(timezone.now(), user_id=user_id):
             ran.append(one)
             self._say_outcome(one)
         return ran
 
     def _say_outcome(self, ran: Ran) -> None:
-        deployment_id = ran.due.deployment_id
+        deployment_id = ran.key.row_id
         for command in ran.commands:
             kind, came_to = command.get_kind_display(), command.get_status_display().lower()
             self.say(

@@ -1,0 +1,123 @@
+"""The engine beyond one machine: Procrastinate's queue in PostgreSQL.
+
+A task is enqueued in the caller's transaction, and the commit wakes the workers. What has run leaves the queue:
+`WorkRun` keeps the last result and the tries.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Final
+
+import procrastinate
+from django.db import close_old_connections, transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.exceptions import AlreadyEnqueued
+
+from config.lib.work.jobs import LANES, Key, count_threads, get_task
+from config.lib.work.runs import JobRun, run_task
+
+logger = logging.getLogger(__name__)
+
+TASK: Final = "run_task"
+GRACE_SECONDS: Final = 5.0
+RESCUE_SECONDS: Final = 10.0  # between two looks for tasks of workers that died
+RESTART_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 0.2
+_LATER: Final = -1_000_000  # a task that waits for its time holds up no other of its row
+
+
+def put(name: str, keys: Sequence[Key], *, at: datetime | None, is_found: bool) -> None:
+    """Enqueue tasks in this transaction; one that waits already stays one."""
+    queue, ranks = get_task(name).lane, dict[int, int]()
+    for key in keys:
+        rank = ranks[key.user_id] = ranks.get(key.user_id, 0) + 1  # users take turns
+        lock = f"{name}:{key}"
+        deferrer = app.configure_task(
+            TASK,
+            queue=queue,
+            lock=lock,
+            queueing_lock=f"{lock}:{at or ''}",
+            schedule_at=at,
+            priority=_LATER if at else -rank if is_found else 0,
+        )
+        with suppress(AlreadyEnqueued), transaction.atomic():
+            deferrer.defer(name=name, key=str(key))
+
+
+def work(stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+    """Run the waiting tasks of all lanes until `stopped` is set."""
+    while not stopped.is_set():
+        try:
+            asyncio.run(_serve(stopped, report))
+        except Exception:
+            logger.exception("The workers of the queue broke; they start again")
+            stopped.wait(RESTART_SECONDS)
+
+
+async def _serve(stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+    # An app of its own: the workers' connector listens, the site's is the connection of the caller's transaction.
+    workers = procrastinate.App(connector=DjangoConnector().get_worker_connector())
+
+    @workers.task(name=TASK)
+    async def run(name: str, key: str) -> None:
+        await _run_in_daemon(lambda: report(run_task(name, Key.parse(key), timezone.now())))
+
+    async with workers.open_async():
+        running = [
+            asyncio.create_task(
+                workers.run_worker_async(
+                    queues=[lane],
+                    concurrency=count_threads(lane),
+                    delete_jobs="always",
+                    install_signal_handlers=False,
+                    shutdown_graceful_timeout=GRACE_SECONDS,
+                )
+            )
+            for lane in LANES
+        ]
+        running += [asyncio.create_task(_rescue_tasks(workers)), asyncio.create_task(_wait_for(stopped))]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for worker in running:
+            worker.cancel()
+        ends = await asyncio.gather(*running, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, Exception):
+            raise end
+
+
+async def _run_in_daemon(work: Callable[[], None]) -> None:
+    # A daemon, unlike the threads of an executor: a model that is slow must not keep the process from ending.
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        close_old_connections()
+        try:
+            work()
+        except Exception:
+            logger.exception("The worker broke; it goes on")
+        finally:
+            close_old_connections()
+            with suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="task", daemon=True).start()
+    await done.wait()
+
+
+async def _wait_for(stopped: threading.Event) -> None:
+    while not stopped.is_set():  # noqa: ASYNC110 - it is set by another thread
+        await asyncio.sleep(STOP_SECONDS)
+
+
+async def _rescue_tasks(workers: procrastinate.App) -> None:
+    """Run the tasks of workers that died again."""
+    while True:
+        for job in await workers.job_manager.get_stalled_jobs():
+            await workers.job_manager.retry_job(job, retry_at=timezone.now())
+        await asyncio.sleep(RESCUE_SECONDS)
