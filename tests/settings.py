@@ -47,7 +47,7 @@ os.environ |= {
 }
 
 from config.settings import *  # noqa: E402, F403 - the environment above comes first
-from config.settings import CHANNEL_LAYERS, DATABASES  # noqa: E402
+from config.settings import CHANNEL_LAYERS, DATABASES, INSTALLED_APPS  # noqa: E402
 
 if ENGINE == "sqlite":
     # A file, not memory: the server, the races and the worker open connections of their own.
@@ -55,5 +55,6 @@ if ENGINE == "sqlite":
 else:
     # Redis publishes across its numbered databases, so worker processes need names of their own too.
     CHANNEL_LAYERS["default"]["CONFIG"]["prefix"] = f"test-{WORKER}"
+    INSTALLED_APPS.append("procrastinate.contrib.django")  # its tables; tests of the engine set JOBS_ENGINE
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -31,7 +31,7 @@ INDEXES_OVER_ALL = {
     "conversations_trashed": "the worker empties everybody's trash",
     "cards_waiting": "the sweep looks for expired cards of everybody",
     "venue_accounts_due": "the worker looks for venue accounts of everybody that are to be read",
-    "deployments_to_tick": "the runner looks for deployments of everybody",
+    "deployments_due": "the runner looks for deployments of everybody",
 }
 
 each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)

@@ -15,6 +15,8 @@ CLOCKS = {
     "config.lib.admin._read_clock": "what the admins of the apps share",
     "chat.turns.saving.read_clock": "a turn is the interface of its own background work",
     "config.lib.work.sweeps.SweepCommand.run": "what its commands share",
+    "config.lib.work.embedded._serve_lane": "a worker is the interface of what is deferred",
+    "config.lib.work.postgresql_queue._rescue_tasks": "a worker is the interface of what is deferred",
     "config.lib.rest.views.PerMinute.allow_request": "part of the interface; it counts by the minute",
 }
 MODEL_CALLERS = {

@@ -27,13 +27,9 @@ SYSTEM = {
     "config.lib.web": "the admin",
     "config.lib.work.per_user": "lists the users, whose rows are then worked on as theirs",
     "chat.jobs": "sweeps everybody's dead turns, archives everybody's idle chats",
-    "chat.endings.closing": "asks which of everybody's chats are to be closed",
+    "chat.endings.closing": "the operator names a chat without its owner",
     "chat.endings.erasure": "erases users, and asks whose trash is old",
     "chat.web.lifespan": "sweeps everybody's dead turns",
-    "trading.reviews.reflection": "asks whose trades wait for a reflection",
-    "trading.jobs": "asks whose venue accounts are due",
-    "trading.runs.due": "asks which of everybody's deployments are due",
-    "trading.runs.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",
 }
 STORES = {
@@ -43,6 +39,7 @@ STORES = {
     "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.facts.limits": "numbers of tokens by the id of a fact, whose words never change",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
+    "config.lib.work.embedded": "keys of the rows that wait for a worker of this process",
     "config.lib.llm.own": "providers by name",
     "config.lib.llm.direct": "HTTP clients by event loop",
     "config.lib.llm.vectors": "vectors by a digest of their text, or by an id whose text never changes",

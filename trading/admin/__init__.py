@@ -1,3 +1,3 @@
-from trading.admin import account, market, record, venues
+from trading.admin import account, market, record, venues, work
 
-__all__ = ["account", "market", "record", "venues"]
+__all__ = ["account", "market", "record", "venues", "work"]

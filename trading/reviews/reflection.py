@@ -55,7 +55,6 @@ ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bu
 LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
 REFLECT: Final = "reflect"  # the task
-
 _NO_LESSONS: Final = "The model's answer held no lessons."
 _WENT_AWAY: Final = "Its worker went away before the end."
 _BROKE: Final = "It failed; the log says why."

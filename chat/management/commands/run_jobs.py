@@ -11,7 +11,7 @@ from config.lib.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs, list_tasks
-from config.lib.work.runs import JobRun, list_finders, run_due, run_job, run_rows
+from config.lib.work.runs import JobRun, list_finders, run_due, run_job, run_rows, run_task
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def work_until(stopped: threading.Event, report: Report) -> None:
     ]
     for thread in lanes:
         thread.start()
-    get_engine().work(stopped, report)
+    get_engine().work(stopped, lambda name, key: report(run_task(name, key, timezone.now())))
     for thread in lanes:
         thread.join(timeout=GRACE_SECONDS)
 

@@ -5,19 +5,15 @@ rolled back. The row is the truth: a task that is lost is found by its `list_due
 nothing to do.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Protocol
 
 from django.conf import settings
 
+from config.lib.work import embedded
 from config.lib.work.jobs import Key
-
-_ENGINES: Final = {
-    "embedded": "config.lib.work.embedded",
-    "procrastinate": "config.lib.work.postgresql_queue",  # imports the extra `jobs`
-}
 
 
 class Engine(Protocol):
@@ -26,13 +22,17 @@ class Engine(Protocol):
     def put(self, name: str, keys: Sequence[Key], *, at: datetime | None, is_found: bool) -> None:
         """Take tasks; one that waits already is not taken twice."""
 
-    def work(self, stopped: object, report: object) -> None:
+    def work(self, stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
         """Run the waiting tasks of all lanes until `stopped` is set."""
 
 
 def get_engine() -> Engine:
     """Return the engine that the settings name."""
-    return cast("Engine", import_module(_ENGINES[settings.JOBS_ENGINE]))
+    if settings.JOBS_ENGINE == "embedded":
+        return embedded
+    from config.lib.work import postgresql_queue  # noqa: PLC0415 - it needs the extra `jobs`
+
+    return postgresql_queue
 
 
 def defer(task: str, key: Key, *, at: datetime | None = None) -> None:

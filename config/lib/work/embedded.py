@@ -15,7 +15,6 @@ from django.db import close_old_connections, connections, transaction
 from django.utils import timezone
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
-from config.lib.work.runs import JobRun, run_task
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +57,11 @@ class FairQueue:
                 self._running.add(item)
             return item
 
+    def wake(self) -> None:
+        """Let those who wait in `take` return."""
+        with self._changed:
+            self._changed.notify_all()
+
     def finish(self, item: Item) -> None:
         """Let the row's next task run."""
         with self._changed:
@@ -94,23 +98,25 @@ def put(name: str, keys: Sequence[Key], *, at: datetime | None, is_found: bool) 
     transaction.on_commit(add)
 
 
-def work(stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+def work(stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
     """Run the waiting tasks of all lanes until `stopped` is set."""
     _queues.update({lane: FairQueue() for lane in LANES})
     threads = [
-        threading.Thread(target=_serve_lane, args=(queue, stopped, report), name=f"tasks: {lane}", daemon=True)
+        threading.Thread(target=_serve_lane, args=(queue, stopped, run), name=f"tasks: {lane}", daemon=True)
         for lane, queue in _queues.items()
         for _ in range(count_threads(lane))
     ]
     for thread in threads:
         thread.start()
     stopped.wait()
+    for queue in _queues.values():
+        queue.wake()
     _queues.clear()
     for thread in threads:
         thread.join(timeout=GRACE_SECONDS)
 
 
-def _serve_lane(queue: FairQueue, stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+def _serve_lane(queue: FairQueue, stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
     while not stopped.is_set():
         item = queue.take(timezone.now, IDLE_SECONDS)
         if item is None:
@@ -118,7 +124,7 @@ def _serve_lane(queue: FairQueue, stopped: threading.Event, report: Callable[[Jo
             continue
         try:
             close_old_connections()
-            report(run_task(*item, timezone.now()))
+            run(*item)
         except Exception:
             logger.exception("The worker broke; it goes on")
         finally:

@@ -20,7 +20,6 @@ from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import AlreadyEnqueued
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
-from config.lib.work.runs import JobRun, run_task
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +28,7 @@ GRACE_SECONDS: Final = 5.0
 RESCUE_SECONDS: Final = 10.0  # between two looks for tasks of workers that died
 RESTART_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 1.0  # for tasks whose time has come or whose row is free again; a commit wakes at once
 _LATER: Final = -1_000_000  # a task that waits for its time holds up no other of its row
 
 
@@ -50,23 +50,23 @@ def put(name: str, keys: Sequence[Key], *, at: datetime | None, is_found: bool) 
             deferrer.defer(name=name, key=str(key))
 
 
-def work(stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+def work(stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
     """Run the waiting tasks of all lanes until `stopped` is set."""
     while not stopped.is_set():
         try:
-            asyncio.run(_serve(stopped, report))
+            asyncio.run(_serve(stopped, run))
         except Exception:
             logger.exception("The workers of the queue broke; they start again")
             stopped.wait(RESTART_SECONDS)
 
 
-async def _serve(stopped: threading.Event, report: Callable[[JobRun], None]) -> None:
+async def _serve(stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
     # An app of its own: the workers' connector listens, the site's is the connection of the caller's transaction.
     workers = procrastinate.App(connector=DjangoConnector().get_worker_connector())
 
     @workers.task(name=TASK)
-    async def run(name: str, key: str) -> None:
-        await _run_in_daemon(lambda: report(run_task(name, Key.parse(key), timezone.now())))
+    async def run_one(name: str, key: str) -> None:
+        await _run_in_daemon(lambda: run(name, Key.parse(key)))
 
     async with workers.open_async():
         running = [
@@ -74,6 +74,7 @@ async def _serve(stopped: threading.Event, report: Callable[[JobRun], None]) -> 
                 workers.run_worker_async(
                     queues=[lane],
                     concurrency=count_threads(lane),
+                    fetch_job_polling_interval=POLL_SECONDS,
                     delete_jobs="always",
                     install_signal_handlers=False,
                     shutdown_graceful_timeout=GRACE_SECONDS,
@@ -91,14 +92,14 @@ async def _serve(stopped: threading.Event, report: Callable[[JobRun], None]) -> 
             raise end
 
 
-async def _run_in_daemon(work: Callable[[], None]) -> None:
+async def _run_in_daemon(run: Callable[[], None]) -> None:
     # A daemon, unlike the threads of an executor: a model that is slow must not keep the process from ending.
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
-    def run() -> None:
+    def run_and_tell() -> None:
         close_old_connections()
         try:
-            work()
+            run()
         except Exception:
             logger.exception("The worker broke; it goes on")
         finally:
@@ -106,7 +107,7 @@ async def _run_in_daemon(work: Callable[[], None]) -> None:
             with suppress(RuntimeError):  # the loop is over
                 loop.call_soon_threadsafe(done.set)
 
-    threading.Thread(target=run, name="task", daemon=True).start()
+    threading.Thread(target=run_and_tell, name="task", daemon=True).start()
     await done.wait()
 
 

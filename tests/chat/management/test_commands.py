@@ -371,6 +371,7 @@ def test_run_jobs_once_runs_every_job(monkeypatch):
     assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.list_jobs())
 
 
+@pytest.mark.django_db(transaction=True)
 def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
     runs = []
     stopped = threading.Event()
@@ -383,6 +384,7 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
 
     jobs = [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)]
     monkeypatch.setattr(run_jobs, "list_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "list_finders", list)
     monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
     reports = []
 
@@ -391,6 +393,7 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
     assert [report.summary for report in reports] == ["done"] * 3
 
 
+@pytest.mark.django_db(transaction=True)
 def test_failed_lane_restarts_and_slow_lane_delays_no_other(monkeypatch):
     stopped, is_slow = threading.Event(), threading.Event()
     runs = []
@@ -415,7 +418,9 @@ def test_failed_lane_restarts_and_slow_lane_delays_no_other(monkeypatch):
     often = run_jobs.timezone.timedelta(microseconds=1)
     jobs = [Job("slow", often, slow, lane="slow"), Job("quick", often, quick)]
     monkeypatch.setattr(run_jobs, "list_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "list_finders", list)
     monkeypatch.setattr(run_jobs, "RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
 
     run_jobs.work_until(stopped, report)
 

@@ -8,10 +8,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from chat.conversations.lifecycle import request_close
-from chat.jobs import archive_chats, close_chats, empty_trash
+from chat.conversations.lifecycle import CLOSE, request_close
+from chat.jobs import archive_chats, empty_trash
 from chat.models import Conversation, ConversationStatus
 from config.lib.owned import owned
+from config.lib.work.jobs import get_task
+from config.lib.work.models import WorkRun
+from config.lib.work.runs import run_rows
 from memory.models import UserFact
 from tests.chat.closings import answer, as_user, fact, make_chat
 from tests.factories.chat import ConversationFactory
@@ -69,7 +72,7 @@ def test_close_stale_conversations_closes_what_is_due_and_archives_what_is_old(t
         status = dict(Conversation.objects.values_list("pk", "status"))
     # Its last message is of last May, so it goes on to the archive at once.
     assert status == {due.pk: ConversationStatus.ARCHIVED, old.pk: ConversationStatus.ARCHIVED}
-    assert printed.splitlines() == ["1 chats idle", "2 chats archived"]
+    assert printed.splitlines() == [f"{trader.pk}:{due.pk}: idle", "2 chats archived"]
 
 
 def test_purge_trash_says_how_much_it_erased(trader):
@@ -113,6 +116,15 @@ def test_erase_user_asks_for_the_address(trader, monkeypatch):
     assert not Trader.objects.exists()
 
 
+def test_erase_user_deletes_the_runs_on_the_users_rows(trader):
+    WorkRun.objects.create(name=CLOSE, key=f"{trader.pk}:{uuid4()}")
+    WorkRun.objects.create(name=CLOSE, key=f"{trader.pk}1:{uuid4()}")
+
+    run("erase_user", trader.email, "--yes")
+
+    assert WorkRun.objects.get().key.startswith(f"{trader.pk}1:")
+
+
 def test_erase_user_says_how_many_rows_of_what(trader):
     as_user(trader, ConversationFactory)
 
@@ -127,7 +139,7 @@ def test_run_job_prints_its_summary(trader, stranger, model):
         as_owner(user, lambda pk=chat.pk: request_close(conversation_id=pk, now=JUNE))
         answer(model)
 
-    assert close_chats(JUNE) == "2 chats idle"
-    assert close_chats(JUNE) == "no chat to close"
+    assert [run.summary for run in run_rows(get_task(CLOSE), JUNE)] == ["idle", "idle"]
+    assert list(run_rows(get_task(CLOSE), JUNE)) == []
     assert archive_chats(JUNE + timedelta(days=30)) == "2 chats archived"
     assert empty_trash(JUNE) == "0 chats and 0 facts of 0 users erased"
