@@ -20,6 +20,7 @@ NONSENSE = {
     "BEHIND_PROXY": "many",
     "LOG_LEVEL": "LOUD",
     "DEFAULT_ASSISTANT": "friend",
+    "JOBS_ENGINE": "celery",
     "OFFLINE_DELAY_SECONDS": "-1",
 }
 OTHERS = {"LLM_DIRECT": "nobody", "SECRET_KEY": "short"}
@@ -77,6 +78,14 @@ def test_refusal_keeps_the_password_of_a_url_to_itself(monkeypatch):
         run_settings(monkeypatch, DATABASE_URL="postgresql://keel:canary@host:x/name")
 
     assert "canary" not in str(refused.value)
+
+
+def test_queue_in_postgresql_is_refused_without_postgresql_and_without_its_package(monkeypatch):
+    with pytest.raises(SystemExit, match="needs PostgreSQL: set DATABASE_URL"):
+        run_settings(monkeypatch, JOBS_ENGINE="procrastinate", DATABASE_URL="sqlite:///x.sqlite3")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="pip install"):
+        run_settings(monkeypatch, JOBS_ENGINE="procrastinate", DATABASE_URL="postgresql://keel@host/keel")
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("false", 0), ("true", 1), ("1", 1), ("3", 3)])
