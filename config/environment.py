@@ -6,6 +6,7 @@ and lists, where empty is a value.
 
 import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -127,6 +128,16 @@ def read_proxies() -> int:
     if text in ("", "true", "yes", "on", "false", "no", "off"):
         return int(read_bool("BEHIND_PROXY", default=False))
     return read_int("BEHIND_PROXY", 0, low=0, high=10)
+
+
+def read_jobs_engine(database: str) -> str:
+    """Return JOBS_ENGINE. Raises ImproperlyConfigured where the database or a package is missing for it."""
+    engine = read_choice("JOBS_ENGINE", "embedded", ("embedded", "procrastinate"))
+    if engine == "procrastinate" and not database.endswith("postgresql"):
+        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which needs PostgreSQL: set DATABASE_URL.")
+    if engine == "procrastinate" and find_spec("procrastinate") is None:
+        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which is not installed: pip install 'keel[jobs]'.")
+    return engine
 
 
 def _refusal(name: str, value: str, choices: str) -> ImproperlyConfigured:

@@ -6,7 +6,6 @@ import secrets
 import sys
 from base64 import urlsafe_b64encode
 from importlib.metadata import distribution
-from importlib.util import find_spec
 from pathlib import Path
 
 import environ
@@ -22,6 +21,7 @@ from config.environment import (
     read_float,
     read_identity_providers,
     read_int,
+    read_jobs_engine,
     read_list,
     read_proxies,
     read_text,
@@ -69,15 +69,6 @@ def _read_venue_keys() -> list[str]:
     if keys or not IS_LOCAL:
         return keys
     return [_read_kept_key("venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
-
-
-def _read_jobs_engine() -> str:
-    engine = read_choice("JOBS_ENGINE", "embedded", ("embedded", "procrastinate"))
-    if engine == "procrastinate" and not DATABASES["default"]["ENGINE"].endswith("postgresql"):
-        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which needs PostgreSQL: set DATABASE_URL.")
-    if engine == "procrastinate" and find_spec("procrastinate") is None:
-        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which is not installed: pip install 'keel[jobs]'.")
-    return engine
 
 
 try:
@@ -139,7 +130,7 @@ try:
     DEFAULT_ASSISTANT = read_choice("DEFAULT_ASSISTANT", "coach", ("coach", "advisor", "companion"))
     TURN_TIMEOUT_SECONDS = read_int("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = read_int("TURN_MAX_STEPS", 8, low=1, high=50)
-    JOBS_ENGINE = _read_jobs_engine()
+    JOBS_ENGINE = read_jobs_engine(DATABASES["default"]["ENGINE"])
     AGENT_WORKERS = read_int("AGENT_WORKERS", 4, low=1, high=16)
     TURNS_PER_USER = read_int("TURNS_PER_USER", 2, low=1, high=100)
     MESSAGES_PER_MINUTE = read_int("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)

@@ -20,10 +20,9 @@ NONSENSE = {
     "BEHIND_PROXY": "many",
     "LOG_LEVEL": "LOUD",
     "DEFAULT_ASSISTANT": "friend",
-    "JOBS_ENGINE": "celery",
     "OFFLINE_DELAY_SECONDS": "-1",
 }
-OTHERS = {"LLM_DIRECT": "nobody", "SECRET_KEY": "short"}
+OTHERS = {"JOBS_ENGINE": "celery", "LLM_DIRECT": "nobody", "SECRET_KEY": "short"}
 
 
 def run_settings(monkeypatch, **environment: str) -> dict[str, object]:
@@ -83,7 +82,7 @@ def test_refusal_keeps_the_password_of_a_url_to_itself(monkeypatch):
 def test_queue_in_postgresql_is_refused_without_postgresql_and_without_its_package(monkeypatch):
     with pytest.raises(SystemExit, match="needs PostgreSQL: set DATABASE_URL"):
         run_settings(monkeypatch, JOBS_ENGINE="procrastinate", DATABASE_URL="sqlite:///x.sqlite3")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("config.environment.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="pip install"):
         run_settings(monkeypatch, JOBS_ENGINE="procrastinate", DATABASE_URL="postgresql://keel@host/keel")
 

@@ -225,5 +225,5 @@ def test_list_due_takes_the_same_queries_for_one_and_for_thirty_deployments(trad
         Desk(trader)
     as_owner(trader, lambda: Deployment.objects.update(due_at=at(1)))
 
-    with django_assert_max_num_queries(5):  # two, and the scope on PostgreSQL
+    with django_assert_max_num_queries(6):  # two, and the scope on PostgreSQL
         assert len(list_due(at(1))) == 30
