@@ -93,6 +93,7 @@ try:
     # Bytes of a request's body, and of the addresses that take more: pushes of a record, chats over the API, imports.
     MAX_BODY_BYTES = 512 * 1024
     LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}
+    LARGER_BODIES["/trades/pictures/"] = 6 * 1024 * 1024
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
     TRUSTED_PROXIES = read_proxies()
     IDENTITY_PROVIDERS = read_identity_providers()

@@ -52,10 +52,12 @@ from tests.factories.record import (
     PositionCheckFactory,
     ReflectionNoteFactory,
     ReflectionRunFactory,
+    SavedFilterFactory,
     SkillDraftFactory,
     SkillVersionFactory,
     TradeFactory,
     TradeFileFactory,
+    TradeRemarkFactory,
     TradingRuleFactory,
     VenueAccountFactory,
 )
@@ -69,6 +71,7 @@ from trading.models import (
     ImportBatch,
     PositionCheck,
     ReflectionNote,
+    SavedFilter,
     Skill,
     SkillDraft,
     Trade,
@@ -101,6 +104,7 @@ class Person:
     drafts: list[SkillDraft] = field(default_factory=list)
     deployments: list[Deployment] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
+    filters: list[SavedFilter] = field(default_factory=list)
     imports: list[ImportBatch] = field(default_factory=list)
     files: list[TradeFile] = field(default_factory=list)
     accounts: list[VenueAccount] = field(default_factory=list)
@@ -134,6 +138,7 @@ class Person:
             "opening_id": [str(row.pk) for row in self.openings],
             "deployment_id": [str(row.pk) for row in self.deployments],
             "trade_id": [str(row.pk) for row in self.trades],
+            "filter_id": [str(row.pk) for row in self.filters],
             "rule_id": [str(row.pk) for row in self.rules],
             "run_id": [str(row.pk) for row in self.runs],
             "note_id": [str(row.pk) for row in self.notes],
@@ -182,6 +187,7 @@ def make_person(word: str) -> Person:
         person.openings = list(PositionCheck.objects.filter(is_opening=True))
         person.rules = list(TradingRule.objects.order_by("words"))
         person.trades = list(Trade.objects.order_by("status", "symbol"))
+        person.filters = list(SavedFilter.objects.all())
         person.runs = list(BacktestRun.objects.order_by("created_at"))
         person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
         person.decisions = list(DecisionSnapshot.objects.order_by("tick"))
@@ -309,7 +315,10 @@ def _write_record(word: str) -> None:
     PositionCheckFactory(deployment=deployment)
     EquityPointFactory(deployment=deployment)
     TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", entry_snapshot=snapshot, exit_reason=word)
-    TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")
+    held = TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")
+    picture = {"picture": word.encode(), "picture_width": 4, "picture_height": 3}
+    TradeRemarkFactory(trade_id=held.pk, text=f"{word} doubts", tags=f",{word}-tag,", **picture)
+    SavedFilterFactory(name=f"{word} saved", query=f"q={word}")
     ReflectionNoteFactory(deployment=deployment, lessons_text=f"- {word} learned")
     ReflectionNoteFactory(deployment=None, skill=deployment.skill, lessons_text=f"- {word} kept")
     ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} was silent")
@@ -376,6 +385,7 @@ class Answer:
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token", "rule")
+    kinds += ("filter",)
     kinds += ("import", "file", "account", "skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
     numbers = {

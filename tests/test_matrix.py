@@ -103,6 +103,8 @@ ROUTES = {
         queries=(
             *("deployment={deployment_id}", "skill={skill_id}", "backtests={run_id}", "backtests=with"),
             *("q={words}", "symbol=ETH&status=open", "page=2", "verdict=kept&rule={rule_id}"),
+            *("show=days", "show=groups", "show=paths&columns=r&columns=tags", "tag={words}", "hour=14&weekday=mon"),
+            "period=2026",
         ),
         headers=(from_htmx("results"),),
     ),
@@ -110,6 +112,12 @@ ROUTES = {
         queries=("deployment={deployment_id}", "skill={skill_id}&format=json", "backtests={run_id}", "user={user_id}")
     ),
     "trading:trade": Case(),
+    "trading:remark": Case(posts=({"text": "{words}", "tags": "{words}"}, {"text": "x" * 3000})),
+    "trading:picture": Case(posts=({"act": "drop"}, {})),
+    "trading:add_filter": Case(
+        posts=({"name": "{words}", "query": "deployment={deployment_id}"}, {"name": "", "query": "?side=long"})
+    ),
+    "trading:remove_filter": Case(),
     "trading:ask": Case(
         queries=(
             *("deployment={deployment_id}", "skill={skill_id}", "symbol={words}", "group=skill", "group=deployment"),
@@ -237,10 +245,11 @@ ROUTES = {
     "api:trading:trades": Case(
         queries=(
             *("deployment_id={deployment_id}", "deployment_id={deployment_id}&with_backtests=true"),
-            *("skill_id={skill_id}", "words={words}", "cursor={trade_id}"),
+            *("skill_id={skill_id}", "words={words}", "cursor={trade_id}", "tag={words}"),
         )
     ),
     "api:trading:trade": Case(),
+    "api:trading:remark": Case(sends=(("patch", {"text": "{words}"}), ("patch", {"tags": ["a", "b"]}))),
     "api:trading:check": Case(
         queries=("symbol=BTC&side=long&stop=1&deployment={deployment_id}", "symbol=ETH&side=short&size_usd=10")
     ),

@@ -29,11 +29,13 @@ from trading.models import (
     ReconcileState,
     ReflectionNote,
     ReflectionRun,
+    SavedFilter,
     Skill,
     SkillDraft,
     SkillVersion,
     Trade,
     TradeFile,
+    TradeRemark,
     TradeSide,
     TradeStatus,
     TradingRule,
@@ -400,3 +402,26 @@ class TradingRuleFactory(DjangoModelFactory):
     valid_from = MAY
     created_at = MAY
     decided_at = MAY
+
+
+class TradeRemarkFactory(DjangoModelFactory):
+    """A note with two tags."""
+
+    class Meta:
+        model = TradeRemark
+
+    trade_id = factory.LazyFunction(uuid4)
+    text = "Took it too early"
+    tags = ",fomo,news,"
+    updated_at = MAY
+
+
+class SavedFilterFactory(DjangoModelFactory):
+    """The losing longs."""
+
+    class Meta:
+        model = SavedFilter
+
+    name = "Longs that a stop closed"
+    query = "side=long&exit=stop"
+    created_at = MAY

@@ -8,6 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
+from config.lib.owned import owned_tx
 from config.lib.paging import Page, get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
@@ -16,6 +17,7 @@ from trading.market.queries import is_about, select_events
 from trading.models import Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
+from trading.record.remarks.services import get_remark, write_remark
 from trading.record.trade_queries import TradeFilter, get_trade, list_fills, select_trades
 
 # Of columns that are never null and that every database compares exactly.
@@ -54,6 +56,26 @@ class TradeView(ApiView):
         trade = get_trade(trade_id)
         fills = shapes.FillSerializer(list_fills(trade), many=True).data
         return Response({**shapes.TradeSerializer(trade).data, "fills": fills})
+
+
+class RemarkView(ApiView):
+    @extend_schema(operation_id="get_trade_remark", tags=["trades"], responses=shapes.RemarkSerializer)
+    def get(self, request: ApiRequest, trade_id: UUID) -> Response:
+        """Return your note and tags of a trade."""
+        return Response(shapes.RemarkSerializer(get_remark(get_trade(trade_id).pk)).data)
+
+    @extend_schema(
+        operation_id="change_trade_remark",
+        tags=["trades"],
+        request=shapes.RemarkInput,
+        responses=shapes.RemarkSerializer,
+    )
+    def patch(self, request: ApiRequest, trade_id: UUID) -> Response:
+        """Change your note or tags of a trade."""
+        given = self.body(shapes.RemarkInput)
+        with owned_tx(request.user):
+            remark = write_remark(trade_id=trade_id, **given, now=timezone.now())
+        return Response(shapes.RemarkSerializer(remark).data)
 
 
 class EventsView(ApiView):

@@ -42,6 +42,7 @@ urlpatterns = [
     path("trades/ask/", asking.AskView.as_view(), name="ask"),
     path("trades/check/", asking.CheckView.as_view(), name="check"),
     path("trades/<uuid:trade_id>/", trades.TradeView.as_view(), name="trade"),
+    path("trades/<uuid:trade_id>/remark/", trades.RemarkView.as_view(), name="remark"),
     path("rules/", rules.RulesView.as_view(), name="rules"),
     path("imports/", imports.ImportsView.as_view(), name="imports"),
     path("imports/<uuid:import_id>/undo/", imports.UndoImportView.as_view(), name="undo_import"),

@@ -23,7 +23,7 @@ from config.lib.figures import (
     round_usd,
 )
 from trading.asking.check import Check, ComingEvent, name_verdict
-from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
+from trading.asking.planner import FIGURES, Answer, GroupAnswer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
 
@@ -68,28 +68,30 @@ class Line:
 
 def describe_total(answer: Answer) -> Line:
     """Return the figure of all trades in words."""
-    return _describe_figure(answer, MEASURES[answer.query.measure], answer.figure, answer.unknown)
+    measure = answer.query.measure
+    return describe_figure(measure, MEASURES[measure], answer.figure, answer.unknown)
 
 
 def describe_groups(answer: Answer) -> list[Line]:
     """Return the groups in words, each with the address of its own answer."""
     rows = [(one, narrow_words(answer.query, one.key)) for one in answer.groups]
     return [
-        _describe_figure(answer, one.label, one.figure, one.unknown, build_link(words) if words else "")
+        describe_figure(answer.query.measure, one.label, one.figure, one.unknown, build_link(words) if words else "")
         for one, words in rows
     ]
 
 
-def format_value(answer: Answer, value: float | None) -> str:
-    """Return a value of the answer's measure in words."""
-    write = _BY_MEASURE.get(answer.query.measure) or _BY_UNIT[answer.unit]
+def format_value(measure: str, value: float | None) -> str:
+    """Return a value of a measure in words."""
+    write = _BY_MEASURE.get(measure) or _BY_UNIT[FIGURES[measure][0]]
     return "" if value is None else write(value)
 
 
-def _describe_figure(answer: Answer, label: str, figure: Figure, unknown: int, link: str = "") -> Line:
-    low, high = (format_value(answer, bound) for bound in figure.interval or (None, None))
+def describe_figure(measure: str, label: str, figure: Figure, unknown: int, link: str = "") -> Line:
+    """Return a figure of a measure in words."""
+    low, high = (format_value(measure, bound) for bound in figure.interval or (None, None))
     interval = f"{low} to {high}" if high else f"above {low}" if low else ""
-    value, mean = format_value(answer, figure.value), format_value(answer, figure.mean)
+    value, mean = format_value(measure, figure.value), format_value(measure, figure.mean)
     return Line(label, figure.trades, value, mean, interval, unknown, link)
 
 

@@ -1,15 +1,16 @@
 """Answer a question from closed round trips: one read, then figures of `record.performance`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeVar
 from uuid import UUID
 
 from config.lib.intervals import MIN_VALUES
-from trading.asking.query import EACH_TRADE, WEEKDAYS, TradeQuery
+from trading.asking.query import EACH_TRADE, TradeQuery
 from trading.asking.table import TradeTable
 from trading.models import Trade
+from trading.models.choices import WEEKDAYS
 from trading.record.performance import (
     Figure,
     measure_fall,
@@ -31,7 +32,7 @@ def _count(values: Sequence[Decimal], _: int) -> Figure:
 
 
 # The unit of a measure, and how its figure is taken.
-_FIGURES: Final[Mapping[str, tuple[str, Callable[[Sequence[Decimal], int], Figure]]]] = {
+FIGURES: Final[Mapping[str, tuple[str, Callable[[Sequence[Decimal], int], Figure]]]] = {
     "net": ("usd", measure_sum),
     "count": ("count", _count),
     "win_rate": ("fraction", measure_win_rate),
@@ -84,12 +85,14 @@ class Answer:
 
 def answer_question(query: TradeQuery) -> Answer:
     """Answer from the owner's closed trades. Raises SkillNotFound, DeploymentNotFound."""
-    table, (unit, _) = TradeTable(query), _FIGURES[query.measure]
-    figure, unknown = _take(query.measure, table.values)
-    groups = _compare(query, table) if query.group and query.group != EACH_TRADE else []
-    ranked = _rank(table.values) if query.is_of_trade else []
+    table, (unit, _) = TradeTable(query), FIGURES[query.measure]
+    values = table.list_values(query.measure)
+    figure, unknown = take_figure(query.measure, values)
+    groups = compare_groups(table, query.group, query.measure) if query.group and query.group != EACH_TRADE else []
+    ranked = _rank(values) if query.is_of_trade else []
     listed = _keep_ends(ranked) if query.group == EACH_TRADE else []
-    shown = _read_trades(table, [*listed, *(ranked[:: len(ranked) - 1] if len(ranked) > 1 else [])])
+    ends = ranked[:: len(ranked) - 1] if len(ranked) > 1 else []
+    shown = _read_trades([(table["pk"][place], values[place]) for place in [*listed, *ends]])
     ids: Sequence[UUID] = table["pk"]
     kept = groups[-MAX_GROUPS:] if query.group in _IN_ORDER else _keep_ends(groups)
     return Answer(
@@ -107,23 +110,23 @@ def answer_question(query: TradeQuery) -> Answer:
     )
 
 
-def _take(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
+def take_figure(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
     """Return the figure of the known values, and how many are not known."""
     known = [value for value in values if value is not None]
-    return _FIGURES[measure][1](known, compared), len(values) - len(known)
+    return FIGURES[measure][1](known, compared), len(values) - len(known)
 
 
-def _compare(query: TradeQuery, table: TradeTable) -> list[GroupAnswer]:
+def compare_groups(table: TradeTable, group: str, measure: str) -> list[GroupAnswer]:
     """Return the groups' figures; their intervals share 90 %."""
     parts: dict[str, list[Decimal | None]] = {}
-    for key, value in zip(table.list_keys(query.group), table.values, strict=True):
+    for key, value in zip(table.list_keys(group), table.list_values(measure), strict=True):
         parts.setdefault(key, []).append(value)
     compared = sum(sum(value is not None for value in values) >= MIN_VALUES for values in parts.values())
-    labels = table.label_keys(query.group, parts)
-    groups = [GroupAnswer(key, labels[key], *_take(query.measure, values, compared)) for key, values in parts.items()]
-    if query.group == "weekday":
+    labels = table.label_keys(group, parts)
+    groups = [GroupAnswer(key, labels[key], *take_figure(measure, values, compared)) for key, values in parts.items()]
+    if group == "weekday":
         return sorted(groups, key=lambda one: WEEKDAYS.index(one.key))
-    if query.group in _IN_ORDER:
+    if group in _IN_ORDER:
         return sorted(groups, key=lambda one: one.key)
     return sorted(groups, key=lambda one: (one.figure.value is None, -(one.figure.value or 0), one.label))
 
@@ -140,8 +143,7 @@ def _keep_ends(rows: list[T]) -> list[T]:
     return rows if len(rows) <= MAX_GROUPS else [*rows[:half], *rows[-half:]]
 
 
-def _read_trades(table: TradeTable, places: Iterable[int]) -> list[TradeAnswer]:
-    """Return trades of a table with their values."""
-    wanted = [(table["pk"][place], table.values[place]) for place in places]
+def _read_trades(wanted: Sequence[tuple[UUID, Decimal | None]]) -> list[TradeAnswer]:
+    """Return trades with their values."""
     rows = Trade.objects.only("symbol", "side", "entry_at", "exit_at").in_bulk({pk for pk, _ in wanted})
     return [TradeAnswer(rows[pk], float(value)) for pk, value in wanted if value is not None]

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from config.lib.errors import DomainError
 from trading.asking.periods import Period, parse_period
 from trading.models import ExitKind, RegimeTag, TradeSide
-from trading.models.choices import EventKind
+from trading.models.choices import WEEKDAYS, EventKind
 from trading.skills.schemas import symbol_name
 
 MEASURES: Final[Mapping[str, str]] = {
@@ -45,7 +45,6 @@ GROUPS: Final[Mapping[str, str]] = {
     "rule": "Own rules",
     EACH_TRADE: "Each trade",
 }
-WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 RESULTS: Final = ("won", "lost", "even")
 RECORDS: Final[Mapping[str, str]] = {"own": "Own trades", "agents": "Agents' trades"}
 NO_EVENT: Final = "none"

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from trading.asking.query import NO_EVENT, RECORDS, VERDICTS, WEEKDAYS, TradeQuery
+from trading.asking.query import NO_EVENT, RECORDS, VERDICTS, TradeQuery
 from trading.market.queries import is_about
 from trading.models import (
     BrokerKind,
@@ -26,6 +26,7 @@ from trading.models import (
     TradeQuerySet,
     TradeSide,
 )
+from trading.models.choices import WEEKDAYS
 from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
 from trading.rules.services import find_worst_verdicts
@@ -92,16 +93,32 @@ _WRITE: Final[Mapping[str, Callable[[str], str]]] = {
 class TradeTable:
     """The trades that a question is about, the first to close first."""
 
-    def __init__(self, query: TradeQuery) -> None:
-        """Read the trades once. Raises SkillNotFound, DeploymentNotFound."""
+    def __init__(
+        self,
+        query: TradeQuery,
+        *,
+        rows: TradeQuerySet | None = None,
+        measures: Collection[str] = (),
+        groups: Collection[str] = (),
+    ) -> None:
+        """Read the trades once. Raises SkillNotFound, DeploymentNotFound.
+
+        Args:
+            query: measure, group and filters.
+            rows: the trades that count, if not those that the filters on columns choose.
+            measures: to be read beside the query's.
+            groups: to be read beside the query's.
+        """
         self._query = query
-        self._rows = _select(query)
+        self._rows = _select(query) if rows is None else rows.closed()
         here = [name for name in _DECIDED_HERE if name in query.where]
-        grouping = [column for name in (query.group, *here) for column in _OF_GROUPS.get(name, ())]
-        names = list(dict.fromkeys(("pk", *_OF_MEASURES.get(query.measure, (_NET,)), *grouping)))
+        values = [column for name in (query.measure, *measures) for column in _OF_MEASURES.get(name, (_NET,))]
+        grouping = [column for name in (query.group, *groups, *here) for column in _OF_GROUPS.get(name, ())]
+        names = list(dict.fromkeys(("pk", *values, *grouping)))
         rows = list(self._rows.order_by("exit_at", "id").values_list(*names))
         columns = zip(*rows, strict=True) if rows else [()] * len(names)
         self._columns: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
+        self._values: dict[str, Sequence[Decimal | None]] = {}
         for name in here:
             self._narrow(name, query.where[name])
 
@@ -113,10 +130,14 @@ class TradeTable:
     def __getitem__(self, column: str) -> Sequence[Any]:
         return self._columns[column]
 
-    @cached_property
-    def values(self) -> Sequence[Decimal | None]:
-        """The measure's value of each trade; None: not known."""
-        match self._query.measure:
+    def list_values(self, measure: str) -> Sequence[Decimal | None]:
+        """Return a measure's value of each trade; None: not known."""
+        if measure not in self._values:
+            self._values[measure] = self._compute_values(measure)
+        return self._values[measure]
+
+    def _compute_values(self, measure: str) -> Sequence[Decimal | None]:
+        match measure:
             case "fees":
                 pairs = zip(self["fees_usd"], self["unpriced_fees"], strict=True)
                 return [None if unpriced else fees for fees, unpriced in pairs]
@@ -138,17 +159,11 @@ class TradeTable:
             yield paid if paid or known.covers(deployments[deployment], symbol, since, until) else None
 
     def _iter_multiples(self) -> Iterator[Decimal | None]:
-        """Yield net over what the first stop put at risk; None without such a stop."""
-        stops = self._read_stops()
+        """Yield each trade's R multiple; None without a first stop."""
+        stops = find_first_stops(self._rows.values("entry_snapshot"))
         names = (_NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")
         for net, size, price, side, snapshot in zip(*(self[name] for name in names), strict=True):
-            stop = stops.get(snapshot)
-            distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
-            yield net * price / (size * distance) if distance and distance > 0 and size else None
-
-    def _read_stops(self) -> dict[UUID, Decimal]:
-        orders = Order.objects.filter(snapshot__in=self._rows.values("entry_snapshot"), stop_price__isnull=False)
-        return dict(orders.exclude(state=OrderState.REFUSED).values_list("snapshot", "stop_price"))
+            yield measure_multiple(net, size, price, side, stops.get(snapshot))
 
     @cached_property
     def _deployments(self) -> dict[UUID, Deployment]:
@@ -198,6 +213,20 @@ class TradeTable:
             return {str(pk): _name_deployment(one) for pk, one in self._deployments.items()}
         write = _WRITE.get(group, str)
         return {key: _LABELS.get(group, {}).get(key) or write(key) for key in keys}
+
+
+def find_first_stops(snapshots: Any) -> dict[UUID, Decimal]:
+    """Return the stop price that each decision set, by the decision's id."""
+    orders = Order.objects.filter(snapshot__in=snapshots, stop_price__isnull=False)
+    return dict(orders.exclude(state=OrderState.REFUSED).values_list("snapshot", "stop_price"))
+
+
+def measure_multiple(
+    net_usd: Decimal, size_usd: Decimal, price: Decimal, side: str, stop: Decimal | None
+) -> Decimal | None:
+    """Return a net over what the first stop put at risk, None without such a stop."""
+    distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
+    return net_usd * price / (size_usd * distance) if distance and distance > 0 and size_usd else None
 
 
 def _name_deployment(deployment: Deployment) -> str:

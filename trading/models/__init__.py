@@ -19,6 +19,7 @@ from trading.models.deployments import (
 )
 from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
+from trading.models.remarks import SavedFilter, TradeRemark
 from trading.models.rules import RuleState, TradingRule, TradingRuleQuerySet
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
 from trading.models.staff import StaffEntry
@@ -48,5 +49,6 @@ __all__ += ["ApiToken", "StaffEntry", "TokenScope"]
 __all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
 __all__ += ["RuleState", "TradingRule", "TradingRuleQuerySet"]
+__all__ += ["SavedFilter", "TradeRemark"]
 __all__ += ["ExperienceTier", "Trader"]
 __all__ += ["TradeFile", "VenueAccount"]

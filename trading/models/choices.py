@@ -13,6 +13,7 @@ INTERVALS: Final[dict[str, timedelta]] = {
     "4h": timedelta(hours=4),
     "1d": timedelta(days=1),
 }
+WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class EventKind(StrEnum):

@@ -9,10 +9,11 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from config.lib.errors import DomainError
-from trading.models import BrokerKind, Deployment, NoteStatus, ReflectionNote, Skill
+from trading.models import BrokerKind, Deployment, NoteStatus, ReflectionNote, Skill, Trade
 from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
 
 MAX_NOTES: Final = 20
+MAX_LESSONS: Final = 50  # notes that are searched for a trade
 
 
 class NoteNotFound(DomainError):
@@ -57,6 +58,14 @@ def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
     """Return a deployment's notes: active first, then newest."""
     rows = ReflectionNote.objects.filter(deployment=deployment_id).select_related("built_on")
     return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
+
+
+def list_lessons_of(trade: Trade) -> list[ReflectionNote]:
+    """Return the lessons that rest on a trade, newest first."""
+    rows = ReflectionNote.objects.filter(
+        deployment=trade.deployment_id, window_end__gte=trade.exit_at or trade.entry_at
+    )
+    return [note for note in rows.order_by("-generated_at", "id")[:MAX_LESSONS] if str(trade.pk) in note.trade_ids]
 
 
 def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:

@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 from http import HTTPStatus
 from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F, Max, Min, Q
+from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
@@ -28,9 +29,10 @@ from trading.models import (
     SkillVersion,
     Trade,
     TradeQuerySet,
+    TradeRemark,
     TradeStatus,
 )
-from trading.models.choices import INTERVALS
+from trading.models.choices import INTERVALS, WEEKDAYS
 from trading.record.deployment_queries import Totals, find_last_backtest, total_trades
 from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
@@ -68,6 +70,12 @@ class TradeFilter:
     until: date | None = None
     note_id: UUID | None = None  # the trades that lessons were drawn from, also of a backtest
     trade_ids: Collection[UUID] | None = None  # no others
+    closed_from: datetime | None = None
+    closed_before: datetime | None = None
+    hour: str = ""  # of the entry in `zone`, 00 to 23
+    weekday: str = ""  # of the entry in `zone`, one of WEEKDAYS
+    zone: tzinfo = UTC
+    tag: str = ""
     with_backtests: bool = False
     order: str = "newest"  # a key of _ORDERS
 
@@ -136,10 +144,19 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
         "reconciled": which.reconciled,
         "entry_at__gte": which.since and datetime.combine(which.since, time.min, UTC),
         "entry_at__lte": which.until and datetime.combine(which.until, time.max, UTC),
+        "exit_at__gte": which.closed_from,
+        "exit_at__lt": which.closed_before,
     }
     rows = rows.filter(**{name: value for name, value in given.items() if value})
     if which.trade_ids is not None:
         rows = rows.filter(pk__in=which.trade_ids)
+    if which.hour:
+        rows = rows.alias(hour=ExtractHour("entry_at", tzinfo=which.zone)).filter(hour=int(which.hour))
+    if which.weekday:
+        number = WEEKDAYS.index(which.weekday) + 1
+        rows = rows.alias(day=ExtractIsoWeekDay("entry_at", tzinfo=which.zone)).filter(day=number)
+    if which.tag:
+        rows = rows.filter(pk__in=TradeRemark.objects.tagged(which.tag).values("trade_id"))
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
@@ -258,11 +275,17 @@ class FundingOnRecord:
     """What is known of funding: payments, or on paper the rates of a time."""
 
     def __init__(self, symbols: Collection[str]) -> None:
-        """Read the accounts that were paid, and from when to when there are rates."""
-        payments = FundingPayment.objects.filter(symbol__in=symbols).order_by()
-        self._paid = set(payments.values_list("deployment", "symbol").distinct())
-        rates = FundingRate.objects.filter(symbol__in=symbols).order_by().values_list("symbol")
-        self._rates = {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
+        self._symbols = symbols
+
+    @cached_property
+    def _paid(self) -> set[tuple[UUID, str]]:
+        payments = FundingPayment.objects.filter(symbol__in=self._symbols).order_by()
+        return set(payments.values_list("deployment", "symbol").distinct())
+
+    @cached_property
+    def _rates(self) -> dict[str, tuple[datetime, datetime]]:
+        rates = FundingRate.objects.filter(symbol__in=self._symbols).order_by().values_list("symbol")
+        return {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
 
     def covers(self, deployment: Deployment, symbol: str, since: datetime, until: datetime) -> bool:
         """Tell whether the funding of a time is on record."""

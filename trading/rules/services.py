@@ -269,6 +269,6 @@ class TradeVerdict:
 
 def judge_trade(trade_id: UUID) -> list[TradeVerdict]:
     """Return what the confirmed rules say of a trade; nothing of a backtest's."""
-    rules = {one.id: one.rule for one in list_valid_rules()}
-    found = judge_record(only={trade_id}) if rules else []
+    valid = list_valid_rules()
+    rules, found = {one.id: one.rule for one in valid}, judge_record(valid, only={trade_id})
     return [TradeVerdict(one.rule_id, describe_rule(rules[one.rule_id]), one.verdict, one.why) for one in found]

@@ -5,14 +5,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
 
+from trading.asking.periods import PeriodRefused, parse_period
 from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
+from trading.models.choices import WEEKDAYS
 from trading.record.trade_queries import TradeFilter
 from trading.skills.schemas import symbol_name
+from trading.web.columns import COLUMNS, USUAL_COLUMNS
 
 Choices = list[tuple[str, str]]
 
@@ -22,6 +26,8 @@ _FIELDS: Final = {
     **{"q": "words", "exit": "exit_kind", "sort": "order"},
     **{name: f"{name}_id" for name in ("note", "skill", "deployment")},
 }
+# What a hidden filter is called.
+_CHIPS: Final = {"note": "Trades that lessons rest on", "rule": "One of your rules", "q": "Reasons with"}
 
 
 class AddressForm(forms.Form):
@@ -60,10 +66,10 @@ class DecisionFilterForm(PageOfForm):
 class TradeFilterForm(PageOfForm):
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
-        *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
-        *("reconciled", "since", "until", "backtests", "note", "verdict", "rule"),
+        *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime", "hour", "weekday", "tag"),
+        *("reconciled", "period", "since", "until", "backtests", "note", "verdict", "rule"),
     )
-
+    SHOWS: ClassVar = {"": "Result", "days": "Calendar", "groups": "Breakdown", "paths": "Excursions and R"}
     note = forms.UUIDField(required=False, widget=forms.HiddenInput)  # lessons, whose trades to list
     rule = forms.UUIDField(required=False, widget=forms.HiddenInput)  # whose verdict counts; else that of all rules
     q = forms.CharField(
@@ -85,6 +91,23 @@ class TradeFilterForm(PageOfForm):
         required=False,
         choices=[("", "Any"), ("broken", "Broken"), ("unknown", "Cannot tell"), ("kept", "Kept")],
     )
+    hour = forms.ChoiceField(
+        label="Hour of the entry",
+        required=False,
+        choices=[("", "Any"), *((f"{hour:02}", f"{hour:02}:00") for hour in range(24))],
+    )
+    weekday = forms.ChoiceField(
+        label="Weekday of the entry",
+        required=False,
+        choices=[("", "Any"), *((name, name.title()) for name in WEEKDAYS)],
+    )
+    tag = forms.ChoiceField(label="Tag", required=False)
+    period = forms.CharField(
+        label="Closed in",
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": "last month, 2026-03-05"}),
+    )
     since = DayField(label="Entered from (UTC)", required=False)
     until = DayField(label="Entered until (UTC)", required=False)
     backtests = forms.ChoiceField(label="Backtests", required=False)
@@ -100,20 +123,30 @@ class TradeFilterForm(PageOfForm):
             ("symbol", "Symbol"),
         ],
     )
+    columns = forms.MultipleChoiceField(
+        label="Columns",
+        required=False,
+        choices=[(name, column.label) for name, column in COLUMNS.items()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    show = forms.ChoiceField(required=False, choices=list(SHOWS.items()), widget=forms.HiddenInput)
 
     def __init__(
         self,
         data: QueryDict,
         *,
+        zone: ZoneInfo,
+        now: datetime,
         skills: Choices,
         deployments: Choices,
         symbols: Iterable[str],
+        tags: Iterable[str],
         runs: Mapping[str, tuple[str, UUID]],
         has_rules: bool,
     ) -> None:
         """Offer the owner's choices; `runs` are backtests by id."""
         super().__init__(data, auto_id="filter-%s")
-        self.runs = runs
+        self.runs, self.zone, self.now = runs, zone, now
         if not has_rules:
             del self.fields["verdict"], self.fields["rule"]
         asked = data.get("symbol", "")
@@ -123,6 +156,7 @@ class TradeFilterForm(PageOfForm):
             "skill": [("", "Any"), *skills],
             "deployment": [("", "Any"), *deployments],
             "symbol": [("", "Any"), *((name, name) for name in names)],
+            "tag": [("", "Any"), *((name, name) for name in tags)],
             "backtests": [
                 ("", "Left out"),
                 (self.WITH_BACKTESTS, "With all"),
@@ -140,19 +174,54 @@ class TradeFilterForm(PageOfForm):
             self.add_error("until", "The last day is before the first one.")
         return self.cleaned_data
 
+    def clean_period(self) -> str:
+        """Check the words. Raises ValidationError."""
+        words: str = self.cleaned_data["period"]
+        try:
+            parse_period(words, zone=self.zone, now=self.now)
+        except PeriodRefused as error:
+            raise forms.ValidationError(str(error)) from error
+        return words
+
+    def clean_columns(self) -> list[str]:
+        """Return the columns that are not the usual ones."""
+        chosen: list[str] = self.cleaned_data["columns"]
+        return [] if set(chosen) == set(USUAL_COLUMNS) else chosen
+
     def to_trade_filter(self) -> TradeFilter:
         known = self.known
         backtests = known.pop("backtests", "")
-        for name in ("page", "rule", "verdict"):  # which trades a verdict means is found by judging the record
+        # Which trades a verdict means is found by judging the record.
+        for name in ("page", "rule", "verdict", "show", "columns"):
             known.pop(name, None)
         if backtests in self.runs:
             known["deployment"] = str(self.runs[backtests][1])
+        period = parse_period(known.pop("period", ""), zone=self.zone, now=self.now)
+        spans = {"closed_from": period.starts_at, "closed_before": period.ends_at} if period else {}
         values = {_FIELDS.get(name, name): value for name, value in known.items()}
         ids = {name: UUID(values[name]) for name in ("deployment_id", "skill_id") if name in values}
-        return TradeFilter(**values | ids, with_backtests=bool(backtests))
+        return TradeFilter(**values | ids | spans, zone=self.zone, with_backtests=bool(backtests))
 
     def is_narrowed(self) -> bool:
         return not self.known.keys().isdisjoint(self.NARROWING)
+
+    @property
+    def chosen_columns(self) -> list[str]:
+        """The columns to show, in their order."""
+        return [name for name in COLUMNS if name in self.known.get("columns", USUAL_COLUMNS)]
+
+    def list_chips(self) -> list[tuple[str, str, str]]:
+        """Return (label, value, query without it) of each filter in use."""
+        return [
+            (_CHIPS.get(name, self.fields[name].label or ""), self._name_value(name, value), query)
+            for name, value in self.known.items()
+            if name in self.NARROWING
+            for query in [self.build_query(**{name: None}, page=None)]
+        ]
+
+    def _name_value(self, name: str, value: Any) -> str:
+        choices = getattr(self.fields[name], "choices", None)
+        return "" if isinstance(value, UUID) else str(dict(choices).get(value, value) if choices else value)
 
 
 def _is_symbol(text: str) -> bool:

@@ -5,9 +5,10 @@ from typing import Final
 
 from django import forms
 
-from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, VERDICTS, WEEKDAYS
+from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, VERDICTS
 from trading.asking.sizing import NUMBERS
 from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
+from trading.models.choices import WEEKDAYS
 
 _ANY: Final = [("", "Any")]
 _EVENT_LABELS: Final = {

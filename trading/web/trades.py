@@ -1,16 +1,31 @@
 """Reads of the trades page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
+from config.lib.charts.values import Chart
 from config.lib.paging import Page, get_page
+from trading.asking.table import find_first_stops, measure_multiple
 from trading.market.queries import find_marks
-from trading.models import BacktestRun, BrokerKind, Deployment, Fill, Skill, Trade, TradeStatus, TradingRule
-from trading.record.deployment_queries import widen_excursion
+from trading.models import (
+    BacktestRun,
+    BrokerKind,
+    Deployment,
+    Fill,
+    ReflectionNote,
+    Skill,
+    Trade,
+    TradeRemark,
+    TradeStatus,
+    TradingRule,
+)
+from trading.record.deployment_queries import find_backtest_of, widen_excursion
+from trading.record.notes import list_lessons_of
+from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import (
     TradeFilter,
     TradePage,
@@ -22,6 +37,8 @@ from trading.record.trade_queries import (
     list_fills,
     select_trades,
 )
+from trading.web.columns import ListedTrade, TradeRow, build_rows
+from trading.web.trade_chart import draw_trade, list_stops
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
 
@@ -36,19 +53,9 @@ class TradeChoices:
     skills: list[tuple[str, str]]
     deployments: list[tuple[str, str]]
     symbols: list[str]
+    tags: list[str]
     runs: dict[str, tuple[str, UUID]]  # by the backtest's id: what it is called, and its deployment
     has_rules: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ListedTrade:
-    """A trade with what a list says of it."""
-
-    trade: Trade
-    skill_name: str
-    is_backtest: bool
-    net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
-    held: timedelta | None  # None: still open
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class TradesPage:
     """One page of trades; its totals are of all that fit."""
 
     page: TradePage
-    trades: list[ListedTrade]
+    rows: list[TradeRow]
     simulated: list[str]  # symbols on this page whose prices were made
 
 
@@ -70,33 +77,56 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     return TradeChoices(
         skills=[(str(pk), name) for pk, name in names.items()],
         deployments=[(str(one.pk), f"{names[one.skill_id]}: {one}") for one in deployments],
+        tags=list_tags(),
         symbols=list(Trade.objects.order_by().values_list("symbol", flat=True).distinct()),
         runs={str(run.pk): (f"{names[run.deployment.skill_id]}: {run}", run.deployment_id) for run in runs},
         has_rules=TradingRule.objects.confirmed().exists(),
     )
 
 
-def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
+def get_trades_page(
+    which: TradeFilter, number: int = 1, *, choices: TradeChoices, columns: Collection[str] = ()
+) -> TradesPage:
     """Return a page of trades; a number too high gives the last."""
     page = get_trade_page(which, number)
     simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
-    return TradesPage(page, list_trades(page.trades), simulated)
+    listed = _list_trades(page.trades, dict(choices.skills), {pk for pk, _ in choices.deployments})
+    if "r" in columns:
+        stops = find_first_stops([one.trade.entry_snapshot_id for one in listed if one.trade.entry_snapshot_id])
+        listed = [replace(one, multiple=get_multiple(one.trade, stops)) for one in listed]
+    if "tags" in columns:
+        remarks = TradeRemark.objects.filter(trade_id__in=[trade.pk for trade in page.trades]).defer("picture")
+        tags = {remark.trade_id: remark.tag_names for remark in remarks}
+        listed = [replace(one, tags=tags.get(one.trade.pk, ())) for one in listed]
+    return TradesPage(page, build_rows(listed, columns), simulated)
 
 
-def list_trades(trades: Sequence[Trade]) -> list[ListedTrade]:
-    """Return trades with what a list says of them."""
-    deployments = Deployment.objects.in_bulk({trade.deployment_id for trade in trades})
-    names = Skill.objects.in_bulk({trade.skill_id for trade in trades})
+def list_trades(trades: Sequence[Trade]) -> list[TradeRow]:
+    """Return trades as rows with the usual columns."""
+    skills = Skill.objects.filter(pk__in={trade.skill_id for trade in trades}).values_list("pk", "name")
+    used = Deployment.objects.filter(pk__in={trade.deployment_id for trade in trades})
+    own = used.exclude(broker_kind=BrokerKind.BACKTEST).values_list("pk", flat=True)
+    return build_rows(_list_trades(trades, {str(pk): name for pk, name in skills}, {str(pk) for pk in own}))
+
+
+def _list_trades(trades: Sequence[Trade], skills: Mapping[str, str], own: Collection[str]) -> list[ListedTrade]:
+    """Return trades with what a list says of them; `own` deployments are no backtests'."""
     return [
         ListedTrade(
             trade,
-            skill_name=names[trade.skill_id].name,
-            is_backtest=deployments[trade.deployment_id].broker_kind == BrokerKind.BACKTEST,
+            skill_name=skills[str(trade.skill_id)],
+            is_backtest=str(trade.deployment_id) not in own,
             net_fraction=_get_net_fraction(trade),
             held=_get_holding_time(trade),
         )
         for trade in trades
     ]
+
+
+def get_multiple(trade: Trade, stops: Mapping[UUID, Decimal]) -> Decimal | None:
+    """Return a closed trade's R multiple, None without a stop."""
+    stop = stops.get(trade.entry_snapshot_id) if trade.entry_snapshot_id and trade.exit_at else None
+    return measure_multiple(trade.realized_pnl_usd, trade.entry_size_usd, trade.entry_price, trade.side, stop)
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
@@ -128,25 +158,40 @@ class TradeDetails:
     run: BacktestRun | None  # whose trade it is
     net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
     held: timedelta | None
-    simulated: list[str]  # its symbol, if its prices were made
     knows_funding: bool
     payments: int  # of funding, while it was held
     excursion_usd: tuple[Decimal, Decimal] | None  # best and worst gross, the current mark included
+    chart: Chart
+    stop_price: Decimal | None  # that the entry set
+    multiple: Decimal | None  # R, once closed
+    lessons: list[ReflectionNote]  # that rest on it, newest first
+    remark: TradeRemark
+
+    @property
+    def simulated(self) -> list[str]:
+        """Its symbol, if its prices were made."""
+        return [self.trade.symbol] if self.chart.simulated else []
 
 
 def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
     """Return a trade with its fills. Raises TradeNotFound."""
     trade = get_trade(trade_id)
     mark = find_marks([trade.symbol], now).get(trade.symbol) if trade.status == TradeStatus.OPEN else None
+    fills, stops, payments = list_fills(trade), list_stops(trade, now), count_payments(trade)
+    of_entry = {order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price}
     return TradeDetails(
         trade,
-        fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in list_fills(trade)],
-        run=BacktestRun.objects.filter(deployment=trade.deployment_id).first(),
+        fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in fills],
+        run=find_backtest_of(trade.deployment) if trade.deployment.broker_kind == BrokerKind.BACKTEST else None,
         net_fraction=_get_net_fraction(trade),
         held=_get_holding_time(trade),
-        simulated=find_simulated_symbols({trade.symbol: trade.entry_at}),
-        knows_funding=bool(trade.funding_usd)
+        knows_funding=bool(trade.funding_usd or payments)
         or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
-        payments=count_payments(trade),
+        payments=payments,
         excursion_usd=widen_excursion(trade, mark.price if mark else None),
+        chart=draw_trade(trade, fills, stops, now),
+        stop_price=of_entry.get(trade.entry_snapshot_id) if trade.entry_snapshot_id else None,
+        multiple=get_multiple(trade, of_entry),
+        lessons=list_lessons_of(trade),
+        remark=get_remark(trade.pk),
     )

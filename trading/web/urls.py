@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from trading.web.views import account, asking, backtests, calendar, deployments, drafts, imports, ledger, skills
+from trading.web.views import (
+    account,
+    asking,
+    backtests,
+    calendar,
+    deployments,
+    drafts,
+    imports,
+    ledger,
+    remarks,
+    skills,
+)
 
 app_name = "trading"
 
@@ -17,7 +28,11 @@ urlpatterns = [
     path("trades/ask/", asking.ask_record, name="ask"),
     path("trades/check/", asking.check_trade, name="check"),
     path("trades/export/", ledger.export_trades, name="export_trades"),
+    path("trades/filters/", ledger.add_filter, name="add_filter"),
+    path("trades/filters/<uuid:filter_id>/delete/", ledger.remove_filter, name="remove_filter"),
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
+    path("trades/<uuid:trade_id>/remark/", remarks.save_remark, name="remark"),
+    path("trades/pictures/<uuid:trade_id>/", remarks.show_picture, name="picture"),
     path("trades/<uuid:trade_id>/measure/", ledger.measure_trade, name="measure_trade"),
     path("trades/import/", imports.show_imports, name="imports"),
     path("trades/import/openings/", imports.change_openings, name="change_openings"),

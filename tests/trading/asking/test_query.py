@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.factories.memory import JUNE
-from trading.asking.planner import _FIGURES
+from trading.asking.planner import FIGURES
 from trading.asking.query import FILTERS, GROUPS, MEASURES, QueryRefused, parse_query
 
 ZONE = ZoneInfo("UTC")
@@ -80,5 +80,5 @@ def test_words_of_a_question_ask_it_again():
 
 
 def test_each_measure_has_a_figure_and_each_filter_a_label():
-    assert _FIGURES.keys() == MEASURES.keys()
+    assert FIGURES.keys() == MEASURES.keys()
     assert FILTERS.keys() <= GROUPS.keys()

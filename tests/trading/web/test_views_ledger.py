@@ -51,8 +51,8 @@ def test_trades_lists_what_each_came_to_and_their_sum(client, made):
     text = text_of(client.get(TRADES))
 
     for words in (
-        "2 trades Net of 2 closed trades",
-        "+$13.00",
+        "2 trades",
+        "Net +$13.00 of 2 closed trades",
         "BTC long",
         "Dips",
         "+$19.00",

@@ -4,10 +4,21 @@ from typing import Any
 
 from rest_framework import serializers
 
-from config.lib.rest.views import PageQuery
+from config.lib.rest.views import InputSerializer, PageQuery
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
-from trading.models import ExitKind, Fill, MarketEvent, ReconcileState, RegimeTag, Trade, TradeSide, TradeStatus
+from trading.models import (
+    ExitKind,
+    Fill,
+    MarketEvent,
+    ReconcileState,
+    RegimeTag,
+    Trade,
+    TradeRemark,
+    TradeSide,
+    TradeStatus,
+)
 from trading.models.choices import EventKind
+from trading.models.remarks import MAX_REMARK, MAX_TAG, MAX_TAGS
 
 MAX_AHEAD_HOURS = 366 * 24
 
@@ -25,6 +36,7 @@ class TradeQuery(PageQuery):
     reconciled = serializers.ChoiceField(ReconcileState.choices, default="")
     since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
     until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
+    tag = serializers.CharField(default="", max_length=MAX_TAG, help_text="One of your tags.")
     order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
 
 
@@ -72,6 +84,23 @@ class WholeTradeSerializer(TradeSerializer):
     class Meta:
         model = Trade
         fields = (*TradeSerializer.Meta.fields, "fills")
+
+
+class RemarkInput(InputSerializer):
+    """Your note of a trade, and all its tags; what is left out stays."""
+
+    text = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REMARK)
+    tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=MAX_TAGS)
+
+
+class RemarkSerializer(RowSerializer):
+    """What you wrote of a trade."""
+
+    tags = serializers.ListField(source="tag_names", child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = TradeRemark
+        fields = ("trade_id", "text", "tags", "updated_at")
 
 
 class EventQuery(PageQuery):

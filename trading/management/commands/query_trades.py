@@ -38,8 +38,9 @@ class Command(KeelCommand):
             f"{f', not known of {line.unknown} more' if line.unknown else ''}"
             for line in lines
         ]
+        measure = answer.query.measure
         ranked = [
-            f"{one.trade.symbol} {one.trade.side} {one.trade.exit_at:%Y-%m-%d}: {format_value(answer, one.value)}"
+            f"{one.trade.symbol} {one.trade.side} {one.trade.exit_at:%Y-%m-%d}: {format_value(measure, one.value)}"
             for one in answer.trades
         ]
         self.say("\n".join([describe_scope(query), *texts, *ranked]), **describe_answer(answer))

@@ -40,9 +40,9 @@ def ask_record(request: AuthedRequest) -> HttpResponse:
         "scope": describe_scope(answer.query),
         "total": describe_total(answer),
         "groups": describe_groups(answer),
-        "ranked": [(one.trade, format_value(answer, one.value)) for one in answer.trades],
-        "ends": [(name, one.trade, format_value(answer, one.value)) for name, one in ends if one],
-        "trades": list_trades(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
+        "ranked": [(one.trade, format_value(answer.query.measure, one.value)) for one in answer.trades],
+        "ends": [(name, one.trade, format_value(answer.query.measure, one.value)) for name, one in ends if one],
+        "rows": list_trades(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
     }
     return TemplateResponse(request, "trading/ask.html", context)
 

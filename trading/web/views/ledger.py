@@ -1,6 +1,6 @@
 """The trades page, its export and each trade's page."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,14 +17,18 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.text import parse_uuid
+from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
+from trading.models.remarks import MAX_QUERY
 from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.intake.excursions import measure_paths
-from trading.record.trade_queries import TradeFilter, get_trade
+from trading.record.trade_queries import TradeFilter, get_trade, select_trades
 from trading.rules.services import find_trades_by_verdict, judge_trade
 from trading.web.filters import TradeFilterForm
-from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
+from trading.web.selection import describe_selection
+from trading.web.trades import TradeChoices, get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
 from trading.web.views.fragments import PageRequest, goes_into, render_results
 from trading.web.views.skills import or_404
@@ -36,16 +40,30 @@ from trading.web.views.skills import or_404
 @owned_view
 def show_trades(request: PageRequest) -> HttpResponse:
     """List the filtered trades; the filter bar gets the list alone."""
-    filters = _build_filters(request.GET)
-    ledger = get_trades_page(_build_which(filters), filters.known.get("page", 1))
-    page, home = ledger.page, reverse("trading:trades")
-    export = reverse("trading:export_trades")
+    choices = _list_choices(request.GET)
+    filters = _build_filters(request, choices)
+    which, home, shown = _build_which(filters), reverse("trading:trades"), filters.known.get("show", "")
+    columns = filters.chosen_columns
+    ledger = get_trades_page(which, filters.known.get("page", 1), choices=choices, columns=columns)
+    page, export = ledger.page, reverse("trading:export_trades")
+
+    def narrow(**changes: str) -> str:
+        return home + filters.build_query(**{"page": None, "show": None, "columns": None, **changes})
+
     context: dict[str, Any] = {
         "filters": filters,
         "ledger": ledger,
         "page": page,
         "totals": page.totals,
+        "columns": columns,
         "is_narrowed": filters.is_narrowed(),
+        "chips": [(label, value, home + query) for label, value, query in filters.list_chips()],
+        "saved": list_filters(),
+        "here_query": filters.build_query(page=None),
+        "tabs": [
+            (label, home + filters.build_query(show=name, page=None), name == shown)
+            for name, label in filters.SHOWS.items()
+        ],
         "links": {
             "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
             **build_page_links(page, lambda number: home + filters.build_query(page=number)),
@@ -58,10 +76,39 @@ def show_trades(request: PageRequest) -> HttpResponse:
             },
         },
     }
+    if page.totals.closed_trades:
+        context["selection"] = describe_selection(select_trades(which), shown, zone=filters.zone, narrow=narrow)
     if goes_into(request, "results"):
         here = home + filters.build_query(page=page.number if page.number > 1 else None)
         return render_results(request, "trading/_trades_results.html", context, here=here, typed="q")
     return TemplateResponse(request, "trading/trades.html", context)
+
+
+@require_POST
+@owned_view
+def add_filter(request: AuthedRequest) -> HttpResponse:
+    """Save the filters of an address under a name."""
+    given = QueryDict(request.POST.get("query", "")[:MAX_QUERY].removeprefix("?"))
+    filters = _build_filters(request, _list_choices(given), given)
+    query = filters.build_query(page=None).removeprefix("?")
+    try:
+        with owned_tx(request.user):
+            saved = save_filter(name=request.POST.get("name", ""), query=query, now=timezone.now())
+    except FilterRefused as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"Saved as “{saved.name}”.")
+    return redirect(f"{reverse('trading:trades')}{query and '?'}{query}")
+
+
+@require_POST
+@owned_view
+def remove_filter(request: AuthedRequest, filter_id: UUID) -> HttpResponse:
+    """Delete a saved filter."""
+    with or_404(), owned_tx(request.user):
+        delete_filter(filter_id)
+    messages.success(request, "Deleted the saved filter. Its trades stay.")
+    return redirect("trading:trades")
 
 
 @require_safe
@@ -69,7 +116,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
-        which = _build_which(_build_filters(request.GET))
+        which = _build_which(_build_filters(request, _list_choices(request.GET)))
     writers = {"csv": trades_as_csv, "json": trades_as_json}
     return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
 
@@ -105,17 +152,11 @@ def measure_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     return redirect("trading:trade", trade_id)
 
 
-def _build_filters(query: QueryDict) -> TradeFilterForm:
-    try:
-        run_id = UUID(query.get("backtests", ""))
-    except ValueError:
-        run_id = None
-    choices = list_trade_choices(run_id=run_id)
-    return TradeFilterForm(
-        query,
-        skills=choices.skills,
-        deployments=choices.deployments,
-        symbols=choices.symbols,
-        runs=choices.runs,
-        has_rules=choices.has_rules,
-    )
+def _list_choices(query: QueryDict) -> TradeChoices:
+    return list_trade_choices(run_id=parse_uuid(query.get("backtests", "")))
+
+
+def _build_filters(request: AuthedRequest, choices: TradeChoices, query: QueryDict | None = None) -> TradeFilterForm:
+    zone = find_time_zone(request.user.time_zone)
+    given = {field.name: getattr(choices, field.name) for field in fields(choices)}
+    return TradeFilterForm(request.GET if query is None else query, zone=zone, now=timezone.now(), **given)

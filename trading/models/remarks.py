@@ -1,0 +1,79 @@
+"""What a user adds to a trade: a note, tags, a picture; and filters kept under a name.
+
+A rebuild of the record deletes a trade's row and writes it again under the same id. So these rows hold the id alone: a
+foreign key would delete them with the trade.
+"""
+
+from typing import Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
+
+MAX_REMARK = 2_000  # characters
+MAX_TAGS = 12
+MAX_TAG = 24
+MAX_NAME = 60
+MAX_QUERY = 1_000
+
+
+class TradeRemarkQuerySet(OwnedQuerySet["TradeRemark"]):
+    """Remarks of the owner in scope."""
+
+    def tagged(self, tag: str) -> Self:
+        return self.filter(tags__contains=f",{tag},")
+
+
+TradeRemarkManager = OwnedManager.from_queryset(TradeRemarkQuerySet)
+
+
+class TradeRemark(OwnedModel):
+    """The user's own words about a trade, and one picture, encoded anew without metadata."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    trade_id = models.UUIDField()
+    text = models.TextField(max_length=MAX_REMARK, blank=True)
+    tags = models.CharField(max_length=MAX_TAGS * (MAX_TAG + 1) + 1, blank=True)  # as `,late-entry,news,`
+    picture = models.BinaryField(null=True, blank=True)  # WebP
+    picture_width = models.PositiveIntegerField(null=True, blank=True)
+    picture_height = models.PositiveIntegerField(null=True, blank=True)
+    updated_at = models.DateTimeField()
+
+    objects = TradeRemarkManager()  # type: ignore[misc]  # a manager with verbs of its own
+
+    class Meta(OwnedModel.Meta):
+        db_table = "trade_remarks"
+        constraints = (
+            models.UniqueConstraint(fields=("user", "trade_id"), name="remark_once_per_trade"),
+            models.CheckConstraint(
+                condition=Q(picture__isnull=True, picture_width__isnull=True, picture_height__isnull=True)
+                | Q(picture__isnull=False, picture_width__isnull=False, picture_height__isnull=False),
+                name="remark_picture_has_its_size",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.text[:60] or ", ".join(self.tag_names)
+
+    @property
+    def tag_names(self) -> list[str]:
+        """The tags in order."""
+        return [name for name in self.tags.split(",") if name]
+
+
+class SavedFilter(OwnedModel):
+    """A selection of trades under a name."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    name = models.CharField(max_length=MAX_NAME)
+    query = models.CharField(max_length=MAX_QUERY)  # of the trades page, without its question mark
+    created_at = models.DateTimeField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "saved_filters"
+        constraints = (models.UniqueConstraint(fields=("user", "name"), name="saved_filter_once_per_name"),)
+
+    def __str__(self) -> str:
+        return self.name

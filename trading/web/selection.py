@@ -1,0 +1,140 @@
+"""The figures and charts of the trades that fit a filter, by the functions that answer questions to the record."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import accumulate
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.urls import reverse
+
+from config.lib.charts.svg import Axis, Day, Dot, Row, draw_heat_map, draw_histogram, draw_intervals, draw_scatter
+from config.lib.charts.thinning import pick_extremes
+from config.lib.charts.values import Cell, Chart, Table, draw_equity
+from config.lib.figures import format_count, format_signed_usd
+from config.lib.intervals import median_interval
+from trading.asking.answers import Line, describe_figure
+from trading.asking.planner import compare_groups, take_figure
+from trading.asking.query import GROUPS, MEASURES, TradeQuery
+from trading.asking.table import TradeTable
+from trading.models import TradeQuerySet
+from trading.models.choices import WEEKDAYS
+
+MOST_DOTS: Final = 150  # each is a link, and a row of the table
+MOST_DAYS: Final = timedelta(days=273)  # of the calendar: 39 weeks, with a link a day
+_STRIP: Final = ("net", "expectancy", "win_rate", "profit_factor", "drawdown")
+_OF_NET: Final = ("symbol", "side", "hour", "weekday", "regime", "exit")
+_READ: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {  # measures and groups of what is shown
+    "": ((), ("month",)),
+    "days": ((), ("month",)),
+    "groups": ((), _OF_NET),
+    "paths": (("mfe", "mae", "r"), ("symbol", "side")),
+}
+_NO_PATH: Final = "No bars tell what these trades were worth on the way."
+_NO_STOP: Final = "No stop of these trades is known, so nothing says what was at risk."
+Narrow = Callable[..., str]  # to the address with other filters
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the closed trades of a selection come to."""
+
+    strip: list[Line]
+    charts: list[Chart]
+
+
+def describe_selection(rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narrow: Narrow) -> Selection:
+    """Return the figures of trades and the charts of what is shown."""
+    measures, groups = _READ[shown]
+    table = TradeTable(TradeQuery(zone), rows=rows, measures=measures, groups=groups)
+    nets = table.list_values("net")
+    strip = [describe_figure(name, MEASURES[name], *take_figure(name, nets)) for name in _STRIP]
+    match shown:
+        case "days":
+            charts = [_draw_days(table, zone, narrow)]
+        case "groups":
+            charts = [_draw_group(table, group, narrow) for group in _OF_NET]
+        case "paths":
+            charts = _draw_paths(table)
+        case _:
+            charts = [_draw_result(table)]
+    return Selection(strip, charts)
+
+
+def _draw_result(table: TradeTable) -> Chart:
+    nets = [net for net in table.list_values("net") if net is not None]
+    points = list(zip(table["exit_at"], accumulate(nets), strict=True))
+    return draw_equity(
+        points,
+        title="Result of these trades",
+        name="Net so far",
+        fall_in="unit",
+        start=Decimal(0),
+        empty="A curve needs at least two closed trades.",
+        note=f"Net of {len(nets)} closed trades, added up as they closed.",
+    )
+
+
+def _draw_days(table: TradeTable, zone: ZoneInfo, narrow: Narrow) -> Chart:
+    by_day: dict[date, list[Decimal]] = {}
+    for at, net in zip(table["exit_at"], table.list_values("net"), strict=True):
+        by_day.setdefault(at.astimezone(zone).date(), []).append(net or Decimal(0))
+    first = max(by_day) - MOST_DAYS
+    days = [
+        Day(on, sum(nets, Decimal(0)), len(nets), narrow(period=f"{on}")) for on, nets in by_day.items() if on > first
+    ]
+    note = f"Of the {MOST_DAYS.days} days until {max(by_day)}; choose a period to see earlier ones."
+    chart = draw_heat_map(days, title="Net by the day of the exit", note=note if min(by_day) <= first else "")
+    return replace(chart, table=_tabulate_weeks(days))
+
+
+def _tabulate_weeks(days: list[Day]) -> Table:
+    """Return a row a week, the last first: a year of days as rows would double the page."""
+    weeks: dict[date, list[Day]] = {}
+    for day in days:
+        weeks.setdefault(day.on - timedelta(days=day.on.weekday()), []).append(day)
+    rows = []
+    for monday in sorted(weeks, reverse=True):
+        net = {day.on.weekday(): format_signed_usd(day.value) for day in weeks[monday]}
+        total = sum((day.value for day in weeks[monday]), Decimal(0))
+        trades = sum(day.n for day in weeks[monday])
+        rows.append([f"{monday}", *(net.get(n, "") for n in range(7)), format_signed_usd(total), format_count(trades)])
+    return Table(("Week from", *(name.title() for name in WEEKDAYS), "Net", "Trades"), rows)
+
+
+def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
+    rows, cells = [], []
+    for one in compare_groups(table, group, "net"):
+        figure, href = one.figure, narrow(**{group: one.key})
+        rows.append(Row(one.label, figure.mean, *(figure.interval or (None, None)), figure.trades, href))
+        line = describe_figure("net", one.label, figure, one.unknown)
+        interval = line.interval or "too few to say"
+        cells.append([Cell(line.label, href), line.value, line.mean, interval, format_count(line.trades)])
+    chart = draw_intervals(rows, title=f"Net of a trade by {GROUPS[group].lower()}", empty="No trade has closed yet.")
+    return replace(chart, table=Table(("Group", "Net", "A trade", "About 90 %", "Trades"), cells))
+
+
+def _draw_paths(table: TradeTable) -> list[Chart]:
+    multiples = [float(value) for value in table.list_values("r") if value is not None]
+    x, y = Axis("Worst on the way (MAE)", "USD"), Axis("Best on the way (MFE)", "USD")
+    dots = list(_iter_dots(table))
+    kept = pick_extremes([[dot.x for dot in dots], [dot.y for dot in dots]], MOST_DOTS)
+    return [
+        draw_scatter([dots[place] for place in kept], title="Best against worst on the way", x=x, y=y, empty=_NO_PATH),
+        draw_histogram(multiples, title="R multiples", unit="R", interval=median_interval(multiples), empty=_NO_STOP),
+    ]
+
+
+def _iter_dots(table: TradeTable) -> Iterator[Dot]:
+    columns = (
+        table["pk"],
+        table["symbol"],
+        table["side"],
+        *(table.list_values(name) for name in ("net", "mfe", "mae")),
+    )
+    for pk, symbol, side, net, mfe, mae in zip(*columns, strict=True):
+        if mfe is not None and mae is not None:
+            text = f"{symbol} {side}, net {format_signed_usd(net)}"
+            yield Dot(float(mae), float(mfe), text, reverse("trading:trade", args=[pk]), is_gain=net > 0)
