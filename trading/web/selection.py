@@ -86,8 +86,8 @@ def _draw_days(table: TradeTable, zone: ZoneInfo, narrow: Narrow) -> Chart:
         Day(on, sum(nets, Decimal(0)), len(nets), narrow(period=f"{on}")) for on, nets in by_day.items() if on > first
     ]
     note = f"Of the {MOST_DAYS.days} days until {max(by_day)}; choose a period to see earlier ones."
-    chart = draw_heat_map(days, title="Net by the day of the exit", note=note if min(by_day) <= first else "")
-    return replace(chart, table=_tabulate_weeks(days))
+    chart = draw_heat_map(days, title="Net by the day of the exit")
+    return replace(chart, table=_tabulate_weeks(days), note=note if min(by_day) <= first else chart.note)
 
 
 def _tabulate_weeks(days: list[Day]) -> Table:

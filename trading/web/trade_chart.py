@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from config.lib.charts.thinning import Candle
 from config.lib.charts.values import Chart, Level, Mark, Span, draw_price
-from config.lib.figures import format_price, format_quantity, format_signed_usd
+from config.lib.figures import format_price, format_quantity
 from trading.market.queries import is_about
 from trading.market.tape import STORED
 from trading.models import Bar, BrokerKind, Fill, MarketEvent, Order, OrderState, Trade, TradeSide
@@ -51,7 +51,7 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
             for order, until in zip(stops, ends, strict=False)
             if order.stop_price is not None
         ],
-        spans=[Span(trade.entry_at, trade.exit_at, way, f"Net {format_signed_usd(trade.realized_pnl_usd)}")],
+        spans=[Span(trade.entry_at, trade.exit_at, way)],
         empty=f"No bars of {trade.symbol} at this time are stored, so the path of its price is not known.",
         simulated=any(bar.is_simulated for bar in bars),
     )
