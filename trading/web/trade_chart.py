@@ -105,5 +105,7 @@ def _iter_events(trade: Trade, bars: Sequence[Bar]) -> Iterator[Mark]:
         if is_about(event.symbols, [trade.symbol]) and not (is_live and event.is_simulated):
             bar = next((bar for bar in reversed(bars) if bar.opened_at <= event.starts_at), bars[0])
             day = f"{event.starts_at:%Y-%m-%d}"
-            calendar = f"{reverse('trading:calendar')}?{urlencode({'first_day': day, 'last_day': day})}"
+            calendar = (
+                f"{reverse('trading:calendar')}?{urlencode({'first_day': day, 'last_day': day, 'event': event.pk})}"
+            )
             yield Mark(event.starts_at, bar.close, "event", event.title, href=calendar)

@@ -18,7 +18,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.models.choices import EventKind
-from trading.models.remarks import MAX_REMARK, MAX_TAG, MAX_TAGS
+from trading.models.remarks import MAX_REMARK, MAX_TAGS
 
 MAX_AHEAD_HOURS = 366 * 24
 
@@ -36,7 +36,7 @@ class TradeQuery(PageQuery):
     reconciled = serializers.ChoiceField(ReconcileState.choices, default="")
     since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
     until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
-    tag = serializers.CharField(default="", max_length=MAX_TAG, help_text="One of your tags.")
+    tag = serializers.CharField(default="", max_length=200, help_text="One of your tags.")
     order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
 
 
