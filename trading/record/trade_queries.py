@@ -10,7 +10,7 @@ from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import F, Max, Min, Q
+from django.db.models import Exists, F, Max, Min, OuterRef, Q
 from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
 
 from config.lib.errors import DomainError
@@ -112,7 +112,13 @@ def get_trade(trade_id: UUID) -> Trade:
 
 def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
     """Return the trades with these ids, newest entry first."""
-    return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
+    return list(name_owners(Trade.objects.filter(pk__in=set(trade_ids)).newest_first()))
+
+
+def name_owners(rows: TradeQuerySet) -> TradeQuerySet:
+    """Read the skill with each trade, and whether it `is_backtest`."""
+    runs = BacktestRun.objects.filter(deployment=OuterRef("deployment"))
+    return rows.select_related("skill").annotate(is_backtest=Exists(runs)).defer("state")
 
 
 def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
@@ -122,7 +128,7 @@ def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
     total = totals.closed_trades + totals.open_trades
     place = locate_page(number, total=total, size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
-    found = list(rows.order_by(*order).defer("state")[place.rows])
+    found = list(name_owners(rows.order_by(*order))[place.rows])
     return TradePage(found, total, place.number, place.pages, totals)
 
 

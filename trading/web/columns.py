@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from config.lib.figures import (
     format_duration,
@@ -14,6 +15,7 @@ from config.lib.figures import (
     format_usd,
     format_whole_usd,
 )
+from trading.asking.table import measure_multiple
 from trading.models import Trade
 
 USUAL_COLUMNS: Final = ("skill", "size", "entry", "exit", "held", "by")
@@ -21,15 +23,21 @@ USUAL_COLUMNS: Final = ("skill", "size", "entry", "exit", "held", "by")
 
 @dataclass(frozen=True, slots=True)
 class ListedTrade:
-    """A trade with what a list says of it."""
+    """A trade as a row of a list."""
 
     trade: Trade
-    skill_name: str
-    is_backtest: bool
-    net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
-    held: timedelta | None  # None: still open
+    columns: "Sequence[Column]"
     multiple: Decimal | None = None  # R; None: no stop is known, or not asked for
     tags: Sequence[str] = ()
+
+    @property
+    def cells(self) -> "list[tuple[Column, str]]":
+        """The chosen columns with their texts."""
+        return [(column, column.write(self)) for column in self.columns]
+
+    @property
+    def net_fraction(self) -> Decimal | None:
+        return get_net_fraction(self.trade)
 
 
 class Column(NamedTuple):
@@ -40,8 +48,24 @@ class Column(NamedTuple):
     is_figure: bool = True
 
 
+def get_net_fraction(trade: Trade) -> Decimal | None:
+    """Return the net as a share of `entry_size_usd`, unlevered (settled 29)."""
+    return trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else None
+
+
+def get_holding_time(trade: Trade) -> timedelta | None:
+    """Return how long a trade was held, None while it is open."""
+    return None if trade.holding_minutes is None else timedelta(minutes=float(trade.holding_minutes))
+
+
 def _write_skill(one: ListedTrade) -> str:
-    return f"{one.skill_name}, v{one.trade.skill_version}{', backtest' if one.is_backtest else ''}"
+    is_backtest = getattr(one.trade, "is_backtest", False)  # of `trade_queries.name_owners`
+    return f"{one.trade.skill.name}, v{one.trade.skill_version}{', backtest' if is_backtest else ''}"
+
+
+def _write_held(one: ListedTrade) -> str:
+    held = get_holding_time(one.trade)
+    return "Open" if held is None else format_duration(held)
 
 
 COLUMNS: Final[Mapping[str, Column]] = {
@@ -49,7 +73,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "size": Column("Size", lambda one: format_whole_usd(one.trade.entry_size_usd)),
     "entry": Column("Entry", lambda one: format_price(one.trade.entry_price)),
     "exit": Column("Exit", lambda one: "" if one.trade.exit_price is None else format_price(one.trade.exit_price)),
-    "held": Column("Held", lambda one: "Open" if one.held is None else format_duration(one.held)),
+    "held": Column("Held", _write_held),
     "by": Column("Closed by", lambda one: one.trade.get_exit_kind_display() or "Still held", is_figure=False),
     "regime": Column("Regime", lambda one: one.trade.get_entry_regime_tag_display()),
     "mfe": Column("MFE", lambda one: format_signed_usd(one.trade.mfe_usd) if one.trade.knows_path else ""),
@@ -61,15 +85,21 @@ COLUMNS: Final[Mapping[str, Column]] = {
 }
 
 
-class TradeRow(NamedTuple):
-    """A row of the list."""
-
-    trade: Trade
-    cells: list[tuple[Column, str]]
-    net_fraction: Decimal | None
-
-
-def build_rows(listed: Sequence[ListedTrade], columns: Collection[str] = USUAL_COLUMNS) -> list[TradeRow]:
+def build_rows(
+    trades: Sequence[Trade],
+    columns: Collection[str] = USUAL_COLUMNS,
+    *,
+    stops: Mapping[UUID, Decimal] | None = None,
+    tags: Mapping[UUID, Sequence[str]] | None = None,
+) -> list[ListedTrade]:
     """Return trades as rows with the chosen columns."""
     chosen = [column for name, column in COLUMNS.items() if name in columns]
-    return [TradeRow(one.trade, [(column, column.write(one)) for column in chosen], one.net_fraction) for one in listed]
+    return [
+        ListedTrade(trade, chosen, get_multiple(trade, stops or {}), (tags or {}).get(trade.pk, ())) for trade in trades
+    ]
+
+
+def get_multiple(trade: Trade, stops: Mapping[UUID, Decimal]) -> Decimal | None:
+    """Return a closed trade's R multiple, None without a stop."""
+    stop = stops.get(trade.entry_snapshot_id) if trade.entry_snapshot_id and trade.exit_at else None
+    return measure_multiple(trade.realized_pnl_usd, trade.entry_size_usd, trade.entry_price, trade.side, stop)

@@ -1,7 +1,7 @@
 """Reads of the trades page."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from config.lib.charts.values import Chart
 from config.lib.paging import Page, get_page
-from trading.asking.table import find_first_stops, measure_multiple
+from trading.asking.table import find_first_stops
 from trading.market.queries import find_marks
 from trading.models import (
     BacktestRun,
@@ -37,7 +37,7 @@ from trading.record.trade_queries import (
     list_fills,
     select_trades,
 )
-from trading.web.columns import ListedTrade, TradeRow, build_rows
+from trading.web.columns import USUAL_COLUMNS, ListedTrade, build_rows, get_holding_time, get_multiple, get_net_fraction
 from trading.web.trade_chart import draw_trade, list_stops
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
@@ -63,7 +63,7 @@ class TradesPage:
     """One page of trades; its totals are of all that fit."""
 
     page: TradePage
-    rows: list[TradeRow]
+    rows: list[ListedTrade]
     simulated: list[str]  # symbols on this page whose prices were made
 
 
@@ -84,63 +84,23 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     )
 
 
-def get_trades_page(
-    which: TradeFilter, number: int = 1, *, choices: TradeChoices, columns: Collection[str] = ()
-) -> TradesPage:
+def get_trades_page(which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS) -> TradesPage:
     """Return a page of trades; a number too high gives the last."""
     page = get_trade_page(which, number)
-    simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
-    listed = _list_trades(page.trades, dict(choices.skills), {pk for pk, _ in choices.deployments})
+    stops, tags = {}, {}
     if "r" in columns:
-        stops = find_first_stops([one.trade.entry_snapshot_id for one in listed if one.trade.entry_snapshot_id])
-        listed = [replace(one, multiple=get_multiple(one.trade, stops)) for one in listed]
+        stops = find_first_stops([trade.entry_snapshot_id for trade in page.trades if trade.entry_snapshot_id])
     if "tags" in columns:
         remarks = TradeRemark.objects.filter(trade_id__in=[trade.pk for trade in page.trades]).defer("picture")
         tags = {remark.trade_id: remark.tag_names for remark in remarks}
-        listed = [replace(one, tags=tags.get(one.trade.pk, ())) for one in listed]
-    return TradesPage(page, build_rows(listed, columns), simulated)
-
-
-def list_trades(trades: Sequence[Trade]) -> list[TradeRow]:
-    """Return trades as rows with the usual columns."""
-    skills = Skill.objects.filter(pk__in={trade.skill_id for trade in trades}).values_list("pk", "name")
-    used = Deployment.objects.filter(pk__in={trade.deployment_id for trade in trades})
-    own = used.exclude(broker_kind=BrokerKind.BACKTEST).values_list("pk", flat=True)
-    return build_rows(_list_trades(trades, {str(pk): name for pk, name in skills}, {str(pk) for pk in own}))
-
-
-def _list_trades(trades: Sequence[Trade], skills: Mapping[str, str], own: Collection[str]) -> list[ListedTrade]:
-    """Return trades with what a list says of them; `own` deployments are no backtests'."""
-    return [
-        ListedTrade(
-            trade,
-            skill_name=skills[str(trade.skill_id)],
-            is_backtest=str(trade.deployment_id) not in own,
-            net_fraction=_get_net_fraction(trade),
-            held=_get_holding_time(trade),
-        )
-        for trade in trades
-    ]
-
-
-def get_multiple(trade: Trade, stops: Mapping[UUID, Decimal]) -> Decimal | None:
-    """Return a closed trade's R multiple, None without a stop."""
-    stop = stops.get(trade.entry_snapshot_id) if trade.entry_snapshot_id and trade.exit_at else None
-    return measure_multiple(trade.realized_pnl_usd, trade.entry_size_usd, trade.entry_price, trade.side, stop)
+    simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
+    return TradesPage(page, build_rows(page.trades, columns, stops=stops, tags=tags), simulated)
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     """Return the trades after a cursor, newest first. Raises CursorRefused."""
     rows = select_trades(which).defer("state")
     return get_page(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
-
-
-def _get_net_fraction(trade: Trade) -> Decimal | None:
-    return trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else None
-
-
-def _get_holding_time(trade: Trade) -> timedelta | None:
-    return None if trade.holding_minutes is None else timedelta(minutes=float(trade.holding_minutes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +143,8 @@ def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
         trade,
         fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in fills],
         run=find_backtest_of(trade.deployment) if trade.deployment.broker_kind == BrokerKind.BACKTEST else None,
-        net_fraction=_get_net_fraction(trade),
-        held=_get_holding_time(trade),
+        net_fraction=get_net_fraction(trade),
+        held=get_holding_time(trade),
         knows_funding=bool(trade.funding_usd or payments)
         or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
         payments=payments,

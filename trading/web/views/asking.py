@@ -15,8 +15,8 @@ from trading.asking.query import QUESTION, parse_query
 from trading.asking.sizing import PLAN, parse_plan
 from trading.models import Skill
 from trading.record.trade_queries import find_trades
+from trading.web.columns import build_rows
 from trading.web.questions import PlanForm, QuestionForm
-from trading.web.trades import list_trades
 
 MAX_WORDS = 200
 
@@ -42,7 +42,7 @@ def ask_record(request: AuthedRequest) -> HttpResponse:
         "groups": describe_groups(answer),
         "ranked": [(one.trade, format_value(answer.query.measure, one.value)) for one in answer.trades],
         "ends": [(name, one.trade, format_value(answer.query.measure, one.value)) for name, one in ends if one],
-        "rows": list_trades(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
+        "rows": build_rows(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
     }
     return TemplateResponse(request, "trading/ask.html", context)
 

@@ -100,7 +100,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
         "simulated": marked.simulated,
         "numbers": trade_queries.get_deployment_performance(shown),
         "equity_usd": trade_queries.get_latest_equity(shown),
-        "trades": trades.trades[:TRADES_SHOWN],
+        "trades": trades.rows[:TRADES_SHOWN],
         "trades_total": trades.page.total,
         "notes": list_notes(shown.pk),
         "note": find_active_note(shown),

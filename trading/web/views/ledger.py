@@ -44,7 +44,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
     filters = _build_filters(request, choices)
     which, home, shown = _build_which(filters), reverse("trading:trades"), filters.known.get("show", "")
     columns = filters.chosen_columns
-    ledger = get_trades_page(which, filters.known.get("page", 1), choices=choices, columns=columns)
+    ledger = get_trades_page(which, filters.known.get("page", 1), columns=columns)
     page, export = ledger.page, reverse("trading:export_trades")
 
     def narrow(**changes: str) -> str:
