@@ -115,8 +115,8 @@ class TradeTable:
         values = [column for name in (query.measure, *measures) for column in _OF_MEASURES.get(name, (_NET,))]
         grouping = [column for name in (query.group, *groups, *here) for column in _OF_GROUPS.get(name, ())]
         names = list(dict.fromkeys(("pk", *values, *grouping)))
-        rows = list(self._rows.order_by("exit_at", "id").values_list(*names))
-        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        found = list(self._rows.order_by("exit_at", "id").values_list(*names))
+        columns = zip(*found, strict=True) if found else [()] * len(names)
         self._columns: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
         self._values: dict[str, Sequence[Decimal | None]] = {}
         for name in here:

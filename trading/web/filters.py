@@ -213,7 +213,7 @@ class TradeFilterForm(PageOfForm):
     def list_chips(self) -> list[tuple[str, str, str]]:
         """Return (label, value, query without it) of each filter in use."""
         return [
-            (_CHIPS.get(name, self.fields[name].label or ""), self._name_value(name, value), query)
+            (_CHIPS.get(name) or str(self.fields[name].label), self._name_value(name, value), query)
             for name, value in self.known.items()
             if name in self.NARROWING
             for query in [self.build_query(**{name: None}, page=None)]

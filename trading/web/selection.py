@@ -105,10 +105,12 @@ def _tabulate_weeks(days: list[Day]) -> Table:
 
 
 def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
-    rows, cells = [], []
+    rows: list[Row] = []
+    cells: list[list[str | Cell]] = []
     for one in compare_groups(table, group, "net"):
         figure, href = one.figure, narrow(**{group: one.key})
-        rows.append(Row(one.label, figure.mean, *(figure.interval or (None, None)), figure.trades, href))
+        low, high = figure.interval or (None, None)
+        rows.append(Row(one.label, figure.mean, low, high, figure.trades, href))
         line = describe_figure("net", one.label, figure, one.unknown)
         interval = line.interval or "too few to say"
         cells.append([Cell(line.label, href), line.value, line.mean, interval, format_count(line.trades)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlencode
 
 from django.db.models import Q
@@ -41,7 +41,9 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
     held = [bar for bar in bars if bar.closed_at > trade.entry_at and bar.opened_at < ends_at]
     marks = [*_iter_fills(trade, fills), *_iter_extremes(trade, held), *_iter_events(trade, bars)]
     ends = [*(order.proposed_at for order in stops[1:]), ends_at]
-    way = "open" if trade.exit_at is None else "gain" if trade.realized_pnl_usd > 0 else "loss"
+    way: Literal["gain", "loss", "open"] = (
+        "open" if trade.exit_at is None else "gain" if trade.realized_pnl_usd > 0 else "loss"
+    )
     return draw_price(
         [Candle(bar.opened_at, bar.open, bar.high, bar.low, bar.close) for bar in bars],
         title=f"{trade.symbol} while it was held",
