@@ -10,7 +10,7 @@ from config.lib.rls import EnableOwnerPolicy, RunPythonOnOwnedRows
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0014_fill_lookup")]
+    dependencies = [("trading", "0015_due_deployments")]
 
     operations = [
         RunPythonOnOwnedRows(migrations.RunPython.noop, migrations.RunPython.noop),
