@@ -10,10 +10,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from django.db.models import Q
+
 from config.lib.errors import DomainError
 from memory.claims.subjects import Verdict, judge_change, read_subject
 from memory.facts import versions
-from memory.facts.periods import begin_fact
+from memory.facts.periods import begin_fact, find_validity
 from memory.facts.versions import FactWrite, Origin
 from memory.models import EventKind, MemoryEvent, UserFact
 
@@ -138,6 +140,33 @@ def insert_with_rivals(
 
     period = {"begins": values["valid_from"], "ends": values["valid_until"]}
     return write_with_rivals(values["content"], write, **period, rivals=rivals, origin=origin, now=now)
+
+
+def release_ends(plan: UserFact, *, origin: Origin, now: datetime) -> list[UUID]:
+    """Let facts go on that would have ended where an archived plan begins; return the events, which its undo undoes."""
+    if not _is_plan(plan, now):
+        return []
+    put_off = MemoryEvent.objects.filter(detail__later=str(plan.pk), undone_at__isnull=True).values("lineage")
+    bounded = UserFact.objects.open(now).filter(valid_until=plan.valid_from).exclude(lineage=plan.lineage)
+    released = []
+    for fact in bounded.filter(Q(subject=plan.subject) | Q(lineage__in=put_off)):
+        ends = _find_own_end(fact)
+        is_other = fact.subject == plan.subject and judge_change(fact.content, plan.content) != "replaces"
+        if not is_other and ends != fact.valid_until:
+            apart = replace(origin, batch_id=None)
+            write = versions.supersede_version(fact, EventKind.UPDATE, {"valid_until": ends}, origin=apart, now=now)
+            released += [write.event.pk] if write.event else []
+    return released
+
+
+def _find_own_end(fact: UserFact) -> datetime | None:
+    """Return when a fact ended before a plan bounded it: by its last other version, else by its words."""
+    row = fact
+    while row.supersedes is not None and row.supersedes.content_key == fact.content_key:
+        row = row.supersedes
+        if row.valid_until != fact.valid_until:
+            return row.valid_until
+    return find_validity(fact.content, said_at=fact.learned_at).ends
 
 
 def _is_plan(fact: UserFact, begins: datetime) -> bool:

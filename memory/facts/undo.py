@@ -187,6 +187,9 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
+    # A forgotten plan let the facts before it go on.
+    for released in MemoryEvent.objects.filter(pk__in=event.detail.get("released", []), undone_at__isnull=True):
+        _undo_event(released, now)
     models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         models.FactLink.objects.filter(event=event).delete()

@@ -1,7 +1,7 @@
 """A single-valued subject has one current fact, whatever writes, ends and returns facts."""
 
 from contextlib import ExitStack, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from uuid import UUID
 
@@ -207,3 +207,49 @@ def test_import_document_proposes_what_contradicts_a_known_fact(as_trader):
 
     assert result.added == 0
     assert "contradicts" in result.refused[0]
+
+
+def _list_open(now):
+    rows = UserFact.objects.open(now).order_by("valid_from", "id")
+    return [(row.content, row.valid_until) for row in rows]
+
+
+@pytest.mark.parametrize("origin", [PAGE, Origin(conversation_id=UUID(int=1), message_id=1)], ids=["page", "chat"])
+@pytest.mark.parametrize("end", [forget_fact, archive_fact, delete_fact])
+@pytest.mark.parametrize("first", ["now", "plan"])
+def test_ending_a_plan_removes_the_end_that_it_set(as_trader, origin, end, first):
+    texts = ["I trade on Binance", "From 1 July I trade on Kraken"]
+    for text in texts if first == "now" else texts[::-1]:
+        remember_fact(content=text, origin=origin, now=MAY)
+    [(_, ends), (planned, _)] = _list_open(MAY)
+    assert (ends, planned) == (datetime(2026, 7, 1, tzinfo=UTC), texts[1])
+    plan = UserFact.objects.believed().get(content=texts[1])
+
+    given = {"id_or_substring": str(plan.pk)} if end is forget_fact else {"fact_id": plan.pk}
+    event = end(**given, now=JUNE).event
+    assert _list_open(JUNE) == [("I trade on Binance", None)]
+
+    undo_event(event_id=event.pk, now=JUNE + timedelta(days=1))
+    assert _list_open(JUNE) == [("I trade on Binance", ends), (texts[1], None)]
+
+
+def test_ending_a_plan_keeps_an_end_of_its_own(as_trader):
+    for text in ("I trade on Binance until 1 July", "From 1 July I trade on Kraken"):
+        remember_fact(content=text, now=MAY)
+    [(_, ends), _] = _list_open(MAY)
+
+    forget_fact(id_or_substring="Kraken", now=JUNE)
+
+    assert _list_open(JUNE) == [("I trade on Binance until 1 July", ends)]
+
+
+def test_ending_what_resumes_after_an_exception_keeps_the_exception(as_trader):
+    origin = Origin(conversation_id=UUID(int=1), message_id=1)
+    for text in ("I trade on Binance", "I trade on Bybit until 20 July"):
+        remember_fact(content=text, origin=origin, when_unsure="replace", now=JUNE)
+    [(_, ends), (resumed, _)] = _list_open(JUNE)
+
+    forget_fact(id_or_substring="Binance", now=JUNE)
+
+    assert resumed == "I trade on Binance"
+    assert _list_open(JUNE) == [("I trade on Bybit until 20 July", ends)]
