@@ -106,3 +106,41 @@ def test_forget_of_everything_about_a_subject_ends_each_of_its_facts(as_trader):
         box.call("forget", fact_id=candidate["fact_id"])
 
     assert [fact.content for fact in UserFact.objects.current(NOW)] == ["I trade BTC only"]
+
+
+FIVE = [
+    *("I only trade BTC and ETH", "I trade on Kraken", "I risk at most 1% per trade"),
+    *("My max leverage is 3x", "I live in Lisbon"),
+]
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+@pytest.mark.parametrize("untrusted", [False, True], ids=["clean", "untrusted"])
+def test_five_facts_of_one_sentence_are_all_saved(as_trader, case, untrusted):
+    assistant, tool, argument, more = case
+    typed = (
+        "I only trade BTC and ETH, I trade on Kraken, I risk at most 1% per trade, my max leverage is 3x"
+        " and I live in Lisbon. Any news?"
+    )
+    box = Toolbox(as_trader, assistant, typed)
+    box.window.is_untrusted = untrusted
+
+    results = [box.call(tool, **{argument: text, **more}) for text in FIVE]
+
+    assert all("memoryEvent" in result for result in results)
+    assert current() == sorted(FIVE)
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+@pytest.mark.parametrize("untrusted", [False, True], ids=["clean", "untrusted"])
+def test_update_in_a_second_clause_replaces_its_subject_alone(as_trader, case, untrusted):
+    assistant, tool, argument, more = case
+    for text in ("I only trade BTC", "I trade on Binance"):
+        UserFactFactory(content=text)
+    box = Toolbox(as_trader, assistant, "I still only trade BTC, but I moved from Binance to Kraken. Any news?")
+    box.window.is_untrusted = untrusted
+
+    result = box.call(tool, **{argument: "I moved from Binance to Kraken", **more})
+
+    assert result["replaced"] == "I trade on Binance"
+    assert current() == ["I moved from Binance to Kraken", "I only trade BTC"]
