@@ -222,6 +222,8 @@ def insert_fills(deployment: Deployment, fills: Sequence[NewFill], *, batch_id: 
     """Insert new fills of the owner in scope."""
     if not fills:
         return
+    # In the order of the indexes, which takes half the time of the order of arrival.
+    fills = sorted(fills, key=lambda one: one.fill.symbol)
     values = zip(*(_read_fill(one.fill) for one in fills), strict=True)
     common = {"user_id": deployment.user_id, "deployment_id": deployment.pk, "batch_id": batch_id}
     columns: dict[str, Sequence[Any]] = {

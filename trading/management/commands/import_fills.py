@@ -17,6 +17,7 @@ from trading.intake.tables import Table, normal_name, read_table
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import EntrySource, Trader
 from trading.record.deployments import get_pushed_deployment
+from trading.record.intake.services import count_trades
 
 
 class Command(KeelCommand):
@@ -65,24 +66,23 @@ class Command(KeelCommand):
         with owned_tx(owner):
             if deployment is not None:
                 target = get_pushed_deployment(deployment)
-                done = [add_reading_to(target, reading, name=file.name, details=details, now=now)]
+                done = [(target, add_reading_to(target, reading, name=file.name, details=details, now=now))]
             else:
                 venue = name_venue(mapping)
                 added = add_reading(
                     reading, venue=venue, source=EntrySource.FILE, name=file.name, details=details, now=now
                 )
-                done = [one.record for one in added]
-        for record in done:
+                done = [(one.deployment, one.record) for one in added]
+            found = [(record, count_trades(ledger)) for ledger, record in done]
+        for record, counts in found:
             conflicts = len(record.conflicts)
             self.say(
-                f"{record.new_fills} new fills, {record.known_fills} known; {record.trades} trades,"
-                f" {record.open_trades} open, {record.gaps} with history missing"
+                f"{record.new_fills} new fills, {record.known_fills} known; {counts['trades']} trades,"
+                f" {counts['open_trades']} open, {counts['gaps']} with history missing"
                 + (f"; {conflicts} known ones came with other numbers and were kept" if conflicts else ""),
                 new_fills=record.new_fills,
                 known_fills=record.known_fills,
-                trades=record.trades,
-                open_trades=record.open_trades,
-                gaps=record.gaps,
+                **counts,
                 conflicts=conflicts,
             )
 

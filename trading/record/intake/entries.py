@@ -61,7 +61,7 @@ class IntakePreview:
 
 @dataclass(frozen=True, slots=True)
 class IntakeRecord:
-    """What an import did, and what there is now."""
+    """What an import did."""
 
     batch_id: UUID | None  # None: nothing was new and nothing in conflict
     new_fills: int
@@ -69,9 +69,6 @@ class IntakeRecord:
     new_funding: int
     known_funding: int
     openings: int
-    trades: int
-    open_trades: int
-    gaps: int
     unpriced_fees: int  # new fills whose fee has no price in dollars
     conflicts: Sequence[Conflict] = field(default_factory=list)
 

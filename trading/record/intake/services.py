@@ -120,11 +120,11 @@ def add_entries(
         unpriced_fees=sum(fill.fee_usd is None for fill in fills),
         conflicts=new.conflicts,
         **_count_entries(entries, new),
-        **_count_trades(deployment),
     )
 
 
-def _count_trades(deployment: Deployment) -> dict[str, int]:
+def count_trades(deployment: Deployment) -> dict[str, int]:
+    """Return the numbers of trades, of open ones and of those with gaps; it takes longer with each trade."""
     counts = Trade.objects.filter(deployment=deployment).aggregate(
         total=Count("status"),
         still_open=Count("status", filter=Q(status=TradeStatus.OPEN)),
