@@ -10,9 +10,13 @@ import time_machine
 from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
+from tests.trading.data import FILLS, needs_fills
 from tests.trading.intake.test_sync import add, server, sync_due_accounts
+from tests.trading.record.test_rebuild import read_real_fills, rows
 from trading.intake.files import ImportRefused, import_file, keep_file
-from trading.models import Fill, ImportBatch, Trade, VenueAccount
+from trading.models import Deployment, Fill, ImportBatch, Trade, VenueAccount
+from trading.record.intake.entries import Entries
+from trading.record.intake.services import add_entries
 
 __all__ = ["server"]
 
@@ -163,3 +167,55 @@ def test_history_that_begins_inside_a_position_is_marked(path, trader, start):
     with owned(trader):
         [trade] = Trade.objects.all()
     assert trade.reconciled == ("gap" if start else "unconfirmed")
+
+
+LATER = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def push_real(trader, api, server) -> None:
+    names = ("fill_id", "symbol", "quantity", "price", "fee_usd", "start_quantity", "is_liquidation", "is_reducing")
+    fills = [
+        {name: str(value) for name in names if (value := getattr(one, name)) is not None} | {"at": one.at.isoformat()}
+        for one in read_real_fills()
+    ]
+    ledger = as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))
+    for begin in range(0, len(fills), 100):
+        api("post", f"deployments/{ledger.pk}/fills/", {"fills": fills[begin : begin + 100]})
+
+
+def import_real(trader, api, server) -> None:
+    with owned_tx(trader):
+        import_file(
+            keep_file(name="fills.json", content=FILLS.read_bytes(), zone="UTC", now=LATER), leaves_out=False, now=LATER
+        )
+
+
+def sync_real(trader, api, server) -> None:
+    found = json.loads(FILLS.read_bytes())
+
+    def answer(question):
+        since, until = int(question["startTime"]), int(question["endTime"])
+        return [one for one in found if since <= one["time"] <= until] if question["type"] == "userFillsByTime" else []
+
+    server.answers["/info"] = answer
+    add(trader)
+    sync_due_accounts(trader.pk, now=LATER)
+
+
+@needs_fills
+@pytest.mark.parametrize("bring", [push_real, import_real, sync_real])
+def test_real_fills_give_one_ledger(bring, trader, api, server):
+    with time_machine.travel(LATER, tick=False):
+        bring(trader, api, server)
+    with owned(trader):
+        [ledger] = Deployment.objects.filter(broker_kind="live")
+        found = rows(ledger)
+    with owned_tx(trader):
+        whole = DeploymentFactory(broker_kind="live")
+        add_entries(deployment_id=whole.pk, entries=Entries(read_real_fills()), source="api", now=LATER)
+        expected = rows(whole)
+    but = ("skill_version", "exit_skill_version")
+    assert len(expected) == 32
+    assert [{name: one[name] for name in one if name not in but} for one in found] == [
+        {name: one[name] for name in one if name not in but} for one in expected
+    ]

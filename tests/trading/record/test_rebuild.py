@@ -194,29 +194,41 @@ def read_real_fills() -> list[Execution]:
 
 
 @needs_fills
-@pytest.mark.computing
-def test_real_fills_give_one_ledger_by_every_path(as_trader):
-    fills = read_real_fills()
+def test_real_fills_give_the_ledger_that_was_counted_by_hand(as_trader):
     whole = DeploymentFactory(broker_kind="live")
-    bring(whole, fills)
+    bring(whole, read_real_fills())
+
     expected = rows(whole)
     assert (len(expected), sum(row["reconciled"] == "gap" for row in expected)) == (32, 15)
     assert round(sum(row["realized_pnl_usd"] for row in expected), 4) == D("-154.8145")
 
-    for parts in ([fills[n : n + 50] for n in range(0, 500, 50)], [fills[n : n + 1] for n in range(400, 500)]):
-        for order in (parts, parts[::-1]):
-            other = DeploymentFactory(broker_kind="live")
-            if len(parts) == 100:
-                bring(other, fills[:400])
-            for part in order:
-                bring(other, part)
-            assert rows(other) == expected
 
-    for size in (500, 7):
-        ticked = DeploymentFactory(broker_kind="live")
-        by_ticks(ticked, fills, size)
-        but = ("entry_tick_at", "exit_tick_at", "state")
-        assert rows(ticked, but=but) == rows(whole, but=but)
+@needs_fills
+@pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize("size", [50, 1])
+def test_real_fills_give_one_ledger_in_parts(as_trader, size, is_newest_first):
+    fills, whole, other = read_real_fills(), *DeploymentFactory.create_batch(2, broker_kind="live")
+    bring(whole, fills)
+
+    at_once = 470 if size == 1 else 0
+    bring(other, fills[:at_once])
+    parts = [fills[n : n + size] for n in range(at_once, 500, size)]
+    for part in parts[::-1] if is_newest_first else parts:
+        bring(other, part)
+
+    assert rows(other) == rows(whole)
+
+
+@needs_fills
+@pytest.mark.parametrize("size", [500, 20])
+def test_real_fills_give_one_ledger_by_ticks(as_trader, size):
+    fills, whole, ticked = read_real_fills(), *DeploymentFactory.create_batch(2, broker_kind="live")
+    bring(whole, fills)
+
+    by_ticks(ticked, fills, size)
+
+    but = ("entry_tick_at", "exit_tick_at", "state")
+    assert rows(ticked, but=but) == rows(whole, but=but)
 
 
 @needs_fills
