@@ -79,10 +79,9 @@ def remember_fact(
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     given = {"confidence": confidence, "source": source}
     dates = periods.begin_fact(text, validity, now=now) if known is None else {}
-    conflicts = list_conflicts(text, **dates, now=now) if known is None else []
+    conflicts = list_conflicts(text, **dates, now=now) if dates else []
     conflict = choose_conflict(conflicts, dates["valid_from"], now) if conflicts else None
-    if conflict is not None and conflict.verdict == "same":
-        known = conflict.fact
+    known = conflict.fact if conflict is not None and conflict.verdict == "same" else known
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
@@ -341,8 +340,8 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
     versions.archive_version(fact, reason, now)
-    released = [str(event_id) for event_id in release_ends(fact, origin=origin, now=now)]
-    detail = {"released": released} if released else {}
+    released = release_ends(fact, origin=origin, now=now)
+    detail = {"released": [str(event_id) for event_id in released]} if released else {}
     event = versions.log_event(kind, before=fact, detail=detail, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
     enforce_token_limit(now=now)  # there may be room for facts that had left the document

@@ -199,7 +199,7 @@ def sync_real(trader, api, server) -> None:
 
     server.answers["/info"] = answer
     add(trader)
-    sync_due_accounts(trader.pk, now=LATER)
+    sync_due_accounts(trader, now=LATER)
 
 
 @needs_fills
