@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.web.views import chats, sessions
+from chat.web.views import home, sessions
 from config.lib.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -25,7 +25,7 @@ api_patterns: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns = [
-    path("", chats.home, name="home"),
+    path("", home.home, name="home"),
     path("healthz/", healthz, name="healthz"),
     path("readyz/", readyz, name="readyz"),
     path("accounts/", include("allauth.account.urls")),

@@ -86,6 +86,7 @@ ABOUT = (
 
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
+    "chat:first_steps": Case(posts=({"skip": "all", "user": "{user_id}"}, {"rule": "{words}", "id": "{fact_id}"}, {})),
     "healthz": Case(is_public=True),
     "readyz": Case(is_public=True),
     "usersessions_list": Case(posts=({"session": "1"}, {"session": "x"}, {})),

@@ -1,10 +1,11 @@
 from django.urls import path
 
-from chat.web.views import cards, chats, conversations, exports, journal, receipts, rules, search, usage
+from chat.web.views import cards, chats, conversations, exports, home, journal, receipts, rules, search, usage
 
 app_name = "chat"
 
 urlpatterns = [
+    path("first-steps/", home.take_step, name="first_steps"),
     path("chat/", chats.index, name="index"),
     path("chat/new/", chats.new, name="new"),
     path("chat/panel/", chats.panel, name="panel"),

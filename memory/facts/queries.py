@@ -195,14 +195,10 @@ def read_block_facts(facts: Iterable[UserFact]) -> Iterator[BlockFact]:
         )
 
 
-def count_current_facts(now: datetime) -> int:
-    """Return the number of facts valid at `now`."""
-    return UserFact.objects.current(now).count()
-
-
-def list_latest_lines(now: datetime, limit: int) -> list[str]:
-    """Return the lines of the most recently referenced current facts."""
-    return [fact.line for fact in UserFact.objects.current(now).by_reference()[:limit]]
+def list_new_facts(*, since: datetime, now: datetime, limit: int) -> list[UserFact]:
+    """Return the current facts that were learned since an instant, newest first."""
+    rows = UserFact.objects.current(now).filter(learned_at__gt=since)
+    return list(rows.order_by("-learned_at", "id")[:limit])
 
 
 def list_current(now: datetime, *, category: str | None = None, limit: int) -> tuple[list[UserFact], int]:

@@ -1,5 +1,7 @@
 """The trader's experience tier and token budget."""
 
+from collections.abc import Collection
+
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from trading.models import ExperienceTier, Trader
@@ -19,3 +21,10 @@ def choose_tier(*, tier: str) -> None:
 def set_token_budget(*, tokens: int | None) -> None:
     """Set the owner's tokens per day; None follows the setting."""
     Trader.objects.filter(pk=owner_id()).update(daily_token_budget=tokens)
+
+
+def skip_first_steps(*, steps: Collection[str]) -> None:
+    """Leave first steps out of the owner's page, beside those left out before."""
+    row = Trader.objects.select_for_update().get(pk=owner_id())
+    row.skipped_steps = sorted({*row.skipped_steps, *steps})
+    row.save(update_fields=["skipped_steps"])

@@ -55,6 +55,7 @@ class Trader(AbstractUser):
     )
     time_zone = models.CharField(max_length=64, default="UTC", validators=[validate_time_zone])  # IANA name
 
+    skipped_steps: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # of the first run
     daily_token_budget = models.PositiveBigIntegerField(null=True, blank=True)  # null: the setting's
 
     USERNAME_FIELD = "email"

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import F, OuterRef, Q, Subquery, Window
+from django.db.models.functions import Rank
 
 from config.lib.errors import DomainError
 from trading.models import (
@@ -21,15 +23,17 @@ from trading.models import (
     ReconcileState,
     RuleState,
     Trade,
+    TradeQuerySet,
     TradeSide,
     TradingRule,
 )
 from trading.record.performance import ClosedTrade, Performance, summarise_trades
 from trading.record.trade_queries import TradeFilter, get_latest_equity, select_trades
-from trading.rules.grammar import HIGH_IMPORTANCE, Rule, describe_rule, dump_rule, parse_rule
+from trading.rules.grammar import HIGH_IMPORTANCE, LossPause, Rule, describe_rule, dump_rule, parse_rule
 from trading.rules.judge import Judgement, ScheduledEvent, Trip, ValidRule, Verdict, judge_trades
 
 _FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
+_A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
 class RuleNotFound(DomainError):
@@ -108,14 +112,44 @@ def judge_record(
     valid = list_valid_rules() if rules is None else rules
     if not valid:
         return []
-    deployments = Deployment.objects.in_bulk()
-    trips = [*_load_trips({one.rule.kind for one in valid}, deployments), *planned]
+    return _judge([*_load_trips(select_trades(TradeFilter()), valid), *planned], valid, only=only)
 
+
+def judge_period(rules: Sequence[ValidRule], *, since: datetime, until: datetime) -> list[tuple[Trip, Judgement]]:
+    """Judge the trades that opened in a range, newest first; read no more of the record than the rules count."""
+    if not rules:
+        return []
+    trips = {trip.id: trip for trip in _load_trips(_select_counted(rules, since, until), rules)}
+    only = [trip.id for trip in trips.values() if trip.opened_at >= since]
+    return [(trips[one.trade_id], one) for one in _judge(trips.values(), rules, only=only)]
+
+
+def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime) -> TradeQuerySet:
+    """Return the trades before `until` that opened since an instant, or that a rule may count for those.
+
+    A rule counts the trades of the same day, and those that closed within its pause; a row of losses that ends then may
+    have begun long before, so the last trades that each account closed before are read, too.
+    """
+    pauses = [one.rule for one in rules if isinstance(one.rule, LossPause)]
+    back = since - max([_A_DAY, *(timedelta(minutes=rule.minutes or 0) for rule in pauses)])
+    trades = select_trades(TradeFilter()).filter(entry_at__lt=until)
+    counted = Q(exit_at__isnull=True) | Q(exit_at__gte=back)
+    if most := max((rule.losses for rule in pauses), default=0):
+        place = Window(Rank(), partition_by=F("deployment"), order_by=F("exit_at").desc())
+        before = trades.order_by().filter(exit_at__lt=back).annotate(place=place).filter(place__lte=most)
+        counted |= Q(pk__in=before.values("pk"))
+    return trades.filter(counted)
+
+
+def _judge(
+    trips: Iterable[Trip], rules: Sequence[ValidRule], *, only: Collection[UUID] | None = None
+) -> list[Judgement]:
+    @cache
     def find_equity(deployment_id: UUID, at: datetime) -> Decimal | None:
-        deployment = deployments.get(deployment_id)  # a planned trade may have none
+        deployment = Deployment.objects.filter(pk=deployment_id).first()  # a planned trade may have none
         return get_latest_equity(deployment, at) if deployment else None
 
-    return judge_trades(trips, valid, events=_load_events(valid), equity_at=find_equity, only=only)
+    return judge_trades(trips, rules, events=_load_events(rules), equity_at=find_equity, only=only)
 
 
 def get_book(deployment: Deployment) -> str:
@@ -129,14 +163,15 @@ _COLUMNS: Final = (
 )
 
 
-def _load_trips(kinds: Collection[str], deployments: Mapping[UUID, Deployment]) -> list[Trip]:
-    """Return the record as trips; stops and equity only for the kinds of rules that need them."""
-    trades = select_trades(TradeFilter())
+def _load_trips(trades: TradeQuerySet, rules: Sequence[ValidRule]) -> list[Trip]:
+    """Return trades as trips; stops and equity only for the kinds of rules that need them."""
+    kinds = {one.rule.kind for one in rules}
     equity: Any = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
     needs_risk = "risk_per_trade" in kinds
     if needs_risk:
         trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
     rows = list(trades.order_by("-entry_at", "id").values(*_COLUMNS, *(["equity_usd"] if needs_risk else [])))
+    deployments = Deployment.objects.defer("account").in_bulk({row["deployment"] for row in rows})
     orders = _Orders(deployments) if needs_risk or "stop_required" in kinds else None
     return [_build_trip(row, deployments[row["deployment"]], orders) for row in rows]
 
@@ -269,6 +304,12 @@ class TradeVerdict:
 
 def judge_trade(trade_id: UUID) -> list[TradeVerdict]:
     """Return what the confirmed rules say of a trade; nothing of a backtest's."""
-    valid = list_valid_rules()
-    rules, found = {one.id: one.rule for one in valid}, judge_record(valid, only={trade_id})
-    return [TradeVerdict(one.rule_id, describe_rule(rules[one.rule_id]), one.verdict, one.why) for one in found]
+    entry_at = Trade.objects.filter(pk=trade_id).values_list("entry_at", flat=True).first()
+    valid = list_valid_rules() if entry_at else []
+    rules = {one.id: one.rule for one in valid}
+    found = judge_period(valid, since=entry_at, until=entry_at + timedelta.resolution) if entry_at else []
+    return [
+        TradeVerdict(one.rule_id, describe_rule(rules[one.rule_id]), one.verdict, one.why)
+        for _, one in found
+        if one.trade_id == trade_id
+    ]

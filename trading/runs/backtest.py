@@ -25,7 +25,6 @@ from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import get_deployment_performance
 from trading.reviews.reflection import reflect_if_due
-from trading.runs.due import find_last_instant
 from trading.runs.runner import ON_PAPER, Outcome, Ticker
 from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import list_agent_models
@@ -130,7 +129,7 @@ def _play_ticks(
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:
     """Yield a schedule's instants within a range, inclusive."""
-    at = find_last_instant(schedule, starts_at)
+    at = schedule.find_last(starts_at)
     if at < starts_at:
         at += schedule.every
     while at <= ends_at:

@@ -19,11 +19,10 @@ from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand,
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import get_deployment, is_to_tick, list_deployments_to_look_at
 from trading.record.deployments import claim_deployment, release_deployment, schedule_look
-from trading.record.trade_queries import utc_midnight
 from trading.reviews.reflection import REFLECT
 from trading.runs.commands import carry_out_commands
 from trading.runs.runner import LEASE, Ticked, Ticker
-from trading.skills.schemas import PayloadInvalid, Schedule, SkillPayload, parse_payload
+from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Key]:
             payload = parse_payload(deployment.version.payload)
         except PayloadInvalid:
             continue  # its task fails, and the admin shows why
-        at = find_last_instant(payload.schedule, now)
+        at = payload.schedule.find_last(now)
         if deployment.due_at == at and now - at < PATIENCE:
             waits[deployment.pk] = {(symbol, at) for symbol in payload.context.symbols}
     ended = _find_ended_bars(set().union(*waits.values()))
@@ -69,7 +68,7 @@ def find_due_instant(deployment: Deployment, payload: SkillPayload, now: datetim
     """Return the instant of the last due tick, if any; needs the owner's scope."""
     if not is_to_tick(deployment):
         return None
-    at = find_last_instant(payload.schedule, now)
+    at = payload.schedule.find_last(now)
     if _is_cut_off(deployment, at) and now - at < RETRIED_FOR:
         return at
     if at <= (deployment.last_tick_at or deployment.created_at):
@@ -84,17 +83,11 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
     return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
 
 
-def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
-    """Return a schedule's last instant up to now, by UTC day."""
-    first = utc_midnight(now) + schedule.offset
-    return first + (now - first) // schedule.every * schedule.every
-
-
 def _find_next_look(deployment: Deployment, payload: SkillPayload, now: datetime) -> datetime | None:
     """Return when the runner is to look at a deployment next: at the instant that waits for its bars, or the next."""
     if not is_to_tick(deployment):
         return None
-    at = find_last_instant(payload.schedule, now)
+    at = payload.schedule.find_last(now)
     is_waiting = at > (deployment.last_tick_at or deployment.created_at)
     return at if is_waiting else at + payload.schedule.every
 

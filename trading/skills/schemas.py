@@ -7,7 +7,7 @@ and fields may be missing (`trading.skills.patches`); a version's payload is a `
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self, TypeVar
@@ -243,6 +243,11 @@ class Schedule(Block):
             return timedelta(0)
         hours, minutes = self.value.split(":")
         return timedelta(hours=int(hours), minutes=int(minutes))
+
+    def find_last(self, now: datetime) -> datetime:
+        """Return the last instant up to now, by UTC day."""
+        first = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + self.offset
+        return first + (now - first) // self.every * self.every
 
     @property
     def ticks_per_day(self) -> int:

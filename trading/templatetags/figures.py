@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from django import template
+from django.utils import timezone
 
 from config.lib import figures
 
@@ -42,6 +43,19 @@ model_cost = register.filter("model_cost", figures.format_model_cost)
 def gain_or_loss(amount: Decimal | float | None) -> str:
     """Return `gain` or `loss` to the cent; empty otherwise."""
     return {"+": "gain", "-": "loss"}.get(signed_usd(amount)[0], "")
+
+
+@register.filter
+def age(since: datetime) -> str:
+    """Return how long ago an instant was: `3 d 4 h`."""
+    return figures.format_duration(timezone.now() - since)
+
+
+@register.filter
+def until(at: datetime) -> str:
+    """Return how far off an instant is: `in 3 d 4 h`, or `now`."""
+    left = at - timezone.now()
+    return f"in {figures.format_duration(left)}" if left > timedelta(0) else "now"
 
 
 @register.filter

@@ -6,9 +6,7 @@ from uuid import UUID
 from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -35,32 +33,10 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
-from memory.facts.queries import count_current_facts, find_last_version, list_latest_lines
+from memory.facts.queries import find_last_version
 from memory.facts.versions import FactNotFound
 
-RECENT_ON_HOME = 5
 _FOCUS = {"mode": "mode", **SUBJECTS}
-
-
-@require_safe
-@login_not_required
-def home(request: HttpRequest) -> HttpResponseBase:
-    """Show the landing page, or recent chats and facts."""
-    if not request.user.is_authenticated:
-        return TemplateResponse(request, "landing.html")
-    return _signed_in_home(request)
-
-
-@owned_view
-def _signed_in_home(request: AuthedRequest) -> HttpResponse:
-    now = timezone.now()
-    context = {
-        "conversations": queries.list_recent(RECENT_ON_HOME),
-        "facts_count": count_current_facts(now),
-        "facts": list_latest_lines(now, RECENT_ON_HOME),
-    }
-    return TemplateResponse(request, "chat/home.html", context)
-
 
 @require_safe
 @never_cache

@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from random import Random
 from uuid import uuid4
 
 import pytest
@@ -15,20 +16,29 @@ from tests.factories.record import (
     TradingRuleFactory,
 )
 from trading.models import RuleState, TradingRule
-from trading.rules.grammar import Leverage, RiskPerTrade, StopRequired, dump_rule
+from trading.rules.grammar import DailyLoss, Leverage, LossPause, RiskPerTrade, StopRequired, TradesPerDay, dump_rule
 from trading.rules.services import (
     RuleNotFound,
     RuleReading,
     decide_rule,
     find_trades_by_verdict,
     follow_readings,
+    judge_period,
     judge_record,
     judge_trade,
     list_rule_records,
+    list_valid_rules,
 )
 
 D = Decimal
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+PAUSES = [
+    (1, True, 300),
+    (2, True, None),
+    (3, True, 240),
+    (2, False, None),
+    (4, True, 1_500),
+]  # losses, in a row, minutes
 FIVE = Leverage(limit=D(5))
 
 
@@ -146,3 +156,35 @@ def test_find_trades_by_verdict_takes_the_worst_of_all_rules(as_trader):
     assert find_trades_by_verdict("broken") == [broken.pk]
     assert find_trades_by_verdict("kept") == [kept.pk]
     assert find_trades_by_verdict("kept", rule.pk) == [kept.pk]
+
+
+def test_judge_period_says_the_same_as_judging_the_whole_record(as_trader):
+    """Random records with ties and long rows of losses, judged day by day."""
+    random, agent, own = Random(7), DeploymentFactory(), DeploymentFactory(broker_kind="live", label="Own")
+    second = DeploymentFactory(broker_kind="live", label="Second", version=own.version)
+    rules = [
+        *(LossPause(losses=n, is_in_row=row, minutes=m, zone="Europe/Oslo") for n, row, m in PAUSES),
+        TradesPerDay(limit=2, zone="Asia/Tokyo"),
+        DailyLoss(limit=D(20), unit="usd", zone="America/New_York"),
+        FIVE,
+    ]
+    for rule in rules:
+        TradingRuleFactory(payload=dump_rule(rule), valid_from=MAY - 30 * DAY)
+    for _ in range(70):
+        entry = MAY + random.randrange(0, 21 * 24, 3) * HOUR
+        net, held = random.choice([-21, -21, -6, 19]), random.choice([1, 3, 3, 90])
+        amounts = {"gross_pnl_usd": net + 1, "mfe_usd": 40, "mae_usd": -40}
+        where = {"deployment": random.choice([agent, own, second]), "entry_leverage": D(random.choice([2, 9]))}
+        TradeFactory(**where, **amounts, entry_tick_at=entry, exit_tick_at=entry + held * HOUR)
+    whole = {(one.rule_id, one.trade_id): (one.verdict, one.why) for one in judge_record()}
+    valid = list_valid_rules()
+
+    found = {}
+    for day in range(21):
+        since, until = MAY + day * DAY, MAY + (day + 1) * DAY
+        pairs = judge_period(valid, since=since, until=until)
+        assert all(since <= trip.opened_at < until for trip, _ in pairs)
+        found |= {(one.rule_id, one.trade_id): (one.verdict, one.why) for _, one in pairs}
+
+    assert found == whole
+    assert len({verdict for verdict, _ in whole.values()}) == 3

@@ -11,7 +11,7 @@ from tests.owners import as_owner
 from tests.trading.ticking import Desk, at, bar, list_due, long, store_prices
 from trading.models import AT_ONCE, Bar, Deployment
 from trading.record.deployments import claim_deployment, request_command
-from trading.runs.due import PATIENCE, find_due_instant, find_last_instant, run_deployment, run_due
+from trading.runs.due import PATIENCE, find_due_instant, run_deployment, run_due
 from trading.runs.runner import Outcome
 from trading.skills.schemas import PayloadInvalid, Schedule, parse_payload
 
@@ -40,7 +40,7 @@ def test_last_instant_of_a_schedule(kind, value, now, last):
 
     expected = on(1, last.removesuffix(" before")) if last.endswith("before") else on(2, last)
 
-    assert find_last_instant(Schedule(type=kind, value=value), on(2, now)) == expected
+    assert Schedule(type=kind, value=value).find_last(on(2, now)) == expected
 
 
 def test_tick_waits_for_its_bar_but_not_for_ever(desk):

@@ -1,0 +1,239 @@
+"""Reads of the home page, at most twelve queries for an account of any size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth import get_user_model
+from django.db.models import Count, Exists, QuerySet, Subquery
+from django.urls import reverse
+
+from chat.conversations.queries import list_recent
+from chat.models import ActionCard, Conversation
+from config.lib.charts.values import Chart, draw_equity
+from config.lib.figures import format_count
+from config.lib.owned import owner_id
+from memory.facts.queries import list_new_facts
+from memory.models import MemoryProposal, UserFact
+from trading.asking.accounts import Account, AccountsNow, Result, get_accounts
+from trading.market.queries import is_about, list_events
+from trading.models import (
+    BacktestRun,
+    DeploymentCommand,
+    MarketEvent,
+    ReflectionRun,
+    RuleState,
+    Skill,
+    Trade,
+    Trader,
+    TradingRule,
+    VenueAccount,
+    WorkStatus,
+)
+from trading.record.deployment_queries import OpenPosition
+from trading.rules.grammar import describe_rule, parse_rule
+from trading.rules.judge import Trip
+from trading.rules.services import judge_period, list_rules, read_valid
+
+SHOWN: Final = 5  # rows of a card
+POSITIONS_SHOWN: Final = 10
+FAILED_FOR: Final = timedelta(days=7)  # how long a failed job is shown
+NEW_FOR: Final = timedelta(days=7)
+EVENTS_AHEAD: Final = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits for the user, and where."""
+
+    text: str
+    url: str
+    is_grave: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """A step of the first run."""
+
+    name: str  # tier, record or rule
+    is_done: bool
+    is_skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """The steps that begin an account, until all are done or left out."""
+
+    steps: Sequence[FirstStep]
+
+    @property
+    def done(self) -> int:
+        """How many steps are done or left out."""
+        return sum(step.is_done or step.is_skipped for step in self.steps)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to show."""
+        return self.done == len(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class EventAhead:
+    """A coming event and the open positions that it concerns."""
+
+    event: MarketEvent
+    positions: Sequence[OpenPosition]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule and the trades of the week that broke it, newest first, each with why."""
+
+    row: TradingRule
+    reading: str
+    trades: Sequence[tuple[Trip, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What the home page shows."""
+
+    first_run: FirstRun
+    waiting: Sequence[Waiting]
+    now: AccountsNow
+    charts: Sequence[Chart]
+    positions: Sequence[tuple[Account, OpenPosition]]
+    events: Sequence[EventAhead]
+    broken: Sequence[BrokenRule]
+    rules: int  # in use
+    facts: Sequence[UserFact]  # new ones
+    facts_count: int
+    lessons: Sequence[Account]  # with new ones
+    conversations: Sequence[Conversation]
+
+
+def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
+    """Return what the home page shows."""
+    counts, accounts, rules = _count_rows(now), get_accounts(zone=zone, now=now), list_rules()
+    positions = accounts.positions
+    lessons = [one for one in accounts.accounts if one.note and one.note["generated_at"] > now - NEW_FOR]
+    return Home(
+        first_run=_find_first_run(user, has_record=bool(counts["has_record"]), has_rule=bool(rules)),
+        waiting=_list_waiting(counts, accounts.accounts, rules, now),
+        now=accounts,
+        charts=[_draw_result(one, is_simulated=bool(accounts.simulated)) for one in accounts.results],
+        positions=positions,
+        events=_list_events([one for _, one in positions], now),
+        broken=_list_broken(rules, zone, now),
+        rules=sum(rule.state == RuleState.CONFIRMED for rule in rules),
+        facts=list_new_facts(since=now - NEW_FOR, now=now, limit=SHOWN),
+        facts_count=counts["facts"] or 0,
+        lessons=lessons[:SHOWN],
+        conversations=list_recent(SHOWN),
+    )
+
+
+def _draw_result(result: Result, *, is_simulated: bool) -> Chart:
+    what = "Equity" if result.is_equity else "Net of closed trades"
+    return draw_equity(
+        result.points, title=f"{result.label}: {what.lower()}, 30 days", drawdown=False, simulated=is_simulated
+    )
+
+
+# --- What waits ---
+
+
+def _count_rows(now: datetime) -> dict[str, Any]:
+    """Count what home links to, with the newest row of each, in one query."""
+    failed = {"status": WorkStatus.FAILED, "finished_at__gte": now - FAILED_FOR}
+    rows: dict[str, tuple[QuerySet[Any], str, str]] = {
+        "cards": (ActionCard.objects.filter(status="pending", expires_at__gt=now), "conversation", "-created_at"),
+        "proposals": (MemoryProposal.objects.filter(status="pending"), "pk", "-created_at"),
+        "backtests": (BacktestRun.objects.filter(**failed), "pk", "-finished_at"),
+        "commands": (DeploymentCommand.objects.filter(**failed), "deployment", "-finished_at"),
+        "reflections": (ReflectionRun.objects.filter(**failed), "deployment", "-finished_at"),
+        "syncs": (VenueAccount.objects.exclude(error=""), "pk", "-created_at"),
+        "facts": (UserFact.objects.current(now), "pk", "-created_at"),
+    }
+    columns: dict[str, Any] = {"has_record": Exists(Trade.objects.all()) | Exists(Skill.objects.all())}
+    for name, (found, column, order) in rows.items():
+        columns[name] = Subquery(found.order_by().values("user").annotate(number=Count("pk")).values("number"))
+        columns[f"{name}_id"] = Subquery(found.order_by(order).values(column)[:1])
+    users = get_user_model()._default_manager
+    return dict(users.filter(pk=owner_id()).annotate(**columns).values(*columns).get())
+
+
+# What waits: its name in `_count_rows`, the words, the page of one row, the page of several, whether it is grave.
+_WAITING: Final = (
+    ("cards", "{} to confirm", "action", "chat:conversation", "chat:conversation", False),
+    ("proposals", "{} of facts to review", "change", "memory:review", "memory:review", False),
+    ("backtests", "{} failed", "backtest", "trading:backtest", "trading:backtests", True),
+    ("commands", "{} to an agent failed", "command", "trading:deployment", "trading:deployment", True),
+    ("reflections", "{} could not be drawn", "set of lessons", "trading:deployment", "trading:deployment", True),
+    ("syncs", "{} could not be read", "account", "trading:imports", "trading:imports", True),
+)
+_OF_NO_ROW: Final = frozenset({"memory:review", "trading:backtests", "trading:imports"})
+
+
+def _list_waiting(
+    counts: dict[str, Any], accounts: Sequence[Account], rules: Sequence[TradingRule], now: datetime
+) -> list[Waiting]:
+    found = []
+    for name, words, noun, page_of_one, page_of_all, is_grave in _WAITING:
+        if number := counts[name]:
+            page = page_of_one if number == 1 else page_of_all
+            url = reverse(page, args=[] if page in _OF_NO_ROW else [counts[f"{name}_id"]])
+            found.append(Waiting(words.format(_count_noun(number, noun)), url, is_grave))
+    if number := sum(rule.state == RuleState.WAITING for rule in rules):
+        found.append(Waiting(f"{_count_noun(number, 'rule')} to confirm", reverse("chat:rules")))
+    for account in accounts:
+        deployment, url = account.deployment, reverse("trading:deployment", args=[account.deployment.pk])
+        if deployment.is_halted_at(now):
+            found.append(Waiting(f"{deployment.title} is halted by its risk limits", url, is_grave=True))
+        elif account.is_late:
+            found.append(Waiting(f"{deployment.title} missed a decision: its runner may be off", url, is_grave=True))
+        if account.decided and account.decided["verdict"] == "failed":
+            found.append(Waiting(f"The last decision of {deployment.title} failed", url, is_grave=True))
+    return sorted(found, key=lambda one: not one.is_grave)
+
+
+def _count_noun(number: int, noun: str) -> str:
+    return format_count(number, noun) if noun != "set of lessons" or number == 1 else f"{number} sets of lessons"
+
+
+# --- The first run ---
+
+STEPS: Final = ("tier", "record", "rule")
+
+
+def _find_first_run(user: Trader, *, has_record: bool, has_rule: bool) -> FirstRun:
+    done = {"tier": user.experience_tier is not None, "record": has_record, "rule": has_rule}
+    return FirstRun([FirstStep(name, done[name], name in user.skipped_steps) for name in STEPS])
+
+
+# --- Events and rules ---
+
+
+def _list_events(positions: Sequence[OpenPosition], now: datetime) -> list[EventAhead]:
+    """Return the next events that concern an open position."""
+    symbols = {one.trade.symbol for one in positions}
+    events = list_events(now, until=now + EVENTS_AHEAD, symbols=symbols) if symbols else []
+    return [
+        EventAhead(event, [one for one in positions if is_about(event.symbols, [one.trade.symbol])])
+        for event in events[:SHOWN]
+    ]
+
+
+def _list_broken(rules: Sequence[TradingRule], zone: ZoneInfo, now: datetime) -> list[BrokenRule]:
+    """Return the rules that trades broke since Monday, in the reader's zone."""
+    today = now.astimezone(zone).date()
+    monday = datetime.combine(today - timedelta(days=today.weekday()), time(), zone)
+    used = {row.pk: row for row in rules if row.state == RuleState.CONFIRMED}
+    broken: dict[UUID, list[tuple[Trip, str]]] = {}
+    for trip, one in judge_period([read_valid(row) for row in used.values()], since=monday, until=now + timedelta(1)):
+        if one.verdict == "broken":
+            broken.setdefault(one.rule_id, []).append((trip, one.why))
+    return [BrokenRule(used[pk], describe_rule(parse_rule(used[pk].payload)), trades) for pk, trades in broken.items()]

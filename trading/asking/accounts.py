@@ -1,0 +1,177 @@
+"""The accounts at an instant: results, equity, positions, decisions and lessons."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db.models import OuterRef, Q, Subquery
+
+from trading.asking.answers import build_link
+from trading.asking.periods import parse_period
+from trading.asking.query import RECORDS, TradeQuery
+from trading.asking.table import TradeTable
+from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, Trade
+from trading.models.deployments import Verdict
+from trading.record.deployment_queries import OpenPosition, mark_positions
+from trading.record.performance import Figure, measure_sum
+from trading.skills.schemas import Schedule
+
+PERIOD: Final = "last 30 days"
+_LATE: Final = timedelta(minutes=15)  # how long a runner may take
+_DAY: Final = timedelta(days=1)
+_DECISION: Final = ("tick", "tick_at", "verdict")
+_NOTE: Final = ("id", "generated_at", "lessons_text", "trades_considered")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A deployment that is no backtest; None: not known, or there is none."""
+
+    deployment: Deployment
+    positions: Sequence[OpenPosition]
+    equity_usd: Sequence[Decimal | None]  # at each instant that was asked for
+    decided: Mapping[str, object] | None  # the last decision: tick, tick_at, verdict
+    note: Mapping[str, object] | None  # the lessons in use: id, generated_at, lessons_text, trades_considered
+    next_at: datetime | None  # of the next decision, while it runs
+    is_late: bool  # the runner has missed the last one
+
+    @property
+    def record(self) -> str:
+        """Whose trades it has: a key of RECORDS."""
+        return "own" if self.deployment.broker_kind == BrokerKind.LIVE else "agents"
+
+    @property
+    def verdict_label(self) -> str:
+        """The last decision's outcome in words."""
+        return str(Verdict(self.decided["verdict"]).label) if self.decided else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What own trades or agents made; `points` are equity where it is known, else the summed nets of the period."""
+
+    record: str  # a key of RECORDS
+    today: Figure
+    period: Figure
+    is_equity: bool
+    points: Sequence[tuple[datetime, Decimal]]
+
+    @property
+    def label(self) -> str:
+        """Whose result it is."""
+        return RECORDS[self.record]
+
+    @property
+    def equity_usd(self) -> Decimal:
+        """The last value of `points`."""
+        return self.points[-1][1]
+
+    @property
+    def change_usd(self) -> Decimal:
+        """How far it is from the first one."""
+        return self.points[-1][1] - self.points[0][1]
+
+    @property
+    def figures(self) -> list[tuple[str, Figure, str]]:
+        """The nets of today and of the period, each with the address of its trades."""
+        found = (("Today", "today", self.today), ("30 days", PERIOD, self.period))
+        return [(name, one, build_link({"period": words, "record": self.record})) for name, words, one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsNow:
+    """All accounts, running ones first, and what they made."""
+
+    accounts: Sequence[Account]
+    results: Sequence[Result]
+    simulated: Sequence[str]  # symbols with prices made by a model
+
+    @property
+    def positions(self) -> list[tuple[Account, OpenPosition]]:
+        """The open positions, newest first."""
+        found = [(account, one) for account in self.accounts for one in account.positions]
+        return sorted(found, key=lambda pair: pair[1].trade.entry_at, reverse=True)
+
+
+def get_accounts(*, zone: ZoneInfo, now: datetime) -> AccountsNow:
+    """Return the accounts and their results, of the last 30 days in the reader's zone; four queries."""
+    period = parse_period(PERIOD, zone=zone, now=now)
+    assert period is not None
+    assert period.starts_at is not None
+    days = [period.starts_at + number * _DAY for number in range(30)]  # by the wall clock of the zone
+    instants = [*days, now]
+    deployments = list(_select_deployments(days[0], instants))
+    held: dict[UUID, list[Trade]] = {one.pk: [] for one in deployments}
+    for trade in Trade.objects.open().filter(deployment__in=held).newest_first().defer("state"):
+        held[trade.deployment_id].append(trade)
+    marked = mark_positions([(one, held[one.pk]) for one in deployments if held[one.pk]], now)
+    accounts = [_read_account(one, marked.positions.get(one.pk, []), len(instants), now) for one in deployments]
+    table = TradeTable(TradeQuery(zone=zone, period=period), groups=("month", "record"))
+    records = {one.deployment.pk: one.record for one in accounts}
+    results = [_sum_record(record, table, records, accounts, instants) for record in RECORDS]
+    shown = [one for one in results if one.points]
+    return AccountsNow(accounts, shown, marked.simulated)
+
+
+def _select_deployments(since: datetime, instants: Iterable[datetime]) -> Iterable[Deployment]:
+    """Return the deployments of the time since an instant, with the columns that `_read_account` reads."""
+    mine = {"deployment": OuterRef("pk")}
+    decisions = DecisionSnapshot.objects.filter(**mine).order_by("-tick")
+    notes = ReflectionNote.objects.filter(**mine, status="active")
+    equity = EquityPoint.objects.filter(**mine).order_by("-at").values("equity_usd")
+    columns = {f"decision_{name}": Subquery(decisions.values(name)[:1]) for name in _DECISION}
+    columns |= {f"note_{name}": Subquery(notes.values(name)[:1]) for name in _NOTE}
+    columns |= {f"equity_{place}": Subquery(equity.filter(at__lte=at)[:1]) for place, at in enumerate(instants)}
+    rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+    holding = Q(pk__in=Trade.objects.open().values("deployment"))  # a stopped one keeps its positions
+    rows = rows.filter(Q(stopped_at__isnull=True) | Q(stopped_at__gte=since) | holding)
+    found = rows.select_related("skill", "version").annotate(**columns).order_by("-created_at", "id")
+    return sorted(found, key=lambda one: one.status != "running")
+
+
+def _read_account(deployment: Deployment, positions: Sequence[OpenPosition], instants: int, now: datetime) -> Account:
+    columns = vars(deployment)
+    equity = [columns[f"equity_{place}"] for place in range(instants)]
+    first = next((value for value in equity if value is not None), None)
+    # Before its first point, an account is worth what it started with: a new one shall not read as a gain.
+    before = deployment.starting_equity_usd if deployment.starting_equity_usd is not None else first
+    decided, note = (
+        {name: columns[f"{kind}_{name}"] for name in names} if columns[f"{kind}_{names[0]}"] is not None else None
+        for kind, names in (("decision", _DECISION), ("note", _NOTE))
+    )
+    next_at, is_late = None, False
+    if deployment.broker_kind == BrokerKind.PAPER and deployment.status == "running":
+        schedule = Schedule.model_validate(deployment.version.payload.get("schedule", {}))
+        next_at = schedule.find_last(now) + schedule.every
+        is_late = (deployment.last_tick_at or deployment.created_at) < schedule.find_last(now - _LATE)
+    return Account(
+        deployment, positions, [before if value is None else value for value in equity], decided, note, next_at, is_late
+    )
+
+
+def _sum_record(
+    record: str,
+    table: TradeTable,
+    records: Mapping[UUID, str],
+    accounts: Sequence[Account],
+    instants: Sequence[datetime],
+) -> Result:
+    """Return the result of own trades or of agents, `instants` being the days' beginnings and now."""
+    rows = zip(table["deployment"], table["exit_at"], table["realized_pnl_usd"], strict=True)
+    # A deployment that stopped before the period and closed a trade in it is in no list; only agents are stopped.
+    nets = [(at, net) for pk, at, net in rows if records.get(pk, "agents") == record]
+    figures = [measure_sum([net for at, net in nets if at >= since]) for since in (instants[-2], instants[0])]
+    known = [one.equity_usd for one in accounts if one.record == record and one.equity_usd[-1] is not None]
+    if known:
+        levels = [
+            sum((value for value in values if value is not None), Decimal(0)) for values in zip(*known, strict=True)
+        ]
+    elif nets:
+        levels = [sum((net for closed_at, net in nets if closed_at < at), Decimal(0)) for at in instants]
+    else:
+        levels = []
+    return Result(record, *figures, is_equity=bool(known), points=list(zip(instants, levels, strict=False)))
