@@ -86,7 +86,9 @@ ABOUT = (
 
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
-    "chat:first_steps": Case(posts=({"skip": "all", "user": "{user_id}"}, {"rule": "{words}", "id": "{fact_id}"}, {})),
+    "chat:first_steps": Case(
+        posts=({"skip": "all", "user": "{user_id}"}, {"rule": "Never above 2x leverage", "id": "{fact_id}"}, {})
+    ),
     "healthz": Case(is_public=True),
     "readyz": Case(is_public=True),
     "usersessions_list": Case(posts=({"session": "1"}, {"session": "x"}, {})),

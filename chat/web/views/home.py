@@ -67,9 +67,8 @@ def _save_rule(request: AuthedRequest, text: str) -> HttpResponse:
     except DomainError as error:
         return _show_dashboard(request, HTTPStatus.UNPROCESSABLE_ENTITY, rule=text, refusal=str(error))
     if isinstance(read, Refusal):
-        messages.warning(
-            request, f"Kept as a fact. Keel cannot check trades by it: {read.reason}. Say it in other words to use it."
-        )
+        why = f"{read.reason.rstrip('.')}. " if read.reason else ""
+        messages.warning(request, f"Kept as a fact, but Keel cannot check trades by it. {why}Say it in other words.")
         return redirect("home")
     messages.success(request, "Kept. Confirm how Keel reads it, and your trades are checked by it.")
     return redirect("chat:rules")

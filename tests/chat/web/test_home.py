@@ -95,7 +95,7 @@ def test_first_steps_keep_a_rule_as_a_fact_to_confirm(ann, trader):
 def test_first_steps_keep_words_that_are_no_rule_as_a_fact_and_give_the_reason(ann, trader):
     response = ann.post(reverse("chat:first_steps"), {"rule": "I like calm mornings"}, follow=True)
 
-    assert "Keel cannot check trades by it" in response.content.decode()
+    assert "Keel cannot check trades by it. " in response.content.decode()
     assert as_owner(trader, UserFact.objects.count) == 1
 
 
