@@ -20,6 +20,7 @@ from config.lib.llm.door import ToolCall
 from config.lib.owned import owned_tx
 from config.lib.work.jobs import Clock
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
+from trading.account.services import skip_first_steps
 from trading.models import RuleState
 from trading.rules.services import decide_rule, list_rules
 
@@ -77,6 +78,7 @@ def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = la
         follow_facts(now=now)
         for row in list_rules():
             decide_rule(rule_id=row.pk, state=RuleState.CONFIRMED, now=now)
+        skip_first_steps(steps=["tier"])  # the demo is past its first steps
     return {"conversations": len(_CHATS)}
 
 

@@ -124,7 +124,7 @@ def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
         first_run=_find_first_run(user, has_record=bool(counts["has_record"]), has_rule=bool(rules)),
         waiting=_list_waiting(counts, accounts.accounts, rules, now),
         now=accounts,
-        charts=[_draw_result(one, is_simulated=bool(accounts.simulated)) for one in accounts.results],
+        charts=[_draw_result(one, accounts) for one in accounts.results],
         positions=positions,
         events=_list_events([one for _, one in positions], now),
         broken=_list_broken(rules, zone, now),
@@ -136,11 +136,10 @@ def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
     )
 
 
-def _draw_result(result: Result, *, is_simulated: bool) -> Chart:
-    what = "Equity" if result.is_equity else "Net of closed trades"
-    return draw_equity(
-        result.points, title=f"{result.label}: {what.lower()}, 30 days", drawdown=False, simulated=is_simulated
-    )
+def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
+    title = f"{result.account_label}: equity" if result.is_equity else f"{result.label}: net of closed trades"
+    is_simulated = result.record == "agents" and bool(accounts.simulated)
+    return draw_equity(result.points, title=f"{title}, 30 days", drawdown=False, simulated=is_simulated)
 
 
 # --- What waits ---

@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db.models import OuterRef, Q, Subquery
+from django.urls import reverse
 
 from trading.asking.answers import build_link
 from trading.asking.periods import parse_period
@@ -21,6 +22,7 @@ from trading.record.performance import Figure, measure_sum
 from trading.skills.schemas import Schedule
 
 PERIOD: Final = "last 30 days"
+_ACCOUNTS: Final[Mapping[str, str]] = {"own": "Own accounts", "agents": "Agents"}
 _LATE: Final = timedelta(minutes=15)  # how long a runner may take
 _DAY: Final = timedelta(days=1)
 _DECISION: Final = ("tick", "tick_at", "verdict")
@@ -57,13 +59,30 @@ class Result:
     record: str  # a key of RECORDS
     today: Figure
     period: Figure
-    is_equity: bool
     points: Sequence[tuple[datetime, Decimal]]
+    of_equity: Sequence[UUID]  # the accounts whose equity it is; none: it is not known
 
     @property
     def label(self) -> str:
         """Whose result it is."""
         return RECORDS[self.record]
+
+    @property
+    def account_label(self) -> str:
+        """Whose accounts they are."""
+        return _ACCOUNTS[self.record]
+
+    @property
+    def is_equity(self) -> bool:
+        """Whether `points` are equity."""
+        return bool(self.of_equity)
+
+    @property
+    def equity_link(self) -> str:
+        """The address of the account, or of all of them."""
+        if len(self.of_equity) == 1:
+            return reverse("trading:deployment", args=self.of_equity)
+        return reverse("trading:deployments")
 
     @property
     def equity_usd(self) -> Decimal:
@@ -108,7 +127,7 @@ def get_accounts(*, zone: ZoneInfo, now: datetime) -> AccountsNow:
     held: dict[UUID, list[Trade]] = {one.pk: [] for one in deployments}
     for trade in Trade.objects.open().filter(deployment__in=held).newest_first().defer("state"):
         held[trade.deployment_id].append(trade)
-    marked = mark_positions([(one, held[one.pk]) for one in deployments if held[one.pk]], now)
+    marked = mark_positions([(one, held[one.pk]) for one in deployments], now)
     accounts = [_read_account(one, marked.positions.get(one.pk, []), len(instants), now) for one in deployments]
     table = TradeTable(TradeQuery(zone=zone, period=period), groups=("month", "record"))
     records = {one.deployment.pk: one.record for one in accounts}
@@ -165,13 +184,13 @@ def _sum_record(
     # A deployment that stopped before the period and closed a trade in it is in no list; only agents are stopped.
     nets = [(at, net) for pk, at, net in rows if records.get(pk, "agents") == record]
     figures = [measure_sum([net for at, net in nets if at >= since]) for since in (instants[-2], instants[0])]
-    known = [one.equity_usd for one in accounts if one.record == record and one.equity_usd[-1] is not None]
+    known = [one for one in accounts if one.record == record and one.equity_usd[-1] is not None]
     if known:
-        levels = [
-            sum((value for value in values if value is not None), Decimal(0)) for values in zip(*known, strict=True)
-        ]
+        by_instant = zip(*(one.equity_usd for one in known), strict=True)
+        levels = [sum((value for value in values if value is not None), Decimal(0)) for values in by_instant]
     elif nets:
         levels = [sum((net for closed_at, net in nets if closed_at < at), Decimal(0)) for at in instants]
     else:
         levels = []
-    return Result(record, *figures, is_equity=bool(known), points=list(zip(instants, levels, strict=False)))
+    points = list(zip(instants, levels, strict=False))
+    return Result(record, *figures, points=points, of_equity=[one.deployment.pk for one in known])

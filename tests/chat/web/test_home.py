@@ -154,7 +154,7 @@ def test_home_shows_results_of_today_in_the_zone_own_trades_and_agents_apart(ann
     text = " ".join(re.sub(r"<[^>]+>", " ", money).split())
     assert "Own trades: today ▲ +$30.00 1 closed trade" in text
     assert "Own trades: 30 days ▲ +$530.00 2 closed trades" in text
-    assert "Agents' trades: equity $10,250.00 +$250.00 in 30 days" in text.replace("&#x27;", "'")
+    assert "Agents: equity $10,250.00 +$250.00 in 30 days" in text
     assert "?period=today&amp;record=own" in money
     assert "?period=last+30+days&amp;record=agents" in money
 
