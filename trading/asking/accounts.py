@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -36,8 +36,8 @@ class Account:
     deployment: Deployment
     positions: Sequence[OpenPosition]
     equity_usd: Sequence[Decimal | None]  # at each instant that was asked for
-    decided: Mapping[str, object] | None  # the last decision: tick, tick_at, verdict
-    note: Mapping[str, object] | None  # the lessons in use: id, generated_at, lessons_text, trades_considered
+    decided: Mapping[str, Any] | None  # the last decision: tick, tick_at, verdict
+    note: Mapping[str, Any] | None  # the lessons in use: id, generated_at, lessons_text, trades_considered
     next_at: datetime | None  # of the next decision, while it runs
     is_late: bool  # the runner has missed the last one
 
@@ -183,7 +183,7 @@ def _sum_record(
     rows = zip(table["deployment"], table["exit_at"], table["realized_pnl_usd"], strict=True)
     # A deployment that stopped before the period and closed a trade in it is in no list; only agents are stopped.
     nets = [(at, net) for pk, at, net in rows if records.get(pk, "agents") == record]
-    figures = [measure_sum([net for at, net in nets if at >= since]) for since in (instants[-2], instants[0])]
+    today, whole = (measure_sum([net for at, net in nets if at >= since]) for since in (instants[-2], instants[0]))
     known = [one for one in accounts if one.record == record and one.equity_usd[-1] is not None]
     if known:
         by_instant = zip(*(one.equity_usd for one in known), strict=True)
@@ -193,4 +193,4 @@ def _sum_record(
     else:
         levels = []
     points = list(zip(instants, levels, strict=False))
-    return Result(record, *figures, points=points, of_equity=[one.deployment.pk for one in known])
+    return Result(record, today, whole, points, [one.deployment.pk for one in known])

@@ -44,7 +44,7 @@ def _show_dashboard(request: AuthedRequest, status: int = HTTPStatus.OK, **typed
 
 @require_POST
 @owned_view
-def take_step(request: AuthedRequest) -> HttpResponse:
+def take_step(request: AuthedRequest) -> HttpResponseBase:
     """Take or skip a step of the first run, or skip them all."""
     if "rule" in request.POST:
         return _save_rule(request, request.POST["rule"])
@@ -55,13 +55,14 @@ def take_step(request: AuthedRequest) -> HttpResponse:
     return redirect("home")
 
 
-def _save_rule(request: AuthedRequest, text: str) -> HttpResponse:
+def _save_rule(request: AuthedRequest, text: str) -> HttpResponseBase:
     """Save a rule as a fact; its owner then confirms how Keel reads it."""
     now = timezone.now()
     try:
         with owned_tx(request.user):
-            given = {"confidence": Confidence.ASSERTED, "source": FactSource.PROFILE}
-            saved = remember_fact(content=text, topic="risk", **given, now=now)
+            saved = remember_fact(
+                content=text, topic="risk", confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=now
+            )
             read = read_fact(saved.fact.pk)
             follow_facts(now=now)
     except DomainError as error:
