@@ -184,7 +184,7 @@ def test_times_are_shown_in_the_zone_of_the_reader(ann, chat, trader):
 
 
 def test_home_shows_where_the_user_left_off(ann, chat, trader):
-    as_owner(trader, lambda: UserFactFactory(content="Never trades alts"))
+    as_owner(trader, lambda: UserFactFactory(content="Never trades alts", learned_at=timezone.now()))
 
     html = text_of(ann.get(reverse("home")))
 
