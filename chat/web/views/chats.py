@@ -38,6 +38,7 @@ from memory.facts.versions import FactNotFound
 
 _FOCUS = {"mode": "mode", **SUBJECTS}
 
+
 @require_safe
 @never_cache
 @owned_view
