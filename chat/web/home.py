@@ -101,6 +101,7 @@ class BrokenRule:
 class Home:
     """What the home page shows."""
 
+    at: datetime
     first_run: FirstRun
     waiting: Sequence[Waiting]
     now: AccountsNow
@@ -121,6 +122,7 @@ def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
     positions = accounts.positions
     lessons = [one for one in accounts.accounts if one.note and one.note["generated_at"] > now - NEW_FOR]
     return Home(
+        at=now,
         first_run=_find_first_run(user, has_record=bool(counts["has_record"]), has_rule=bool(rules)),
         waiting=_list_waiting(counts, accounts.accounts, rules, now),
         now=accounts,

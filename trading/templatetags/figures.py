@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from django import template
-from django.utils import timezone
 
 from config.lib import figures
 
@@ -46,15 +45,15 @@ def gain_or_loss(amount: Decimal | float | None) -> str:
 
 
 @register.filter
-def age(since: datetime) -> str:
+def age(since: datetime, now: datetime) -> str:
     """Return how long ago an instant was: `3 d 4 h`."""
-    return figures.format_duration(timezone.now() - since)
+    return figures.format_duration(now - since)
 
 
 @register.filter
-def until(at: datetime) -> str:
+def until(at: datetime, now: datetime) -> str:
     """Return how far off an instant is: `in 3 d 4 h`, or `now`."""
-    left = at - timezone.now()
+    left = at - now
     return f"in {figures.format_duration(left)}" if left > timedelta(0) else "now"
 
 
