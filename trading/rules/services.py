@@ -135,8 +135,8 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
     trades = select_trades(TradeFilter()).filter(entry_at__lt=until)
     counted = Q(exit_at__isnull=True) | Q(exit_at__gte=back)
     if most := max((rule.losses for rule in pauses), default=0):
-        place = Window(Rank(), partition_by=F("deployment"), order_by=F("exit_at").desc())
-        before = trades.order_by().filter(exit_at__lt=back).annotate(place=place).filter(place__lte=most)
+        rank = Window(Rank(), partition_by=F("deployment"), order_by=F("exit_at").desc())
+        before = trades.order_by().filter(exit_at__lt=back).annotate(rank=rank).filter(rank__lte=most)
         counted |= Q(pk__in=before.values("pk"))
     return trades.filter(counted)
 
