@@ -236,17 +236,10 @@ class Schedule(Block):
         """The time between two ticks."""
         return timedelta(days=1) if self.type == "daily" else _parse_interval(self.value)
 
-    @property
-    def offset(self) -> timedelta:
-        """The time from 00:00 UTC to the first tick."""
-        if self.type == "interval":
-            return timedelta(0)
-        hours, minutes = self.value.split(":")
-        return timedelta(hours=int(hours), minutes=int(minutes))
-
     def find_last(self, now: datetime) -> datetime:
         """Return the last instant up to now, by UTC day."""
-        first = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + self.offset
+        hour, minute = map(int, self.value.split(":")) if self.type == "daily" else (0, 0)
+        first = now.astimezone(UTC).replace(hour=hour, minute=minute, second=0, microsecond=0)
         return first + (now - first) // self.every * self.every
 
     @property
