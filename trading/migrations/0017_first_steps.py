@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0015_due_deployments")]
+    dependencies = [("trading", "0016_remarks")]
 
     operations = [
         migrations.AddField(model_name="trader", name="skipped_steps", field=models.JSONField(blank=True, default=list))
