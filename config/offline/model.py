@@ -24,7 +24,7 @@ from dataclasses import replace
 from chat.parts import split_preamble
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
-from config.offline.coach.message import answer_as_coach
+from config.offline.coach.questions import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
 from config.offline.memory.questions import answer_about_user

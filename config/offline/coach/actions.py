@@ -12,11 +12,10 @@ from typing import Any, Final
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
 from config.offline.coach.answers import LABEL, NO_DEPLOYMENTS
-from config.offline.coach.questions import SKILLS, pick_rows
-from config.offline.coach.risk import DEPLOYMENTS, refusal
+from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick_rows, tell_refused
 from config.offline.drafting.steps import WRITES
 from config.offline.facts import Call, Outcome
-from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
+from config.offline.figures import Row, escape, exact, fill, listing, moment, paragraphs, plain, rows
 from config.offline.memory.rules import read_choice
 from config.offline.reading.sentences import Pattern
 from config.offline.scene import NOVICE
@@ -58,38 +57,25 @@ class Wish:
     details: tuple[tuple[str, Any], ...] = ()  # further arguments of the card
 
 
-def action_steps(talk: Talk, plain_text: str) -> Steps | None:
-    """Return the steps that prepare a card, or None."""
-    is_short = {PREPARE, DEPLOYMENTS} & talk.acts and len(plain_text) <= _MAX_LENGTH
-    wish = _read_wish(talk, plain_text) if is_short else None
-    if wish is None:
+def action_steps(talk: Talk, sentence: str) -> Steps | None:
+    """Return the steps that prepare a card or refuse an order, or None."""
+    if not {PREPARE, DEPLOYMENTS} & talk.acts or len(sentence) > _MAX_LENGTH:
         return None
-    if PREPARE not in talk.acts:
-        return say_text(
-            "I can prepare no action in this chat: that is the coach's. Open a chat with the coach and say it there; a"
-            " card then asks for your click."
-        )
-    return _prepare_card(talk, wish)
-
-
-def order_steps(talk: Talk, plain_text: str) -> Steps | None:
-    """Refuse an order; None if the sentence asks for none."""
-    asked = _POLITE.compiled.sub("", plain_text)
-    if DEPLOYMENTS not in talk.acts or len(plain_text) > _MAX_LENGTH or not _ORDER.compiled.fullmatch(asked):
-        return None
-    if not (
-        re.match(r"(?:place|put|submit|send|make|enter|open)\b", asked, re.IGNORECASE) or symbols_in(asked.upper())
-    ):
+    asked = _POLITE.compiled.sub("", sentence).strip()
+    wish = _read_wish(talk, asked)
+    if wish is not None and PREPARE in talk.acts:
+        return _prepare_card(talk, wish)
+    if wish is not None:
+        return say_text("I can prepare no action in this chat: that is the coach's. Say it in a chat with the coach.")
+    is_named = re.match(r"(?:place|put|submit|send|make|enter|open)\b", asked, re.IGNORECASE) or symbols_in(
+        asked.upper()
+    )
+    if not (_ORDER.compiled.fullmatch(asked) and is_named):
         return None
     can = "draft a strategy with you whose agent trades on paper, and " if SET_STRATEGY.name in talk.acts else ""
-    return say_text(
-        "I cannot place an order: no chat here can, whoever asks.\n\nWhat I can do: "
-        + (
-            f"{can}prepare cards for what is deployed, such as “close everything”, that take effect by your click."
-            if PREPARE in talk.acts
-            else "tell you what your agents hold and what the market does."
-        )
-    )
+    cards = f"{can}prepare cards for what is deployed, such as “close everything”, that take effect by your click."
+    told = cards if PREPARE in talk.acts else "tell you what your agents hold and what the market does."
+    return say_text(f"I cannot place an order: no chat here can, whoever asks.\n\nWhat I can do: {told}")
 
 
 def click_steps(talk: Talk) -> Steps | None:
@@ -111,9 +97,8 @@ def choice_steps(talk: Talk) -> Steps | None:
     if _NO.compiled.fullmatch(talk.text.strip()):
         return say_text("All right, I have prepared nothing.")
     chosen = read_choice(talk.text, talk.before)
-    if len(chosen) != 1:
-        return None
-    return _prepare_card(talk, Wish(action, chosen[0], _parse_details(action, asked["rest"], talk.scene.today)))
+    details = _parse_details(action, asked["rest"], talk.scene.today)
+    return _prepare_card(talk, Wish(action, chosen[0], details)) if len(chosen) == 1 else None
 
 
 def _prepare_card(talk: Talk, wish: Wish) -> Steps:
@@ -129,9 +114,7 @@ def _prepare_card(talk: Talk, wish: Wish) -> Steps:
     return paragraphs(
         f"I prepared a card: **{plain(card.as_row, 'title') or _WORDS[wish.type]}**. It is yours to decide:"
         f" {ONLY_YOUR_CLICK}." + fill("| The card expires at {expires_at}.", card.as_row),
-        "As this is your first look at it: backtest before you deploy. Say “backtest it over the last month”."
-        if is_first
-        else "",
+        "As this is your first: backtest before you deploy. Say “backtest it over the last month”." if is_first else "",
     )
 
 
@@ -142,7 +125,7 @@ def _find_deployment(talk: Talk, wish: Wish) -> _Search:
     [found] = yield (Call(DEPLOYMENTS, {}),)
     every = found.entries("deployments")
     if found.error or not every:
-        return refusal(talk, [found]) or NO_DEPLOYMENTS
+        return tell_refused(talk, [found]) or NO_DEPLOYMENTS
     statuses = _SUITS.get(wish.type, ())
     fitting = [one for one in every if exact(one, "status") in statuses or (not statuses and rows(one, "positions"))]
     named = [one for one in every if fill(LABEL, one) == wish.name] or pick_rows(wish.name, every, "skill_name")
@@ -162,15 +145,12 @@ def _find_skill(talk: Talk, wish: Wish) -> _Search:
     [found] = yield (Call(SKILLS, {}),)
     skills = found.entries("skills")
     if found.error:
-        return refusal(talk, [found])
+        return tell_refused(talk, [found])
     names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
     drafted = "" if wish.name else next((name for name in reversed(names) if name), "")
     same = [one for one in skills if exact(one, "name").casefold() == drafted.casefold()]
     if not skills or (drafted and not same):
-        return (
-            f"{f'“{drafted}”' if drafted else 'That'} is not saved yet: only a saved skill can be"
-            f" {'backtested' if wish.type == 'start_backtest' else 'deployed'}. Save is on the preview of the draft."
-        )
+        return f"{f'“{drafted}”' if drafted else 'That'} is not saved yet. Save is on the preview of the draft."
     meant: list[Row] = pick_rows(wish.name, skills, "name") if wish.name else same or skills
     if len(meant) == 1:
         return {"skill_id": exact(meant[0], "skill_id")}
@@ -199,58 +179,50 @@ _VERBS: Final = {
         r"back-?test|run a (?:back-?test|simulation)(?: (?:of|for|on|with))?|simulate|test",
         r"(?:,? (?:over|for|from|during|on|in|since|between|with|using)\b.{2,80})?",
     ),
-    "redeploy": (
-        r"redeploy|re-deploy|(?:update|move|upgrade)(?= .* to (?:the|its) (?:new|newest|latest))",
-        r"(?: (?:to|with|on) (?:the|its) (?:new|newest|latest) version)?",
-    ),
+    "redeploy": (r"redeploy|update|upgrade", r"(?: (?:to|with|on) (?:the|its) (?:new|newest|latest) version)?"),
     "stop": (r"stop|shut down|turn off|kill|terminate|end", ""),
-    "pause": (r"pause|suspend|put on hold|halt", ""),
-    "resume": (r"resume|unpause|restart|reactivate", ""),
-    "deploy": (
-        r"deploy|launch|put live|go live with|run live",
-        r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live)(?: (?:trading|account|money))?)?",
-    ),
+    "pause": (r"pause|suspend|halt", ""),
+    "resume": (r"resume|unpause|restart", ""),
+    "deploy": (r"deploy|launch|go live with|run live", r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live))?"),
 }
 _POLITE: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's|let"
     r" us|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+"
 )
 _FLATTEN: Final = Pattern(
-    r"(?:flatten(?: (?:it|this|that|everything|all|them|my positions?|the positions?|the account))?|(?:close|exit"
-    r"|liquidate|get (?:me )?out of|sell) (?:everything|all(?: of)?(?: (?:my|the|its|open))*(?: positions?)?|(?:my"
-    r"|the|its|this|that|all|the open|my open)(?: \w+)? positions?|it all)|(?:close|exit|get (?:me )?out of) (?:it"
-    rf"|this|that)|get me out){_NOW}"
+    r"(?:flatten(?: (?:it|this|that|everything|all|(?:my|the) positions?))?|(?:close|exit|liquidate|get (?:me )?out of"
+    r"|sell) (?:everything|it all|all(?: of)?(?: (?:my|the|its|open))*(?: positions?)?|(?:my|the|its|this"
+    r"|that)(?: \w+)? positions?)"
+    rf"|(?:close|exit|get (?:me )?out of) (?:it|this|that)|get me out){_NOW}"
 )
 _ORDER: Final = Pattern(
     r"""
-(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:market |limit |buy |sell |stop )*
+(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:(?:market|limit|buy|sell|stop) )*
     (?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?
 (?:buy|sell|short|long|go long|go short|purchase|open a (?:long|short)(?: in| on)?)(?: me)?(?: (?:some|a|an|one
-    |all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?(?: (?:of|worth of|in))?))*
-    [ ](?!me\b|low\b)[A-Za-z]{2,10}(?: (?:at|for|with) .{1,30})?<NOW>
+    |all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?(?: (?:of|worth of
+    |in))?))*[ ](?!me\b|low\b)[A-Za-z]{2,10}(?: (?:at|for|with) .{1,30})?<NOW>
 """,
     NOW=_NOW,
 )
 _YES: Final = Pattern(
-    r"(?:(?:yes|yep|yeah|ok|okay|sure|please|fine|good)[,.! ]*)*"
-    r"(?:yes|yep|yeah|ok|okay|sure|confirm(?:ed)?(?: it)?|do it|go ahead|go for it|proceed|execute(?: it)?|make it so"
-    r"|yes please|please do)(?:[,.! ]*(?:please|now|it|do it))*[.! ]*"
+    r"(?:(?:yes|yep|yeah|ok|okay|sure|please|fine|good)[,.! ]*)*(?:yes|yep|yeah|ok|okay|sure|confirm(?:ed)?|do it"
+    r"|go ahead|proceed|execute|please do)(?:[,.! ]*(?:please|now|it|do it))*[.! ]*"
 )
 _NO: Final = Pattern(
     r"(?:no(?:pe)?|cancel(?: it| that)?|never ?mind|stop|don't|do not|forget it|not now|neither|none|leave it)"
     r"(?:[,.! ]*(?:thanks?|thank you|cancel(?: it)?|do it|don't))*[.! ]*"
 )
 _SPAN: Final = Pattern(
-    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?)(?: (\d{1,3}|two|three|four|six|twelve))? (day|week|month|quarter"
-    r"|year)s?\b|\b(\d{1,3}) (day|week|month|quarter|year)s?\b"
+    r"\b(?:(?:the )?(?:last|past|previous)|a|one)(?: (\d{1,3}|two|three|four|six|twelve))? (day|week|month|quarter"
+    r"|year)s?\b"
 )
 _MONEY: Final = Pattern(r"\$ ?(\d[\d,]{0,12}(?:\.\d+)?)(k)?|\b(\d[\d,]{2,12})(k)? ?(?:usd|dollars)")
 _DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
 _COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 
 
-def _read_wish(talk: Talk, sentence: str) -> Wish | None:
-    asked = _POLITE.compiled.sub("", sentence).strip()
+def _read_wish(talk: Talk, asked: str) -> Wish | None:
     if _FLATTEN.compiled.fullmatch(asked):
         return Wish("flatten")
     for action, (verbs, tail) in _VERBS.items():
@@ -271,35 +243,19 @@ def _parse_details(action: str, text: str, today: date | None) -> tuple[tuple[st
         return (("broker", "live"),)
     if action != "start_backtest":
         return ()
-    details: list[tuple[str, Any]] = []
-    if period := _parse_period(text, today):
-        details += [("starts_on", period[0].isoformat()), ("ends_on", period[1].isoformat())]
+    details: dict[str, Any] = {}
+    dates = [at.date() for found in re.findall(r"\d{4}-\d\d-\d\d", text) if (at := moment(found))]
+    span = None if dates else _SPAN.search(text)
+    yesterday = today - timedelta(days=1) if today else date.min
+    if len(dates) > 1:
+        details |= {"starts_on": min(dates[:2]).isoformat(), "ends_on": max(dates[:2]).isoformat()}
+    elif dates and dates[0] < yesterday:
+        details |= {"starts_on": dates[0].isoformat(), "ends_on": yesterday.isoformat()}
+    elif span and today:
+        days = (_COUNTS.get((span[1] or "").casefold()) or int(span[1] or 1)) * _DAYS[span[2].casefold()]
+        starts = today - timedelta(days=max(1, min(days, 3650)))
+        details |= {"starts_on": starts.isoformat(), "ends_on": yesterday.isoformat()}
     if money := _MONEY.search(text):
         amount = float((money[1] or money[3]).replace(",", "")) * (1000 if money[2] or money[4] else 1)
-        details.append(("starting_equity_usd", int(amount) if amount == int(amount) else amount))
-    return tuple(details)
-
-
-def _parse_period(text: str, today: date | None) -> tuple[date, date] | None:
-    """Return a named period's first and last day."""
-    dates = [day for found in re.findall(r"\d{4}-\d\d-\d\d", text) if (day := _parse_date(found))]
-    if len(dates) > 1:
-        return min(dates[:2]), max(dates[:2])
-    yesterday = today - timedelta(days=1) if today else None
-    if today is None or yesterday is None:
-        return None
-    if dates and dates[0] < yesterday:
-        return dates[0], yesterday
-    span = None if dates else _SPAN.search(text)
-    if span is None:
-        return None
-    amount = span[1] or span[3] or "1"
-    days = (_COUNTS.get(amount.casefold()) or int(amount)) * _DAYS[(span[2] or span[4]).casefold()]
-    return today - timedelta(days=max(1, min(days, 3650))), yesterday
-
-
-def _parse_date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+        details["starting_equity_usd"] = int(amount) if amount == int(amount) else amount
+    return tuple(details.items())

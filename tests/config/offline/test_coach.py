@@ -245,9 +245,8 @@ def test_running_deployments_are_reported_with_numbers():
     )
     assert "**Funding fade v2 (paper, running)**" in told
     assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000, unrealised +$50.00" in told
-    assert "net -$40.50 over 3 closed trades (too few to say anything); last decision none yet" in told
-    assert "the newest 2026-11-22 08:00 UTC R3\\_POSITION\\_CAP: “above 10% of equity”" in told
-    assert "runs version 1; version 2 is newer" in told
+    assert "**Trend v1 (paper, paused)**: net -$40.50 over 3 closed trades; newest version 2" in told
+    assert "refused 2026-11-22 08:00 UTC R3\\_POSITION\\_CAP: “above 10% of equity”" in told
 
 
 @pytest.mark.parametrize(
@@ -287,7 +286,7 @@ def test_why_it_opened_quotes_the_agent_and_not_itself():
 
     assert "I am Keel, not your agent" in told
     assert "Your agent noted: “Funding flipped negative & price held the range low”" in told
-    assert "opened by Funding fade v2 on 2026-11-21 14:00 UTC at 84,000" in told
+    assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000" in told
     assert "unrealised +$50.00 at a mark of 84,840" in told
 
 
@@ -337,7 +336,7 @@ def test_rejections_are_reported_with_time_and_code():
 
     told = Chat(deployments(deployed(recent_rejections=[rejected]))).say("Have you been rejected recently?")
 
-    assert told.startswith("1 order of Funding fade v2 was refused:")
+    assert told.startswith("Refused for Funding fade v2:")
     assert "2026-11-22 08:00 UTC R5\\_LEVERAGE: “5x is above 3x”" in told
     assert Chat(deployments(deployed())).say("have you been rejected recently?").startswith("No.")
 

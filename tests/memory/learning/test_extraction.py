@@ -441,7 +441,7 @@ def test_the_offline_model_keeps_the_contract():
     told = [(c.op, c.content, c.topic, c.target_id, c.conflicts_with, words(c.quotes)) for c in found.candidates]
     assert told == [
         ("add", "I never trade alts", "symbols", None, None, ["I never trade alts"]),
-        ("add", "My max leverage is 3x", "risk", None, LEVERAGE.id, ["My max leverage is 3x"]),
+        ("update", "My max leverage is 3x", "risk", LEVERAGE.id, LEVERAGE.id, ["My max leverage is 3x"]),
         ("add", "I want to triple the account", "goal", None, None, ["I want to triple the account"]),
         ("add", "I prefer short answers", "style", None, None, ["I prefer short answers"]),
     ]
