@@ -7,10 +7,11 @@ what is said of the time before holds until then.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import combinations
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from config.lib.errors import DomainError
 from memory.claims.subjects import Verdict, judge_change, read_subject
@@ -19,6 +20,7 @@ from memory.facts.periods import begin_fact, find_validity
 from memory.facts.versions import FactWrite, Origin
 from memory.models import EventKind, MemoryEvent, UserFact
 
+MAX_CLASHES: Final = 5  # pairs shown at a time
 MAX_COMPARED: Final = 50  # facts of one subject, the newest first
 _STRONGEST: Final[tuple[Verdict, ...]] = ("same", "replaces", "unsure")
 
@@ -63,6 +65,15 @@ def list_conflicts(
     rows = rows.filter(valid_from__lt=valid_until) if valid_until else rows
     judged = ((fact, judge_change(fact.content, content)) for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED])
     return [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
+
+
+def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
+    """Return pairs of current facts of one subject that repeat or exclude each other, the newest pairs first."""
+    current = UserFact.objects.current(now).exclude(subject="")
+    shared = current.order_by().values("subject").annotate(number=Count("pk")).filter(number__gt=1)
+    rows = current.filter(subject__in=shared.values("subject")).order_by("-created_at", "id")[:MAX_COMPARED]
+    pairs = [(newer, older) for newer, older in combinations(rows, 2) if newer.subject == older.subject]
+    return [pair for pair in pairs if judge_change(pair[1].content, pair[0].content) != "apart"][:MAX_CLASHES]
 
 
 def list_rivals(

@@ -3,11 +3,15 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
+from typing import Final
 from uuid import UUID
 
 from django.utils import timezone
 
+from config.lib.paging import locate_page
 from memory.models import EventKind, MemoryEvent, UserFact
+
+CHANGES_SHOWN: Final = 50  # on a page of the timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,32 @@ def list_versions(lineage: UUID) -> list[UserFact]:
 def list_events(lineage: UUID) -> list[MemoryEvent]:
     """Return the events of a lineage, newest first."""
     return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write to the memory, in the timeline of all."""
+
+    event: MemoryEvent
+    words: list[WordRun]
+    changes: list[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One page of the writes to facts, newest first."""
+
+    changes: list[Change]
+    number: int  # from 1
+    pages: int
+
+
+def get_timeline(number: int) -> Timeline:
+    """Return a page of the writes to facts, at most the last."""
+    rows = MemoryEvent.objects.filter(lineage__isnull=False).select_related("before", "after")
+    place = locate_page(number, total=rows.count(), size=CHANGES_SHOWN)
+    events = rows.order_by("-created_at", "id")[place.rows]
+    return Timeline([Change(event, *compare_event(event)) for event in events], place.number, place.pages)
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:

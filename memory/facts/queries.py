@@ -1,7 +1,7 @@
 """Read facts, switches and memory blocks of the owner in scope."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -20,7 +20,7 @@ from memory.recall import blocks
 from memory.recall.blocks import Block, BlockFact, BlockPlace
 from memory.recall.search import find_relevant
 
-PAGE_SIZE: Final = 50
+PAGE_SIZE: Final = 100  # facts that the list shows at a time
 ADVISOR_CANDIDATES: Final = 300  # facts of a category; more than its budget of the block takes
 _BLOCK_COLUMNS = (
     *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
@@ -51,6 +51,8 @@ class FactFilter:
     topic: str | None = None  # None: any; empty: facts without a topic
     archived: bool = False
     trashed: bool = False  # overrides `archived`
+    as_of: datetime | None = None  # what was true then; overrides both
+    is_known_then: bool = True  # `as_of` also goes by what Keel knew then, instead of what it knows now
     grouped: bool = False  # by category first, then in order
     order: str = "referenced"  # a key of _ORDERS
 
@@ -63,6 +65,8 @@ class ListedFact:
     is_in_block: bool  # the coach's next chat starts with it
     is_stale: bool  # no coach's chat started with it for 60 days
     is_affirmed: bool  # affirmed within 60 days, so the page does not ask again
+    reason: str  # why the coach's next chat starts with it, or not
+    tokens: int  # that its line takes in a prompt, estimated
     has_begun: bool
     has_ended: bool
     days_left: int | None  # until the trash erases it; None outside the trash
@@ -75,6 +79,7 @@ class FactGroup:
     label: str
     total: int
     facts: list[ListedFact]
+    continues: bool = False  # the page before ends with the same category
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +235,7 @@ def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
 
 def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     """Return a page of matching facts, ended and future ones included."""
-    rows = _select_facts(wanted)
+    rows = _select_facts(wanted, now)
     rows = rows.filter(build_word_filter(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):
         value = getattr(wanted, column)
@@ -246,23 +251,31 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     if wanted.grouped:
         by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
         groups = [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
+        names = FactCategory.values
+        first = names.index(shown[0].fact.category) if shown else 0
+        if place.rows.start > sum(totals.get(name, 0) for name in names[:first]):
+            groups[0] = replace(groups[0], continues=True)
     return FactPage(shown, total, place.number, place.pages, groups)
 
 
 def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
     """Return the facts as the page shows them."""
+    rows = list(facts)
     block_ids = frozenset(blocks.build_coach_block(iter_block_facts(now), now=now).fact_ids)
+    why = blocks.explain_facts(read_block_facts(rows), chosen=block_ids, assistant="coach", now=now)
     return [
         ListedFact(
             fact=fact,
             is_in_block=fact.pk in block_ids,
+            reason=explained.reason,
+            tokens=explained.tokens,
             is_stale=not fact.is_archived and fact.is_stale(now),
             is_affirmed=fact.last_confirmed_at is not None and now - fact.last_confirmed_at < models.STALE_AFTER,
             has_begun=fact.valid_from <= now,
             has_ended=fact.valid_until is not None and fact.valid_until <= now,
             days_left=None if fact.gone_at is None else max(0, -((now - fact.gone_at) // timedelta(days=1))),
         )
-        for fact in facts
+        for fact, explained in zip(rows, why, strict=True)
     ]
 
 
@@ -319,7 +332,9 @@ def find_event(event_id: UUID) -> MemoryEvent | None:
     return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
 
 
-def _select_facts(wanted: FactFilter) -> UserFactQuerySet:
+def _select_facts(wanted: FactFilter, now: datetime) -> UserFactQuerySet:
+    if wanted.as_of is not None:
+        return UserFact.objects.as_of(wanted.as_of, wanted.as_of if wanted.is_known_then else now)
     if wanted.trashed:
         return UserFact.objects.in_trash()
     if wanted.archived:

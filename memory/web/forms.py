@@ -1,7 +1,7 @@
 """The forms of memory's pages."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, time
+from datetime import date, datetime, time
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
 
@@ -252,7 +252,7 @@ class ImportForm(forms.Form):
 class FactFilterForm(forms.Form):
     """The list's filters; an unknown value is reported and ignored."""
 
-    NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category")
+    NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category", "as_of", "by")
 
     show = forms.ChoiceField(
         required=False, choices=[("archived", "Archived"), ("trash", "Trash")], widget=forms.HiddenInput
@@ -264,6 +264,12 @@ class FactFilterForm(forms.Form):
     confidence = forms.ChoiceField(label="Confidence", required=False, choices=[("", "Any"), *Confidence.choices])
     topic = forms.ChoiceField(label="Topic", required=False)
     category = forms.ChoiceField(label="Category", required=False, choices=[("", "Any"), *FactCategory.choices])
+    as_of = forms.DateField(
+        label="As of", required=False, widget=_DateInput, error_messages={"invalid": "Pick a day of the calendar."}
+    )
+    by = forms.ChoiceField(
+        label="By what Keel knew", required=False, choices=[("", "On that day"), ("now", "Until today")]
+    )
     group = forms.ChoiceField(label="Groups", required=False, choices=[("", "By category"), ("none", "None")])
     sort = forms.ChoiceField(label="Order", required=False)
     page = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -277,8 +283,10 @@ class FactFilterForm(forms.Form):
         shelf = data.get("show", "")
         self.fields["sort"].choices = _list_orders(shelf)  # type: ignore[attr-defined]
         if shelf in _FIRST_ORDERS:
-            # Ended facts are sorted by time, so groups do not apply.
-            del self.fields["group"]
+            # Ended facts are sorted by time, so groups do not apply, and a day has its own list.
+            del self.fields["group"], self.fields["as_of"], self.fields["by"]
+        elif not data.get("as_of"):
+            del self.fields["by"]
 
     @property
     def known(self) -> dict[str, Any]:
@@ -299,9 +307,16 @@ class FactFilterForm(forms.Form):
             topic="" if topic == NO_TOPIC else topic,
             archived=shelf == "archived",
             trashed=shelf == "trash",
+            as_of=self._read_end_of_day(),
+            is_known_then=known.get("by") != "now",
             grouped=not shelf and known.get("group") != "none",
             order=known.get("sort") or _FIRST_ORDERS.get(shelf, ("referenced", ""))[0],
         )
+
+    def _read_end_of_day(self) -> datetime | None:
+        """Return the end of the chosen day in the reader's zone."""
+        day = self.known.get("as_of")
+        return timezone.make_aware(datetime.combine(day, time.max)) if day and day < date.max else None
 
     def is_narrowed(self) -> bool:
         """Tell whether a filter narrows the list, order and page aside."""

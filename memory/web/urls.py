@@ -18,6 +18,7 @@ urlpatterns = [
     path("profile/facts/places/", places.show_places, name="places"),
     path("profile/facts/places/<uuid:place_id>/edit/", places.edit_place, name="edit_place"),
     path("profile/facts/places/<uuid:place_id>/remove/", places.drop_place, name="remove_place"),
+    path("profile/facts/changes/", preview.show_changes, name="changes"),
     path("profile/facts/preview/", preview.show_preview, name="preview"),
     path("profile/facts/export/", exchange.export_memory, name="export"),
     path("profile/facts/import/", exchange.import_memory, name="import"),

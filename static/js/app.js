@@ -1,6 +1,7 @@
 /** Scripts of every page: theme switch, toasts, command palette, copy buttons, forms that are sent once. */
 
 import { showFieldButtons } from "./copy.js";
+import "./menus.js";
 import { Palette } from "./palette.js";
 
 const SHOWN_MS = 6_000;

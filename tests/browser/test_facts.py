@@ -15,6 +15,7 @@ from memory.facts.services import archive_fact, delete_fact, link_facts, remembe
 from memory.facts.versions import Origin
 from memory.models import ProposalKind, UserFact
 from tests.browser.looks import check_looks
+from tests.factories.memory import UserFactFactory
 
 FACTS = "/profile/facts/"
 
@@ -57,6 +58,15 @@ def life(logged_in) -> dict[str, UserFact]:
 
 def fact_of(page: Page, words: str):
     return page.locator("article.fact", has_text=words)
+
+
+def menu_of(page: Page, words: str):
+    """Open the menu of a fact in the list; return it."""
+    fact = fact_of(page, words)
+    fact.locator("summary").click()
+    menu = fact.locator(".fact__panel")
+    expect(menu.get_by_role("button").first).to_be_visible()
+    return menu
 
 
 # --- How they look ---
@@ -105,7 +115,7 @@ def test_many_facts_are_archived_together_and_brought_back_by_one_undo(site, lif
     expect(page.locator("#count-archived")).to_have_text("3")
     page.keyboard.press("Enter")  # the keyboard is on Undo
     expect(page.locator(".undo-line")).to_contain_text("Undone: 2 facts archived")
-    expect(fact_of(page, "Never trades alts").get_by_role("button", name="Keel’s guess")).to_be_visible()
+    expect(menu_of(page, "Never trades alts").get_by_role("button", name="Keel’s guess")).to_be_visible()
 
 
 def test_all_on_the_page_are_selected_and_let_go_again(site, life, page):
@@ -120,17 +130,17 @@ def test_all_on_the_page_are_selected_and_let_go_again(site, life, page):
 
 def test_a_deleted_fact_is_restored_from_the_trash(site, life, page):
     page.goto(site + FACTS)
-    fact_of(page, "Wants short answers").get_by_role("button", name="Delete").click()
+    menu_of(page, "Wants short answers").get_by_role("button", name="Delete").click()
     expect(page.locator(".undo-line")).to_contain_text("Memory deleted")
 
     page.get_by_role("link", name=re.compile("Trash")).click()
     trashed = fact_of(page, "Wants short answers")
     expect(trashed).to_contain_text("Gone for good in 30 days")
-    trashed.get_by_role("button", name="Restore").click()
+    menu_of(page, "Wants short answers").get_by_role("button", name="Restore").click()
 
     expect(page.locator(".undo-line")).to_contain_text("Memory restored")
     page.goto(site + FACTS)
-    expect(fact_of(page, "Wants short answers").get_by_role("button", name="Archive")).to_be_visible()
+    expect(menu_of(page, "Wants short answers").get_by_role("button", name="Archive")).to_be_visible()
 
 
 def test_what_was_forgotten_lately_is_restored_in_its_place(site, life, page):
@@ -268,20 +278,21 @@ def test_an_end_date_is_read_from_words_changed_on_the_page_and_ends_the_fact(si
     page.get_by_role("button", name="Add", exact=True).click()
     expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Mar 2091")
 
-    fact_of(page, "no leverage").get_by_role("link", name="Edit").click()
+    menu_of(page, "no leverage").get_by_role("link", name="Edit").click()
     form = page.get_by_role("article", name="Edit a fact")
     form.get_by_label("Holds until").fill("2091-04-01")
     form.get_by_role("button", name="Save").click()
     expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Apr 2091")
 
     half = fact_of(page, "half size")
-    expect(half).to_contain_text("In the next chat")
-    half.get_by_role("link", name="Edit").click()
+    menu = menu_of(page, "half size")
+    expect(menu).to_contain_text("In the next chat")
+    menu.get_by_role("link", name="Edit").click()
     form.get_by_text("Shorter line, detail").click()
     form.get_by_label("Holds until").fill(f"{timezone.now() - timedelta(days=1):%Y-%m-%d}")
     form.get_by_role("button", name="Save").click()
     expect(half).to_contain_text("Held until")
-    expect(half).not_to_contain_text("In the next chat")
+    expect(menu_of(page, "half size")).to_contain_text("Not in the next chat")
     page.goto(site + reverse("memory:preview"))
     expect(page.locator("pre.block")).to_have_text(re.compile("no leverage.*until 2091-04-01"))
     expect(page.locator("pre.block")).not_to_contain_text("half size")
@@ -301,8 +312,30 @@ def test_a_full_document_marks_what_is_outside_of_it_and_takes_it_back(site, log
     expect(outside.filter(has_text="Fact 0")).to_be_visible()
     expect(fact_of(page, "1% per trade")).not_to_contain_text("Outside the memory document")
     for number in (3, 4, 5, 6, 7):
-        fact_of(page, f"Fact {number}").get_by_role("button", name="Delete").click()
+        menu_of(page, f"Fact {number}").get_by_role("button", name="Delete").click()
         expect(page.locator(".undo-line", has_text=f"Fact {number}")).to_contain_text("Memory deleted")
     page.reload()
     expect(outside).to_have_count(0)
     expect(fact_of(page, "Fact 0")).to_be_visible()
+
+
+def test_a_thousand_facts_come_in_pieces_and_a_menu_works_by_keyboard(site, logged_in, page):
+    with owned_tx(logged_in):
+        rows = UserFactFactory.build_batch(1_000, user_id=logged_in.pk)
+        UserFact.objects.bulk_create(rows)
+    page.goto(site + FACTS)
+    expect(page.locator("article.fact")).to_have_count(100)
+
+    page.locator("#more").scroll_into_view_if_needed()
+    expect(page.locator("article.fact")).to_have_count(200)
+    page.get_by_role("searchbox").fill(f"number {rows[-1].content.split()[-1]}")
+    expect(page.locator("article.fact")).to_have_count(1)
+
+    fact = page.locator("article.fact")
+    fact.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(fact.get_by_role("button", name="Archive")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(fact.locator(".fact__panel")).to_be_hidden()
+    expect(fact.locator("summary")).to_be_focused()

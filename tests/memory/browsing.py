@@ -57,6 +57,11 @@ def slot(fact: UserFact) -> str:
     return f"slot-{fact.pk}"
 
 
+def open_menu(client: Client, fact: UserFact, at: str = FACTS):
+    """Return the answer to opening the menu of a fact in the list."""
+    return client.get(f"{act('fact', fact)}?menu", headers=into(f"menu-{fact.pk}", at=at))
+
+
 def text_of(response) -> str:
     """Return what a reader of the answer sees, on one line."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))

@@ -15,13 +15,13 @@ from django.views.decorators.http import require_POST
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import owned_view
-from memory.facts.queries import PAGE_SIZE
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
 from memory.facts.versions import FactNotFound, FactWrite, Origin
 from memory.web.views import responses
 from memory.web.views.fact_list import build_batch_listing, build_listing, show_facts_page
 from memory.web.views.responses import PageRequest
 
+MOST_AT_ONCE: Final = 500  # facts
 _ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
     "promote": promote_fact,
     "demote": demote_fact,
@@ -37,7 +37,7 @@ def change_facts(request: PageRequest) -> HttpResponse:
     """Do one action on all selected facts; report those left unchanged."""
     now = timezone.now()
     write = _ACTS.get(request.POST.get("act", ""))
-    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), PAGE_SIZE)
+    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), MOST_AT_ONCE)
     if write is None or not fact_ids:
         return _show_refusal(request, "Select at least one fact first, then say what to do with it.", now)
     batch_id = uuid4()

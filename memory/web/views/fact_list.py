@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.lib.paging import build_page_links
+from memory.facts.conflicts import list_clashes
 from memory.facts.history import list_history
 from memory.facts.limits import measure_document
 from memory.facts.queries import count_facts, find_last_version, list_facts, list_shown_facts, list_topics
@@ -58,6 +59,8 @@ def build_listing(
         "topics": sorted({*counts.topics, *SUGGESTED_TOPICS}),
         "shelf": filters.known.get("show", "believed"),
         "is_narrowed": filters.is_narrowed(),
+        "as_of": filters.known.get("as_of"),
+        "clashes": list_clashes(now) if is_front else [],
         "all_selected": "select" in query,
         "forgotten": list_forgotten_facts(now) if is_front else [],
         "event": event,
@@ -71,6 +74,7 @@ def build_listing(
             "archived": shelf("archived"),
             "trash": shelf("trash"),
             "clear": home + filters.query_string(**dict.fromkeys(filters.NARROWING), page=None),
+            "today": home + filters.query_string(as_of=None, by=None, page=None),
             "select": here + ("&" if "?" in here else "?") + "select=all",
             **build_page_links(page, lambda number: home + filters.query_string(page=number)),
         },

@@ -14,6 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
 from config.lib.web import owned_view
+from memory.facts.queries import list_shown_facts
 from memory.facts.services import remember_fact
 from memory.facts.versions import FactNotFound, FactWrite
 from memory.models import Confidence, FactSource
@@ -45,6 +46,8 @@ def show_facts(request: PageRequest) -> HttpResponse:
         form = fact_list.make_fact_form() if "add" in request.GET else None
         return TemplateResponse(request, "memory/_adding.html", {"form": form, "here": get_source_address(request)})
     shown = fact_list.build_listing(request.GET, timezone.now())
+    if is_for_element(request, "more"):
+        return TemplateResponse(request, "memory/_pieces.html", {**shown, "is_more": True})
     if not is_for_element(request, "results"):
         return fact_list.show_facts_page(request, shown)
     response = TemplateResponse(request, "memory/_found.html", shown)
@@ -69,6 +72,9 @@ def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
         form = EditFactForm(last)
         form.focus_first_field()
         return fact_list.show_edit_form(request, form)
+    if is_for_element(request, "menu-"):
+        context = {"shown": list_shown_facts([last], now)[0], "here": get_source_address(request)}
+        return TemplateResponse(request, "memory/_fact_panel.html", context)
     if last.pk != fact_id:
         # An older version's address, from a chat or a bookmark, leads to the newest.
         return redirect(fact_list.get_fact_address(last, request.GET))

@@ -1,4 +1,4 @@
-"""The preview of each assistant's memory block."""
+"""The preview of each assistant's memory block, and the timeline of changes."""
 
 from typing import Final
 
@@ -8,9 +8,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from config.lib.paging import build_page_links
 from config.lib.web import owned_view
+from memory.facts.history import get_timeline
 from memory.web import queries
-from memory.web.forms import PreviewForm
+from memory.web.forms import PageForm, PreviewForm
 from memory.web.views.responses import PageRequest, get_page_frame
 
 ABOUT: Final = {
@@ -18,6 +20,19 @@ ABOUT: Final = {
     "advisor": "By category, as many as each one’s budget of tokens holds: what you said first, then the newest.",
     "companion": "Every fact, with the day Keel learned it, and your places.",
 }
+
+
+@require_safe
+@never_cache
+@owned_view
+def show_changes(request: PageRequest) -> HttpResponse:
+    """Show all writes to facts, newest first."""
+    form = PageForm(request.GET)
+    timeline = get_timeline(form.page_number())
+    links = build_page_links(timeline, lambda number: f"?page={number}")
+    return TemplateResponse(
+        request, "memory/changes.html", {"timeline": timeline, "links": links, **get_page_frame("changes")}
+    )
 
 
 @require_safe

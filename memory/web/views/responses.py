@@ -1,9 +1,9 @@
 """Shared responses of memory's pages.
 
 A view answers htmx with one part of a page, selected by the id of the target element: `results` is the list, `add` the
-form above it, `slot-<uuid>` one fact in the list, `fact-page` a fact's own page, `proposal-<uuid>` a proposal, `places`
-the list of places, `memory-<uuid>` a line in a chat. Without htmx a write redirects to the page it came from, with the
-undo line there.
+form above it, `more` the place of the next facts, `slot-<uuid>` one fact in the list, `menu-<uuid>` its menu,
+`fact-page` a fact's own page, `proposal-<uuid>` a proposal, `places` the list of places, `memory-<uuid>` a line in a
+chat. Without htmx a write redirects to the page it came from, with the undo line there.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -14,7 +14,7 @@ from memory.facts.undo import undo_event
 from memory.facts.versions import Origin
 from memory.models import MemoryEvent, ProposalKind, UserFact
 from tests.factories.memory import MAY, UserFactFactory
-from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
+from tests.memory.browsing import FACTS, SECRET, act, into, is_page, open_menu, slot, text_of
 from tests.owners import as_owner
 
 
@@ -28,22 +28,42 @@ def test_facts_shows_each_fact_with_what_is_known_of_it(client, know):
     assert response.status_code == 200
     assert "trades &lt;b&gt;BTC&lt;/b&gt; only" in body
     assert f'id="fact-{fact.pk}"' in body
-    assert reverse("chat:conversation", args=[conversation_id]) in body
-    for words in ("In the next chat", "symbols", "Inferred", "Source: Chat", "Last used", "Learned", "In use 1"):
+    menu = open_menu(client, fact)
+    assert reverse("chat:conversation", args=[conversation_id]) in menu.content.decode()
+    for words in ("symbols", "Inferred", "In use 1"):
         assert words in text_of(response)
+    for words in ("In the next chat, ", "tokens", "Source: Chat", "Last used", "Learned"):
+        assert words in text_of(menu)
+    assert not is_page(menu)
+
+
+def test_facts_marks_only_where_a_fact_differs_from_the_usual(client, know):
+    know("trades BTC only", confidence="asserted")
+
+    row = client.get(FACTS).content.decode().partition("<article")[2].partition("</article>")[0]
+
+    assert "badge" not in row
+
+
+def test_menu_says_why_a_fact_is_outside_of_the_next_chat_and_what_it_costs(client, trader, know):
+    old = know("trades BTC only", days_ago=20)
+    for number in range(10):
+        know(f"fact number {number}")
+
+    assert "Not in the next chat (rank: beyond the 10 most recently referenced)" in text_of(open_menu(client, old))
 
 
 def test_facts_shows_times_in_the_readers_zone_and_utc_on_pointing(client, trader, as_trader):
     trader.time_zone = "Pacific/Auckland"
     trader.save(update_fields=["time_zone"])
     at = timezone.now().replace(month=6, day=1, hour=20, minute=30)
-    UserFactFactory(last_referenced_at=at)
+    fact = UserFactFactory(last_referenced_at=at)
 
-    body = client.get(FACTS).content.decode()
+    body = open_menu(client, fact).content.decode()
 
     assert f'datetime="{at.year}-06-02T08:30' in body
     assert re.search(rf'title="{at.year}-06-01 20:30 UTC"\s*>2 Jun {at.year}</time>', body)
-    assert "Pacific/Auckland" in body
+    assert "Pacific/Auckland" in client.get(FACTS).content.decode()
 
 
 def test_facts_shows_nothing_of_another_user(client, strangers_fact):
@@ -104,9 +124,80 @@ def test_facts_turns_pages_and_keeps_the_filter(client, trader):
 
     first, second = client.get(FACTS, {"topic": "risk"}), client.get(FACTS, {"topic": "risk", "page": 2})
 
-    assert "Page 1 of 2" in text_of(first)
+    assert f"Show more of the {PAGE_SIZE + 1} facts" in text_of(first)
     assert "?topic=risk&amp;page=2" in first.content.decode()
     assert second.content.decode().count("<article") == 1
+    assert "Show the facts before these" in text_of(second)
+
+
+def test_facts_answers_the_end_of_the_list_with_its_next_piece(client, trader):
+    def make() -> None:
+        for topic, number in (("risk", PAGE_SIZE // 2), ("style", PAGE_SIZE)):
+            category = {"risk": "profile", "style": "response_style"}[topic]
+            UserFactFactory.create_batch(number, topic=topic, category=category)
+
+    as_owner(trader, make)
+    piece = client.get(FACTS, {"page": 2}, headers=into("more"))
+
+    assert not is_page(piece)
+    assert piece.content.decode().count("<article") == PAGE_SIZE // 2
+    assert "Response style" not in text_of(piece)  # its heading stands above the first half
+    assert "HX-Push-Url" not in piece
+    assert 'id="more"' not in piece.content.decode()
+
+
+def test_facts_of_a_large_memory_are_sent_in_pieces_of_at_most_150_kb(client, trader):
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000, topic="risk")))
+
+    assert len(client.get(FACTS).content) < 150_000
+
+
+def test_facts_as_of_a_day_are_those_that_were_true_then(client, know, trader):
+    fact = know("trades BTC only", days_ago=9)
+    as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades ETH too", now=timezone.now()))
+    know("wants short answers")
+    day = f"{timezone.now() - timedelta(days=5):%Y-%m-%d}"
+
+    then = client.get(FACTS, {"as_of": day})
+
+    assert "trades BTC only" in text_of(then)
+    assert "as Keel knew it then" in text_of(then)
+    assert "trades ETH too" not in text_of(then)
+    assert "short answers" not in text_of(then)
+    assert "Archive" not in text_of(then).partition("as Keel knew it then")[2].partition("What these words mean")[0]
+    assert "by what Keel knows today" in text_of(client.get(FACTS, {"as_of": day, "by": "now"}))
+
+
+@pytest.mark.parametrize("day", ["x", "9999-12-31", "0001-01-01", "2026-02-30"])
+def test_facts_bear_any_day(client, know, day):
+    know()
+
+    assert client.get(FACTS, {"as_of": day}).status_code == 200
+
+
+def test_facts_that_may_exclude_each_other_come_first(client, trader, know):
+    know("Max leverage is 5x", days_ago=3)
+    as_owner(trader, lambda: UserFactFactory(content="Max leverage is 3x"))
+    know("wants short answers")
+
+    text = text_of(client.get(FACTS))
+
+    assert "Look at these first" in text
+    assert "short answers" not in text.partition("Look at these first")[2].partition("The selected")[0]
+    assert "Look at these first" not in text_of(client.get(FACTS, {"q": "leverage"}))
+
+
+def test_changes_list_every_write_with_its_difference(client, trader, know):
+    fact = know("trades BTC only", days_ago=2)
+    as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades ETH only", now=timezone.now()))
+
+    text = text_of(client.get(reverse("memory:changes")))
+
+    assert text.index("Memory updated") < text.index("removed: BTC added: ETH") < text.index("Memory saved")
+
+
+def test_changes_of_a_new_memory_say_what_comes_there(client):
+    assert "Nothing has changed yet" in text_of(client.get(reverse("memory:changes")))
 
 
 def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
@@ -125,7 +216,7 @@ def test_facts_asks_about_a_fact_not_used_for_long(client, trader, know):
 
     assert "Is it still true?" in before
     assert "Is it still true?" not in text_of(client.get(FACTS))
-    assert "You confirmed it since" in text_of(client.get(FACTS))
+    assert "You confirmed it since" in text_of(open_menu(client, fact))
 
 
 def test_facts_answers_htmx_with_the_list_alone_and_the_address_it_has(client, know):
@@ -330,23 +421,23 @@ def test_a_fact_leads_to_the_message_it_came_from(client, know):
     told = know("wants short answers", origin=Origin(conversation_id, 9))
     chat = reverse("chat:conversation", args=[conversation_id])
 
-    assert f'href="{chat}#message-7"' in client.get(FACTS).content.decode()
+    assert f'href="{chat}#message-7"' in open_menu(client, quoted).content.decode()
     assert f'href="{chat}#message-7"' in client.get(act("fact", quoted)).content.decode()
     assert f'href="{chat}#message-9"' in client.get(act("fact", told)).content.decode()
 
 
 def test_a_fact_says_since_when_it_holds(client, trader):
     at = timezone.now() - timedelta(days=40)
-    as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
+    fact = as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
 
-    assert f"Holds since {at:%-d %b %Y}" in text_of(client.get(FACTS))
+    assert f"Holds since {at:%-d %b %Y}" in text_of(open_menu(client, fact))
 
 
 def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):
     fact = know()
 
-    for address in (FACTS, act("fact", fact)):
-        assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in client.get(address).content.decode()
+    for answer in (open_menu(client, fact), client.get(act("fact", fact))):
+        assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in answer.content.decode()
 
 
 def test_the_tabs_say_how_much_waits(client, trader):

@@ -4,9 +4,9 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from memory.facts.queries import PAGE_SIZE
 from memory.facts.services import archive_fact, confirm_fact, supersede_fact
 from memory.models import MemoryEvent, UserFact
+from memory.web.views.bulk import MOST_AT_ONCE
 from tests.memory.browsing import FACTS, act, into, is_page, text_of
 from tests.owners import as_owner
 
@@ -129,9 +129,9 @@ def test_nothing_is_done_without_a_selection_and_an_act(client, know, last, data
     assert not last(fact).is_archived
 
 
-def test_no_more_than_a_page_is_done_at_once(client, trader, know):
+def test_no_more_than_500_are_done_at_once(client, trader, know):
     facts = [know(f"fact number {number}") for number in range(3)]
-    padding = [str(uuid4()) for _ in range(PAGE_SIZE - 1)]
+    padding = [str(uuid4()) for _ in range(MOST_AT_ONCE - 1)]
 
     client.post(BULK, {"act": "archive", "fact": [*padding, *ids(*facts)]})
 

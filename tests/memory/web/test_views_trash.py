@@ -6,7 +6,7 @@ from django.utils import timezone
 from memory.facts.services import archive_fact, delete_fact, forget_fact
 from memory.facts.trash import purge_facts
 from memory.models import UserFact
-from tests.memory.browsing import FACTS, act, into, slot, text_of
+from tests.memory.browsing import FACTS, act, into, open_menu, slot, text_of
 from tests.owners import as_owner
 
 TRASH = f"{FACTS}?show=trash"
@@ -83,7 +83,8 @@ def test_a_fact_is_restored_from_the_trash(client, throw_away, last):
 def test_a_fact_in_the_trash_can_be_restored_or_erased_and_nothing_else(client, throw_away):
     fact = throw_away()
 
-    for body in (client.get(TRASH).content.decode(), client.get(act("fact", fact)).content.decode()):
+    for answer in (open_menu(client, fact, at=TRASH), client.get(act("fact", fact))):
+        body = answer.content.decode()
         assert f"{act('fact', fact)}restore/" in body
         assert f"{act('fact', fact)}erase/" in body
         for verb in ("delete", "archive", "promote", "demote"):
