@@ -165,12 +165,10 @@ def _list_positions(accounts: Sequence[Deployment], now: datetime) -> list[OpenP
 def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[ComingEvent]:
     events = list_events(now, until=now + AHEAD, symbols=[plan.symbol], min_importance=_IMPORTANCE)
     shown = [event for event in events if is_simulated or not event.is_simulated][:_EVENTS]
-    is_long, moves = plan.side == TradeSide.LONG, {}
-    for kind in dict.fromkeys(event.kind for event in shown):
-        moves[kind] = measure_impact(
-            list_past_moves(kind, plan.symbol, now, is_simulated=is_simulated), is_long=is_long
-        )
-    return [ComingEvent(event, moves[event.kind]) for event in shown]
+    kinds = {(event.kind, plan.symbol) for event in shown}
+    moves = list_past_moves(kinds, now, simulated=[plan.symbol] if is_simulated else [])
+    is_long = plan.side == TradeSide.LONG
+    return [ComingEvent(one, measure_impact(moves[one.kind, plan.symbol], is_long=is_long)) for one in shown]
 
 
 def name_verdict(one: TradeVerdict) -> str:

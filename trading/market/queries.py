@@ -1,16 +1,16 @@
 """The market as known at an instant; no owner."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache, reduce
+from functools import lru_cache
 from http import HTTPStatus
-from operator import or_
+from itertools import chain
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet, Subquery
 
 from config.lib.errors import DomainError
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
@@ -21,6 +21,8 @@ from trading.models.choices import INTERVALS
 
 HOUR: Final = timedelta(hours=1)
 _WEEK: Final = timedelta(days=7)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_INSTANTS: Final = 5_000  # of one query
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
 
 
@@ -163,26 +165,39 @@ def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
     return not named or not symbols or not set(named).isdisjoint(symbols)
 
 
-def list_past_moves(kind: str, symbol: str, now: datetime, *, is_simulated: bool) -> PastMoves:
-    """Return a symbol's known moves after past events, and in quiet hours.
+def list_past_moves(
+    wanted: Collection[tuple[str, str]], now: datetime, *, simulated: Collection[str] = ()
+) -> dict[tuple[str, str], PastMoves]:
+    """Return the known moves after past events and in quiet hours, by kind and symbol.
 
-    Real and simulated bars never share a figure, nor do simulated events count over real bars.
+    Real and simulated bars never share a figure, nor do simulated events count over real bars. The number of queries
+    does not depend on what is wanted.
     """
     rows = MarketEvent.objects.filter(starts_at__lte=now).order_by("starts_at")
-    if not is_simulated:
-        rows = rows.filter(is_simulated=False)
-    events = [event for event in rows if is_about(event.symbols, [symbol])]
-    busy = [event.starts_at for event in events]
-    instants = list_separate(event.starts_at for event in events if event.kind == kind)
-    quiet = [at for at in list_separate(_list_weeks_beside(instants)) if at <= now and not _is_near(busy, at)]
-    closes = _closes_around(symbol, [*instants, *quiet], is_simulated=is_simulated)
+    past = list(rows.values_list("kind", "starts_at", "symbols", "is_simulated")) if wanted else []
+    instants: dict[tuple[str, str], tuple[list[datetime], list[datetime]]] = {}
+    for symbol in {symbol for _, symbol in wanted}:
+        about = [
+            (kind, at)
+            for kind, at, symbols, is_simulated in past
+            if is_about(symbols, [symbol]) and (symbol in simulated or not is_simulated)
+        ]
+        busy = [at for _, at in about]
+        for kind in {kind for kind, of in wanted if of == symbol}:
+            events = list_separate(at for name, at in about if name == kind)
+            beside = list_separate(_list_weeks_beside(events))
+            instants[kind, symbol] = events, [at for at in beside if at <= now and not _is_near(busy, at)]
+    ends: dict[str, set[datetime]] = {}
+    for (_, symbol), both in instants.items():
+        ends.setdefault(symbol, set()).update(at + after for at in chain(*both) for after in (timedelta(0), WINDOW))
+    closes = _find_closes(ends, simulated)
 
-    def measure(at: datetime) -> float | None:
-        moves = (measure_move(closes.get(interval, []), at, now) for interval in _FINE)
-        return next((move for move in moves if move is not None), None)
+    def measure(symbol: str, those: Iterable[datetime]) -> list[float]:
+        series = [closes.get((symbol, interval), []) for interval in _FINE]
+        found = (next((m for one in series if (m := measure_move(one, at, now)) is not None), None) for at in those)
+        return [move for move in found if move is not None]
 
-    known, calm = ([move for at in those if (move := measure(at)) is not None] for those in (instants, quiet))
-    return PastMoves(known, calm)
+    return {key: PastMoves(*(measure(key[1], those) for those in both)) for key, both in instants.items()}
 
 
 def _list_weeks_beside(instants: Iterable[datetime]) -> list[datetime]:
@@ -196,14 +211,41 @@ def _is_near(busy: Sequence[datetime], at: datetime) -> bool:
     return place < len(busy) and busy[place] <= at + 2 * HOUR
 
 
-def _closes_around(symbol: str, instants: Iterable[datetime], *, is_simulated: bool) -> dict[str, list[Close]]:
-    """Return the closes around each instant, by interval."""
-    windows = [Q(opened_at__range=(at - 2 * HOUR, at + WINDOW)) for at in instants]
-    if not windows:
-        return {}
-    rows = Bar.objects.filter(reduce(or_, windows), symbol=symbol, interval__in=_FINE, is_simulated=is_simulated)
-    closes: dict[str, list[Close]] = {}
-    for interval, opened_at, price in rows.order_by("opened_at").values_list("interval", "opened_at", "close"):
-        length = INTERVALS[interval]
-        closes.setdefault(interval, []).append(Close(opened_at + length, length, price))
+def _find_closes(
+    ends: Mapping[str, Collection[datetime]], simulated: Collection[str]
+) -> dict[tuple[str, str], list[Close]]:
+    """Return the last bars that had closed by each instant, by symbol and interval, in order.
+
+    Bars lie on the grid of their interval, so that each is named: ranges around each instant took a second.
+    """
+    known = _find_first_bars(ends)
+    wanted = {
+        (symbol, interval): {
+            at
+            for end in ends[symbol]
+            if (at := end - (end - _EPOCH) % INTERVALS[interval] - INTERVALS[interval]) >= first
+        }
+        for (symbol, interval), first in known.items()
+    }
+    closes: dict[tuple[str, str], list[Close]] = {}
+    instants = sorted(set(chain(*wanted.values())))
+    bars = Bar.objects.filter(symbol__in=ends, interval__in=_FINE).order_by("opened_at")
+    columns = bars.values_list("symbol", "interval", "opened_at", "close", "is_simulated")
+    for start in range(0, len(instants), _MOST_INSTANTS):
+        rows = columns.filter(opened_at__in=instants[start : start + _MOST_INSTANTS])
+        for symbol, interval, opened_at, price, is_simulated in rows:
+            if is_simulated == (symbol in simulated):
+                length = INTERVALS[interval]
+                closes.setdefault((symbol, interval), []).append(Close(opened_at + length, length, price))
     return closes
+
+
+def _find_first_bars(symbols: Iterable[str]) -> dict[tuple[str, str], datetime]:
+    """Return when the fine bars of each symbol begin, in one query."""
+    firsts = [
+        Subquery(Bar.objects.filter(symbol=symbol, interval=interval).order_by("opened_at").values("pk")[:1])
+        for symbol in sorted(set(symbols))
+        for interval in _FINE
+    ]
+    rows = Bar.objects.filter(pk__in=firsts).values_list("symbol", "interval", "opened_at") if firsts else []
+    return {(symbol, interval): at for symbol, interval, at in rows}

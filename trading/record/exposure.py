@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from trading.market.moves import Impact, PastMoves, measure_impact
+from trading.market.moves import Impact, measure_impact
 from trading.market.queries import find_marks, is_about, list_past_moves
 from trading.models import MarketEvent, Trade
 from trading.record.deployment_queries import get_deployment
@@ -27,20 +27,16 @@ class Exposure:
 def list_exposures(events: Iterable[MarketEvent], positions: Sequence[Trade], now: datetime) -> list[Exposure]:
     """Return each open position against each relevant event."""
     marks = find_marks({trade.symbol for trade in positions}, now)
-    moves: dict[tuple[str, str], PastMoves] = {}
+    pairs = [(event, trade) for event in events for trade in positions if is_about(event.symbols, [trade.symbol])]
+    simulated = {symbol for symbol, mark in marks.items() if mark.bar.is_simulated}
+    moves = list_past_moves({(event.kind, trade.symbol) for event, trade in pairs}, now, simulated=simulated)
     exposures = []
-    for event in events:
-        for trade in positions:
-            if not is_about(event.symbols, [trade.symbol]):
-                continue
-            mark = marks.get(trade.symbol)
-            is_simulated = mark is not None and mark.bar.is_simulated
-            key = (event.kind, trade.symbol)
-            if key not in moves:
-                moves[key] = list_past_moves(event.kind, trade.symbol, now, is_simulated=is_simulated)
-            price, price_at = (mark.price, mark.at) if mark else (trade.entry_price, trade.entry_at)
-            past = measure_impact(moves[key], is_long=trade.side == "long")
-            exposures.append(Exposure(event, trade, abs(trade.quantity) * price, price_at, is_simulated, past))
+    for event, trade in pairs:
+        mark = marks.get(trade.symbol)
+        price, price_at = (mark.price, mark.at) if mark else (trade.entry_price, trade.entry_at)
+        past = measure_impact(moves[event.kind, trade.symbol], is_long=trade.side == "long")
+        notional = abs(trade.quantity) * price
+        exposures.append(Exposure(event, trade, notional, price_at, trade.symbol in simulated, past))
     return exposures
 
 

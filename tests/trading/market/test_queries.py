@@ -143,7 +143,8 @@ def test_real_moves_around_the_events_of_january_2022():
     call_command("import_events", "--json")
     now = datetime(2022, 2, 1, tzinfo=UTC)
 
-    (cpi,), (fomc,) = (list_past_moves(kind, "BTC", now, is_simulated=False).events for kind in ("cpi", "fomc"))
+    found = list_past_moves([("cpi", "BTC"), ("fomc", "BTC")], now)
+    (cpi,), (fomc,) = found["cpi", "BTC"].events, found["fomc", "BTC"].events
 
     assert 0 < cpi < 0.05
     assert 0 < abs(fomc) < 0.05
