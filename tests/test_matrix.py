@@ -199,7 +199,8 @@ ROUTES = {
     "trading:decision": Case(),
     "trading:keep_note": Case(),
     "trading:calendar": Case(
-        queries=("symbols=ETH", "first_day=2026-06-01&last_day=2026-08-01"), headers=(from_htmx("results"),)
+        queries=("symbols=ETH", "view=month", "first_day=2026-06-01&last_day=2026-08-01"),
+        headers=(from_htmx("results"),),
     ),
     "api:schema": Case(),
     "api:docs": Case(),

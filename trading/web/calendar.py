@@ -1,11 +1,13 @@
 """Reads of the calendar page."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from config.lib.charts.svg import Row, draw_intervals
+from config.lib.charts.values import Chart
 from trading.market.queries import list_events
 from trading.models import MarketEvent, Trade
 from trading.record.exposure import Exposure, list_exposures
@@ -22,6 +24,7 @@ class ShownEvent:
     event: MarketEvent
     is_past: bool
     exposures: list[Exposure]
+    chart: Chart | None  # of the exposures that past events tell of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ def get_calendar(
         exposures.setdefault(exposure.event.pk, []).append(exposure)
     days: dict[date, list[ShownEvent]] = {}
     for event in events:
-        shown = ShownEvent(event, is_past=event.starts_at < now, exposures=exposures.get(event.pk, []))
+        weighed = exposures.get(event.pk, [])
+        shown = ShownEvent(event, event.starts_at < now, weighed, _draw_exposures(weighed))
         days.setdefault(event.starts_at.astimezone(zone).date(), []).append(shown)
     return Calendar(
         [CalendarDay(day, of_day) for day, of_day in days.items()],
@@ -77,6 +81,32 @@ def get_calendar(
         positions=len(positions),
         is_simulated=any(event.is_simulated for event in events),
     )
+
+
+def list_weeks(calendar: Calendar, first: date, last: date) -> list[list[CalendarDay]]:
+    """Return the weeks of a range, each from Monday on."""
+    by_day = {one.day: one for one in calendar.days}
+    monday = first - timedelta(days=first.weekday())
+    mondays = [monday + timedelta(days=number) for number in range(0, (last - monday).days + 1, 7)]
+    days = [[start + timedelta(days=number) for number in range(7)] for start in mondays]
+    return [[by_day.get(day) or CalendarDay(day, []) for day in week] for week in days]
+
+
+def _draw_exposures(exposures: Sequence[Exposure]) -> Chart | None:
+    """Draw the usual and the worst move of each position, in percent."""
+    rows = []
+    for one in {(one.trade.symbol, one.trade.side): one for one in exposures}.values():
+        past, name = one.past, f"{one.trade.symbol} {one.trade.side}"
+        if past.median_abs_move_fraction is None or past.worst_move_fraction is None:
+            continue
+        low, high = past.median_interval_fraction or (None, None)
+        rows.append(Row(name, 100 * past.median_abs_move_fraction, low and 100 * low, high and 100 * high, past.events))
+        rows.append(Row("worst", 100 * past.worst_move_fraction, None, None, past.events))
+    if not rows:
+        return None
+    title = "Usual move with its interval, and the worst"
+    is_simulated = any(one.is_simulated for one in exposures)
+    return replace(draw_intervals(rows, title=title, unit="%", of="event"), simulated=is_simulated)
 
 
 def _list_positions() -> list[Trade]:

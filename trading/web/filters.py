@@ -265,6 +265,7 @@ class CalendarForm(AddressForm):
     IMPORTANCE: ClassVar = (("", "Any"), ("0.4", "Medium and high"), ("0.7", "High"))
     MAX_DAYS: ClassVar = 92
 
+    view = forms.ChoiceField(required=False, choices=[("month", "Month")], widget=forms.HiddenInput)
     first_day = DayField(label="From", required=False)
     last_day = DayField(label="To", required=False)
     importance = forms.ChoiceField(label="Importance", required=False, choices=IMPORTANCE)
@@ -304,8 +305,11 @@ class CalendarForm(AddressForm):
         return self.cleaned_data
 
     def get_days(self, known: Mapping[str, Any]) -> tuple[date, date]:
-        """Return the first and last day; default to four weeks."""
+        """Return the first and last day: of the month, or by default of four weeks."""
         first, last = known.get("first_day"), known.get("last_day")
+        if known.get("view"):
+            first = (first or self.today).replace(day=1)
+            return first, (first + 31 * DAY).replace(day=1) - DAY
         four_weeks = 27 * DAY  # the shipped calendar has something in nearly every four
         if first is None:
             first = self.today if last is None or last >= self.today else last - four_weeks

@@ -189,9 +189,9 @@ def draw_scatter(
 
 
 def draw_intervals(
-    rows: Sequence[Row], *, title: str, unit: str = "USD", too_few: int = TOO_FEW, empty: str = ""
+    rows: Sequence[Row], *, title: str, unit: str = "USD", of: str = "trade", too_few: int = TOO_FEW, empty: str = ""
 ) -> Chart:
-    """Return named values with their intervals as whiskers."""
+    """Return named values with their intervals as whiskers; `of` names what `n` counts."""
     show = _format_of(unit)
     cells = [
         [
@@ -202,7 +202,7 @@ def draw_intervals(
         ]
         for row in rows
     ]
-    table = Table(("Group", "Value", "Interval", "Trades"), cells)
+    table = Table(("Group", "Value", "Interval", f"{of.capitalize()}s"), cells)
     known = [row for row in rows if row.value is not None]
     if not known:
         return Chart("svg", title, unit, "", table, empty or "There is no value to compare yet.")
@@ -211,7 +211,7 @@ def draw_intervals(
     x, bottom = Scale(ticks[0], ticks[-1], 120, WIDTH - 24), 24 * len(known)
     shapes = [_line("axis", x(0), x(0), 2, bottom + 4), *_draw_ticks(ticks, x, bottom + 18, show)]
     for place, row in enumerate(known):
-        shapes.append(_draw_whisker(row, x, 14 + 24 * place, show, is_few=row.n < too_few, is_first=place == 0))
+        shapes.append(_draw_whisker(row, of, x, 14 + 24 * place, show, is_few=row.n < too_few, is_first=place == 0))
     words = "A dot is the value, a line its interval; an outline means too few to say."
     drawing = _frame("chart-plot", WIDTH, bottom + 24, title, words, shapes)
     return Chart("svg", title, unit, drawing, table, note=words)
@@ -224,10 +224,10 @@ def _describe_interval(row: Row, show: Callable[[float], str]) -> str:
 
 
 def _draw_whisker(
-    row: Row, x: Scale, y: float, show: Callable[[float], str], *, is_few: bool, is_first: bool
+    row: Row, of: str, x: Scale, y: float, show: Callable[[float], str], *, is_few: bool, is_first: bool
 ) -> SafeString:
     value = row.value or 0.0
-    words = f"{row.name}: {show(value)}, {format_count(row.n, 'trade')}"
+    words = f"{row.name}: {show(value)}, {format_count(row.n, of)}"
     name = row.name if len(row.name) < 12 else f"{row.name[:10]}…"
     parts = [_label(0, y + 4, f"{name} ({row.n})")]
     if row.low is not None and not is_few:

@@ -205,3 +205,43 @@ def test_calendar_shows_titles_as_text_and_the_simulated_market_as_such(client):
 
     assert "&lt;b&gt;Bold&lt;/b&gt;" in response.content.decode()
     assert "Simulated market." in text_of(response)
+
+
+def test_calendar_shows_a_month_by_week_with_countdowns(client, made):
+    made(lambda: TradeFactory(still_open=True))
+    MarketEventFactory(title="In the month", starts_at=JUNE + 2 * DAY + 3 * HOUR)
+    MarketEventFactory(title="Of July", starts_at=JUNE + 31 * DAY)
+
+    response = client.get(CALENDAR, {"view": "month"})
+
+    text, body = text_of(response), response.content.decode()
+    assert "1 event from 1 Jun 2026 to 30 Jun 2026" in text
+    assert "in 2 d 3 h" in text
+    assert body.count("<tr>") == 6  # the days' names and five weeks
+    assert "1 held" in text
+    assert "Of July" not in text
+    assert "?view=month&amp;first_day=2026-05-01" in body
+    assert "?view=month&amp;first_day=2026-07-01" in body
+
+
+def test_calendar_draws_the_moves_with_their_interval(client, made):
+    past_events(["0.01", "-0.03", "0.02", "0.01", "-0.02"])
+    MarketEventFactory(starts_at=JUNE + HOUR)
+    made(lambda: TradeFactory(still_open=True))
+
+    body = client.get(CALENDAR).content.decode()
+
+    assert body.count("<svg") > 1
+    assert "Usual move with its interval, and the worst" in body
+    assert "BTC long: 2.00, 5 events" in body
+
+
+def test_calendar_takes_as_many_queries_for_many_positions(client, made, django_assert_max_num_queries):
+    for symbol in ("BTC", "ETH", "SOL"):
+        past_events(["0.01", "-0.03", "0.02"], symbol=symbol, kind="cpi")
+        made(lambda symbol=symbol: TradeFactory(still_open=True, symbol=symbol))
+        MarketEventFactory(starts_at=JUNE + HOUR, kind="cpi")
+        MarketEventFactory(starts_at=JUNE + DAY, kind="fomc")
+
+    with django_assert_max_num_queries(14):  # eight, session and user, and the four of PostgreSQL for the scope
+        client.get(CALENDAR)

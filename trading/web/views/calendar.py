@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.web import find_time_zone, owned_view
-from trading.web.calendar import EVENTS_SHOWN, get_calendar
+from trading.web.calendar import EVENTS_SHOWN, get_calendar, list_weeks
 from trading.web.filters import DAY, CalendarForm
 from trading.web.views.fragments import PageRequest, goes_into, render_results
 
@@ -36,19 +36,26 @@ def show_calendar(request: PageRequest) -> HttpResponse:
         zone=zone,
         now=now,
     )
-    home, days = reverse("trading:calendar"), last - first + DAY
+    home, days, is_month = reverse("trading:calendar"), last - first + DAY, bool(known.get("view"))
+    before, after = (first - days, first - DAY), (last + DAY, last + days)
+    if is_month:
+        before, after = ((first - DAY).replace(day=1), None), (last + DAY, None)  # type: ignore[assignment]
     context: dict[str, object] = {
         "filters": filters,
         "shown": shown,
+        "weeks": list_weeks(shown, first, last) if is_month else [],
         "first": first,
         "last": last,
         "today": today,
+        "now": now,
         "most": EVENTS_SHOWN,
-        "is_narrowed": bool(known),
+        "is_narrowed": bool(known.keys() - {"view"}),
         "links": {
             "clear": home,
-            "before": home + filters.build_query(first_day=first - days, last_day=first - DAY),
-            "after": home + filters.build_query(first_day=last + DAY, last_day=last + days),
+            "list": home + filters.build_query(view=None),
+            "month": home + filters.build_query(view="month"),
+            "before": home + filters.build_query(first_day=before[0], last_day=before[1]),
+            "after": home + filters.build_query(first_day=after[0], last_day=after[1]),
         },
     }
     if goes_into(request, "results"):
