@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.contrib.admin.apps import SimpleAdminConfig
 
 
@@ -9,3 +10,11 @@ class KeelAdminConfig(SimpleAdminConfig):
     """
 
     default_site = "config.lib.web.OwnedAdminSite"
+
+    def ready(self) -> None:
+        """Report errors where the settings say so, from each command too."""
+        super().ready()
+        if settings.SENTRY_DSN:
+            from config.lib.observe.reports import start_reports  # noqa: PLC0415 - most sites report nothing
+
+            start_reports(settings.SENTRY_DSN)

@@ -17,6 +17,7 @@ from chat.web.lifespan import Lifespan  # noqa: E402
 from chat.web.routing import websocket_urlpatterns  # noqa: E402
 from config.lib.edge.bodies import BodyLimit  # noqa: E402
 from config.lib.edge.proxies import ClientAddress  # noqa: E402
+from config.lib.edge.requests import RequestId  # noqa: E402
 
 _protocols = ProtocolTypeRouter(
     {
@@ -25,4 +26,5 @@ _protocols = ProtocolTypeRouter(
         "lifespan": Lifespan(),
     }
 )
-application = ClientAddress(_protocols, proxies=settings.TRUSTED_PROXIES)
+_application = ClientAddress(_protocols, proxies=settings.TRUSTED_PROXIES)
+application = RequestId(_application, trusts_header=bool(settings.TRUSTED_PROXIES))

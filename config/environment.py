@@ -140,6 +140,38 @@ def read_jobs_engine(database: str) -> str:
     return engine
 
 
+def build_logging(*, level: str, form: str) -> dict[str, Any]:
+    """Return Django's LOGGING setting; `form` is `line` or `json`."""
+    handler: dict[str, Any] = {"class": "logging.StreamHandler", "formatter": form}
+    # By their paths: the package of JSON lines takes longer to import than all of these settings.
+    json_lines = {
+        "()": "config.lib.observe.logs.PrivateJsonFormatter",
+        "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s %(request_id)s",
+        "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
+    }
+    lines = {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"request": {"()": "config.lib.observe.logs.RequestIdFilter"}} if form == "json" else {},
+        "formatters": {form: json_lines if form == "json" else lines},
+        "handlers": {"console": {**handler, **({"filters": ["request"]} if form == "json" else {})}},
+        "root": {"handlers": ["console"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "propagate": True},
+            "security.scope": {"level": "WARNING"},
+            # On DEBUG it writes each statement with its values.
+            "django.db.backends": {"level": "INFO"},
+            # Their request lines carry nothing we need and, for a provider, the whole address.
+            "httpx": {"level": "WARNING"},
+            "procrastinate": {"level": "WARNING"},  # each task twice
+            "LiteLLM": {"level": "ERROR"},
+            # On DEBUG it writes the headers of each request, with the key.
+            "ccxt": {"level": "WARNING"},
+        },
+    }
+
+
 def _refusal(name: str, value: str, choices: str) -> ImproperlyConfigured:
     parts = urlsplit(value)
     # A URL may hold a password, and this line ends in logs.

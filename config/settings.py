@@ -12,6 +12,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import (
+    build_logging,
     get_origin,
     read_bool,
     read_choice,
@@ -99,6 +100,9 @@ try:
     IDENTITY_PROVIDERS = read_identity_providers()
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+    LOG_FORMAT = read_choice("LOG_FORMAT", "line", ("line", "json"))
+    METRICS_TOKEN = read_text("METRICS_TOKEN")
+    SENTRY_DSN = read_url("SENTRY_DSN", ("https", "http"), "https://key@sentry.example.com/1")
 
     OFFLINE_MODEL = "offline/keel"
     _HAS_PROVIDER_KEY = bool(read_text("OPENROUTER_API_KEY"))
@@ -366,20 +370,4 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        "django": {"handlers": [], "propagate": True},
-        "security.scope": {"level": "WARNING"},
-        # Their request lines carry nothing we need and, for a provider, the whole address.
-        "httpx": {"level": "WARNING"},
-        "procrastinate": {"level": "WARNING"},  # each task twice
-        "LiteLLM": {"level": "ERROR"},
-        # On DEBUG it writes the headers of each request, with the key.
-        "ccxt": {"level": "WARNING"},
-    },
-}
+LOGGING = build_logging(level=LOG_LEVEL, form=LOG_FORMAT)

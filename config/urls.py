@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.web.views import home, sessions
+from chat.web.views import home, metrics, sessions
 from config.lib.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -28,6 +28,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("healthz/", healthz, name="healthz"),
     path("readyz/", readyz, name="readyz"),
+    path("metrics", metrics.show_metrics, name="metrics"),
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("accounts/connections/", include("allauth.socialaccount.urls")),

@@ -32,6 +32,7 @@ MODEL_CALLERS = {
     "chat.web.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
     "chat.management.commands.check_models": "closes the client when its loop ends",
+    "config.lib.operations.doctor": "asks the chat model for one word",
     "chat.management.model_checks": "checks a model with small requests",
 }
 # Values and pure functions, which any module may import.

@@ -15,6 +15,8 @@ PATHS = {"memory.admin": "the admin works as the system, over everybody's rows",
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read; writes rows that the scope has checked",
     "config.lib.health": "asks the database whether it lives",
+    "config.lib.operations.backups": "copies whole tables",
+    "config.lib.operations.doctor": "asks the database for its state; reads no rows",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.conversations.standing.get_standing": "one round trip before the first token",
     "chat.conversations.history.read_history": "before the first token, too",

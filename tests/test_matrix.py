@@ -91,6 +91,7 @@ ROUTES = {
     ),
     "healthz": Case(is_public=True),
     "readyz": Case(is_public=True),
+    "metrics": Case(is_nowhere=True, is_public=True),
     "usersessions_list": Case(posts=({"session": "1"}, {"session": "x"}, {})),
     "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
     "trading:access": Case(),

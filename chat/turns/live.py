@@ -6,6 +6,7 @@ channel layer tells other processes about once a second that there is news, and 
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,11 +15,12 @@ from uuid import UUID
 
 from channels.layers import get_channel_layer
 
-from chat.turns.events import MessageAccepted, Noticed, Titled, ToolStarted, TurnEvent, TurnFailed
+from chat.turns.events import MessageAccepted, Noticed, TextAdded, Titled, ToolStarted, TurnDone, TurnEvent, TurnFailed
 from chat.turns.replies import RESTARTED
 from chat.turns.start import TurnStart
 from chat.turns.turn import BROKE, Control, run_turn, tidy_up
 from config.lib.llm import door
+from config.lib.observe.metrics import count_turn, observe_first_token
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +110,8 @@ class LiveTurn:
         self.log = TurnLog()
         self.task: asyncio.Task[None] | None = None
         self._news_at = 0.0
+        self._began_at = time.monotonic()
+        self._has_words = False
         self._news: asyncio.Task[None] | None = None
 
     @property
@@ -126,6 +130,7 @@ class LiveTurn:
         try:
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
+                    self._measure(event)
                     self.log.add(event)
                     await self._show_news()
                     self._tell_others()
@@ -142,6 +147,13 @@ class LiveTurn:
             await tell_news(self.conversation_id)
         await self._tidy_up()
         self.log.close()
+
+    def _measure(self, event: TurnEvent) -> None:
+        if isinstance(event, TextAdded) and not self._has_words:
+            self._has_words = True
+            observe_first_token(time.monotonic() - self._began_at)
+        elif isinstance(event, TurnDone | TurnFailed):
+            count_turn(event.status if isinstance(event, TurnDone) else "failed")
 
     async def _tidy_up(self) -> None:
         try:

@@ -52,6 +52,11 @@ Begun = tuple[Accepted, MessageAccepted]  # a stored message or reply, and the e
 _open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
 
 
+def count_sockets() -> int:
+    """Return the number of open sockets of this process."""
+    return sum(map(len, _open_sockets.values()))
+
+
 class ChatConsumer(AsyncWebsocketConsumer):
     """Carry one conversation between a browser and its turns."""
 

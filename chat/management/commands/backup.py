@@ -3,7 +3,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.backups import write_backup
+from config.lib.operations.backups import write_backup
 from config.lib.work.commands import KeelCommand
 
 

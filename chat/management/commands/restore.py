@@ -2,7 +2,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError, CommandParser
 
-from config.lib.backups import restore_backup
+from config.lib.operations.backups import restore_backup
 from config.lib.work.commands import KeelCommand
 
 

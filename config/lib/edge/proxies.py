@@ -11,8 +11,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[..., Awaitable[Any]]  # servers and frameworks type scope and messages differently
 
-# Probes of the machine itself come without a proxy.
-_DIRECT_PATHS: Final = ("/healthz/", "/readyz/")
+# Probes of the machine itself, and Prometheus, come without a proxy.
+_DIRECT_PATHS: Final = ("/healthz/", "/readyz/", "/metrics")
 
 
 class ClientAddress:

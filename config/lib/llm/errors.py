@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Literal
 
 from config.lib.errors import DomainError
+from config.lib.observe.metrics import count_model_error
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> L
     failure = LLMUnavailable(otherwise) if error is None else explain_failure(error, otherwise=otherwise)
     name, status = (type(error).__name__, find_status(error)) if error is not None else (None, None)
     logger.warning("Model %s: %s (%s, status %s)", model, failure.kind, name, status)
+    count_model_error(failure.kind)
     return failure
 
 

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from config.lib.backups import BackupRefused, restore_backup, write_backup
+from config.lib.operations.backups import BackupRefused, restore_backup, write_backup
 from config.lib.owned import owned, system, system_tx
 from memory.models import UserFact
 from tests.strangers import CANARY, dump, make_person
@@ -205,8 +205,8 @@ def test_restore_of_another_file_is_refused(content, tmp_path):
 def test_backup_that_fails_leaves_neither_an_archive_nor_a_part(tmp_path, monkeypatch):
     archive = tmp_path / "backup.zip"
     archive.write_bytes(b"yesterday's")
-    monkeypatch.setattr("config.lib.backups._iter_chunks", lambda file: 1 / 0)
-    monkeypatch.setattr("config.lib.backups._join", lambda *args: 1 / 0)
+    monkeypatch.setattr("config.lib.operations.backups._iter_chunks", lambda file: 1 / 0)
+    monkeypatch.setattr("config.lib.operations.backups._join", lambda *args: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         write_backup(archive, now=timezone.now())

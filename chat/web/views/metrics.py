@@ -1,0 +1,67 @@
+"""Metrics for Prometheus: counters of this process, and what the database knows of all."""
+
+from datetime import datetime
+from typing import Final
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db.models import Min, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chat.models import UsageDay
+from chat.turns.live import list_running
+from chat.web.consumers import count_sockets
+from config.lib.observe.metrics import render_metrics
+from config.lib.owned import OwnedModel, system
+
+_DUE: Final = frozenset({"due_at", "extraction_due_at"})
+_LEASES: Final = frozenset({"lease_until", "closing_until"})
+
+
+@require_safe
+@never_cache
+@login_not_required
+def show_metrics(request: HttpRequest) -> HttpResponse:
+    """Answer with the metrics for the token of the settings; 404 on a site without one."""
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme != "Bearer" or not constant_time_compare(token, settings.METRICS_TOKEN):
+        return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
+    with system("metrics"):
+        text = render_metrics(_read_gauges(timezone.now()))
+    if text is None:
+        raise Http404
+    return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _read_gauges(now: datetime) -> dict[str, float]:
+    used = UsageDay.objects.filter(day=now.date()).aggregate(
+        used=Sum("prompt_tokens") + Sum("completion_tokens"), reserved=Sum("reserved_tokens")
+    )
+    return {
+        "sockets": count_sockets(),
+        "running_turns": len(list_running()),
+        "queue_lag_seconds": _measure_lag(_DUE, now),
+        "lease_overdue_seconds": _measure_lag(_LEASES, now),
+        "tokens_used_today": used["used"] or 0,
+        "tokens_reserved_today": used["reserved"] or 0,
+    }
+
+
+def _measure_lag(columns: frozenset[str], now: datetime) -> float:
+    """Return by how many seconds the oldest instant of the columns, in any model, is past."""
+    places = [
+        (model, field.name)
+        for model in apps.get_models()
+        if issubclass(model, OwnedModel)
+        for field in model._meta.fields
+        if field.name in columns
+    ]
+    oldest = [model.objects.aggregate(oldest=Min(name))["oldest"] for model, name in places]
+    return max((now - moment).total_seconds() for moment in (now, *filter(None, oldest)))

@@ -1,0 +1,145 @@
+"""The doctor: each fault is named, with what to do, and fails the command."""
+
+import json
+import socket
+import sqlite3
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from config.lib.operations import doctor
+from config.lib.operations.doctor import examine_site
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def site(settings):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+
+
+def examine(name: str) -> tuple[str, str]:
+    found = {finding.name: (finding.state, finding.text) for finding in examine_site(timezone.now)}
+    return found[name]
+
+
+def test_doctor_on_a_working_site_fails_nothing(capsys):
+    call_command("doctor", json=True)
+
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["state"] for line in found} <= {"ok", "warn"}
+    assert [line["name"] for line in found] == list(doctor._CHECKS)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def test_doctor_names_redis_that_is_away(settings):
+    settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
+
+    assert examine("Redis")[0] == "fail"
+
+
+def test_doctor_names_a_mail_server_that_refuses(settings):
+    settings.HAS_MAIL, settings.EMAIL_BACKEND = True, "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
+
+    assert examine("mail") == ("fail", "The mail server refuses: ConnectionRefusedError. Check EMAIL_URL.")
+
+
+def test_doctor_names_a_model_that_cannot_be_reached(settings, monkeypatch):
+    settings.CHAT_AGENT_MODEL = "openai/local"
+    monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{free_port()}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+
+    state, text = examine("model")
+
+    assert (state, "openai/local" in text, "sk-canary" in text) == ("fail", True, False)
+
+
+def test_doctor_names_migrations_that_are_missing():
+    MigrationRecorder.Migration.objects.filter(app="chat").order_by("-id")[0].delete()
+
+    assert examine("migrations") == ("fail", "1 are missing: run `migrate`.")
+
+
+@pytest.mark.parametrize(("free", "state"), [(10**11, "ok"), (10**9, "warn"), (10**7, "fail")])
+def test_doctor_judges_the_free_space(monkeypatch, free, state):
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": free}))
+
+    assert examine("disk")[0] == state
+
+
+def test_doctor_names_uncollected_static_files_of_a_public_site(settings, tmp_path):
+    settings.IS_LOCAL, settings.STATIC_ROOT = False, tmp_path
+
+    assert examine("static files")[0] == "fail"
+
+
+def test_doctor_warns_of_a_public_site_without_mail_or_keys(settings):
+    settings.IS_LOCAL, settings.VENUE_KEYS = False, []
+
+    assert (examine("mail")[0], examine("keys")[0]) == ("warn", "warn")
+
+
+def test_doctor_names_a_missing_package(settings, monkeypatch):
+    settings.METRICS_TOKEN = "x"
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+
+    assert examine("keys") == ("fail", "METRICS_TOKEN needs prometheus_client: install keel[metrics].")
+
+
+def test_check_that_breaks_is_a_failure_and_the_others_run(monkeypatch):
+    monkeypatch.setitem(doctor._CHECKS, "database", lambda now: 1 / 0)
+
+    assert examine("database") == ("fail", "The check broke with ZeroDivisionError.")
+    assert examine("disk")[0] != "fail"
+
+
+def test_command_fails_when_a_check_fails(monkeypatch, capsys):
+    monkeypatch.setitem(doctor._CHECKS, "disk", lambda now: ("fail", "full"))
+
+    with pytest.raises(CommandError, match="1 of the checks failed"):
+        call_command("doctor")
+
+    assert "fail disk" in capsys.readouterr().out
+
+
+@pytest.mark.sqlite
+def test_doctor_names_a_damaged_file(monkeypatch, tmp_path):
+    path = tmp_path / "x.sqlite3"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE a (b TEXT)")
+        database.executemany("INSERT INTO a VALUES (?)", [("x" * 500,)] * 200)
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = b"\xff" * 4096
+    path.write_bytes(bytes(content))
+    damaged = connection.copy()
+    damaged.settings_dict = {**connection.settings_dict, "NAME": str(path), "OPTIONS": {}}
+    monkeypatch.setattr(doctor, "connection", damaged)
+
+    assert examine("database")[0] == "fail"
+    damaged.close()
+
+
+@pytest.mark.postgres
+def test_doctor_names_a_table_without_its_policy():
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE user_facts NO FORCE ROW LEVEL SECURITY")
+
+    assert "user_facts" in examine("policies")[1]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("seconds", "state"), [(0, "ok"), (5, "warn"), (-60, "fail")])
+def test_doctor_compares_the_clock_with_the_databases(seconds, state):
+    found = examine_site(lambda: timezone.now() + timedelta(seconds=seconds))
+
+    assert next(finding.state for finding in found if finding.name == "clock") == state
