@@ -18,6 +18,7 @@ from chat.turns.live import list_running
 from chat.web.consumers import count_sockets
 from config.lib.observe.metrics import render_metrics
 from config.lib.owned import OwnedModel, system
+from trading.models import AT_ONCE
 
 _DUE: Final = frozenset({"due_at", "extraction_due_at"})
 _LEASES: Final = frozenset({"lease_until", "closing_until"})
@@ -63,5 +64,7 @@ def _measure_lag(columns: frozenset[str], now: datetime) -> float:
         for field in model._meta.fields
         if field.name in columns
     ]
-    oldest = [model.objects.aggregate(oldest=Min(name))["oldest"] for model, name in places]
-    return max((now - moment).total_seconds() for moment in (now, *filter(None, oldest)))
+    # What is due at once has no instant of which one could say that it is late.
+    rows = [model.objects.filter(**{f"{name}__gt": AT_ONCE}) for model, name in places]
+    oldest = [found.aggregate(oldest=Min(name))["oldest"] for found, (_, name) in zip(rows, places, strict=True)]
+    return max(0.0, *((now - moment).total_seconds() for moment in oldest if moment))

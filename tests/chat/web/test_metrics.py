@@ -12,7 +12,7 @@ from config.lib.llm.errors import report_failure
 from config.lib.observe import metrics
 from config.lib.owned import owned_tx
 from tests.chat.tabs import open_tab, signed_in
-from tests.factories.record import VenueAccountFactory
+from tests.factories.record import DeploymentFactory, VenueAccountFactory
 from tests.strangers import CANARY, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,6 +78,7 @@ def test_lag_is_the_age_of_the_oldest_due_row(trader):
     before = read()["keel_queue_lag_seconds"]
     with owned_tx(trader):
         VenueAccountFactory(due_at=timezone.now() - timedelta(minutes=10))
+        DeploymentFactory()  # due at once, hence not late
 
     assert before == 0
     assert 600 <= read()["keel_queue_lag_seconds"] < 700
