@@ -67,4 +67,5 @@ def _measure_lag(columns: frozenset[str], now: datetime) -> float:
     # What is due at once has no instant of which one could say that it is late.
     rows = [model.objects.filter(**{f"{name}__gt": AT_ONCE}) for model, name in places]
     oldest = [found.aggregate(oldest=Min(name))["oldest"] for found, (_, name) in zip(rows, places, strict=True)]
-    return max(0.0, *((now - moment).total_seconds() for moment in oldest if moment))
+    lags: list[float] = [(now - moment).total_seconds() for moment in oldest if moment]
+    return max([0.0, *lags])
