@@ -194,6 +194,8 @@ ROUTES = {
     "trading:version": Case(),
     "trading:deployments": Case(queries=("deployment={deployment_id}",)),
     "trading:deployment": Case(queries=("page=2", "page=x", "verdict=none")),
+    "trading:deployment_live": Case(queries=("seen=0123456789abcdef",)),
+    "trading:deployment_prices": Case(queries=("symbol=BTC", "symbol=ETH", "symbol={words}")),
     "trading:export_decisions": Case(queries=("format=json", "verdict=none", "user={user_id}")),
     "trading:command": Case(posts=tuple({"kind": kind} for kind in ("pause", "stop", "flatten", "redeploy", "x"))),
     "trading:agent_prompt": Case(),

@@ -6,7 +6,7 @@
  *            places: number}} EquityValues
  * @typedef {{at: number, price: number, way: string, side: string, text: string}} Mark
  * @typedef {{from: number, to: number, price: number, text: string}} Level
- * @typedef {{from: number, to: number, way: string}} Span
+ * @typedef {{from: number, to: number, way: string, text: string}} Span
  * @typedef {{times: number[], open: number[], high: number[], low: number[], close: number[], marks: Mark[],
  *            levels: Level[], spans: Span[], places: number}} PriceValues
  */
@@ -91,6 +91,7 @@ export function readPrice(values, place, zone) {
     `low ${show(values.low)}`,
     `close ${show(values.close)}`,
     ...values.marks.filter((mark) => mark.at === place).map((mark) => mark.text),
+    ...values.spans.filter((span) => span.from <= place && place <= span.to).slice(0, 3).map((span) => span.text),
     ...values.levels.filter((level) => level.from <= place && place <= level.to).slice(0, 3).map((level) => level.text),
   ];
   return [formatTime(values.times[place], zone), ...parts].join(" · ");

@@ -1,6 +1,7 @@
 /** Scripts of every page: theme switch, toasts, command palette, copy buttons, forms that are sent once. */
 
 import { showFieldButtons } from "./copy.js";
+import { followLiveParts } from "./live.js";
 import "./menus.js";
 import { Palette } from "./palette.js";
 
@@ -125,6 +126,8 @@ async function showCharts(root) {
 
 showCharts(document.body);
 document.addEventListener("htmx:load", (event) => showCharts(/** @type {CustomEvent} */ (event).detail.elt));
+
+followLiveParts();
 
 /* --- Copying a field --- */
 

@@ -13,6 +13,7 @@ from trading.models import DecisionSnapshot, Order
 from trading.record.deployment_queries import get_deployment
 
 DECISIONS_PER_PAGE: Final = 15
+NEWEST: Final = 88
 _EXPORTED_AT_ONCE: Final = 500
 
 
@@ -25,6 +26,7 @@ class DecisionPage:
     """One page of decisions without long texts, from 1."""
 
     decisions: list[DecisionSnapshot]
+    newest: list[DecisionSnapshot]  # of any verdict, at most NEWEST
     total: int
     number: int
     pages: int
@@ -44,7 +46,10 @@ def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = ""
     rows = _select_decisions(deployment_id, verdict)
     total = rows.count()
     place = locate_page(number, total=total, size=DECISIONS_PER_PAGE)
-    return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
+    newest = list(_select_decisions(deployment_id, "").order_by("-tick")[:NEWEST])
+    is_among = not verdict and place.rows.stop <= NEWEST
+    shown = newest[place.rows] if is_among else list(rows.order_by("-tick")[place.rows])
+    return DecisionPage(shown, newest, total, place.number, place.pages)
 
 
 def list_decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:

@@ -15,6 +15,7 @@ DAYS_PER_YEAR: Final = 365  # these markets never close
 MIN_DAYS: Final = 20  # of returns; a Sharpe ratio of fewer says nothing
 MIN_TRADES: Final = 5  # below: "too few to say"
 ZERO: Final = Decimal(0)
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 Bounds = tuple[float, float | None]  # of an interval; up to None: not bounded
 
@@ -26,6 +27,9 @@ class ClosedTrade:
     fees_usd: Decimal = ZERO
     funding_usd: Decimal = ZERO
     held: timedelta = timedelta(0)
+    symbol: str = ""
+    opened_at: datetime = _NEVER
+    closed_at: datetime = _NEVER
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.models.choices import INTERVALS, WEEKDAYS
+from trading.record.curves import read_curve
 from trading.record.deployment_queries import Totals, find_last_backtest, total_trades
 from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
@@ -40,7 +41,6 @@ from trading.record.positions import GAP_PREFIX
 from trading.skills.queries import get_skill
 
 PAGE_SIZE: Final = 50
-_POINTS_AT_ONCE: Final = 2000  # of an equity curve, which may have hundreds of thousands
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "newest": ("-entry_tick_at", "-entry_at", "id"),
     "oldest": ("entry_tick_at", "entry_at", "id"),
@@ -313,36 +313,52 @@ def count_payments(trade: Trade) -> int:
     return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()
 
 
-def _knows_funding_of(deployment: Deployment) -> bool:
+def _knows_funding_of(deployment: Deployment, trades: Sequence[ClosedTrade]) -> bool:
     """Tell the same of all closed trades; without one there is nothing to know."""
-    rows = Trade.objects.closed().filter(deployment=deployment)
-    span = rows.aggregate(first=Min("entry_at"), last=Max("exit_at"))
-    if span["first"] is None or rows.exclude(funding_usd=0).exists():
+    if not trades or any(trade.funding_usd for trade in trades):
         return True
-    symbols = list(rows.order_by().values_list("symbol", flat=True).distinct())
-    return knows_funding(deployment, symbols, span["first"], span["last"])
+    since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
+    return knows_funding(deployment, sorted({trade.symbol for trade in trades}), since, until)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRecord:
+    """The record of one deployment: the same rows for figures and charts."""
+
+    numbers: Performance
+    closed: list[ClosedTrade]  # in the order of their exits
+    curve: list[EquityAt]
+
+
+def read_account(deployment: Deployment) -> AccountRecord:
+    """Return the record of one deployment."""
+    closed, curve = _read_closed(deployment), read_curve(deployment)
+    numbers = _summarise({deployment: closed}, curve, starting_equity_usd=deployment.starting_equity_usd)
+    return AccountRecord(numbers, closed, curve)
 
 
 def get_deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
-    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
-    points = (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
-    return _summarise([deployment], points, starting_equity_usd=deployment.starting_equity_usd)
+    return read_account(deployment).numbers
+
+
+def _read_closed(deployment: Deployment) -> list[ClosedTrade]:
+    rows = Trade.objects.closed().filter(deployment=deployment).order_by("exit_at", "id")
+    amounts = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
+    names = (*amounts, "holding_minutes", "symbol", "entry_at", "exit_at")
+    return [
+        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), symbol, opened_at, closed_at)
+        for net, gross, fees, funding, minutes, symbol, opened_at, closed_at in rows.values_list(*names)
+    ]
 
 
 def _summarise(
-    deployments: Sequence[Deployment], points: Iterable[EquityAt] = (), **start: Decimal | None
+    closed: Mapping[Deployment, list[ClosedTrade]], points: Iterable[EquityAt] = (), **start: Decimal | None
 ) -> Performance:
     """Return the numbers of deployments together; funding that one of them does not know is not known."""
-    rows = Trade.objects.filter(deployment__in=[one.pk for one in deployments], status=TradeStatus.CLOSED).values_list(
-        "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
-    )
-    trades = [
-        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)))
-        for net, gross, fees, funding, minutes in rows
-    ]
-    numbers = summarise_trades(trades, points, **start)
-    return numbers if all(map(_knows_funding_of, deployments)) else replace(numbers, funding_usd=None)
+    numbers = summarise_trades([trade for trades in closed.values() for trade in trades], points, **start)
+    is_known = all(_knows_funding_of(deployment, trades) for deployment, trades in closed.items())
+    return numbers if is_known else replace(numbers, funding_usd=None)
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
@@ -355,7 +371,9 @@ def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
     for deployment in Deployment.objects.filter(skill=skill).order_by("created_at"):
         by_kind.setdefault(deployment.broker_kind, []).append(deployment)
     found = {
-        kind: _summarise(deployments) if len(deployments) > 1 else get_deployment_performance(deployments[0])
+        kind: _summarise({one: _read_closed(one) for one in deployments})
+        if len(deployments) > 1
+        else get_deployment_performance(deployments[0])
         for kind, deployments in by_kind.items()
     }
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from math import ceil, floor, log10
 from statistics import median as find_median
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -20,6 +20,7 @@ MAX_DOTS: Final = 300
 MAX_DAYS: Final = 371  # 53 weeks
 _STEPS: Final = ("none", "faint", "half", "full")  # of gain, and of loss
 _CELL: Final = 14  # a day and the gap beside it
+_STRIP: Final = 22  # decisions in a row; a phone shows them all
 
 
 class Day(NamedTuple):
@@ -49,6 +50,14 @@ class Row(NamedTuple):
     low: float | None
     high: float | None
     n: int
+    href: str = ""
+
+
+class Step(NamedTuple):
+    """One decision of a strip."""
+
+    way: Literal["kept", "blocked", "failed", "none"]
+    text: str
     href: str = ""
 
 
@@ -217,6 +226,23 @@ def draw_intervals(
     return Chart("svg", title, unit, drawing, table, note=words)
 
 
+def draw_strip(steps: Sequence[Step], *, title: str, table: Table, note: str = "", empty: str = "") -> Chart:
+    """Return decisions in order: kept ones filled, blocked ones crossed, failed ones triangles."""
+    if not steps:
+        return Chart("svg", title, "", "", table, empty or "Nothing is decided yet.")
+    shapes = []
+    for place, step in enumerate(steps):
+        x, y = place % _STRIP * _CELL, place // _STRIP * _CELL
+        path = {"blocked": f"M{x + 2} {y + 2}l8 8m0 -8l-8 8", "failed": f"M{x + 6} {y + 1}l5 9h-10z"}.get(
+            step.way, f"M{x + 1} {y + 1}h10v10h-10z"
+        )
+        shape = _tag("path", _tag("title", step.text), class_=f"chart-verdict chart-verdict-{step.way}", d=path)
+        shapes.append(_link(shape, step.href, step.text, is_first=place == 0))
+    wide, high = min(len(steps), _STRIP) * _CELL, -(-len(steps) // _STRIP) * _CELL
+    drawing = _frame("chart-days", wide, high, title, note, shapes, width=wide, height=high)
+    return Chart("svg", title, "", drawing, table, note=note)
+
+
 def _describe_interval(row: Row, show: Callable[[float], str]) -> str:
     if row.low is None:
         return "not known"
@@ -228,7 +254,7 @@ def _draw_whisker(
 ) -> SafeString:
     value = row.value or 0.0
     words = f"{row.name}: {show(value)}, {format_count(row.n, of)}"
-    name = row.name if len(row.name) < 12 else f"{row.name[:10]}…"
+    name = row.name if len(row.name) < 13 else f"{row.name[:10]}…"
     parts = [_label(0, y + 4, f"{name} ({row.n})")]
     if row.low is not None and not is_few:
         parts.append(_line("whisker", x(row.low), x(x.high if row.high is None else row.high), y, y))

@@ -29,12 +29,7 @@ Point = tuple[datetime, Decimal]
 Way = Literal["entry", "add", "exit", "best", "worst", "event"]
 
 TABLE_ROWS: Final = 45  # of a curve; then a row is a week, or a month
-_PERIODS: Final[tuple[Callable[[datetime], str], ...]] = (
-    lambda at: f"{at:%Y-%m-%d}",
-    lambda at: f"{at:%G}, week {at:%V}",
-    lambda at: f"{at:%Y-%m}",
-    lambda at: f"{at:%Y}",
-)
+_PERIODS: Final = ((1, "%Y-%m-%d"), (7, "%G, week %V"), (31, "%Y-%m"), (366, "%Y"))  # days, and how one is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +118,7 @@ class Span(NamedTuple):
     since: datetime
     until: datetime | None
     way: Literal["gain", "loss", "open"]
+    text: str = ""
 
 
 class Unit(NamedTuple):
@@ -240,7 +236,7 @@ def draw_price(
             if one.until is None or one.until >= times[0]
         ],
         "spans": [
-            {"from": place(one.since), "to": place(one.until), "way": one.way}
+            {"from": place(one.since), "to": place(one.until), "way": one.way, "text": one.text}
             for one in spans
             if one.until is None or one.until >= times[0]
         ],
@@ -282,11 +278,12 @@ def _tabulate_curve(
     fall_in: Literal["pct", "unit"],
 ) -> Table:
     """Return the curve's value at each period's end, newest first."""
-    local = [timezone.localtime(at) for at, _ in known]
-    period = next((one for one in _PERIODS if len({one(at) for at in local}) <= TABLE_ROWS), _PERIODS[-1])
+    days = (known[-1][0] - known[0][0]).days + 2
+    name_of = next((form for length, form in _PERIODS if days <= TABLE_ROWS * length), _PERIODS[-1][1])
     rows: list[list[str | Cell]] = []
     before: Decimal | None = None
-    for label, group in groupby(range(len(known)), key=lambda index: period(local[index])):
+    labels = [f"{timezone.localtime(at):{name_of}}" for at, _ in known]
+    for label, group in groupby(range(len(known)), key=labels.__getitem__):
         indexes = list(group)
         value = known[indexes[-1]][1]
         row: list[str | Cell] = [label, unit.show(value), "–" if before is None else unit.show_signed(value - before)]

@@ -172,8 +172,7 @@ def test_performance_of_a_deployment(as_trader):
     assert found.mean_held == 2 * HOUR
 
 
-def test_performance_reads_the_whole_curve_in_order(as_trader, monkeypatch):
-    monkeypatch.setattr("trading.record.trade_queries._POINTS_AT_ONCE", 2)
+def test_performance_reads_the_whole_curve_in_order(as_trader):
     deployment = DeploymentFactory()
     # It halves on the first days and only rises from there on: the last points alone know of no fall.
     for tick in reversed(range(1, 26)):

@@ -3,6 +3,7 @@ import json
 import re
 from datetime import timedelta
 from decimal import Decimal
+from html import unescape
 from io import StringIO
 from uuid import uuid4
 
@@ -35,6 +36,7 @@ pytestmark = pytest.mark.django_db
 
 DEPLOYMENTS = "/deployments/"
 BTC_MARK = Decimal(110)
+AROUND = 6  # queries of session and user, and those by which PostgreSQL enters and leaves the scope
 
 
 @pytest.fixture
@@ -472,7 +474,8 @@ def test_command_list_is_open_while_a_command_waits(client, trader, deployment, 
 
     raw = client.get(f"{DEPLOYMENTS}{deployment.pk}/").content.decode()
 
-    assert re.search(r"<details( open)?>\s*<summary[^>]*>\s*Commands", raw)[1] == (" open" if is_open else None)
+    found = re.search(r'<details id="commands"( open)?>\s*<summary[^>]*>\s*Commands', raw)
+    assert found[1] == (" open" if is_open else None)
 
 
 @pytest.mark.parametrize("status", ["running", "stopped"])
@@ -544,7 +547,151 @@ def response_context_of(prompt, context) -> str:
     )
 
 
-@pytest.mark.parametrize("verb", ["", "prompt/", "decisions/1/"])
+# --- What follows the runner ---
+
+
+def live(client, deployment, seen: str = ""):
+    return client.get(f"{DEPLOYMENTS}{deployment.pk}/live/?seen={seen}")
+
+
+def digest_of(response) -> str:
+    return re.search(r"live/\?seen=(\w+)", response.content.decode())[1]
+
+
+def test_live_part_is_the_one_of_the_page_until_something_changes(client, trader, deployment, bar):
+    as_owner(trader, lambda: TradeFactory(deployment=deployment, still_open=True))
+    seen = digest_of(client.get(f"{DEPLOYMENTS}{deployment.pk}/"))
+
+    assert live(client, deployment, seen).status_code == 204
+
+    client.post(f"{DEPLOYMENTS}{deployment.pk}/commands/", {"kind": "pause"})
+    changed = live(client, deployment, seen)
+    assert "Pause Waiting" in text_of(changed)
+    assert live(client, deployment, digest_of(changed)).status_code == 204
+
+
+@pytest.mark.parametrize("what", ["status", "last_tick", "mark", "excursion", "command"])
+def test_live_part_comes_anew_after_each_kind_of_change(client, trader, deployment, bar, what):
+    trade = as_owner(trader, lambda: TradeFactory(deployment=deployment, still_open=True))
+    command = as_owner(trader, lambda: DeploymentCommandFactory(deployment=deployment))
+    seen = digest_of(live(client, deployment))
+    changes = {
+        "status": lambda: Deployment.objects.update(status="paused"),
+        "last_tick": lambda: Deployment.objects.update(last_tick=9, last_tick_at=MAY),
+        "mark": lambda: type(bar).objects.update(close=109),
+        "excursion": lambda: type(trade).objects.update(mfe_usd=77),
+        "command": lambda: type(command).objects.update(status="done", finished_at=MAY, outcome="Paused"),
+    }
+
+    as_owner(trader, changes[what])
+
+    assert live(client, deployment, seen).status_code == 200
+
+
+def test_prices_show_entries_exits_and_stops_of_the_symbol(client, trader, deployment):
+    def write() -> None:
+        TradeFactory(deployment=deployment, entry_tick_at=MAY, exit_reason="Target")
+        TradeFactory(deployment=deployment, symbol="ETH", entry_reason="Another market")
+        OrderFactory(deployment=deployment, stop_price=Decimal(95))
+        OrderFactory(deployment=deployment, stop_price=Decimal(98), proposed_at=MAY + timedelta(hours=1))
+        OrderFactory(deployment=deployment, stop_price=Decimal(50), state="refused", verdict_code="R8_STOP_SIDE")
+
+    as_owner(trader, write)
+    for hour in range(-6, 9):
+        BarFactory(opened_at=MAY + timedelta(hours=hour), is_simulated=True)
+
+    response = client.get(f"{DEPLOYMENTS}{deployment.pk}/prices/?symbol=btc")
+    shown, values = text_of(response), read_values(response)
+
+    assert "Long 2 at 100: Breakout above the prior swing high" in shown
+    assert "Closed by the agent at 110, net +$19.00: Target" in shown
+    assert "Simulated" in shown
+    assert "Another market" not in shown
+    place = values["times"].index(int(MAY.timestamp()))
+    assert [(one["price"], one["from"], one["to"]) for one in values["levels"]] == [
+        (95, place, place + 1),
+        (98, place + 1, place + 2),
+    ]
+    assert [one["way"] for one in values["spans"]] == ["gain"]
+
+
+def read_values(response) -> dict:
+    return json.loads(unescape(re.search(r'data-values="([^"]*)"', response.content.decode())[1]))
+
+
+@pytest.mark.parametrize("symbol", ["", "%00", "<b>", "XRP"])
+def test_prices_of_an_unknown_symbol_say_so(client, deployment, symbol):
+    assert "are stored" in text_of(client.get(f"{DEPLOYMENTS}{deployment.pk}/prices/?symbol={symbol}"))
+
+
+def test_figures_chart_and_table_agree(client, trader, deployment):
+    def write() -> None:
+        for tick, equity in enumerate((10_000, 10_400, 9_880, 10_200), 1):
+            EquityPointFactory(
+                deployment=deployment, tick=tick, at=MAY + tick * timedelta(hours=20), equity_usd=Decimal(equity)
+            )
+
+    as_owner(trader, write)
+    response = client.get(f"{DEPLOYMENTS}{deployment.pk}/")
+    values = read_values(response)
+
+    assert values["lines"][0]["values"] == [10_000, 10_400, 9_880, 10_200]
+    assert min(values["falls"]) == -5
+    assert "Equity $10,200.00" in text_of(response)
+    assert "Deepest drawdown 5.0% $520.00 below a peak" in text_of(response)
+
+
+def test_lessons_show_trades_before_and_after(client, trader, deployment):
+    day = timedelta(days=1)
+
+    def write() -> None:
+        ReflectionNoteFactory(deployment=deployment, generated_at=MAY, window_start=MAY - 9 * day)
+        for number in range(6):
+            TradeFactory(deployment=deployment, entry_tick_at=MAY - (number + 1) * day, gross_pnl_usd=Decimal(-4))
+            TradeFactory(deployment=deployment, entry_tick_at=MAY + number * day, gross_pnl_usd=Decimal(8 + number))
+        TradeFactory(deployment=deployment, entry_tick_at=MAY - 20 * day, gross_pnl_usd=Decimal(9))
+
+    as_owner(trader, write)
+    shown = page(client, deployment)
+
+    assert "05-01 before -$5.00 not known 6" in shown  # each lost the same
+    assert re.search(r"05-01 after \$9\.50 \$\S+ to \$\S+ 6", shown)
+
+
+def test_verdicts_are_drawn_with_their_counts(client, trader, deployment):
+    def write() -> None:
+        for tick, verdict in enumerate(("accepted", "refused", "none", "none"), 1):
+            code = "R3_POSITION_CAP" if verdict == "refused" else ""
+            DecisionSnapshotFactory(deployment=deployment, tick=tick, verdict=verdict, verdict_code=code)
+
+    as_owner(trader, write)
+    shown = page(client, deployment)
+
+    assert "1 accepted (filled), 1 refused by risk (crosses), 0 failed (triangles), 2 without an order" in shown
+    assert "Decision 2: refused R3_POSITION_CAP" in shown
+
+
+def test_deployment_takes_few_queries(client, trader, deployment, bar, django_assert_max_num_queries):
+    def write() -> None:
+        for number in range(30):
+            TradeFactory(deployment=deployment, entry_tick_at=MAY + timedelta(days=number))
+            DecisionSnapshotFactory(deployment=deployment, tick=number + 1)
+            EquityPointFactory(deployment=deployment, at=MAY + timedelta(days=number))
+        TradeFactory(deployment=deployment, still_open=True)
+        ReflectionNoteFactory(deployment=deployment)
+
+    as_owner(trader, write)
+    client.get(f"{DEPLOYMENTS}{deployment.pk}/")
+
+    with django_assert_max_num_queries(12 + AROUND):
+        client.get(f"{DEPLOYMENTS}{deployment.pk}/")
+    with django_assert_max_num_queries(5 + AROUND):
+        live(client, deployment)
+    with django_assert_max_num_queries(6 + AROUND):
+        client.get(f"{DEPLOYMENTS}{deployment.pk}/prices/?symbol=BTC")
+
+
+@pytest.mark.parametrize("verb", ["", "live/", "prices/", "prompt/", "decisions/1/"])
 def test_another_users_deployment_is_not_there(client, stranger, verb):
     def write():
         deployment = DeploymentFactory()

@@ -1,7 +1,8 @@
 """Deployments: list, record, decisions, prompt and commands."""
 
 from datetime import datetime
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,7 +20,7 @@ from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
-from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
+from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand
 from trading.record import decisions, deployment_queries, trade_queries
 from trading.record.actions import describe_command
 from trading.record.deployments import CommandRefused, list_possible_commands, request_command
@@ -27,14 +28,15 @@ from trading.record.exports import decisions_as_csv, decisions_as_json
 from trading.record.notes import find_active_note, get_note, keep_note_for_skill, list_notes
 from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
-from trading.skills.schemas import parse_payload
+from trading.skills.schemas import SYMBOL, parse_payload
+from trading.web import deployments as page
+from trading.web.columns import build_rows
 from trading.web.filters import DecisionFilterForm
 from trading.web.forms import CommandForm
-from trading.web.trades import get_trades_page
 from trading.web.views.exports import export_rows
 from trading.web.views.skills import or_404
 
-TRADES_SHOWN: Final = 10
+TRADE_COLUMNS: Final = ("size", "entry", "exit", "held", "by")
 REFUSALS: Final[dict[str, str]] = {
     RiskCode.HALTED: "it is halted",
     RiskCode.SYMBOL: "a symbol it may not trade, or without a price",
@@ -87,32 +89,68 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
     now = timezone.now()
     with or_404():
         shown = deployment_queries.get_deployment(deployment_id)
-    trades = get_trades_page(trade_queries.TradeFilter(deployment_id=shown.pk))
-    marked = deployment_queries.mark_positions([(shown, trade_queries.list_open(shown.pk))], now)
-    is_live = shown.broker_kind == BrokerKind.LIVE
-    commands = deployment_queries.list_commands(shown.pk)
+    held, newest = page.list_newest(shown)
+    live = _describe_live(shown, page.read_live(shown, held, now), now)
+    record, notes = trade_queries.read_account(shown), list_notes(shown.pk)
+    chosen = list_decisions(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk]))
+    traded = shown.version.payload["context"]["symbols"]
     context = {
+        **live,
+        **chosen,
+        "numbers": record.numbers,
+        "equity_usd": record.curve[-1].equity_usd if record.curve else shown.starting_equity_usd,
+        "equity": page.draw_account(shown, record, is_simulated=bool(live["simulated"])),
+        "symbols": list(dict.fromkeys([*(trade.symbol for trade in held), *traded, *(one.symbol for one in newest)])),
+        "trades": build_rows(newest, TRADE_COLUMNS),
+        "trades_total": record.numbers.trades + len(held),
+        "notes": notes,
+        "note": next((note for note in notes if note.status == "active"), None) or find_active_note(shown),
+        "lessons": page.draw_lessons(shown, notes, record.closed),
+        "verdicts": page.draw_verdicts(shown, chosen["decisions"].newest),
+    }
+    return TemplateResponse(request, "trading/deployment.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+    """Return the live part of a deployment's page; 204 while it is as the page has it."""
+    now = timezone.now()
+    with or_404():
+        shown = deployment_queries.get_deployment(deployment_id)
+    live = page.read_live(shown, trade_queries.list_open(shown.pk), now)
+    if live["digest"] == request.GET.get("seen"):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return TemplateResponse(request, "trading/_deployment_live.html", _describe_live(shown, live, now))
+
+
+@require_safe
+@never_cache
+@owned_view
+def show_prices(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+    """Return the chart of a symbol's prices, for a deployment's page."""
+    with or_404():
+        shown = deployment_queries.get_deployment(deployment_id)
+    asked = request.GET.get("symbol", "").upper()
+    chart = page.draw_prices(shown, asked if SYMBOL.fullmatch(asked) else "", timezone.now())
+    return TemplateResponse(request, "charts/_chart.html", {"chart": chart})
+
+
+def _describe_live(shown: Deployment, live: dict[str, object], now: datetime) -> dict[str, object]:
+    is_live = shown.broker_kind == BrokerKind.LIVE
+    return {
+        **live,
         "deployment": shown,
         "is_halted": shown.is_halted_at(now),
         "halt_reason": REFUSALS.get(shown.halt_code, shown.halt_code),
         "is_behind": shown.version.version < shown.skill.latest_version,
-        "positions": marked.positions[shown.pk],
-        "simulated": marked.simulated,
-        "numbers": trade_queries.get_deployment_performance(shown),
-        "equity_usd": trade_queries.get_latest_equity(shown),
-        "trades": trades.rows[:TRADES_SHOWN],
-        "trades_total": trades.page.total,
-        "notes": list_notes(shown.pk),
-        "note": find_active_note(shown),
-        **list_decisions(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk])),
         "is_live": is_live,
-        "commands": commands,
-        "has_waiting": any(one.status in {WorkStatus.PENDING, WorkStatus.RUNNING} for one in commands),
+        "has_waiting": any(one.status in UNFINISHED for one in cast("list[DeploymentCommand]", live["commands"])),
         "possible": [
             (kind, *COMMANDS[kind], describe_command(kind, is_live=is_live)) for kind in list_possible_commands(shown)
         ],
     }
-    return TemplateResponse(request, "trading/deployment.html", context)
 
 
 @require_POST
@@ -174,19 +212,19 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
     return TemplateResponse(request, "trading/decision.html", context)
 
 
-def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, object]:
+def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, Any]:
     """Return the context of `trading/_decisions.html` on the page `here`."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
-    page = decisions.get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
+    found = decisions.get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
     export = reverse("trading:export_decisions", args=[deployment_id])
     return {
-        "decisions": page,
+        "decisions": found,
         "asked": asked,
         "is_narrowed": bool(verdict),
         "links": {
             "here": f"{here}#decisions",
-            **build_page_links(page, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
+            **build_page_links(found, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
             "csv": export + asked.build_query(format="csv", page=None),
             "json": export + asked.build_query(format="json", page=None),
         },

@@ -103,13 +103,13 @@ def test_draw_price_places_marks_levels_and_spans_on_candles():
             Mark(START - HOUR, Decimal(90), "exit", "Before the first candle"),
         ],
         levels=[Level(Decimal(95), START + HOUR, None, "Stop at 95")],
-        spans=[Span(START + HOUR, START + 2 * HOUR, "gain")],
+        spans=[Span(START + HOUR, START + 2 * HOUR, "gain", "Net +$1.00")],
     )
 
     assert chart.data["close"] == [100, 101, 102, 103]
     assert chart.data["marks"] == [{"at": 1, "price": 101.5, "way": "entry", "side": "long", "text": "Long 1 BTC"}]
     assert chart.data["levels"] == [{"price": 95, "from": 1, "to": 3, "text": "Stop at 95"}]
-    assert chart.data["spans"] == [{"from": 1, "to": 2, "way": "gain"}]
+    assert chart.data["spans"] == [{"from": 1, "to": 2, "way": "gain", "text": "Net +$1.00"}]
     assert chart.data["places"] == 3
     assert chart.table.rows[0] == ["2026-03-01 01:30", "101.5", Cell("Long 1 BTC", "/trades/1/")]
     assert len(chart.table.rows) == 3

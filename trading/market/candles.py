@@ -1,0 +1,66 @@
+"""The candles of a symbol over any time, few enough to draw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+from django.db.models import BigIntegerField, Count, F, Func, Max, Min
+
+from config.lib.charts.thinning import MOST, Candle
+from trading.models import Bar
+from trading.models.choices import INTERVALS
+
+_ENOUGH = 100  # candles; fewer, and shorter ones are joined instead
+
+
+@dataclass(frozen=True, slots=True)
+class Candles:
+    """Candles of one length, oldest first."""
+
+    bars: Sequence[Candle] = ()
+    length: timedelta = timedelta(0)
+    is_simulated: bool = False
+
+
+class _Group(Func):
+    """The number of a time of so many seconds since 1970."""
+
+    output_field = BigIntegerField()
+    template = "(CAST(EXTRACT(EPOCH FROM %(expressions)s) AS BIGINT) / %(seconds)s)"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "(CAST(strftime('%%%%s', %(expressions)s) AS INTEGER) / %(seconds)s)"
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST) -> Candles:
+    """Return at most so many candles of a time: stored bars, or groups of them made by the database."""
+    rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until).order_by()
+    counts = dict(rows.values_list("interval").annotate(Count("pk")))
+    fitting = [name for name in counts if _ENOUGH <= counts[name] <= most] or [
+        name for name in counts if counts[name] <= most and max(counts.values()) <= most
+    ]
+    interval = max(fitting or counts, key=lambda name: counts[name] if fitting else -counts[name], default="")
+    if not interval:
+        return Candles()
+    rows, length = rows.filter(interval=interval), INTERVALS[interval]
+    names = ("opened_at", "open", "high", "low", "close", "is_simulated")
+    if fitting:
+        bars = list(rows.order_by("opened_at").values_list(*names))
+        return Candles([Candle(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
+    length *= ceil((until - since) / length / (most - 1))
+    groups = list(
+        rows.annotate(group=_Group(F("opened_at"), seconds=int(length.total_seconds())))
+        .values("group")
+        .annotate(first=Min("opened_at"), last=Max("opened_at"), highest=Max("high"), lowest=Min("low"))
+        .order_by("group")
+    )
+    instants = {at for group in groups for at in (group["first"], group["last"])}
+    ends = {bar[0]: bar for bar in rows.filter(opened_at__in=instants).values_list(*names)}
+    bars_of = [
+        Candle(one["first"], ends[one["first"]][1], one["highest"], one["lowest"], ends[one["last"]][4])
+        for one in groups
+    ]
+    return Candles(bars_of, length, any(bar[5] for bar in ends.values()))
