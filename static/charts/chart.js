@@ -90,6 +90,7 @@ class CanvasChart {
         timeVisible: true,
         secondsVisible: false,
         minBarSpacing: 0.1,
+        lockVisibleTimeRangeOnResize: true,
         tickMarkFormatter: (/** @type {number} */ time, /** @type {number} */ kind) => {
           const written = formatTime(time, this.zone);
           return kind < 2 ? written.slice(0, 7) : kind === 2 ? written.slice(5, 10) : written.slice(11);

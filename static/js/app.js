@@ -119,7 +119,7 @@ document.addEventListener("submit", async (event) => {
 
 /** @param {Element} root */
 async function showCharts(root) {
-  if (!root.querySelector(".chart")) return;
+  if (!root.querySelector("[data-chart], .chart__drawing")) return;
   const { drawCharts } = await import("../charts/chart.js");
   drawCharts(root);
 }
