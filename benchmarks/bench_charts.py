@@ -87,7 +87,7 @@ def _measure_pages(user: Any) -> bool:
 
     from config.lib.owned import owned  # noqa: PLC0415
     from trading.market.candles import read_candles  # noqa: PLC0415
-    from trading.record.curves import read_curve  # noqa: PLC0415
+    from trading.record.deployment_queries import read_curve  # noqa: PLC0415
 
     deployment = _make_record(user)
     client = Client(headers={"host": "localhost"})

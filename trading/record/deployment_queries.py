@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Model, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import CharField, Count, FloatField, Model, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Cast
 
 from config.lib.errors import DomainError
 from trading.market.queries import Mark, find_marks
@@ -20,6 +21,7 @@ from trading.models import (
     Deployment,
     DeploymentCommand,
     DeploymentStatus,
+    EquityPoint,
     Order,
     OrderOrigin,
     OrderState,
@@ -32,6 +34,7 @@ from trading.models import (
     Verdict,
     WorkStatus,
 )
+from trading.record.performance import EquityAt, thin_curve
 
 MAX_COMMANDS: Final = 10
 MAX_TO_LOOK_AT: Final = 2_000  # deployments in one query
@@ -239,6 +242,16 @@ def list_open_positions(
         OpenPosition(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
+
+
+def read_curve(deployment: Deployment) -> list[EquityAt]:
+    """Return the points of a curve that its figures and its picture need.
+
+    Instants and amounts are read as text and floats: to convert each row would take most of the time.
+    """
+    columns = Cast("at", CharField()), Cast("equity_usd", FloatField())
+    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list(*columns)
+    return thin_curve(list(rows), float(deployment.starting_equity_usd or 0))
 
 
 def find_backtest_of(deployment: Deployment) -> BacktestRun | None:

@@ -8,6 +8,7 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
+from config.lib.charts.thinning import MOST, pick_extremes
 from config.lib.intervals import Interval, mean_interval, profit_factor_interval, share_interval, sharpe_interval
 from trading.market.regime import simple_returns
 
@@ -185,6 +186,30 @@ def measure_sharpe(daily: Sequence[float]) -> Sharpe | None:
     interval = sharpe_interval(returns)
     scaled = (interval[0] * year, interval[1] * year) if interval else None
     return Sharpe(fmean(returns) / deviation * year, len(returns), scaled)
+
+
+def thin_curve(rows: Sequence[tuple[str, float]], start: float, most: int = MOST) -> list[EquityAt]:
+    """Return the rows that figures and picture need.
+
+    A year of quarter hours has 35,000 points. Those kept are each UTC day's last one, the extremes of the values and of
+    the falls, and the peaks that those fell from: drawdown and Sharpe ratio are those of the whole curve.
+    """
+    values = [value for _, value in rows]
+    peak_at, peak = 0, start
+    peaks, falls = [], []
+    for place, value in enumerate(values):
+        if value > peak:
+            peak_at, peak = place, value
+        peaks.append(peak_at)
+        falls.append(1 - value / peak if peak > 0 else 0.0)
+    kept = {*pick_extremes([values, falls], most), *{at[:10]: place for place, (at, _) in enumerate(rows)}.values()}
+    kept |= {peaks[place] for place in kept}
+    return [_read_point(*rows[place]) for place in sorted(kept)]
+
+
+def _read_point(at: str, equity: float) -> EquityAt:
+    instant = datetime.fromisoformat(at)
+    return EquityAt(instant if instant.tzinfo else instant.replace(tzinfo=UTC), Decimal(repr(equity)))
 
 
 def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:

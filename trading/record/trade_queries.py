@@ -33,8 +33,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.models.choices import INTERVALS, WEEKDAYS
-from trading.record.curves import read_curve
-from trading.record.deployment_queries import Totals, find_last_backtest, total_trades
+from trading.record.deployment_queries import Totals, find_last_backtest, read_curve, total_trades
 from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
 from trading.record.positions import GAP_PREFIX

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from config.lib.charts.values import trace_falls
 from tests.factories.memory import MAY
 from tests.factories.record import DeploymentFactory, EquityPointFactory
-from trading.record.curves import read_curve, thin_curve
-from trading.record.performance import EquityAt, daily_equity, max_drawdown
+from trading.record.deployment_queries import read_curve
+from trading.record.performance import EquityAt, daily_equity, max_drawdown, thin_curve
 
 START = Decimal(500)
 
