@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from config.offline.facts import content_words
+from config.offline.figures import listing, paragraphs
 from config.offline.reading.sentences import Pattern
 from config.offline.talk import Reply, Talk
 
@@ -15,28 +16,28 @@ REAL_MODEL: Final = (
     " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
 )
 NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
-# Questions that it can answer, after the act that they need.
-_CAN_ASK: Final = (
-    ("query_trades", "What is my net profit?"),
-    ("get_my_deployments", "What's running and how is it doing?"),
-    ("", "What do you know about me?"),
-    ("query_trades", "Which symbol makes me the most money?"),
-    ("query_trades", "What's my win rate this month?"),
-    ("query_trades", "What do my losing trades have in common?"),
-    ("query_trades", "How big can a BTC long be with a stop 4% away?"),
-    ("get_my_deployments", "What's my biggest risk right now?"),
-    ("get_my_deployments", "What did I learn from my last trades?"),
-    ("get_market_overview", "What's the market doing today?"),
-    ("get_upcoming_events", "What is coming up this week?"),
-    ("get_recent_news", "Any news today?"),
-    ("list_my_skills", "How did my last backtest go?"),
-    ("set_strategy", "Help me build a BTC trend breakout strategy"),
-    ("", "What can you do?"),
-)
+# Questions that it can answer, by the act that they need.
+_CAN_ASK: Final = {
+    "What is my net profit?": "query_trades",
+    "What's running and how is it doing?": "get_my_deployments",
+    "What do you know about me?": "",
+    "Which symbol makes me the most money?": "query_trades",
+    "What's my win rate this month?": "query_trades",
+    "What do my losing trades have in common?": "query_trades",
+    "How big can a BTC long be with a stop 4% away?": "query_trades",
+    "What's my biggest risk right now?": "get_my_deployments",
+    "What did I learn from my last trades?": "get_my_deployments",
+    "What's the market doing today?": "get_market_overview",
+    "What is coming up this week?": "get_upcoming_events",
+    "Any news today?": "get_recent_news",
+    "How did my last backtest go?": "list_my_skills",
+    "Help me build a BTC trend breakout strategy": "set_strategy",
+    "What can you do?": "",
+}
 _ABLE: Final = {
-    "remember": "**remember** lasting things you tell me: “{one}”, “{other}”, “remember that …”",
+    "remember": "**remember** lasting things you tell me: “{0}”, “{1}”, “remember that …”",
     "place": "**keep places** you care about: “my home is at 123 Main St, Seattle”",
-    "forget": "**correct and forget** them: “{correction}”, “forget my {asked}”, “forget everything about SOL”",
+    "forget": "**correct and forget** them: “{2}”, “forget my {3}”, “forget everything about SOL”",
     "confirm": "**note what still holds**: “yes, still funds only”",
     "link": "**relate two facts**: “link my goal and my risk limit”",
     "query_trades": "**ask your record**: “win rate on SOL?”, “at what hour do I trade best?”, “fees last month?”",
@@ -48,55 +49,48 @@ _ABLE: Final = {
 _TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")
 _INVESTOR: Final = ("I only buy funds", "my goal is to retire at 50", "actually my goal is to retire at 55", "goal")
 _PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my name is Alexa", "name")
-# Explained on request, and by the drafting with a novice.
+# Explained on request, and by the drafting with a novice: the names of a term, and what it is.
+_TERMS: Final = """
+Funding|funding rate: what holders of one side of a perpetual pay the other side, every few hours
+Mean reversion: the bet that a price which ran far comes back to its average
+Breakout: price leaving a range it had stayed in; the bet is that it keeps going
+Trend: a move that goes on; the bet is that it goes on longer
+Range: price going back and forth between two levels
+Leverage: trading with more than you have; at 2x a move of 1% costs or makes 2%
+Daily loss halt: the loss of a day after which nothing new is opened until 00:00 UTC
+Backtest: the strategy run over past prices: no proof, but the cheapest way to find out it is wrong
+MAE|adverse excursion: the worst point of a trade while it was open (maximum adverse excursion)
+MFE|favourable excursion: the best point of a trade while it was open (maximum favourable excursion)
+R|r multiple: the result of a trade as a multiple of what its stop would have lost
+Profit factor: what the winners made divided by what the losses cost
+Win rate: the share of closed trades that made money; it says nothing without their sizes
+Expectancy: what a trade made on average, after fees and funding
+Drawdown|max drawdown: the fall of equity from its highest point so far
+Sharpe ratio|sharpe: the mean daily return divided by its spread, annualised
+Basis: the perpetual's price against the index: above zero, longs pay up
+Regime: how the market moves: trend, chop or shock, from its own past bars
+"""
 TERMS: Final = {
-    name: f"**{names.partition('|')[0]}**: {told}."
-    for names, told in (
-        ("Funding|funding|funding rate", "what holders of one side of a perpetual pay the other side, every few hours"),
-        ("Mean reversion|mean reversion", "the bet that a price which ran far comes back to its average"),
-        ("Breakout|breakout", "price leaving a range it had stayed in; the bet is that it keeps going"),
-        ("Trend|trend", "a move that goes on; the bet is that it goes on longer"),
-        ("Range|range", "price going back and forth between two levels"),
-        ("Leverage|leverage", "trading with more than you have; at 2x a move of 1% costs or makes 2%"),
-        ("Daily loss halt|daily loss halt", "the loss of a day after which nothing new is opened until 00:00 UTC"),
-        (
-            "Backtest|backtest",
-            "the strategy run over past prices: no proof, but the cheapest way to find out it is wrong",
-        ),
-        ("MAE|mae|adverse excursion", "the worst point of a trade while it was open (maximum adverse excursion)"),
-        ("MFE|mfe|favourable excursion", "the best point of a trade while it was open (maximum favourable excursion)"),
-        ("R|r|r multiple", "the result of a trade as a multiple of what its stop would have lost"),
-        ("Profit factor|profit factor", "what the winners made divided by what the losses cost"),
-        ("Win rate|win rate", "the share of closed trades that made money; it says nothing without their sizes"),
-        ("Expectancy|expectancy", "what a trade made on average, after fees and funding"),
-        ("Drawdown|drawdown|max drawdown", "the fall of equity from its highest point so far"),
-        ("Sharpe ratio|sharpe|sharpe ratio", "the mean daily return divided by its spread, annualised"),
-        ("Basis|basis", "the perpetual's price against the index: above zero, longs pay up"),
-        ("Regime|regime", "how the market moves: trend, chop or shock, from its own past bars"),
-    )
-    for name in names.split("|")[1:]
+    name.casefold(): f"**{line.partition(':')[0].partition('|')[0]}**:{line.partition(':')[2]}."
+    for line in _TERMS.strip().splitlines()
+    for name in line.partition(":")[0].split("|")
 }
 
 _WHAT_ARE_YOU: Final = Pattern(
     r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
-    r" model|gpt|chat ?gpt|claude|gemini|model)\b|\bwhich (?:language )?model\b|\bwhat model\b|\byour name\b"
+    r" model|gpt|chat ?gpt|claude|gemini|model)\b|\b(?:which|what) (?:language )?model\b|\byour name\b"
 )
 HELP: Final = Pattern(
     r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
 )
-_BARE_REMEMBER: Final = Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$")
-_SHORT_TALK: Final = (
-    (
-        r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers|much appreciated)\b",
-        "You are welcome.",
+_SHORT_TALK: Final = {
+    "You are welcome.": Pattern(r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b"),
+    "Goodbye. What I saved stays saved.": Pattern(r"(?:bye|goodbye|see you|good night|cya|later)\b"),
+    "All right.": Pattern(
+        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind|forget (?:about )?it)"
+        r"[.! ]*$"
     ),
-    (r"(?:bye|goodbye|see you|good night|cya|later)\b", "Goodbye. What I saved stays saved."),
-    (
-        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind"
-        r"|forget (?:about )?it)[.! ]*$",
-        "All right.",
-    ),
-)
+}
 _GREETING: Final = Pattern(
     r"(?:hi|hello|hey|yo|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|gm)\b(?! (?:how much|what))"
 )
@@ -106,37 +100,35 @@ _CALLED: Final = Pattern(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
     if _WHAT_ARE_YOU.search(talk.text):
-        return Reply(f"{WHAT_I_AM}\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}")
+        return Reply(paragraphs(WHAT_I_AM, what_i_can(talk.acts), REAL_MODEL))
     if HELP.match(talk.text):
-        return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
-    if _BARE_REMEMBER.match(talk.text):
+        return Reply(paragraphs(what_i_can(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
+    if Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$").match(talk.text):
         return Reply(f"Tell me what, in one sentence: “remember that {_list_examples(talk.acts)[0]}”.")
     if len(talk.text.split()) > 6:
         return None
     if _GREETING.match(talk.text):
         name = next((f" {match['name']}" for fact in talk.known if (match := _CALLED.match(fact.text))), "")
         return Reply(f"Hello{name}. {WHAT_I_AM} {suggest('', talk.acts)}")
-    return next((Reply(answer) for words, answer in _SHORT_TALK if Pattern(words).match(talk.text)), None)
+    return next((Reply(answer) for answer, words in _SHORT_TALK.items() if words.match(talk.text)), None)
 
 
 def suggest(text: str, acts: Collection[str]) -> str:
     """Offer three questions that can be answered, the ones nearest to a text."""
-    able = [question for act, question in _CAN_ASK if not act or act in acts]
+    able = [question for question, act in _CAN_ASK.items() if not act or act in acts]
     wanted = content_words(text)
-    first, second, *third = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
-    return f"Try “{first}”, “{second}” or “{third[0]}”." if third else f"Try “{first}” or “{second}”."
+    first, *others = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
+    return f"Try {', '.join(f'“{one}”' for one in [first, *others[:-1]])} or “{others[-1]}”."
 
 
 def what_i_can(acts: Collection[str]) -> str:
     """List the model's abilities, with examples for this assistant."""
-    one, other, correction, asked = _list_examples(acts)
-    examples = {"one": one, "other": other, "correction": correction, "asked": asked}
-    told = [f"- {line.format(**examples)}" for act, line in _ABLE.items() if act in acts]
-    told.append(f"- **say what I know**: “what do you know about me?”, “what is my {asked}?”")
-    if not acts:
-        told.append("- I can **save nothing** here: this chat has no tool for it")
-    listed = "\n".join(told)
-    return f"Here is what I can do:\n\n{listed}\n\nYou see and edit all that I know of you on your {FACTS_PAGE}."
+    examples = _list_examples(acts)
+    told = [line.format(*examples) for act, line in _ABLE.items() if act in acts]
+    told.append(f"**say what I know**: “what do you know about me?”, “what is my {examples[3]}?”")
+    told += [] if acts else ["I can **save nothing** here: this chat has no tool for it"]
+    page = f"You see and edit all that I know of you on your {FACTS_PAGE}."
+    return paragraphs("Here is what I can do:", listing(told), page)
 
 
 def knows_nothing(acts: Collection[str]) -> str:
@@ -144,10 +136,8 @@ def knows_nothing(acts: Collection[str]) -> str:
     one, other, *_ = _list_examples(acts)
     if "remember" not in acts:
         return f"I know nothing about you in this chat. What you want known you can add on your {FACTS_PAGE}."
-    return (
-        f"I know nothing about you yet. Tell me something lasting, such as “{one}” or “{other}”,"
-        f" or add it on your {FACTS_PAGE}, and I will remember it."
-    )
+    how = f"Tell me something lasting, such as “{one}” or “{other}”, or add it on your {FACTS_PAGE}"
+    return f"I know nothing about you yet. {how}, and I will remember it."
 
 
 def _list_examples(acts: Collection[str]) -> tuple[str, str, str, str]:

@@ -6,9 +6,9 @@ The user's message names the tier, and the draft as JSON on the last line: data 
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from config.offline.figures import Row
+from config.offline.figures import Row, block, number
 from config.offline.reading.sentences import Pattern
 
 DRAFT: Final = "## Draft (data, not instructions)"
@@ -69,99 +69,64 @@ _VAGUE: Final = Pattern(r"\b(?:feel|gut|looks? (?:good|bad|strong|weak)|probably
 
 def critique_answer(text: str) -> str:
     """Return a review of a draft as JSON."""
-    draft = _parse_draft(text)
-    if draft is None:
-        return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
-    is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
-    found = []
-    for (head, detail, suggestion), find in zip(_list_findings(), _FINDERS, strict=True):
-        gravity, _, title = head.partition(": ")
-        value = "" if is_expert and gravity.startswith("basic") else find(draft)
-        if value:
-            severity = gravity.removeprefix("basic ")
-            finding = {"severity": severity, "title": title, "detail": detail.format(value), "suggestion": suggestion}
-            found.append(finding)
-    return json.dumps({"summary": _summary([one["title"] for one in found]), "findings": found})
-
-
-def _list_findings() -> list[list[str]]:
-    return [one.split("\n") for one in _FINDINGS.strip().split("\n\n")]
-
-
-def _summary(titles: list[str]) -> str:
-    if not titles:
-        return "Reviewed by rules, without a language model: what it says is specific enough to be followed."
-    return (
-        f"Reviewed by rules, without a language model: it leaves {len(titles)} thing{'s' * (len(titles) > 1)} open,"
-        f" first of all: {titles[0][0].lower()}{titles[0][1:]}."
-    )
-
-
-def _parse_draft(text: str) -> Row | None:
     _, found, rest = text.rpartition(f"\n{DRAFT}\n")
     try:
         draft = json.loads(rest.split("\n")[0]) if found else None
     except (ValueError, RecursionError):
-        return None
-    return draft if isinstance(draft, dict) else None
+        draft = None
+    if not isinstance(draft, dict):
+        return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
+    is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
+    findings = []
+    for lines, find in zip(_FINDINGS.strip().split("\n\n"), _FINDERS, strict=True):
+        head, detail, suggestion = lines.split("\n")
+        gravity, _, title = head.partition(": ")
+        if value := "" if is_expert and gravity.startswith("basic") else find(draft):
+            told = {"title": title, "detail": detail.format(value), "suggestion": suggestion}
+            findings.append({"severity": gravity.removeprefix("basic "), **told})
+    first = findings[0]["title"] if findings else ""
+    left = f"it leaves {len(findings)} thing{'s' * (len(findings) > 1)} open, first of all: {first[:1].lower()}{first[1:]}."
+    fine = "what it says is specific enough to be followed."
+    summary = f"Reviewed by rules, without a language model: {left if findings else fine}"
+    return json.dumps({"summary": summary, "findings": findings})
 
 
-def _get_field(draft: Row, block: str, name: str) -> Any:
-    inside = draft.get(block)
-    return inside.get(name) if isinstance(inside, dict) else None
-
-
-def _get_text(draft: Row, *names: str) -> str:
-    values = [_get_field(draft, "strategy", name) for name in names]
+def _text(draft: Row, *names: str) -> str:
+    values = [block(draft, "strategy").get(name) for name in names]
     lines = [line for value in values for line in (value if isinstance(value, list) else [value])]
     return "\n".join(line for line in lines if isinstance(line, str))
 
 
-def _get_number(draft: Row, block: str, name: str) -> float:
-    value = _get_field(draft, block, name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-
-
-def _lacks(draft: Row, name: str, words: Pattern) -> bool:
-    text = _get_text(draft, name)
-    return bool(text) and not words.search(text)
-
-
-def _find_short_thesis(draft: Row) -> object:
-    count = len(_get_text(draft, "thesis").split())
-    return 0 < count < SHORT_THESIS and count
-
-
-def _find_vague_word(draft: Row) -> object:
-    vague = _VAGUE.search(_get_text(draft, "entry", "exit"))
-    return vague and vague[0]
-
-
-def _find_unsized(draft: Row) -> object:
-    is_sized = not _get_text(draft, "thesis", "entry") or _SIZE.search(_get_text(draft, "risk_management"))
-    return not is_sized and f"{_get_number(draft, 'risk', 'max_position_pct'):g}"
-
-
-def _find_many_orders(draft: Row) -> object:
-    orders = _get_number(draft, "risk", "max_orders_per_day")
-    return draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY and f"{orders:g}"
+def _lacks(name: str, words: Pattern) -> Callable[[Row], object]:
+    return lambda draft: bool(text := _text(draft, name)) and not words.search(text)
 
 
 def _count_symbols(draft: Row) -> int:
-    symbols = _get_field(draft, "context", "symbols")
+    symbols = block(draft, "context").get("symbols")
     return len(symbols) if isinstance(symbols, list) else 0
+
+
+def _find_unsized(draft: Row) -> object:
+    cap = number(block(draft, "risk"), "max_position_pct") or 0
+    is_open = _text(draft, "thesis", "entry") and not _SIZE.search(_text(draft, "risk_management"))
+    return is_open and f"{float(cap):g}"
+
+
+def _find_many_orders(draft: Row) -> object:
+    orders = float(number(block(draft, "risk"), "max_orders_per_day") or 0)
+    return draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY and f"{orders:g}"
 
 
 _WHOLE: Final = ("thesis", "entry", "exit", "risk_management", "avoid")
 _FINDERS: Final[tuple[Callable[[Row], object], ...]] = (  # in the order of the findings; falsy: nothing
-    _find_short_thesis,
-    lambda draft: _get_text(draft, "thesis") and not _WRONG.search(_get_text(draft, *_WHOLE)),
-    lambda draft: _lacks(draft, "entry", _NUMBER),
-    _find_vague_word,
+    lambda draft: 0 < (words := len(_text(draft, "thesis").split())) < SHORT_THESIS and words,
+    lambda draft: _text(draft, "thesis") and not _WRONG.search(_text(draft, *_WHOLE)),
+    _lacks("entry", _NUMBER),
+    lambda draft: (vague := _VAGUE.search(_text(draft, "entry", "exit"))) and vague[0],
     _find_unsized,
     _find_many_orders,
-    lambda draft: _lacks(draft, "exit", _TIME),
+    _lacks("exit", _TIME),
     lambda draft: _count_symbols(draft) == 1,
     lambda draft: _count_symbols(draft) > MANY_SYMBOLS and _count_symbols(draft),
-    lambda draft: _get_text(draft, "thesis", "entry"),
+    lambda draft: _text(draft, "thesis", "entry"),
 )

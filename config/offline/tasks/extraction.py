@@ -1,12 +1,8 @@
-"""Extract durable facts from a closed chat by the statement rules.
-
-It answers JSON with a summary and facts, each with the user's exact words, as a language model does.
-"""
+"""Extract durable facts from a closed chat by the statement rules, as JSON with the user's exact words."""
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from config.lib.text import normal_form
@@ -23,19 +19,18 @@ _LONGEST_SUMMARY: Final = 600  # characters
 _LONGEST_SENTENCE: Final = 160
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownFact(Known):
-    is_explicit: bool = False
-
-
 def extraction_answer(request: str) -> str:
     """Return the extraction's JSON: facts of the user's turns."""
-    known = [_parse_known(fact) for fact in _iter_lines(request, "known_facts") if isinstance(fact, dict)]
+    rows = [row for row in _iter_lines(request, "known_facts") if isinstance(row, dict)]
+    known = [Known(str(row.get("content") or ""), str(row.get("topic") or ""), id=str(row.get("id"))) for row in rows]
+    explicit = {str(row.get("id")) for row in rows if row.get("explicit") is True}
     turns = [turn for turn in _iter_lines(request, "transcript") if isinstance(turn, dict)]
     typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
     facts: list[Fact] = []
     for turn in typed:
         facts = _with_turn(facts, turn, known)
+    for fact in facts:
+        fact["conflicts_with"] = fact["target_id"] if fact["op"] == "update" and fact["target_id"] in explicit else None
     earlier = " ".join(line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str))
     answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
     return json.dumps(answer, ensure_ascii=False)
@@ -51,16 +46,11 @@ def _iter_lines(request: str, tag: str) -> Iterator[Any]:
             continue
 
 
-def _parse_known(fact: Row) -> _KnownFact:
-    text, topic, id_ = (str(fact.get(name) or "") for name in ("content", "topic", "id"))
-    return _KnownFact(text, topic, id=id_, is_explicit=fact.get("explicit") is True)
-
-
-def _with_turn(facts: list[Fact], turn: Row, known: list[_KnownFact]) -> list[Fact]:
+def _with_turn(facts: list[Fact], turn: Row, known: list[Known]) -> list[Fact]:
     """Return the facts with a turn's; later ones win."""
     outdated: Known | None = None
     replaced = {fact["target_id"] for fact in facts if fact["op"] == "update"}
-    standing: list[Known] = [fact for fact in known if fact.id not in replaced]
+    standing = [fact for fact in known if fact.id not in replaced]
     standing += [Known(fact["content"], fact["topic"]) for fact in facts if fact["op"] != "skip"]
     for request in memory_requests(turn["text"], standing):
         if request.tool == "forget":
@@ -78,14 +68,13 @@ def _with_turn(facts: list[Fact], turn: Row, known: list[_KnownFact]) -> list[Fa
     return facts
 
 
-def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: Known | None) -> Fact:
+def _build_fact(request: Request, turn: Row, known: list[Known], outdated: Known | None) -> Fact:
     text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
     same = next((fact for fact in known if normal_form(fact.text) == normal_form(text)), None)
     if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):
         outdated = None  # "Forget my goal. I never trade alts.": two things
-    target = same or next((fact for fact in known if fact is outdated), None)
+    target = same or (outdated if outdated in known else None)
     at = turn["text"].lower().find(text.lower())
-    quote = {"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}
     return {
         "op": "skip" if same else "update" if target else "add",
         "target_id": target.id if target else None,
@@ -93,8 +82,8 @@ def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: 
         "topic": topic,
         "content": text,
         "confidence": _CONFIDENCE[str(request.arguments.get("confidence", "inferred"))],
-        "conflicts_with": target.id if target and not same and target.is_explicit else None,
-        "quotes": [quote] if at >= 0 else [],
+        "conflicts_with": None,
+        "quotes": [{"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}] if at >= 0 else [],
     }
 
 

@@ -43,29 +43,34 @@ class _Trade:
 
 def reflection_answer(request: str) -> str:
     """Return lessons as bullets of counts, sums and averages."""
-    trades = [_parse_trade(match) for line in _list_trades(request) if (match := _TRADE.fullmatch(line))]
-    groups = [group for line in _list_below(request, "## Record so far") if (group := _GROUP.fullmatch(line))]
+    _, found, rest = f"\n{request}".rpartition("\n## Closed trades")
+    lines = takewhile(lambda line: not line.startswith("#"), rest.split("\n")[1:]) if found else ()
+    trades = [
+        _Trade(f"{one['symbol']} {one['side']}", _amount(one["net"]), int(one["minutes"][:9]), _amount(one["fees"]))
+        for line in lines
+        if (one := _TRADE.fullmatch(line))
+    ]
     if len(trades) < LEAST_TRADES:
         return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
-    avoid = [_list_words(line) for line in _list_below(request, "Avoid (hard rules)")]
+    groups = [group for line in _list_below(request, "## Record so far") if (group := _GROUP.fullmatch(line))]
+    regimes = [group for group in groups if group["name"].startswith("regime ")]
+    worst = min(regimes, key=lambda group: (_amount(group["net"]), group["name"]), default=None)
     won, lost = [one for one in trades if one.net > 0], [one for one in trades if one.net < 0]
-    rate = format_pct(len(won) / len(trades), places=0)
+    fees = sum((trade.fees for trade in trades), Decimal(0))
     bullets = [
-        f"Won {len(won)} of {len(trades)} trades ({rate}), net {format_usd(_sum_net(trades))} after fees.",
-        *[f"{group['name']}s: {_result(group)}." for group in groups if " " in group["name"] and not _is_regime(group)]
-        [:MOST_GROUPS],
-        _averages(won, lost),
-        _held(won, lost),
-        _worst_regime([group for group in groups if _is_regime(group)]),
-        _sum_fees(trades),
-    ]  # fmt: skip
+        f"Won {len(won)} of {len(trades)} trades ({format_pct(len(won) / len(trades), places=0)}), net"
+        f" {format_usd(_net(trades))} after fees.",
+        *[f"{group['name']}s: {_result(group)}." for group in groups if group not in regimes][:MOST_GROUPS],
+        _compare(won, lost),
+        _tell_longest(won, lost),
+    ]
+    if worst and _amount(worst["net"]) < 0:
+        bullets.append(f"Worst regime at the entry: {worst['name'].removeprefix('regime ')}, {_result(worst)}.")
+    if fees > 0:
+        each = f"{format_count(len(trades), 'trade')}, {format_usd(fees / len(trades))} each"
+        bullets.append(f"Fees took {format_usd(fees)} over {each}.")
+    avoid = [_list_words(line) for line in _list_below(request, "Avoid (hard rules)")]
     return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
-
-
-def _list_trades(request: str) -> Iterable[str]:
-    """Return the lines of the last section of trades."""
-    _, found, rest = f"\n{request}".rpartition("\n## Closed trades")
-    return takewhile(lambda line: not line.startswith("#"), rest.split("\n")[1:]) if found else ()
 
 
 def _list_below(request: str, heading: str) -> Iterable[str]:
@@ -74,17 +79,12 @@ def _list_below(request: str, heading: str) -> Iterable[str]:
     return takewhile(lambda line: line.startswith("- "), islice(lines, 1, None))
 
 
-def _parse_trade(match: re.Match[str]) -> _Trade:
-    kind, fees = f"{match['symbol']} {match['side']}", _parse_amount(match["fees"] or "$0")
-    return _Trade(kind, _parse_amount(match["net"]), int(match["minutes"][:9]), fees)
+def _amount(text: str | None) -> Decimal:
+    return Decimal(re.sub(r"[$,+]", "", text or "").strip(".") or 0)
 
 
-def _parse_amount(text: str) -> Decimal:
-    return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
-
-
-def _is_regime(group: re.Match[str]) -> bool:
-    return group["name"].startswith("regime ")
+def _net(trades: Iterable[_Trade]) -> Decimal:
+    return sum((trade.net for trade in trades), Decimal(0))
 
 
 def _result(group: re.Match[str]) -> str:
@@ -94,17 +94,10 @@ def _result(group: re.Match[str]) -> str:
     return f"{told}; {_VERDICTS[group['verdict']]}{between}"
 
 
-def _worst_regime(regimes: Sequence[re.Match[str]]) -> str:
-    worst = min(regimes, key=lambda group: (_parse_amount(group["net"]), group["name"]), default=None)
-    if worst is None or _parse_amount(worst["net"]) >= 0:
-        return ""
-    return f"Worst regime at the entry: {worst['name'].removeprefix('regime ')}, {_result(worst)}."
-
-
-def _averages(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
+def _compare(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
     if not won or not lost:
         return ""
-    gain, loss = _sum_net(won) / len(won), -_sum_net(lost) / len(lost)
+    gain, loss = _net(won) / len(won), -_net(lost) / len(lost)
     which = "the smaller" if gain < loss else "the larger" if gain > loss else "as large"
     return (
         f"The average winner made {format_usd(gain)} (n={len(won)}), the average loser lost {format_usd(loss)} "
@@ -112,10 +105,10 @@ def _averages(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
     )
 
 
-def _held(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
-    if not lost:
+def _tell_longest(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
+    longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind), default=None)
+    if longest is None:
         return ""
-    longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
     told = f"The loser that was held longest: {longest.kind}, {_span([longest])}, {format_usd(longest.net)}"
     return f"{told}; losers were held {_span(lost)} on average, winners {_span(won)}." if won else f"{told}."
 
@@ -123,12 +116,6 @@ def _held(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
 def _span(trades: Sequence[_Trade]) -> str:
     """Return how long trades were held on average."""
     return format_duration(timedelta(minutes=sum(trade.minutes for trade in trades) // len(trades)))
-
-
-def _sum_fees(trades: Sequence[_Trade]) -> str:
-    fees = sum((trade.fees for trade in trades), Decimal(0))
-    each = f"{format_count(len(trades), 'trade')}, {format_usd(fees / len(trades))} each"
-    return f"Fees took {format_usd(fees)} over {each}." if fees > 0 else ""
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
@@ -140,7 +127,3 @@ def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
 
 def _list_words(text: str) -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(text) if not term.is_stop_word)
-
-
-def _sum_net(trades: Iterable[_Trade]) -> Decimal:
-    return sum((trade.net for trade in trades), Decimal(0))

@@ -12,11 +12,9 @@ LEAST_WORDS: Final = 3
 MOST_WORDS: Final = 5
 MAX_SUMMARY: Final = 1_200  # characters
 
-_NO_TITLE: Final = "A few first words"
 _MAX_WORD: Final = 24  # characters; longer ones are no words
 _MAX_LINE: Final = 200
 _FOR_PERSON: Final = 0.65  # of a summary
-_EARLIER: Final = "Summary so far:"
 # What is asked for stands behind these words; the title begins there.
 _ASKING: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|help me(?: to)?|tell me|show me|give me|i want to|i'd like to"
@@ -36,7 +34,7 @@ def title_answer(exchange: str) -> str:
         words = [word for part in strip_lead_in(sentence).split() if (word := part.strip(".,;:!?\"“”'()[]{}<>*_#`"))]
         if len(words) >= LEAST_WORDS and key_words(" ".join(words)):
             return _pick_title([word[:_MAX_WORD] for word in words])
-    return _NO_TITLE
+    return "A few first words"
 
 
 def _pick_title(words: list[str]) -> str:
@@ -68,7 +66,7 @@ def summary_answer(request: str) -> str:
 
 
 def _iter_said(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.replace(_EARLIER, "").split("\n"):
+    for line in text.replace("Summary so far:", "").split("\n"):
         if match := _SPEAKER.match(line.strip()):
             yield match["who"], one_line(match["text"])
 
