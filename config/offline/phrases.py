@@ -87,8 +87,8 @@ _SHORT_TALK: Final = {
     "You are welcome.": Pattern(r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b"),
     "Goodbye. What I saved stays saved.": Pattern(r"(?:bye|goodbye|see you|good night|cya|later)\b"),
     "All right.": Pattern(
-        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind|forget (?:about )?it)"
-        r"[.! ]*$"
+        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind"
+        r"|forget (?:about )?it)[.! ]*$"
     ),
 }
 _GREETING: Final = Pattern(

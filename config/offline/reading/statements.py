@@ -28,14 +28,14 @@ _PARTS: Final = {
     r"|strictly|exclusively|also|now|really|just|do|can)",
     "DAYS": r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
     # A verb of thinking, sensing or saying tells what is on somebody's mind, not how they trade.
-    "MIND": r"(?:think(?! in\b)|guess|bet|reckon|hope(?! to)|wonder|know|knew|see|hear|feel|believe(?! in)|suppose"
-    r"|suspect|expect|assume|mean|say|understand|remember|forget|wish|ask|tell|swear|promise|agree|notice"
-    r"|realise|doubt|regret|admit|worry|call|get it|hold on|risk (?!\d|at|less|no|half|a |up)\w+ing|have to"
-    r"|can(?! only| afford| live)|want out|close (?:this|it)|go(?: now)?$|run$|explain|care$|keep (?:hearing"
-    r"|seeing|thinking)|need (?:help|some|your|an? (?:break|moment|minute|second|hint|hand)|to)|once blew"
-    r"|(?:want|like|love|prefer) (?:not )?to (?:know|see|say|ask|hear|understand|check|talk|look|stop|close"
-    r"|go)|(?:like|love|hate|prefer|trust|follow|miss|use|take|make|mind) (?:it|this|that|them|him|you|your"
-    r"|<THING>))\b",
+    "MIND": r"(?:think(?! in\b)|smell|guess|bet|reckon|hope(?! to)|wonder|know|knew|see|hear|feel(?! \w+er\b)"
+    r"|believe(?! in)|suppose|suspect|expect|assume|mean|say|understand|remember|forget|wish|ask|tell|swear"
+    r"|promise|agree|notice|realise|doubt|regret|admit|worry|call|get it|hold on|risk (?!\d|at|less|no|half|a "
+    r"|up)\w+ing|have to|can(?! only| afford| live)|want out|close (?:this|it)|go(?: now)?$|run$|explain|care$"
+    r"|keep (?:hearing|seeing|thinking)|need (?!at least|an? \w+ (?:for|before|to)|the money|two|three|\d)"
+    r"|once blew|(?:want|like|love|prefer) (?:not )?to (?:know|see|say|ask|hear|understand|check|talk|look"
+    r"|stop|close|go)|(?:like|love|hate|prefer|trust|follow|miss|use|take|make|mind) (?:it|this|that|them|him"
+    r"|you|your|<THING>))\b",
     "THING": r"the (?:(?:second|first|last|new) )?(?:idea|look|market|price|news|answer|option|one|way|chart|app"
     r"|candle|move)s?",
     "RELATIVE": r"(?:wife|husband|partner|spouse|other half|girlfriend|boyfriend|kids?|children|sons?|daughters?|family"
@@ -46,13 +46,14 @@ _PARTS: Final = {
     r"|time ?frames?|horizon|edge|spots?|weakness(?:es)?|strengths?|job|experience|markets?|symbols?|coins?"
     r"|pairs?|language|english|age|schedule|approach|setups?|mistakes?|instruments?|problem|positions?|days?"
     r"|times?|months?|enemy|habits?|memory|breaks?|charts?|trades?|winners|losers|trading|entries|exits"
-    r"|tolerance|indicators?|reviews?|routine|plan|dream|patience|discipline|system)",
+    r"|tolerance|indicators?|reviews?|routine|plan|dream|fear|downfall|zone|hearing|weekdays?|weekends?"
+    r"|mornings?|evenings?|nights|wins|losses|sessions|patience|discipline|system)",
     "TRANSIENT": r"(?:(?:old|new|best|good|little|big|older|younger|last|next|current) )?(?:friends?|brothers?"
-    r"|sisters?|dad|father|mum|mom|mother|uncle|aunt|cousin|colleagues?|neighbours?|boss|mentor|coach"
-    r"|buddy|dog|cat|group|guy|head|phone|laptop|screen|battery|internet|connection|coffee|train|flight"
-    r"|order|entry|bag|view|gut|guess|feeling|take|bet|point|question|eyes|agents?|drafts?|notes?|day"
-    r"|week|position|last|next|short|long|gym|office|home|house|apartment|flat|win rate|pnl|dinner"
-    r"|app)\b(?! size| sizes)",
+    r"|sisters?|dad|father|mum|mom|mother|uncle|aunt|landlord|flatmate|roommate|barber|teacher|janitor"
+    r"|kettle|cousin|colleagues?|neighbours?|boss|mentor|coach|buddy|dog|cat|group|guy|head|phone|laptop"
+    r"|screen|battery|internet|connection|coffee|train|flight|order|entry|bag|view|gut|guess|feeling|take"
+    r"|bet|point|question|eyes|agents?|drafts?|notes?|day|week|position|last|next|short|long|gym|office"
+    r"|home|house|apartment|flat|win rate|pnl|dinner|app)\b(?! size| sizes)",
     # The first word of a request, or of a clause that is no statement.
     "ORDER": r"add|sell|buy|delete|remove|drop|list|set|change|help|build|forget|remember|make|keep|close|open|never"
     r"|can|could|would|will|how|why|which|note|stop|put|check|update|draft|write|create|link|take|call|talk"
@@ -69,7 +70,8 @@ _PASSING: Final = Pattern(
     r"""
 ^(?:if(?! (?:an?|any|the|one|two|price)\b)|suppose|supposing|imagine|assume|assuming|pretend|let's say|say i
     |hypothetically|what if|i wish|i wonder|unless|i could|i (?:would|should|might|may|will)(?! (?:like|rather|prefer
-    |sooner)\b)|i(?:'d|'ll| wouldn't| couldn't)(?! (?:like|rather|sooner|prefer)\b)|i'll|maybe|perhaps|one day)\b
+    |sooner)\b)|i(?:'d|'ll| wouldn't| couldn't)(?!.* rather than\b)(?! (?:like|rather|sooner|prefer)\b)|i'll|maybe
+    |perhaps|one day)\b
 ^(?:I|I'm|my .{2,30}?) (?:do )?still\b|\b(?:would|could) (?:it|that) be\b|^I (?:usually|always|never|normally) (?:would
     |could|should)\b
 \b(?:today|tonight|tomorrow|yesterday|right now|so far|just now|earlier|ago|next week|currently|at the moment|for now
@@ -87,11 +89,12 @@ _PASSING: Final = Pattern(
 \bmy (?!(?:typical|usual|normal|average|max(?:imum)?|smallest|largest) )(?:\w+ )?positions? (?:is|are|was|were)\b
 \bmy (?:stop(?:[- ]loss)?|target|entry|take[- ]profit) (?:is (?:at )?\$?[\d.,]+k?$|got|on)|\bmy (?:last|next|short
     |long)\b
-\b(?:I|he|she|they|it) (?:\w+ )?(?:was(?! born)|were|had(?! a habit)|went|bought|sold|made|lost|took|said|got(?! (?:into
-    |liq|my|a |around)|$)|ran|came(?! (?:to|from))|saw|did|gave|kept|held|told|knew|thought|felt|found|forgot|broke
-    |won(?!')|paid|ate|woke|wrote|asked|used(?! to \w+ing)|risked|traded|closed|opened|entered|exited|added|missed
-    |panic sold|expected|wanted|meant|enjoyed|sized|tried|called|changed|typed|hoped|liked|loved|owned|earned|watched
-    |looked|talked|walked|needed|worked|played|planned|checked|started (?:the|a)|moved (?:my|the) (?:stop|target))\b
+\b(?:I|he|she|they|it) (?:\w+ )?(?:was(?! (?:born|trained|raised))|were|had(?! a habit)|went|bought|sold|made|lost|took
+    |said|got(?! (?:into|liq|my|a |around)|$)|ran|came(?! (?:to|from))|saw|did|gave|kept|held|told|knew|thought|felt
+    |found|forgot|broke|won(?!')|paid|ate|woke|wrote|asked|used(?! to \w+ing)|risked|traded|closed|opened|entered|exited
+    |added|missed|panic sold|expected|wanted|meant|enjoyed|sized|tried|called|changed|typed|hoped|liked|loved|owned
+    |earned|watched|looked|talked|walked|needed|worked|played|planned|checked|started (?:the|a)|moved (?:my|the) (?:stop
+    |target))\b
 """,
     **_PARTS,
 )
@@ -105,7 +108,7 @@ _FRONT: Final = Pattern(
     r"|every|on|over|between|during|at|in|until|till|from|as|starting|for the (?:next|coming)|outside"
     r"|with)\b.{2,80}?),?\s+(?=(?:I|I'm|my|only|at most|max|no)\b)"
 )
-_HABIT_FRONT: Final = Pattern(r"^(?:when|whenever|after|before|once|every|on|between|as a rule|these days)\b")
+_HABIT_FRONT: Final = Pattern(r"^(?:when|whenever|since|after|before|once|every|on|between|as a rule|these days)\b")
 _HEDGE: Final = Pattern(
     r"^(?:I (?:think|guess|feel|believe(?! in)|suppose|suspect)(?: that| like)?|probably|apparently"
     r"|it (?:seems|looks)(?: that| like| as if)?)\s+(?=I\b|my\b)"
@@ -123,17 +126,17 @@ _LASTING: Final = Pattern(
     |can afford|can live with|have to .*\b(?:by|before|at|every|because of my)\b)\s+(?:<USUALLY>\s+
     |want to\s+)*(?!<MIND>)(?!(?:see|find|log|open|like|get|hear|care)\b(?:$| (?:it|that|this|in|my|the|about)\b))
 ^I can(?:'t|not) (?:stomach|stand|handle|bear|afford|tolerate|sleep)\b
-^I (?:grew up|was born|started (?:out|with|in \d)|started trading|began|came (?:to|from)|moved (?:from|to)|switched
-    |relocated|studied|inherited|(?:have )?(?:stopped|quit|gave up|given up) \w+|left (?-i:[A-Z])|got into
-    |got liquidated|learned)\b
+^I (?:grew up|was (?:born|trained|raised)|started (?:out|with|in \d)|started trading|began|came (?:to|from)
+    |moved (?:here )?(?:from|to)|switched|relocated|studied|inherited|(?:have )?(?:stopped|quit|gave up|given up) \w+
+    |left (?-i:[A-Z])|got into|got liquidated|learned)\b
 ^I (?:only|usually|always|often) have (?!\w*known|wanted)\w|^I (?:always|never) (?:learned|liked|got used|had|understood
     |managed|been)\b
 ^I(?:'ve| have) (?:never|always|been (?:\w+ing|at|in|doing|on)\b.*\b(?:for|since)|traded|blown .*\bby|lost\b.*\b(?:years
     |row|times))\b
-^I(?:'ve got|'ve| have| have got) (?!.*\b(?:question|headache|feeling|idea|look|cold|order|winners
+^(?:I|we)(?:'ve got|'ve| have| have got) (?!.*\b(?:question|headache|feeling|idea|look|cold|order|winners
     |losers in)\b).*\b(?:accounts?|job|kids?|children|sons?|daughters?|family|capital|years|portfolio|budget|business
     |rules?|habit|trouble|time|problems? with|tendency|wife|husband|mortgage|degree|limit|to (?:trade|invest|risk)
-    |patience|in savings|diploma|debts?|system|plan)\b
+    |patience|in savings|soft spot|weakness for|diploma|debts?|system|plan)\b
 ^I(?:'m| am) (?:usually|always|never|mostly|generally|often|rarely|not allowed|only|at my best|in bed|up at|free
     |in meetings)\b
 ^I(?:'m| am) (?:(?:not|more|very|quite|really|also|still|both|now|just) )*(?:an? |more of an? |the (?:kind|type
@@ -141,21 +144,23 @@ _LASTING: Final = Pattern(
 ^I(?:'m| am) (?:(?:not|very|quite|too|so|more|rather|really|pretty|now|in) )*(?:[\w-]+ )?(?:risk[- ]averse|conservative
     |new to|based (?:in|near|at)|from (?-i:[A-Z])\w+|living|retired|self-employed|\d+ years old|allergic|learning
     |studying|colou?r[- ]blind|dyslexic|deaf|married|single|divorced|unemployed|impatient|patient|disciplined|careful
-    |impulsive|cautious|aggressive|stubborn|afraid of|scared of|prone to|(?:good|bad|better|best|terrible|great
-    |slow) (?:at|with)|comfortable (?:with|\w+ing)|happy with|fine with|interested in|building|growing|saving
-    |putting (?:away|aside)|aiming|working (?:towards|on my|as)|doing this (?:to|for)|trading (?:this|for|to|part)
-    |used to|responsible|no longer|on (?-i:[A-Z])\w+|with (?-i:[A-Z])\w+|an? \w+ by)\b
+    |impulsive|cautious|aggressive|stubborn|afraid of|scared of|prone to|wary|suspicious|sceptical|skeptical|paid
+    |fond of|keen on|(?:good|bad|better|best|terrible|great|slow) (?:at|with|to)|comfortable (?:with|\w+ing)|happy with
+    |fine with|interested in|building|growing|saving|putting (?:away|aside)|aiming|working (?:towards|on my|as)
+    |doing this (?:to|for)|trading (?:this|for|to|part)|used to|responsible|no longer|on (?-i:[A-Z])\w+
+    |with (?-i:[A-Z])\w+|an? \w+ by)\b
 ^I(?:'m| am) in (?-i:[A-Z])\w+(?:,| time\b|$)|^I(?:'m| am) (?-i:[A-Z][a-z]+)$|^I(?:'d| would) (?:rather|sooner|prefer)\b
 ^I(?:'d| would) (?:like|love) (?:to (?!know|see|ask|hear|understand|check|talk|say|look|go|start|open|close|buy|sell
     |add)\w+|(?:longer|shorter|short|brief|more|less|fewer)\b)
-^(?:my|our) (?!<TRANSIENT>)(?:[\w'-]+ ){0,6}?(?:is|are|don't|doesn't|won't|must|should|equals|=|went (?:down|up) to
-    |can't|cannot|stays?|(?!was\b|his\b|is\b|this\b|has\b)[a-z]{2,}(?<!s)s)\b (?:now )?<STATE>\S
-^(?:my|our) (?!<TRANSIENT>)(?:\w+ )?(?:kids|children|sons|daughters|parents|wife|husband|charts|funds|weekdays|stops
-    |sessions|losses|wins|hours|mornings|evenings|nights) [a-z]+\b(?<!ed) \S|^(?:my|our) \w+(?: [a-z]+)? taught (?:me
-    |us)\b
-^(?!<OTHERS>)(?=.*\b(?:me|my|mine|I|I'm|I've|us|our)\b)(?!.*\b(?:was|were|did|had)\b)(?!.*\b(?:is
-    |are) [a-z]+ing\b(?! (?:me|my)))(?!\w{2,}ed\b)\w+ .*\b(?:is|are|[a-z]+s|[a-z]+|don't|doesn't|isn't|aren't
-    |won't)\b .*
+^(?:my|our) (?!<TRANSIENT>)(?:(?:[\w'-]+ ){0,4}?(?:<NOUN>|<RELATIVE>)|(?=.{4,}\b(?:me|I|I'm|us|usually|always|never|so
+    |at most|\d+)\b)(?:[\w'-]+ ){0,4}?[\w'-]+)(?: (?!is|are)[\w%/'-]+){0,5}? (?:(?:is|are)(?! \w+ing$)|don't|doesn't
+    |won't|must|should|equals|=|went (?:down|up) to|can't|cannot|stays?|(?!was\b|his\b|is\b|this\b
+    |has\b)[a-z]{2,}(?<!s)s)\b (?:now )?<STATE>\S
+^(?:my|our) (?!<TRANSIENT>)(?:\w+ )?(?:<NOUN>|<RELATIVE>) (?!is\b|are\b|was\b|were\b|had\b|has\b
+    |and\b)[a-z]+\b(?<!ed) \S|^(?:my|our) \w+(?: [a-z]+)? taught (?:me|us)\b
+^(?!<OTHERS>)(?=.*\b(?:me|my|mine|I|I'm|I've|us|our)\b)(?!.*\b(?:was|were|did|had|made|went|told|took|got|broke|ran
+    |froze|rang|lost|won|said|came|kept|bought)\b|.*\band I'm\b)(?!.*\b(?:is|are) [a-z]+ing\b(?! (?:me
+    |my)))(?!\w{2,}ed\b)\w+ .*\b(?:is|are|[a-z]+s|[a-z]+|don't|doesn't|isn't|aren't|won't)\b .*
 ^(?:what|all) I (?:want|need|do|trade|care)\b.* (?:is|are) |^(?:nothing|everything|anything|whatever
     |the \w+) I \w+\b.*\b\w+s\b
 ^(?:this|it) is (?:play money|my|our) .*|^it takes me\b|^if (?:an?|any|the|one|two|price) \w+ .*\bI [a-z]+\b
@@ -163,7 +168,8 @@ _LASTING: Final = Pattern(
 ^(?:one|two|three|four|five|\d+)\b.{2,40}\band I(?:'m| am) (?:done|out|finished)\b|^every (?:trade|position|entry
     |loss)\b.*\b(?:mine|I|my)\b
 ^(?:my|the) (?:plan|dream|goal|aim) is (?:to|not to) \w+|^I(?:'m| am) saving (?:up )?for\b
-^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w|^(?:(?:please|you can)\s+)*call me \w|^from now on\b
+^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w|^(?:(?:please|you can)\s+)*call me \w|^from now on\b|^skip the \w+
+    |^keep your \w+ \w+|^I'd .* rather than\b|^I don't know (?:anything|much) about\b
 ^(?:please )?(?:talk|speak|explain|be|write)\b.*\b(?:to|with) me\b|^(?:please )?be (?:blunt|brief|honest|direct)\b
 ^(?:please )?(?:keep|make) (?:(?:your|the|all) )*(?:answers?|repl(?:y|ies)|responses?|explanations?|it (?:simple|short
     |brief))\b
@@ -179,7 +185,8 @@ _LASTING: Final = Pattern(
 """,
     OTHERS=r"(?:this|that|it|he|she|they|these|those|here|there|what|who|you|nobody|looks|feels|seems|sounds|everyone|everybody|people|traders|whales|most"
     r" traders|some|my|the (?:market|guy|news|article|fed)|a trader|a guy|give|tell|show|let|do|does|please|<ORDER>"
-    r"|the fed|somebody|someone|if|when you|I|I'm|bitcoin|funding|volume)\b",
+    r"|the fed|somebody|someone|if|when you|a friend|a colleague|friends|our|her|his|their|nothing moves|I|I'm|bitcoin"
+    r"|funding|volume)\b",
     **_PARTS,
 )
 _TOPICS: Final = {

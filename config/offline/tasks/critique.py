@@ -85,7 +85,8 @@ def critique_answer(text: str) -> str:
             told = {"title": title, "detail": detail.format(value), "suggestion": suggestion}
             findings.append({"severity": gravity.removeprefix("basic "), **told})
     first = findings[0]["title"] if findings else ""
-    left = f"it leaves {len(findings)} thing{'s' * (len(findings) > 1)} open, first of all: {first[:1].lower()}{first[1:]}."
+    things = f"{len(findings)} thing{'s' * (len(findings) > 1)}"
+    left = f"it leaves {things} open, first of all: {first[:1].lower()}{first[1:]}."
     fine = "what it says is specific enough to be followed."
     summary = f"Reviewed by rules, without a language model: {left if findings else fine}"
     return json.dumps({"summary": summary, "findings": findings})

@@ -307,3 +307,311 @@ I only trade in the mornings => Scratch that, I only trade in the evenings => I 
     .strip()
     .splitlines()
 )
+
+# Written after the rules, in three batches, to see what they miss; then they were taught.
+MORE_STATEMENTS: Final = """
+I run everything off two monitors at home
+Scalps wear me out
+My sister and I pool our savings
+I can go weeks without a trade
+Earnings season is when I'm most active
+I was a poker player before this
+Overnight funding eats into my results, so I avoid it
+If a trade is red after an hour I cut it
+I keep my leverage at two or lower
+My accountant insists that I log every trade
+Ever since 2020 I've traded small
+Bitcoin is the only coin I really understand
+I don't believe in averaging down
+I'm terrible at taking profits
+Sizing up too quickly is my downfall
+The first trade of the day is usually my best
+I prefer mornings because the spreads are tighter
+I've no patience for sideways markets
+Rent comes out of my trading profits
+I live with my parents to keep costs down
+Losing money makes me reckless
+My hearing is poor so voice alerts don't help me
+I check the calendar before I do anything
+Anything more than three indicators confuses me
+I get distracted easily in the afternoon
+I owe my partner 10k, so I can't lose much
+My contract at work doesn't let me day trade
+I follow two rules: small size and no news
+I use Kraken for spot and Bybit for perps
+I trade in euros and report in dollars
+I'm a vegetarian sailor who trades at sea
+Discipline comes easy to me
+I retire in four years
+Whenever volatility spikes I go to cash
+I took a course in options and still use the basics
+I write down why I enter each time
+I limit my screen time to two hours
+My comfort zone is positions under 5k
+I aim for ten percent a year
+I hope to buy a farm with this some day
+My biggest fear is a margin call
+I never look at five-minute charts
+I'd prefer explanations with examples
+I respond better to short lists
+Please don't use abbreviations
+Talk to me in plain terms
+I'm based near Lyon
+My account is in Swiss francs
+Two bad days and I take the rest of the week off
+I only act on closed candles
+My wins are small and my losses are big
+I hedge with puts
+I reinvest everything
+I set stops by structure, not by percent
+My weekdays are packed, weekends are when I plan
+I like boring strategies
+Being in a position while I sleep worries me
+I never exceed four positions
+My style is slow
+I tilt after two stop-outs
+I keep a spreadsheet of every fill
+Futures are off the table for tax reasons
+My mentor taught me to wait for the second test
+I do this from a boat half of the year
+The most I have ever risked is two percent
+A quiet tape puts me to sleep
+I'm wary of anything the crowd likes
+Somewhere between five and ten trades a month is normal for me
+I answer to my investors every quarter
+Fast markets make my hands shake
+My rule of thumb is one idea per day
+I close the laptop at six no matter what
+I'm paid in dollars but spend in pesos
+We have a mortgage, so drawdowns hurt
+My working week is Monday to Thursday
+I'd give up a winner rather than sleep on risk
+Two screens and a notebook are all I need
+I judge a week by process, not by money
+I haven't touched leverage in years
+I always have a plan B
+I only ever buy spot
+I feel calmer with a smaller size
+Ranges are where I make my money
+My entries are fine but my exits need work
+If the spread is wider than five ticks I skip it
+My doctor told me to avoid stress
+Since my daughter was born I trade less
+I split my capital over three accounts
+I was trained as an accountant
+I speak French and a bit of German
+Use metric units with me
+I want every answer to end with a next step
+Skip the disclaimers please
+Keep your tone friendly
+I trade the open and nothing else
+I've got a soft spot for SOL
+I don't know anything about options
+I can't trade during school hours
+My limit for open risk is 4%
+On average I hold for two days
+I get my best ideas on walks
+Nobody but me has access to the account
+I'm saving half of what I make
+Revenge trading has cost me a lot
+I hate being wrong in public
+I won't touch anything below a billion in market cap
+I think in percentages
+My time horizon is a few weeks
+Every loss gets a note in my journal
+I copy nobody
+I keep my orders resting overnight
+The account is small and I treat it that way
+Mornings are sacred to my family
+I walk away after two wins
+My partner checks my statements every month
+I moved here from Canada for the taxes
+I've been burned by stop hunts more than once
+Slow grinds suit my temper
+I can handle a 20% drawdown
+I can't trade from the office
+My bank blocks transfers to exchanges
+I only risk what I can earn back in a month
+As a student I have little capital
+Losing streaks get to me
+I set a timer so I don't stare at charts
+I usually enter in thirds
+I use Deribit for options
+I'm slow to adapt
+My style is closer to investing than trading
+Weekly closes are what I act on
+I prefer boring coins
+I want my answers in a table
+Don't round the numbers for me
+I need a reason for each trade
+I live off my pension
+I'm in my sixties
+I hate paying the spread
+My phone plan is metered, so keep it short
+Every quarter I move profits to bonds
+I refuse to trade illiquid coins
+My best month is usually October
+I can't resist a falling knife
+I trade best when I'm rested
+After a big day I go flat
+I'm allergic to averaging down
+My sweet spot is two to five days
+I always forget to log my exits
+I keep risk under 1% on alts
+I don't use margin
+Most days I don't trade at all
+""".strip().splitlines()
+
+MORE_REMARKS: Final = """
+The sun is finally out
+My train is late again
+I've got a dentist appointment at three
+That was a rough session
+I'm starving
+It's so quiet on the desk
+I left my charger at the office
+My son scored a goal on Saturday
+I'm cooking while this loads
+I am on my second beer
+Give me a second
+I'll check back after the close
+The dollar is ripping
+ETH/BTC looks awful
+I reckon we bounce at 60k
+SOL outperforms every time BTC sleeps
+I'm leaning long into the print
+Momentum is fading
+This range has to break soon
+I see no reason to be long
+Feels like a trap
+I'm not buying this dip
+The bid is thin
+Looks like distribution to me
+I'd fade that spike
+Powell sounded hawkish
+My cousin lost it all on Luna
+Hedge funds are short
+A guy in my chat never uses leverage
+My old boss swore by gold
+Saylor keeps buying
+My dad asks me about crypto all the time
+Most people quit after a year
+She says that scalping is dead
+Professional traders risk 1% at most
+Nobody I know makes money
+If only I had held
+Were I braver I'd size up
+I'd love to see 100k
+I may switch brokers next year
+In theory I could trade full time
+I could sell half
+Let's pretend I have 100k
+Maybe I need a break from all of it
+I was tempted to revenge trade
+What would a pro do?
+Is 3x too much for me?
+How often do I break my rules?
+Do you think I overtrade?
+When should I take profit?
+Can you remind me what my limit is?
+I got in at 59,800
+I'm sitting on a 3% gain
+I scratched the trade
+I doubled down and it worked
+I bought more at the low
+My limit order filled
+My ETH bag is bleeding
+I gave it all back
+I trimmed a third into strength
+I'm flat and happy
+My kettle is boiling
+I've lost my glasses
+The baby is asleep at last
+I'm in the queue at the bank
+I need a new chair
+I'm reading the minutes
+The courier rang
+My neighbour is drilling again
+I've been up since four
+It's freezing in this room
+I'm heading out
+I have guests tonight
+Gold broke out
+The yen is on the move
+I like the look of this base
+I'd call that a double bottom
+My read is that it's a trap
+I have a feeling that it rips
+I can see 75k soon
+BTC dominance keeps climbing
+I smell a squeeze
+The curve is steep and I'm nervous
+Nothing moves on Sundays
+My flatmate went all in on doge
+Her broker froze withdrawals
+A colleague told me to buy calls
+Our janitor made a fortune
+The whole desk is short
+Every influencer is bullish
+A friend of mine never hedges
+My landlord wants to pay in bitcoin
+The pros fade that move
+Suppose that I doubled my size
+If I were you I'd wait
+I would rather be lucky than good, haha
+I might be done for the year
+Say I had bought at 20k
+I could have been rich
+Is it me or is it slow?
+Where do I find my fills?
+What did I do wrong there?
+Am I allowed to hedge?
+Which of us is right?
+My fill was terrible
+I'm underwater on the ETH leg
+I reversed at the high
+My stop is a hair above the high
+I flattened before the number
+I paid up for that
+I left money on the table
+My bus is stuck in traffic
+I spilled tea on the keyboard
+I'm expecting a call
+The kids are shouting
+I need sleep
+I'm back from the gym
+My mouse died
+It's a holiday over here
+I'm glued to the screen right now
+I lost track of time
+BTC is coiling
+This looks toppy
+ETH season when?
+My bet is on the downside
+I suspect a fakeout
+I'd short that level
+The trend is intact
+I like ETH better than SOL at these prices
+Somebody dumped a thousand coins
+Liquidity is awful on weekends like this
+My nephew runs a node
+A whale moved coins
+Their CEO resigned
+He swears by moving averages
+My trading buddy loves leverage
+Everybody talks about AI coins
+She hedges everything
+Analysts see 120k
+If rates fall I'm buying
+Were it cheaper I would buy
+I could see myself shorting this
+Perhaps I should size down
+What if I just held?
+Do you know my limits?
+How risky am I?
+Could you check my exits?
+I bought the wick
+I'm two ticks from my stop
+I scaled out too soon
+My last loss still stings
+""".strip().splitlines()

@@ -10,7 +10,7 @@ from config.offline.reading.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
-from tests.config.offline.cases_ordinary import REMARKS, STATEMENTS, VALUE_CHANGES
+from tests.config.offline.cases_ordinary import MORE_REMARKS, MORE_STATEMENTS, REMARKS, STATEMENTS, VALUE_CHANGES
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -83,3 +83,8 @@ class TestHalf:
 def test_later_facts_and_remarks_are_told_apart():
     assert len([row for row in MORE_LASTING if kept(row)]) >= 0.9 * len(MORE_LASTING)
     assert [row for row in MORE_PASSING if kept(row)] == []
+
+
+def test_later_statements_and_remarks_in_ordinary_words_are_told_apart():
+    assert len([row for row in MORE_STATEMENTS if is_kept_right(row)]) >= 0.8 * len(MORE_STATEMENTS)
+    assert len([row for row in MORE_REMARKS if kept(row)]) <= 0.05 * len(MORE_REMARKS)
