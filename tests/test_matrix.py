@@ -161,6 +161,7 @@ ROUTES = {
         headers=(from_htmx("backtest-runs"), from_htmx("backtest-bars")),
     ),
     "trading:backtest": Case(queries=("page=2&verdict=none",), headers=(from_htmx("backtest-run"),)),
+    "trading:compare_backtests": Case(queries=("first={run_id}&second={run_id}", "first={run_id}")),
     "trading:cancel_backtest": Case(),
     "trading:skills": Case(),
     "trading:new_skill": Case(

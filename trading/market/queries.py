@@ -20,6 +20,7 @@ from trading.models import Bar, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 
 HOUR: Final = timedelta(hours=1)
+MAX_HOLDING: Final = 400  # points of a line to compare with
 _WEEK: Final = timedelta(days=7)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_INSTANTS: Final = 5_000  # of one query
@@ -249,3 +250,29 @@ def _find_first_bars(symbols: Iterable[str]) -> dict[tuple[str, str], datetime]:
     ]
     rows = Bar.objects.filter(pk__in=firsts).values_list("symbol", "interval", "opened_at") if firsts else []
     return {(symbol, interval): at for symbol, interval, at in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a dollar is worth that was divided evenly over symbols and held."""
+
+    points: list[tuple[datetime, Decimal]]
+    sources: list[str]  # of the bars
+
+
+def trace_holding(symbols: Collection[str], interval: str, since: datetime, until: datetime) -> Holding:
+    """Return the worth at the closes of bars, at most MAX_HOLDING of them; symbols without bars are left out."""
+    length = INTERVALS[interval]
+    first = since + (_EPOCH - since) % length
+    bars = max(0, (until - first) // length)
+    instants = [first + number * length for number in {*range(0, bars, -(-bars // MAX_HOLDING) or 1), bars - 1}]
+    rows = Bar.objects.filter(symbol__in=symbols, interval=interval, opened_at__in=instants).order_by("opened_at")
+    begun: dict[str, Decimal] = {}
+    worth: dict[str, Decimal] = {}
+    points: dict[datetime, Decimal] = {}
+    sources: set[str] = set()
+    for symbol, at, opened, close, source in rows.values_list("symbol", "opened_at", "open", "close", "source"):
+        worth[symbol] = close / begun.setdefault(symbol, opened)
+        points[at + length] = sum(worth.values(), Decimal(0)) / len(worth)
+        sources.add(source)
+    return Holding(list(points.items()), sorted(sources))

@@ -204,6 +204,7 @@ class BacktestRun(OwnedModel):
     summary: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)
     error = models.CharField(max_length=280, blank=True)
     created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)  # when a runner first took it
     finished_at = models.DateTimeField(null=True, blank=True)
     lease = models.UUIDField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)

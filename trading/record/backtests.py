@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, Q, Value
+from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
@@ -28,15 +29,16 @@ from trading.models import (
     WorkStatus,
 )
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import Totals, sum_trades
+from trading.record.deployment_queries import Totals, get_deployment, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
-from trading.record.performance import Performance
-from trading.record.trade_queries import get_deployment_performance, get_latest_equity
+from trading.record.performance import EquityAt, Performance, measure_share_held
+from trading.record.trade_queries import AccountRecord, list_open, read_account
 from trading.skills.queries import get_version
 from trading.skills.schemas import SkillPayload, parse_payload
 
 PLAY: Final = "play_backtest"  # the task
 RUNS_ON_A_PAGE: Final = 25
+RUNS_OFFERED: Final = 50  # to compare with, the newest
 MAX_BACKTEST: Final = timedelta(days=366 * 3)
 MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
 MAX_COST_BPS: Final = 1_000
@@ -83,10 +85,39 @@ class ShownBacktest:
     run: BacktestRun
     skill: Skill
     version: int
-    numbers: Performance | None  # None: it is not over
-    open_trades: int  # that were open when it ended
-    equity_usd: Decimal | None  # at the end, open positions at their mark
+    record: AccountRecord | None  # None: it is not over
+    held: list[Trade]  # that were open when it ended
     model: str  # that decided first; empty before the first decision
+
+    @property
+    def numbers(self) -> Performance | None:
+        """Its figures; None: it is not over."""
+        return self.record.numbers if self.record else None
+
+    @property
+    def curve(self) -> list[EquityAt]:
+        """Its equity, once it is over."""
+        return self.record.curve if self.record else []
+
+    @property
+    def equity_usd(self) -> Decimal | None:
+        """The equity at the end, open positions at their mark."""
+        return self.curve[-1].equity_usd if self.curve else self.run.deployment.starting_equity_usd
+
+    @property
+    def share_held(self) -> float:
+        """The share of its time with a position."""
+        run, closed = self.run, self.record.closed if self.record else []
+        spans = [(trade.opened_at, trade.closed_at) for trade in closed]
+        spans += [(trade.entry_at, run.ends_at) for trade in self.held]
+        return measure_share_held(spans, run.starts_at, run.ends_at)
+
+    def measure_time_left(self, now: datetime) -> timedelta | None:
+        """Return how long the rest takes at the pace so far, None without one."""
+        run = self.run
+        if run.started_at is None or not run.ticks_done:
+            return None
+        return (now - run.started_at) / run.ticks_done * (run.ticks_total - run.ticks_done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +295,8 @@ def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime)
     """Claim a backtest that waits or whose lease expired."""
     is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
     rows = BacktestRun.objects.filter(is_free, pk=run_id)
-    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
+    begun = Coalesce("started_at", Value(now))
+    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until, started_at=begun))
 
 
 def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
@@ -311,16 +343,23 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
 def show_backtest(run_id: UUID) -> ShownBacktest:
     """Return a backtest with its performance once it ended. Raises BacktestNotFound."""
     run = get_backtest(run_id)
-    deployment = run.deployment
+    run.deployment = deployment = get_deployment(run.deployment_id, or_backtest=True)
     return ShownBacktest(
         run,
         skill=deployment.skill,
         version=deployment.version.version,
-        numbers=None if is_under_way(run) else get_deployment_performance(deployment),
-        open_trades=Trade.objects.open().filter(deployment=deployment).count(),
-        equity_usd=get_latest_equity(deployment),
+        record=None if is_under_way(run) else read_account(deployment),
+        held=list_open(deployment.pk),
         model=DecisionSnapshot.objects.filter(deployment=deployment).values_list("model", flat=True).first() or "",
     )
+
+
+def list_finished() -> list[tuple[str, str]]:
+    """Return (id, label) of the newest finished backtests."""
+    rows = BacktestRun.objects.filter(status=WorkStatus.DONE).select_related("deployment")
+    runs = list(rows.order_by("-created_at", "id")[:RUNS_OFFERED])
+    names = dict(Skill.objects.filter(pk__in={run.deployment.skill_id for run in runs}).values_list("pk", "name"))
+    return [(str(run.pk), f"{names[run.deployment.skill_id]}: {run}, run {run.created_at:%d %b %H:%M}") for run in runs]
 
 
 def list_backtest_skills() -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Performance of trades and an equity curve; always finite. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -173,6 +173,42 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
         values.append(float(equity))
         day += timedelta(days=1)
     return values
+
+
+def daily_returns(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> dict[date, float]:
+    """Return the return of each UTC day; none of an account that went to zero."""
+    values = daily_equity(points, starting_equity_usd)
+    if not values or any(value <= 0 for value in values):
+        return {}
+    first = points[0].at.astimezone(UTC).date()
+    return {first + timedelta(days=number): value for number, value in enumerate(simple_returns(values))}
+
+
+def monthly_returns(points: Iterable[EquityAt], starting_equity_usd: Decimal) -> dict[tuple[int, int], float]:
+    """Return the return of each UTC (year, month) with equity."""
+    ends: dict[tuple[int, int], Decimal] = {}
+    for point in points:
+        at = point.at.astimezone(UTC)
+        ends[at.year, at.month] = point.equity_usd
+    values = [starting_equity_usd, *ends.values()]
+    pairs = zip(ends, values, values[1:], strict=False)
+    return {month: float(end / begin - 1) for month, begin, end in pairs if begin > 0}
+
+
+def compare_days(first: Mapping[date, float], second: Mapping[date, float]) -> Figure:
+    """Return by how much the second's mean day beats the first's, on the days of both."""
+    differences = [second[day] - first[day] for day in sorted(first.keys() & second.keys())]
+    return Figure(len(differences), fmean(differences) if differences else None, mean_interval(differences))
+
+
+def measure_share_held(spans: Iterable[tuple[datetime, datetime]], starts_at: datetime, ends_at: datetime) -> float:
+    """Return the share of a time in which something was held, 0..1."""
+    held, until = timedelta(0), starts_at
+    for since, end in sorted(spans):
+        begin, end = max(since, until), min(end, ends_at)
+        if end > begin:
+            held, until = held + (end - begin), end
+    return held / (ends_at - starts_at)
 
 
 def measure_sharpe(daily: Sequence[float]) -> Sharpe | None:

@@ -11,6 +11,7 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
 
+from config.lib.text import parse_uuid
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
 from trading.models.choices import WEEKDAYS
@@ -245,6 +246,20 @@ class CompareForm(forms.Form):
         text = self.cleaned_data.get("compare") or ""
         old, _, new = text.partition("..")
         return (int(old), int(new)) if text else None
+
+
+class RunPairForm(forms.Form):
+    """Which two finished backtests to compare."""
+
+    first = forms.ChoiceField(label="First")
+    second = forms.ChoiceField(label="Second")
+
+    def __init__(self, data: QueryDict, *, runs: Choices) -> None:
+        super().__init__(data, auto_id="pair-%s")
+        for name in ("first", "second"):
+            given = parse_uuid(data.get(name, ""))
+            older = [(str(given), "An older one")] if given and str(given) not in dict(runs) else []
+            self.fields[name].choices = [("", "Choose a backtest"), *runs, *older]  # type: ignore[attr-defined]
 
 
 class BacktestRangeForm(forms.Form):

@@ -41,6 +41,7 @@ urlpatterns = [
     path("trades/import/undo/<uuid:import_id>/", imports.undo_import, name="undo_import"),
     path("trades/import/<uuid:file_id>/", imports.show_file, name="import_file"),
     path("backtests/", backtests.show_backtests, name="backtests"),
+    path("backtests/compare/", backtests.compare_two, name="compare_backtests"),
     path("backtests/<uuid:run_id>/", backtests.show_run, name="backtest"),
     path("backtests/<uuid:run_id>/cancel/", backtests.cancel_run, name="cancel_backtest"),
     path("calendar/", calendar.show_calendar, name="calendar"),

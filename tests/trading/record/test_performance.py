@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.factories.memory import MAY
 from tests.properties import examples
 from trading.record.performance import (
     ClosedTrade,
     EquityAt,
+    compare_days,
     daily_equity,
+    daily_returns,
     max_drawdown,
+    measure_share_held,
     measure_sharpe,
+    monthly_returns,
     summarise_trades,
 )
 
@@ -124,3 +129,54 @@ def test_numbers_of_a_curve_read_once_are_those_of_the_whole(start):
     assert (sharpe.days, sharpe.interval[0] < sharpe.ratio < sharpe.interval[1]) == (42, True)
     assert found.max_drawdown == max_drawdown(points, start)
     assert summarise_trades([], iter(())).max_drawdown is None
+
+
+# --- Months, days of two records, time with a position ---
+
+
+def days_from_may(*values: float) -> list[EquityAt]:
+    return [EquityAt(MAY + number * timedelta(days=1), D(value)) for number, value in enumerate(values)]
+
+
+def test_monthly_returns_multiply_to_the_whole():
+    points = days_from_may(*(1_000 + 7 * number - (number % 5) * 20 for number in range(75)))
+
+    returns = monthly_returns(points, D(1_000))
+
+    whole = 1.0
+    for value in returns.values():
+        whole *= 1 + value
+    assert list(returns) == [(2026, 5), (2026, 6), (2026, 7)]
+    assert whole == pytest.approx(float(points[-1].equity_usd) / 1_000)
+
+
+def test_daily_returns_have_idle_days_and_none_of_a_ruined_account():
+    points = [EquityAt(MAY, D(110)), EquityAt(MAY + timedelta(days=2), D(99))]
+
+    days = daily_returns(points, D(100))
+
+    assert [round(value, 3) for value in days.values()] == [0.1, 0.0, -0.1]
+    assert min(days) == MAY.date()
+    assert daily_returns(days_from_may(10, 0, 5)) == {}
+    assert daily_returns([]) == {}
+
+
+def test_compare_days_pairs_the_days_of_both():
+    first = daily_returns(days_from_may(*range(100, 110)), D(99))
+    second = {day: value + 0.01 for day, value in list(first.items())[3:]} | {MAY.date() + timedelta(days=99): 5.0}
+
+    figure = compare_days(first, second)
+
+    assert (figure.trades, round(figure.value, 9)) == (7, 0.01)
+    assert compare_days(first, {}).value is None
+
+
+@given(st.lists(st.tuples(st.integers(-50, 150), st.integers(0, 60)), max_size=12))
+def test_share_held_is_the_share_of_minutes_within_a_span(pairs):
+    minute = timedelta(minutes=1)
+    spans = [(MAY + begin * minute, MAY + (begin + length) * minute) for begin, length in pairs]
+
+    share = measure_share_held(spans, MAY, MAY + 100 * minute)
+
+    held = {at for begin, length in pairs for at in range(begin, begin + length) if 0 <= at < 100}
+    assert share == pytest.approx(len(held) / 100)

@@ -116,7 +116,7 @@ def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(trader):
         figures = [stat for stat in stats if "stat__value--words" not in stat]
         assert [stat for stat in figures if not STATES_N.search(stat)] == [], address
     lists = (
-        ("/trades/", "Net of 6 closed trades"),
+        ("/trades/", "of 6 closed trades"),
         ("/deployments/", f'deployment={deployment.pk}&amp;status=closed">'),
         ("/backtests/", f'backtests={run.pk}&amp;status=closed">'),
         (f"/trades/{bought.pk}/", "of 1 fill"),

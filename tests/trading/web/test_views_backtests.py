@@ -301,7 +301,7 @@ def test_backtest_with_few_trades_explains_missing_numbers(client, made):
 
     text = text_of(client.get(page_of(run)))
 
-    assert text.count("Too few to say 1 trade, of at least 5") == 3
+    assert text.count("Too few to say 1 trade, of at least 5") == 4
     assert "Too few days to say" in text
     assert "No equity on record" in text
 

@@ -22,7 +22,8 @@ from trading.record import backtests
 from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
 from trading.skills.reading import read_draft
-from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, get_instants
+from trading.web.backtest_charts import compare_runs, picture_run
+from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, RunPairForm, get_instants
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
 from trading.web.views.fragments import PageRequest, goes_into
@@ -59,7 +60,10 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     with or_404():
         shown = backtests.show_backtest(run_id)
     reading = read_draft(shown.run.deployment.version.payload)
-    context: dict[str, object] = {"shown": shown, "run": shown.run, "reading": reading}
+    left = None if shown.numbers else shown.measure_time_left(timezone.now())
+    context: dict[str, object] = {"shown": shown, "run": shown.run, "reading": reading, "time_left": left}
+    if shown.numbers is not None:
+        context["picture"] = picture_run(shown)
     is_piece = goes_into(request, "backtest-run")
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
     if not is_piece or shown.numbers is not None:
@@ -67,6 +71,19 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
         decisions = list_decisions(shown.run.deployment_id, request.GET, here=here)
         context |= {**decisions, "notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
     return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def compare_two(request: AuthedRequest) -> HttpResponse:
+    """Show two finished backtests side by side."""
+    form = RunPairForm(request.GET, runs=backtests.list_finished())
+    context: dict[str, object] = {"form": form}
+    if form.is_valid():
+        with or_404():
+            context["compared"] = compare_runs(*(UUID(form.cleaned_data[name]) for name in ("first", "second")))
+    return TemplateResponse(request, "trading/backtest_pair.html", context)
 
 
 @require_POST

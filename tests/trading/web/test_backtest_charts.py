@@ -1,0 +1,162 @@
+"""A backtest's curve, months, distribution and exposure, and two backtests side by side."""
+
+import json
+import re
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+import time_machine
+
+from tests.factories.memory import MAY
+from tests.factories.record import BacktestRunFactory, BarFactory, DecisionSnapshotFactory, TradeFactory
+from tests.owners import as_owner
+from tests.trading.browsing import browser_of_trader, made, text_of
+from trading.models import BacktestRun, Bar, EquityPoint
+
+__all__ = ["browser_of_trader", "made"]
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+PAIR = "/backtests/compare/"
+
+
+def page_of(run: BacktestRun) -> str:
+    return f"/backtests/{run.pk}/"
+
+
+def play(returns=(0.01, -0.02, 0.03), *, trades: int = 6, **values) -> BacktestRun:
+    """Write a finished run of April that made these returns, a day each."""
+    run = BacktestRunFactory(done=True, ticks_done=30, ticks_total=30, **values)
+    equity, points = Decimal(10_000), []
+    for number, value in enumerate(returns):
+        equity *= 1 + Decimal(str(value))
+        at = run.starts_at + number * DAY + 20 * HOUR
+        mark = {"tick": number + 1, "at": at, "equity_usd": equity.quantize(Decimal("1.00"))}
+        points.append(EquityPoint(deployment=run.deployment, user_id=run.user_id, **mark))
+    EquityPoint.objects.bulk_create(points)
+    for number in range(trades):
+        gross = Decimal(20 if number % 3 else -7)
+        TradeFactory(deployment=run.deployment, entry_tick_at=run.starts_at + number * DAY, gross_pnl_usd=gross)
+    DecisionSnapshotFactory(deployment=run.deployment, model="offline/keel", tick_at=run.starts_at)
+    return run
+
+
+def store_bars(symbol: str, run: BacktestRun, days: int, **values) -> None:
+    Bar.objects.bulk_create(
+        BarFactory.build(
+            symbol=symbol, opened_at=run.starts_at + number * HOUR, open=100, close=100 + number, high=2_000, **values
+        )
+        for number in range(days * 24)
+    )
+
+
+def curve_of(client, address: str) -> dict:
+    body = client.get(address).content.decode()
+    found = re.search(r'data-chart="equity"\s+data-values="([^"]*)"', body)
+    assert found is not None, "the page has a curve"
+    return json.loads(found[1].replace("&quot;", '"'))
+
+
+def test_backtest_page_draws_equity_against_buy_and_hold(client, made):
+    run = made(play)
+    store_bars("BTC", run, 30)
+
+    curve, text = curve_of(client, page_of(run)), text_of(client.get(page_of(run)))
+
+    assert [line["name"] for line in curve["lines"]] == ["Equity", "Buy and hold"]
+    assert curve["lines"][0]["values"] == [10_100.0, 9_898.0, 10_194.94]
+    assert min(curve["falls"]) == -2.0
+    assert "Return +1.9% in 3 days; buy and hold +719.0%, before costs" in text  # the last close is 819
+    assert "Return by month" in text
+    assert "6 values; median +$19.00" in text.replace("median $19.00", "median +$19.00")
+    assert "In the market 1.7%" in text  # six times two hours of thirty days
+    assert "test" in text  # where the bars come from
+
+
+def test_backtest_page_without_bars_and_trades_explains_itself(client, made):
+    run = made(lambda: play((), trades=0))
+
+    text = text_of(client.get(page_of(run)))
+
+    assert "There are fewer than two points to connect." in text
+    assert "no bars to compare with" in text
+    assert "0 closed trades are few" in text
+
+
+def test_backtest_page_warns_of_few_trades_and_unknown_funding(client, made):
+    many = made(lambda: play(trades=30))
+
+    assert "Funding is not on record for these bars" in text_of(client.get(page_of(many)))
+    assert "are few" not in text_of(client.get(page_of(many)))
+
+
+def test_backtest_under_way_says_how_long_the_rest_takes(client, made):
+    run = made(lambda: BacktestRunFactory(status="running", ticks_done=20, ticks_total=80, started_at=MAY))
+
+    with time_machine.travel(MAY + 10 * timedelta(minutes=1), tick=False):
+        assert "About 30 min left." in text_of(client.get(page_of(run)))
+        made(lambda: BacktestRun.objects.filter(pk=run.pk).update(ticks_done=0))
+        assert "left." not in text_of(client.get(page_of(run)))
+
+
+def test_backtest_page_takes_few_queries_and_little_html(client, made, django_assert_max_num_queries):
+    run = made(lambda: play([0.001, -0.001] * 400, trades=60))
+    store_bars("BTC", run, 30)
+
+    with django_assert_max_num_queries(18):  # twelve, session and user, and the scope on PostgreSQL
+        response = client.get(page_of(run))
+    assert len(response.content) < 150_000
+
+
+def test_pair_compares_the_days_of_both(client, made):
+    returns = [0.01, -0.02, 0.005, 0.0, 0.012, -0.004]
+    first = made(lambda: play(returns))
+    second = made(lambda: play([value + 0.002 + 0.0001 * number for number, value in enumerate(returns)]))
+
+    text = text_of(client.get(PAIR, {"first": first.pk, "second": second.pk}))
+
+    assert "Second less first, a day +0.22" in text
+    assert "mean of 6 days of both" in text
+    assert "the days do not tell them apart" not in text
+    assert "Not the same conditions" not in text
+    curve = curve_of(client, f"{PAIR}?first={first.pk}&second={second.pk}")
+    assert [line["values"][0] for line in curve["lines"]] == [101.0, 101.2]
+
+
+def test_pair_names_what_differs_beside_the_skill(client, made):
+    first = made(play)
+    second = made(lambda: play(fee_bps=Decimal(9), starts_at=MAY - 20 * DAY))
+
+    text = text_of(client.get(PAIR, {"first": first.pk, "second": second.pk}))
+
+    assert "These differ, too: days, fee." in text
+    assert "Too few to say" in text
+
+
+def test_pair_with_itself_cannot_tell_a_difference(client, made):
+    run = made(lambda: play([0.01, -0.02, 0.005, 0.0, 0.012]))
+
+    assert "Too few to say" in text_of(client.get(PAIR, {"first": run.pk, "second": run.pk}))
+
+
+@pytest.mark.parametrize("query", [{}, {"first": "x"}, {"first": "", "second": ""}])
+def test_pair_asks_for_two(client, made, query):
+    made(play)
+
+    assert "Choose two backtests" in text_of(client.get(PAIR, query))
+
+
+def test_pair_with_the_run_of_another_user_is_as_unknown_as_none(client, made, stranger):
+    own, theirs = made(play), as_owner(stranger, play)
+    running = made(lambda: BacktestRunFactory(status="running"))
+
+    for other in (theirs.pk, uuid4(), running.pk):
+        assert client.get(PAIR, {"first": own.pk, "second": other}).status_code == 404
+
+
+def test_pair_takes_few_queries(client, made, django_assert_max_num_queries):
+    first, second = made(play), made(play)
+
+    with django_assert_max_num_queries(22):  # sixteen at most, session and user, and the scope on PostgreSQL
+        client.get(PAIR, {"first": first.pk, "second": second.pk})

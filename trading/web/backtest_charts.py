@@ -1,0 +1,190 @@
+"""The charts of a backtest, and two of them side by side."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from config.lib.charts.svg import draw_histogram
+from config.lib.charts.values import Chart, Line, Point, Table, draw_equity
+from config.lib.figures import (
+    format_count,
+    format_pct,
+    format_quantity,
+    format_ratio,
+    format_signed_pct,
+    format_signed_usd,
+    format_usd,
+)
+from config.lib.intervals import median_interval
+from trading.market.queries import trace_holding
+from trading.models import BacktestRun
+from trading.record.backtests import BacktestNotFound, ShownBacktest, show_backtest
+from trading.record.performance import EquityAt, Figure, Performance, compare_days, daily_returns, monthly_returns
+from trading.skills.schemas import parse_payload
+
+FEW_TRADES: Final = 30  # below, intervals are wide enough to hide most differences
+MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_HUNDRED: Final = Decimal(100)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPicture:
+    """What the page of a finished backtest draws."""
+
+    equity: Chart
+    results: Chart
+    months: Table
+    return_fraction: Decimal
+    held_fraction: Decimal | None  # of buy and hold over the same bars, before costs; None: no bars
+    sources: list[str]  # of the bars
+    is_small: bool
+
+
+def picture_run(shown: ShownBacktest) -> RunPicture:
+    """Return the charts of a finished backtest."""
+    run, context = shown.run, parse_payload(shown.run.deployment.version.payload).context
+    start = run.deployment.starting_equity_usd
+    held = trace_holding(context.symbols, context.bars_interval, run.starts_at, run.ends_at)
+    lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
+    nets = [float(trade.net_usd) for trade in shown.record.closed] if shown.record else []
+    points = [(point.at, point.equity_usd) for point in shown.curve]
+    note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
+    return RunPicture(
+        equity=draw_equity(points, compare=lines, start=start, simulated=run.is_simulated, note=note),
+        results=draw_histogram(
+            nets, title="Net of its trades", interval=median_interval(nets), empty="No trade of it has closed."
+        ),
+        months=_tabulate_months(shown.curve, start),
+        return_fraction=(shown.equity_usd or start) / start - 1,
+        held_fraction=held.points[-1][1] - 1 if held.points else None,
+        sources=held.sources,
+        is_small=len(nets) < FEW_TRADES,
+    )
+
+
+def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
+    returns = monthly_returns(points, start)
+    rows = []
+    for year in sorted({year for year, _ in returns}, reverse=True):
+        own = [returns.get((year, month)) for month in range(1, 13)]
+        whole = 1.0
+        for value in own:
+            whole *= 1 + (value or 0.0)
+        rows.append(
+            [f"{year}", *("" if one is None else format_signed_pct(one) for one in own), format_signed_pct(whole - 1)]
+        )
+    return Table(("Year", *MONTHS, "Year’s return"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two finished backtests side by side."""
+
+    names: tuple[str, str]
+    runs: tuple[BacktestRun, BacktestRun]
+    chart: Chart
+    figures: list[tuple[str, str, str]]  # a figure of each
+    unlike: list[str]  # what differs beside the results
+    paired: Figure  # the second's mean daily return less the first's
+
+    @property
+    def heads(self) -> list[tuple[BacktestRun, str]]:
+        """The runs with their names."""
+        return list(zip(self.runs, self.names, strict=True))
+
+    @property
+    def difference(self) -> str:
+        """The difference in words; a day's is small."""
+        return format_signed_pct(self.paired.value or 0.0, 3)
+
+    @property
+    def bounds(self) -> list[str]:
+        """Where the difference lies with about 90 %."""
+        return [format_signed_pct(bound or 0.0, 3) for bound in self.paired.interval or ()]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether zero is within the bounds."""
+        low, high = self.paired.interval or (0.0, 0.0)
+        return low <= 0 <= (high or 0.0)
+
+
+def compare_runs(first_id: UUID, second_id: UUID) -> Comparison:
+    """Return two backtests side by side. Raises BacktestNotFound."""
+    first, second = show_backtest(first_id), show_backtest(second_id)
+    if first.numbers is None or second.numbers is None:
+        raise BacktestNotFound("A backtest can be compared once it is over.")
+    names = (_name_run(first), _name_run(second))
+    curves = [_scale(one.curve, one.run.deployment.starting_equity_usd) for one in (first, second)]
+    chart = draw_equity(
+        curves[0],
+        title="Equity, begun at 100",
+        name=f"First: {names[0]}",
+        unit="of 100 at the start",
+        compare=[Line(f"Second: {names[1]}", curves[1])],
+        drawdown=False,
+        simulated=first.run.is_simulated or second.run.is_simulated,
+    )
+    days = [daily_returns(one.curve, one.run.deployment.starting_equity_usd) for one in (first, second)]
+    pairs = [_describe_figures(one) for one in (first, second)]
+    return Comparison(
+        names,
+        (first.run, second.run),
+        chart,
+        [(name, value, pairs[1][name]) for name, value in pairs[0].items()],
+        [name for name, value in _describe_bars(first).items() if value != _describe_bars(second)[name]],
+        compare_days(*days),
+    )
+
+
+def _name_run(shown: ShownBacktest) -> str:
+    return f"{shown.skill.name} v{shown.version}"
+
+
+def _scale(points: Iterable[EquityAt], start: Decimal) -> list[Point]:
+    return [(point.at, point.equity_usd / start * _HUNDRED) for point in points]
+
+
+def _describe_bars(shown: ShownBacktest) -> Mapping[str, object]:
+    run, payload = shown.run, parse_payload(shown.run.deployment.version.payload)
+    return {
+        "days": (run.starts_at, run.ends_at),
+        "symbols": sorted(payload.context.symbols),
+        "length of the bars": payload.context.bars_interval,
+        "market": run.is_simulated,
+        "fee": run.fee_bps,
+        "slippage": run.slippage_bps,
+        "volume limit": run.volume_pct,
+        "reflection": run.reflects,
+    }
+
+
+def _describe_figures(shown: ShownBacktest) -> dict[str, str]:
+    numbers, run, start = shown.numbers, shown.run, shown.run.deployment.starting_equity_usd
+    unknown, equity = "–", shown.equity_usd or start
+    few = "too few to say"
+    if numbers is None:
+        return {}
+    return {
+        "Return": format_signed_pct(equity / start - 1),
+        "Net of closed trades": format_signed_usd(numbers.net_usd),
+        "Closed trades": format_count(numbers.trades),
+        "Win rate": few if numbers.win_rate_fraction is None else format_pct(numbers.win_rate_fraction),
+        "A trade, about 90 %": _span(numbers),
+        "Profit factor": unknown if numbers.profit_factor is None else format_ratio(numbers.profit_factor),
+        "Sharpe ratio": few if numbers.sharpe is None else format_ratio(numbers.sharpe),
+        "Deepest drawdown": unknown if numbers.max_drawdown is None else format_pct(numbers.max_drawdown.fraction),
+        "In the market": format_pct(shown.share_held),
+        "Fees": format_usd(numbers.fees_usd),
+        "Fee and slippage": f"{format_quantity(run.fee_bps)} and {format_quantity(run.slippage_bps)} bps",
+        "Decided by": shown.model or unknown,
+    }
+
+
+def _span(numbers: Performance) -> str:
+    interval = numbers.expectancy_interval_usd
+    if interval is None or interval[1] is None:
+        return "too few to say"
+    return " to ".join(format_signed_usd(Decimal(str(bound))) for bound in interval)
