@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0016_remarks")]
+    dependencies = [("trading", "0017_first_steps")]
 
     operations = [
         migrations.AddField(
