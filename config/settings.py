@@ -30,6 +30,12 @@ from config.environment import (
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# A checkout has its pages beside the packages and keeps its data there. An installed Keel has the pages inside its
+# package, and its data where KEEL_HOME says.
+IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
+PAGES_DIR = BASE_DIR if IS_CHECKOUT else BASE_DIR / "config" / "pages"
+HOME_DIR = Path(read_text("KEEL_HOME") or (BASE_DIR if IS_CHECKOUT else Path.home() / ".local" / "share" / "keel"))
+HOME_DIR.mkdir(parents=True, exist_ok=True)
 
 _EFFORTS = ("low", "medium", "high", "")
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
@@ -55,7 +61,7 @@ def _read_secret_key() -> str:
 
 def _read_kept_key(name: str, fresh: str) -> str:
     # In a file that only its owner can read, so that a restart neither signs users out nor loses the keys of venues.
-    path = BASE_DIR / "var" / name
+    path = HOME_DIR / "var" / name
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -74,7 +80,7 @@ def _read_venue_keys() -> list[str]:
 
 try:
     if read_bool("READ_DOT_ENV", default=True):
-        environ.Env.read_env(BASE_DIR / ".env")
+        environ.Env.read_env(HOME_DIR / ".env")
     DEBUG = read_bool("DEBUG", default=False)
     ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", _THIS_MACHINE)
     # A site that answers to this machine's own names only: the demo, a trial, tests. It needs no configuration.
@@ -85,7 +91,7 @@ try:
     HOST = read_text("HOST", "127.0.0.1")
     PORT = read_int("PORT", 8000, low=1, high=65535)
 
-    DATABASES = {"default": read_database("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
+    DATABASES = {"default": read_database("DATABASE_URL", default=f"sqlite:///{HOME_DIR / 'db.sqlite3'}")}
     DATABASE_POOL_SIZE = read_int("DATABASE_POOL_SIZE", 20, low=1, high=1_000)
     REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"), "redis://host:6379/0")
     EMAIL = read_email("EMAIL_URL", default="consolemail://")
@@ -208,7 +214,7 @@ ASGI_APPLICATION = "config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [PAGES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -348,9 +354,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = HOME_DIR / "staticfiles"
 STATICFILES_DIRS = [
-    BASE_DIR / "static",
+    PAGES_DIR / "static",
     # lightweight-charts of TradingView (Apache-2.0), as the package litecharts carries it; its Python part is not used.
     ("litecharts", Path(str(distribution("litecharts").locate_file("litecharts/js")))),
 ]

@@ -28,7 +28,7 @@ class Command(KeelCommand):
         user = users.filter(email=EMAIL).first()
         if user is None:
             user = users.create_user(email=EMAIL, experience_tier="intermediate")
-        password = _kept_password(settings.BASE_DIR / "var" / "demo-password")
+        password = _kept_password(settings.HOME_DIR / "var" / "demo-password")
         if not user.check_password(password):
             user.set_password(password)
             user.save(update_fields=["password"])

@@ -161,8 +161,8 @@ def _check_clock(now: datetime) -> tuple[State, str]:
 
 
 def _check_disk(now: datetime) -> tuple[State, str]:
-    folder = Path(settings.DATABASES["default"]["NAME"]).parent if connection.vendor == "sqlite" else settings.BASE_DIR
-    free = shutil.disk_usage(folder if folder.exists() else settings.BASE_DIR).free
+    folder = Path(settings.DATABASES["default"]["NAME"]).parent if connection.vendor == "sqlite" else settings.HOME_DIR
+    free = shutil.disk_usage(folder if folder.exists() else settings.HOME_DIR).free
     state: State = "ok" if free > DISK_WARNS else "warn" if free > DISK_FAILS else "fail"
     return state, f"{free / 1024**3:.1f} GB free"
 

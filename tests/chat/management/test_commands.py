@@ -315,7 +315,7 @@ def test_show_prompt_does_not_know_a_strangers_conversation(trader, stranger):
 @pytest.fixture
 def demo_site(settings, tmp_path, db):
     """A site that keeps its demo password in a folder of the test, and whose demo is of chats alone."""
-    settings.BASE_DIR = tmp_path
+    settings.HOME_DIR = tmp_path
     settings.DEMO = ["chat.demo.seed_chats"]
     return tmp_path
 
