@@ -104,7 +104,9 @@ def view_messages(
         [UUID(part["card_id"]) for message in messages for part in message.parts if part["kind"] == "card"]
     )
     last = messages[-1].pk if messages and followed_by is None else None
-    replaced = count_replaced(message for message in messages if message.role == Role.ASSISTANT)
+    # A reply that has just begun is shown outside of the owner's scope.
+    ended = (row for row in messages if row.role == Role.ASSISTANT and row.status != MessageStatus.STREAMING)
+    replaced = count_replaced(ended)
     end_of_summary = _end_of_summary(messages, summarised_through, followed_by)
     return [
         _view_message(
