@@ -15,7 +15,7 @@ COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --g
 .DEFAULT_GOAL := help
 .PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
-	bench fix run install venues lock migrations clean chromium
+	bench pictures fix run install venues lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
@@ -58,6 +58,9 @@ check-js:
 
 bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
 	@$(RUN) -m benchmarks $(ARGS)
+
+pictures: $(VENV)/.dev chromium ## photograph a demo for the landing page and the README, and draw the icons
+	@$(RUN) -m benchmarks.pictures $(ARGS)
 
 fix: $(VENV)/.dev ## format Python and templates, and fix what ruff can fix
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format . ; $(BIN)/djhtml --tabwidth 2 templates

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.web.views import home, metrics, sessions
+from chat.web.views import home, metrics, sessions, shell
 from config.lib.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -26,6 +26,9 @@ api_patterns: list[URLPattern | URLResolver] = [
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("app.webmanifest", shell.manifest, name="manifest"),
+    path("worker.js", shell.service_worker, name="service_worker"),
+    path("offline/", shell.offline, name="offline"),
     path("healthz/", healthz, name="healthz"),
     path("readyz/", readyz, name="readyz"),
     path("metrics", metrics.show_metrics, name="metrics"),

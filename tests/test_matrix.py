@@ -86,6 +86,9 @@ ABOUT = (
 
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
+    "manifest": Case(is_public=True),
+    "service_worker": Case(is_public=True),
+    "offline": Case(is_public=True),
     "chat:first_steps": Case(
         posts=({"skip": "all", "user": "{user_id}"}, {"rule": "Never above 2x leverage", "id": "{fact_id}"}, {})
     ),

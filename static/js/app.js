@@ -14,6 +14,13 @@ const LEVELS = new Map([
   ["warn", "warn"],
 ]);
 
+/* --- The installed app --- */
+
+// Only where file names change with their content: else the worker would have nothing to keep.
+if ("serviceWorker" in navigator && /\.[0-9a-f]{12}\.js$/.test(import.meta.url)) {
+  navigator.serviceWorker.register("/worker.js").catch(() => {}); // the site works without it
+}
+
 /* --- Toasts --- */
 
 /**

@@ -153,7 +153,7 @@ def test_what_was_forgotten_lately_is_restored_in_its_place(site, life, page):
     expect(forgotten.get_by_role("button", name="Undo")).to_be_visible()
 
 
-def test_filters_are_folded_on_a_phone_and_open_by_keyboard(site, life, page):
+def test_filters_are_folded_and_open_by_keyboard(site, life, page):
     page.set_viewport_size({"width": 360, "height": 800})
     page.goto(site + FACTS)
     expect(page.get_by_label("Source")).to_be_hidden()

@@ -1,0 +1,46 @@
+"""The installable shell: what it offers, and that it keeps nothing private."""
+
+import json
+import re
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+from django.urls import reverse
+
+from tests.chat.tabs import signed_in
+
+pytestmark = pytest.mark.django_db
+
+
+def test_manifest_names_icons_that_are_there(client):
+    response = client.get(reverse("manifest"))
+
+    shell = json.loads(response.content)
+    assert response["Content-Type"] == "application/manifest+json"
+    assert (shell["start_url"], shell["display"]) == ("/", "standalone")
+    paths = [re.sub(r"^/?static/", "", icon["src"]) for icon in shell["icons"]]
+    assert [path for path in paths if finders.find(path) is None] == []
+
+
+def test_worker_keeps_static_files_and_the_page_without_a_connection_alone(client):
+    response = client.get(reverse("service_worker"))
+
+    script = response.content.decode()
+    files = re.search(r"const FILES = \[(.*?)\]", script)[1]
+    assert response["Content-Type"].startswith("text/javascript")
+    assert [name for name in re.findall(r'"([^"]+)"', files) if "static/" not in name] == []
+    assert script.count("respondWith") == 2
+    assert "!navigator.onLine" in script
+
+
+@pytest.mark.parametrize("name", ["manifest", "service_worker", "offline"])
+def test_shell_is_the_same_for_everybody(trader, name):
+    address = reverse(name)
+
+    anybody, somebody = Client().get(address), signed_in(trader).get(address)
+
+    assert anybody.status_code == 200
+    assert anybody.content == somebody.content
+    assert trader.email not in somebody.content.decode()
+    assert "Set-Cookie" not in anybody.headers
