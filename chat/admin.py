@@ -89,6 +89,14 @@ class BookmarkAdmin(PrivateAdmin):
     ordering = ("-created_at",)
 
 
+@admin.register(models.DayNote)
+class DayNoteAdmin(PrivateAdmin):
+    list_display = ("__str__", "user", "updated_at")
+    search_fields = ("text", "user__email")
+    date_hierarchy = "day"
+    ordering = ("-day",)
+
+
 @admin.register(models.UsageDay)
 class UsageDayAdmin(LookOnlyAdmin):
     list_display = ("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")

@@ -321,6 +321,24 @@ class Bookmark(OwnedModel):
         return self.note or self.text[:60]
 
 
+class DayNote(OwnedModel):
+    """The user's own words about one day of the journal."""
+
+    day = models.DateField()  # in the user's zone when they wrote it
+    text = models.TextField(max_length=4000)
+    updated_at = models.DateTimeField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "day_notes"
+        constraints = (
+            models.UniqueConstraint(fields=("user", "day"), name="day_note_once_a_day"),
+            models.CheckConstraint(condition=Q(text__gt=""), name="day_note_says_something"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.text[:60]}"
+
+
 class UsageDay(OwnedModel):
     """One user's model usage on one UTC day."""
 

@@ -34,6 +34,7 @@ from tests.factories.chat import (
     BookmarkFactory,
     ConversationFactory,
     ConversationSummaryFactory,
+    DayNoteFactory,
     MemorySnapshotFactory,
     MessageFactory,
     ReplyFactory,
@@ -256,6 +257,7 @@ def _write_chats(word: str) -> None:
         reply_to=MessageFactory(conversation=archived, content=f"{word} asked"), content=f"{word} was told"
     )
     BookmarkFactory(message=told, note=f"{word} notes")
+    DayNoteFactory(text=f"{word} writes of the day")
     _write_prompt(told, word)
     BookmarkFactory(message=None, text=f"{word} kept this of a chat that is gone")
     gone = ConversationFactory(title=f"4 {word} regrets", trashed_at=MAY)

@@ -414,7 +414,10 @@ ROUTES = {
     "chat:answers": Case(headers=({"HX-Request": "true"},)),
     "chat:bookmark": Case(posts=({"to": "on"}, {"to": "off"}), headers=({"HX-Request": "true"},)),
     "chat:receipt": Case(),
-    "chat:journal": Case(queries=("q={words}", "page=2"), headers=(from_htmx("results"),)),
+    "chat:journal": Case(queries=("week=2026-05-01", "week={words}")),
+    "chat:kept": Case(queries=("q={words}", "page=2"), headers=(from_htmx("results"),)),
+    "chat:review": Case(queries=("week=2026-05-01", "week={user_id}")),
+    "chat:day_note": Case(posts=({"day": "2026-05-01", "text": "Mine", "user": "{user_id}"}, {"day": "x"})),
     "chat:edit_note": Case(
         posts=({"note": "{words}"}, {"note": "{words}", "user": "{user_id}"}, {"note": "x" * 501}),
         headers=(from_htmx("kept-{bookmark_id}"),),

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
-from chat.models import Bookmark, Conversation, Message, MessageStatus, Role
+from chat.models import Bookmark, Conversation, DayNote, Message, MessageStatus, Role
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
 from config.lib.paging import locate_page
@@ -15,6 +15,7 @@ from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
 MAX_NOTE: Final = 500  # characters, as in the column
+MAX_DAY_NOTE: Final = 4000
 
 
 class ReplyNotFound(DomainError):
@@ -169,6 +170,27 @@ def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
     return JournalPage(_with_chats(list(found)), total, place.number, place.pages)
 
 
+def list_kept_between(since: datetime, until: datetime) -> list[Kept]:
+    """Return the entries of a range, oldest first."""
+    return _with_chats(
+        list(Bookmark.objects.filter(created_at__gte=since, created_at__lt=until).order_by("created_at"))
+    )
+
+
+def set_day_note(*, day: date, text: str, now: datetime) -> None:
+    """Write, change or clear the note of a day, inside `owned_tx(user)`. Raises NoteRefused."""
+    note = _check_note(text, MAX_DAY_NOTE)
+    if note:
+        DayNote.objects.update_or_create(day=day, defaults={"text": note, "updated_at": now})
+    else:
+        DayNote.objects.filter(day=day).delete()
+
+
+def list_day_notes(first: date, last: date) -> dict[date, str]:
+    """Return the notes of days, by day."""
+    return dict(DayNote.objects.filter(day__range=(first, last)).values_list("day", "text"))
+
+
 def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:
     ids = [bookmark.message_id for bookmark in bookmarks if bookmark.message_id]
     messages = {
@@ -195,8 +217,8 @@ def _get_bookmark(bookmark_id: UUID) -> Bookmark:
     return bookmark
 
 
-def _check_note(text: str) -> str:
+def _check_note(text: str, most: int = MAX_NOTE) -> str:
     note = clean_text(text).strip()
-    if len(note) > MAX_NOTE:
-        raise NoteRefused(f"A note has at most {MAX_NOTE} characters; this one has {len(note)}.")
+    if len(note) > most:
+        raise NoteRefused(f"A note has at most {most} characters; this one has {len(note)}.")
     return note

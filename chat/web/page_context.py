@@ -47,6 +47,11 @@ _SKILLS: Final = [
     "Anything I should worry about?",
     "Help me build a BTC trend breakout skill",
 ]
+_JOURNAL: Final = [
+    "What do you know about me?",
+    "What did I learn from my last trades?",
+    "What's my biggest risk right now?",
+]
 _ANYWHERE: Final = [
     "What do you know about me?",
     "Remember that I trade BTC and ETH only.",
@@ -82,11 +87,9 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "memory:preview": _FACTS,
     "memory:review": _FACTS,
     "memory:settings": _FACTS,
-    "chat:journal": [
-        "What do you know about me?",
-        "What did I learn from my last trades?",
-        "What's my biggest risk right now?",
-    ],
+    "chat:journal": _JOURNAL,
+    "chat:kept": _JOURNAL,
+    "chat:review": _JOURNAL,
 }
 _COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:agent_prompt"})
 _AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.web.views import cards, chats, conversations, exports, home, journal, receipts, rules, search, usage
+from chat.web.views import cards, chats, conversations, days, exports, home, journal, receipts, rules, search, usage
 
 app_name = "chat"
 
@@ -28,7 +28,10 @@ urlpatterns = [
     path("chat/messages/<int:message_id>/answers/", receipts.answers, name="answers"),
     path("chat/messages/<int:message_id>/bookmark/", journal.bookmark, name="bookmark"),
     path("chat/receipts/<int:message_id>/", receipts.receipt, name="receipt"),
-    path("journal/", journal.journal, name="journal"),
+    path("journal/", days.show_week, name="journal"),
+    path("journal/review/", days.show_review, name="review"),
+    path("journal/notes/", days.write_note, name="day_note"),
+    path("journal/kept/", journal.kept, name="kept"),
     path("journal/restore/", journal.restore, name="restore_bookmark"),
     path("journal/<uuid:bookmark_id>/note/", journal.edit_note, name="edit_note"),
     path("journal/<uuid:bookmark_id>/remove/", journal.remove, name="remove_bookmark"),

@@ -44,6 +44,8 @@ SIGNED_IN = {
     "chat-search-nothing": "/chat/search/?q=zebra",
     "chat-trash": "/chat/trash/",
     "journal": "/journal/",
+    "journal-kept": "/journal/kept/",
+    "journal-review": "/journal/review/",
     "usage": "/profile/usage/",
     "imports": "/trades/import/",
     "rules": "/trades/rules/",
@@ -77,7 +79,7 @@ def test_pages_for_a_trader_with_a_history(site, logged_in, page, shoot):
 
 @pytest.mark.timeout(240)
 def test_pages_for_a_trader_without_a_history(site, logged_in, page, shoot):
-    for name in ("home", "chat", "facts", "journal", "chat-trash", "usage"):
+    for name in ("home", "chat", "facts", "journal", "journal-kept", "journal-review", "chat-trash", "usage"):
         page.goto(site + SIGNED_IN[name])
         check_looks(page, shoot, f"{name}-empty")
 

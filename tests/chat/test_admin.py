@@ -17,7 +17,7 @@ from chat.models import Conversation, ConversationStatus
 from config.lib.admin import OPEN_FOR, ActAdmin, PrivateAdmin
 from config.lib.owned import owned, owned_tx, system
 from memory.models import MemoryProposal, UserFact
-from tests.factories.chat import BookmarkFactory, ConversationFactory, MessageFactory
+from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory
 from tests.factories.memory import MemoryProposalFactory, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, ReflectionRunFactory
 from tests.factories.trading import TraderFactory
@@ -127,6 +127,7 @@ def test_open_shows_the_title_of_a_chat_and_its_messages(support, trader):  # no
     def chat():
         message = MessageFactory(content="I grow orchids.")
         BookmarkFactory(text="Orchids again")
+        DayNoteFactory(text="Orchids by day")
         return message
 
     message = as_owner(trader, chat)

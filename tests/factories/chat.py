@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import date, timedelta
 from hashlib import sha256
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from chat.models import (
     Conversation,
     ConversationStatus,
     ConversationSummary,
+    DayNote,
     MemorySnapshot,
     Message,
     MessageStatus,
@@ -118,6 +119,17 @@ class ConversationSummaryFactory(DjangoModelFactory):
     through = 1
     model = "scripted/model"
     created_at = MAY
+
+
+class DayNoteFactory(DjangoModelFactory):
+    """A note on the first of May."""
+
+    class Meta:
+        model = DayNote
+
+    day = date(2026, 5, 1)
+    text = "Calm, and patient with the entry"
+    updated_at = MAY
 
 
 class BookmarkFactory(DjangoModelFactory):

@@ -1,4 +1,4 @@
-"""The journal page and the bookmark of each reply."""
+"""The page of kept replies, and the bookmark of each reply."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -53,12 +53,12 @@ TOO_LATE: Final = "This can be undone no more."
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def journal(request: PageRequest) -> HttpResponse:
+def kept(request: PageRequest) -> HttpResponse:
     """Show the replies that were kept, newest first."""
-    return _show_journal(request)
+    return _show_kept(request)
 
 
-def _show_journal(request: PageRequest, **more: Any) -> HttpResponse:
+def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
     page = page_of_journal(query, parse_page_number(request.GET.get("page", "")))
     context = {
@@ -70,8 +70,8 @@ def _show_journal(request: PageRequest, **more: Any) -> HttpResponse:
         **more,
     }
     if not (request.htmx and request.htmx.target == "results"):
-        return TemplateResponse(request, "chat/journal.html", context)
-    response = TemplateResponse(request, "chat/_journal_results.html", context)
+        return TemplateResponse(request, "chat/kept.html", context)
+    response = TemplateResponse(request, "chat/_kept_results.html", context)
     response["HX-Replace-Url"] = context["here"]
     return response
 
@@ -89,8 +89,8 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
         with open_write(request, ReplyNotFound, BookmarkNotFound):
             if request.POST.get("to") != "off":
                 _keep_reply(request, message_id, now)
-            elif kept := find_bookmark(message_id):
-                undo = _sign_removed(request, remove_bookmark(bookmark_id=kept.pk))
+            elif row := find_bookmark(message_id):
+                undo = _sign_removed(request, remove_bookmark(bookmark_id=row.pk))
     except ReplyNotKept as error:
         refusal = str(error)
     is_kept = find_bookmark(message_id) is not None
@@ -124,7 +124,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
         refusal = str(error)
     if request.htmx or refusal:
         return _answer_entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
-    return redirect(f"{get_safe_next(request, reverse('chat:journal'))}#kept-{bookmark_id}")
+    return redirect(f"{get_safe_next(request, reverse('chat:kept'))}#kept-{bookmark_id}")
 
 
 @require_POST
@@ -137,7 +137,7 @@ def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     if request.htmx:
         return TemplateResponse(request, "chat/_kept_removed.html", context)
     # Not a redirect: only this response contains the token for the undo.
-    return _show_journal(request, removed=context)
+    return _show_kept(request, removed=context)
 
 
 @require_POST
@@ -155,7 +155,7 @@ def restore(request: PageRequest) -> HttpResponse:
     if not request.htmx:
         if refusal:
             messages.error(request, refusal)
-        return redirect(get_safe_next(request, reverse("chat:journal")))
+        return redirect(get_safe_next(request, reverse("chat:kept")))
     if refusal:
         context = {"removed_id": "gone", "refusal": refusal}
         return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)
@@ -168,7 +168,7 @@ def _answer_entry(
     """Answer with an entry or, without htmx, its page."""
     context = {
         **_entry_context(get_entry(bookmark_id)),
-        "here": get_safe_next(request, reverse("chat:journal")),
+        "here": get_safe_next(request, reverse("chat:kept")),
         "refusal": refusal,
         "typed": typed,
         "is_touched": True,
@@ -203,4 +203,4 @@ def _build_salt(request: AuthedRequest) -> str:
 
 def _build_address(query: str, number: int = 1) -> str:
     asked = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
-    return f"{reverse('chat:journal')}?{urlencode(asked)}" if asked else reverse("chat:journal")
+    return f"{reverse('chat:kept')}?{urlencode(asked)}" if asked else reverse("chat:kept")

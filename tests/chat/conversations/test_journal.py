@@ -33,7 +33,7 @@ from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.browsing import is_page, text_of
 from tests.owners import as_owner
 
-JOURNAL = "/journal/"
+JOURNAL = "/journal/kept/"
 HOUR = timedelta(hours=1)
 
 
