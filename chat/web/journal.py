@@ -165,7 +165,7 @@ def _find_bounds(monday: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
 def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek, list[RuleWeek]]:
     since, until = _find_bounds(monday, zone)
     here = Q(exit_at__gte=since, exit_at__lt=until) | Q(entry_at__gte=since, entry_at__lt=until)
-    rows = select_trades(TradeFilter()).filter(here).select_related("deployment", "deployment__skill").defer("state")
+    rows = select_trades(TradeFilter()).filter(here).select_related("deployment", "skill").defer("state")
     trades = list(rows.order_by("entry_at", "id"))
     verdicts, rules = _judge(trades, since, until)
     notes = list_day_notes(monday, monday + 6 * _DAY)
@@ -176,7 +176,7 @@ def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek
     for trade in trades:
         opened = trade.entry_at.astimezone(zone).date()
         closed = trade.exit_at.astimezone(zone).date() if trade.exit_at else None
-        for day in {opened, closed} - {None}:
+        for day in {opened, closed or opened}:
             by_day.setdefault(day, []).append(DayTrade(trade, day == closed, verdicts.get(trade.pk, [])))
     today = now.astimezone(zone).date()
     days = [
