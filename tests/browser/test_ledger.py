@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from PIL import Image
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
@@ -141,10 +142,14 @@ def test_pages_of_the_record(site, record, page, shoot):
     pages = {
         "trades": "/trades/",
         "trades-nothing-found": "/trades/?q=zebra",
+        "trades-days": "/trades/?show=days&side=long&columns=mfe&columns=r&columns=tags",
+        "trades-groups": "/trades/?show=groups",
+        "trades-paths": "/trades/?show=paths",
         "trade": reverse("trading:trade", args=[record.closed.pk]),
         "trade-open": reverse("trading:trade", args=[record.position.pk]),
         "backtests": "/backtests/",
         "backtest": reverse("trading:backtest", args=[record.done.pk]),
+        "backtest-pair": f"/backtests/compare/?first={record.done.pk}&second={record.done.pk}",
         "backtest-running": reverse("trading:backtest", args=[record.running.pk]),
         "calendar": "/calendar/",
         "ask": "/trades/ask/?group=exit",
@@ -168,7 +173,8 @@ def test_pages_of_a_record_that_is_empty(site, logged_in, page, shoot):
 
 def test_filters_write_the_address_and_back_undoes_them(site, record, page):
     page.goto(f"{site}/trades/")
-    page.get_by_label("Symbol").select_option("SOL")
+    page.get_by_text("Filters and columns").click()
+    page.get_by_label("Symbol", exact=True).select_option("SOL")
 
     expect(page).to_have_url(re.compile(r"/trades/\?symbol=SOL$"))
     expect(page.locator("#results")).to_contain_text("20 trades fit")
@@ -176,12 +182,35 @@ def test_filters_write_the_address_and_back_undoes_them(site, record, page):
     expect(page.locator("#results")).to_contain_text("62 trades")
 
 
+@pytest.mark.timeout(120)
+def test_charts_are_drawn_and_a_picture_is_kept_without_metadata(site, record, page, tmp_path):
+    exif = Image.Exif()
+    exif[0x010E] = "taken at home"
+    Image.new("RGB", (80, 40), "teal").save(tmp_path / "photo.jpg", exif=exif)
+    trade = reverse("trading:trade", args=[record.closed.pk])
+    for address in ("/trades/", reverse("trading:backtest", args=[record.done.pk]), trade):
+        page.goto(site + address)
+        page.locator("[data-chart]").first.scroll_into_view_if_needed()
+        expect(page.locator("[data-chart] canvas").first).to_be_visible()
+
+    page.get_by_label("Picture", exact=True).set_input_files(tmp_path / "photo.jpg")
+    page.get_by_role("button", name="Save the picture").click()
+    picture = page.get_by_alt_text("Your picture of this trade")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [80, 40]
+
+    served = page.request.get(site + reverse("trading:picture", args=[record.closed.pk]))
+    assert b"taken at home" not in served.body()
+    assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
+
+
 def test_filters_work_without_scripts(site, record, browser, sign_in, logged_in):
     with browser.new_context(java_script_enabled=False) as context:
         sign_in(context, logged_in)
         page = context.new_page()
         page.goto(f"{site}/trades/")
-        page.get_by_label("Side").select_option("short")
+        page.get_by_text("Filters and columns").click()
+        page.get_by_label("Side", exact=True).select_option("short")
         page.get_by_role("button", name="Apply").click()
 
         expect(page.locator("#results")).to_contain_text("20 trades fit")

@@ -103,11 +103,7 @@ class TradeTable:
     ) -> None:
         """Read the trades once. Raises SkillNotFound, DeploymentNotFound.
 
-        Args:
-            query: measure, group and filters.
-            rows: the trades that count, if not those that the filters on columns choose.
-            measures: to be read beside the query's.
-            groups: to be read beside the query's.
+        `rows` count in place of those that the filters on columns choose; `measures` and `groups` are read, too.
         """
         self._query = query
         self._rows = _select(query) if rows is None else rows.closed()

@@ -4,29 +4,18 @@ A rebuild of the record deletes a trade's row and writes it again under the same
 foreign key would delete them with the trade.
 """
 
-from typing import Self
 from uuid import uuid4
 
 from django.db import models
 from django.db.models import Q
 
-from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
+from config.lib.owned import OwnedModel
 
 MAX_REMARK = 2_000  # characters
 MAX_TAGS = 12
 MAX_TAG = 24
 MAX_NAME = 60
 MAX_QUERY = 1_000
-
-
-class TradeRemarkQuerySet(OwnedQuerySet["TradeRemark"]):
-    """Remarks of the owner in scope."""
-
-    def tagged(self, tag: str) -> Self:
-        return self.filter(tags__contains=f",{tag},")
-
-
-TradeRemarkManager = OwnedManager.from_queryset(TradeRemarkQuerySet)
 
 
 class TradeRemark(OwnedModel):
@@ -40,8 +29,6 @@ class TradeRemark(OwnedModel):
     picture_width = models.PositiveIntegerField(null=True, blank=True)
     picture_height = models.PositiveIntegerField(null=True, blank=True)
     updated_at = models.DateTimeField()
-
-    objects = TradeRemarkManager()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "trade_remarks"

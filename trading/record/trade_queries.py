@@ -161,7 +161,7 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
         number = WEEKDAYS.index(which.weekday) + 1
         rows = rows.alias(day=ExtractIsoWeekDay("entry_at", tzinfo=which.zone)).filter(day=number)
     if which.tag:
-        rows = rows.filter(pk__in=TradeRemark.objects.tagged(which.tag).values("trade_id"))
+        rows = rows.filter(pk__in=TradeRemark.objects.filter(tags__contains=f",{which.tag},").values("trade_id"))
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows

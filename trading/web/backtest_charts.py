@@ -21,12 +21,11 @@ from config.lib.intervals import median_interval
 from trading.market.queries import trace_holding
 from trading.models import BacktestRun
 from trading.record.backtests import BacktestNotFound, ShownBacktest, show_backtest
-from trading.record.performance import EquityAt, Figure, Performance, compare_days, daily_returns, monthly_returns
+from trading.record.performance import EquityAt, Performance, compare_days, daily_returns, monthly_returns
 from trading.skills.schemas import parse_payload
 
 FEW_TRADES: Final = 30  # below, intervals are wide enough to hide most differences
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_HUNDRED: Final = Decimal(100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,13 @@ class RunPicture:
 def picture_run(shown: ShownBacktest) -> RunPicture:
     """Return the charts of a finished backtest."""
     run, context = shown.run, parse_payload(shown.run.deployment.version.payload).context
-    start = run.deployment.starting_equity_usd
+    start = _start(shown)
     held = trace_holding(context.symbols, context.bars_interval, run.starts_at, run.ends_at)
     lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
     nets = [float(trade.net_usd) for trade in shown.record.closed] if shown.record else []
-    points = [(point.at, point.equity_usd) for point in shown.curve]
     note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
     return RunPicture(
-        equity=draw_equity(points, compare=lines, start=start, simulated=run.is_simulated, note=note),
+        equity=draw_equity(_read_points(shown), compare=lines, start=start, simulated=run.is_simulated, note=note),
         results=draw_histogram(
             nets, title="Net of its trades", interval=median_interval(nets), empty="No trade of it has closed."
         ),
@@ -82,69 +80,56 @@ def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
 class Comparison:
     """Two finished backtests side by side."""
 
-    names: tuple[str, str]
-    runs: tuple[BacktestRun, BacktestRun]
+    heads: list[tuple[BacktestRun, str]]
     chart: Chart
     figures: list[tuple[str, str, str]]  # a figure of each
     unlike: list[str]  # what differs beside the results
-    paired: Figure  # the second's mean daily return less the first's
-
-    @property
-    def heads(self) -> list[tuple[BacktestRun, str]]:
-        """The runs with their names."""
-        return list(zip(self.runs, self.names, strict=True))
-
-    @property
-    def difference(self) -> str:
-        """The difference in words; a day's is small."""
-        return format_signed_pct(self.paired.value or 0.0, 3)
-
-    @property
-    def bounds(self) -> list[str]:
-        """Where the difference lies with about 90 %."""
-        return [format_signed_pct(bound or 0.0, 3) for bound in self.paired.interval or ()]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether zero is within the bounds."""
-        low, high = self.paired.interval or (0.0, 0.0)
-        return low <= 0 <= (high or 0.0)
+    days: int  # of both
+    difference: str  # of the mean daily return, the second's less the first's; empty: too few days
+    bounds: str  # where it lies with about 90 %
+    is_open: bool  # zero is within
 
 
 def compare_runs(first_id: UUID, second_id: UUID) -> Comparison:
     """Return two backtests side by side. Raises BacktestNotFound."""
-    first, second = show_backtest(first_id), show_backtest(second_id)
-    if first.numbers is None or second.numbers is None:
+    both = show_backtest(first_id), show_backtest(second_id)
+    if not all(one.numbers for one in both):
         raise BacktestNotFound("A backtest can be compared once it is over.")
-    names = (_name_run(first), _name_run(second))
-    curves = [_scale(one.curve, one.run.deployment.starting_equity_usd) for one in (first, second)]
+    first, second = (
+        [(at, one / start * 100) for at, one in _read_points(shown)] for shown in both for start in [_start(shown)]
+    )
+    names = [f"{one.skill.name} v{one.version}" for one in both]
     chart = draw_equity(
-        curves[0],
+        first,
         title="Equity, begun at 100",
         name=f"First: {names[0]}",
         unit="of 100 at the start",
-        compare=[Line(f"Second: {names[1]}", curves[1])],
+        compare=[Line(f"Second: {names[1]}", second)],
         drawdown=False,
-        simulated=first.run.is_simulated or second.run.is_simulated,
+        simulated=any(one.run.is_simulated for one in both),
     )
-    days = [daily_returns(one.curve, one.run.deployment.starting_equity_usd) for one in (first, second)]
-    pairs = [_describe_figures(one) for one in (first, second)]
+    paired = compare_days(*(daily_returns(one.curve, _start(one)) for one in both))
+    low, high = paired.interval or (0.0, 0.0)
+    figures, bars = [_describe_figures(one) for one in both], [_describe_bars(one) for one in both]
     return Comparison(
-        names,
-        (first.run, second.run),
+        [(one.run, name) for one, name in zip(both, names, strict=True)],
         chart,
-        [(name, value, pairs[1][name]) for name, value in pairs[0].items()],
-        [name for name, value in _describe_bars(first).items() if value != _describe_bars(second)[name]],
-        compare_days(*days),
+        [(name, value, figures[1][name]) for name, value in figures[0].items()],
+        [name for name, value in bars[0].items() if value != bars[1][name]],
+        paired.trades,
+        format_signed_pct(paired.value, 3) if paired.interval and paired.value is not None else "",
+        f"{format_signed_pct(low, 3)} and {format_signed_pct(high or 0.0, 3)}",
+        low <= 0 <= (high or 0.0),
     )
 
 
-def _name_run(shown: ShownBacktest) -> str:
-    return f"{shown.skill.name} v{shown.version}"
+def _start(shown: ShownBacktest) -> Decimal:
+    start: Decimal = shown.run.deployment.starting_equity_usd
+    return start
 
 
-def _scale(points: Iterable[EquityAt], start: Decimal) -> list[Point]:
-    return [(point.at, point.equity_usd / start * _HUNDRED) for point in points]
+def _read_points(shown: ShownBacktest) -> list[Point]:
+    return [(point.at, point.equity_usd) for point in shown.curve]
 
 
 def _describe_bars(shown: ShownBacktest) -> Mapping[str, object]:
@@ -162,7 +147,7 @@ def _describe_bars(shown: ShownBacktest) -> Mapping[str, object]:
 
 
 def _describe_figures(shown: ShownBacktest) -> dict[str, str]:
-    numbers, run, start = shown.numbers, shown.run, shown.run.deployment.starting_equity_usd
+    numbers, run, start = shown.numbers, shown.run, _start(shown)
     unknown, equity = "–", shown.equity_usd or start
     few = "too few to say"
     if numbers is None:

@@ -87,16 +87,17 @@ def draw_prices(deployment: Deployment, symbol: str, now: datetime) -> Chart:
     return draw_price(
         candles.bars,
         title=f"{symbol} with entries, exits and stops",
-        marks=[mark for trade in trades for mark in _list_marks(trade)],
-        levels=[level for trade in trades for level in _list_levels(trade, stops)],
-        spans=[_draw_span(trade) for trade in trades],
+        marks=[mark for trade in trades for mark in list_marks(trade)],
+        levels=[level for trade in trades for level in list_levels(trade, stops)],
+        spans=[draw_span(trade) for trade in trades],
         empty=f"No bars of {symbol} are stored for this time.",
         simulated=candles.is_simulated,
         note=f"candles of {format_duration(candles.length)}, the newest {trades_drawn}" if candles.bars else "",
     )
 
 
-def _list_marks(trade: Trade) -> list[Mark]:
+def list_marks(trade: Trade) -> list[Mark]:
+    """Return the entry and the exit of a trade, with their reasons."""
     link, size = reverse("trading:trade", args=[trade.pk]), format_quantity(trade.peak_quantity)
     why = f": {trade.entry_reason}" if trade.entry_reason else ""
     text = f"{trade.get_side_display()} {size} at {format_price(trade.entry_price)}{why}"
@@ -109,7 +110,7 @@ def _list_marks(trade: Trade) -> list[Mark]:
     return marks
 
 
-def _list_levels(trade: Trade, stops: Iterable[Order]) -> list[Level]:
+def list_levels(trade: Trade, stops: Iterable[Order]) -> list[Level]:
     """Return the stops of a trade, each until the next or the exit."""
     since = trade.entry_decided_at or trade.entry_at
     own = [one for one in stops if since <= one.proposed_at and (not trade.exit_at or one.proposed_at < trade.exit_at)]
@@ -121,7 +122,8 @@ def _list_levels(trade: Trade, stops: Iterable[Order]) -> list[Level]:
     ]
 
 
-def _draw_span(trade: Trade) -> Span:
+def draw_span(trade: Trade) -> Span:
+    """Return the time in which a trade was held."""
     if trade.exit_at is None:
         return Span(trade.entry_at, None, "open", "still held")
     return Span(trade.entry_at, trade.exit_at, "gain" if trade.realized_pnl_usd > 0 else "loss")
