@@ -11,6 +11,7 @@ from config.lib.figures import (
     format_duration,
     format_price,
     format_ratio,
+    format_signed_pct,
     format_signed_usd,
     format_usd,
     format_whole_usd,
@@ -34,10 +35,6 @@ class ListedTrade:
     def cells(self) -> "list[tuple[Column, str]]":
         """The chosen columns with their texts."""
         return [(column, column.write(self)) for column in self.columns]
-
-    @property
-    def net_fraction(self) -> Decimal | None:
-        return get_net_fraction(self.trade)
 
 
 class Column(NamedTuple):
@@ -63,6 +60,11 @@ def _write_skill(one: ListedTrade) -> str:
     return f"{one.trade.skill.name}, v{one.trade.skill_version}{', backtest' if is_backtest else ''}"
 
 
+def _write_share(one: ListedTrade) -> str:
+    share = get_net_fraction(one.trade)
+    return "" if share is None else format_signed_pct(share)
+
+
 def _write_held(one: ListedTrade) -> str:
     held = get_holding_time(one.trade)
     return "Open" if held is None else format_duration(held)
@@ -75,6 +77,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "exit": Column("Exit", lambda one: "" if one.trade.exit_price is None else format_price(one.trade.exit_price)),
     "held": Column("Held", _write_held),
     "by": Column("Closed by", lambda one: one.trade.get_exit_kind_display() or "Still held", is_figure=False),
+    "share": Column("Of its size", _write_share),
     "regime": Column("Regime", lambda one: one.trade.get_entry_regime_tag_display()),
     "mfe": Column("MFE", lambda one: format_signed_usd(one.trade.mfe_usd) if one.trade.knows_path else ""),
     "mae": Column("MAE", lambda one: format_signed_usd(one.trade.mae_usd) if one.trade.knows_path else ""),

@@ -161,6 +161,7 @@ def test_chips_take_one_filter_away_each(client, made):
     assert 'href="/trades/?side=long&amp;columns=r&amp;columns=mfe"' in body
     assert '<th scope="col" class="num">MFE</th>' in body
     assert '<th scope="col" class="num">Fees</th>' not in body
+    assert "+9.5%" in text_of(client.get("/trades/", {"columns": "share"}))
     assert "is no period" in text_of(client.get("/trades/", {"period": "someday"}))
 
 

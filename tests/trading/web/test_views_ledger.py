@@ -56,7 +56,6 @@ def test_trades_lists_what_each_came_to_and_their_sum(client, made):
         "BTC long",
         "Dips",
         "+$19.00",
-        "+9.5%",
         "2 h",
         "-$6.00",
         "Stop price",
