@@ -39,7 +39,7 @@ class _Kind:
     find: Callable[[Opening], Any]  # raises a DomainError for what is not there
     name: Callable[[Any], str]  # for the user
     describe: Callable[[Any], Lines]  # for the model
-    is_untrusted: Callable[[Any], bool]  # whether others wrote words of the description
+    is_untrusted: Callable[[Any], bool] = lambda row: False  # whether others wrote words of the description
 
 
 def build_focus(opening: Opening) -> Json | None:
@@ -183,7 +183,6 @@ _KINDS: Final = (
         find=lambda opening: get_trade(UUID(opening["trade_id"])),
         name=lambda trade: f"About a trade: {trade.symbol} {trade.side}",
         describe=_describe_trade,
-        is_untrusted=lambda trade: False,
     ),
     _Kind(
         keys=("backtest_id",),
@@ -211,6 +210,5 @@ _KINDS: Final = (
         find=_get_fact,
         name=lambda fact: f"About “{fact.content}”",
         describe=lambda fact: [("fact_id", str(fact.pk)), ("fact", fact.content)],
-        is_untrusted=lambda fact: False,
     ),
 )

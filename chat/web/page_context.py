@@ -91,14 +91,17 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "chat:kept": _JOURNAL,
     "chat:review": _JOURNAL,
 }
-_COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:agent_prompt"})
-_AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
-# Other pages about one thing: the names of `chat.web.forms.SUBJECTS`, with those of the address.
-_ABOUT: Final[Mapping[str, dict[str, str]]] = {
-    "trading:trade": {"trade": "trade_id"},
-    "trading:backtest": {"backtest": "run_id"},
-    "trading:version": {"skill": "skill_id", "version": "version"},
-    "memory:fact": {"fact": "fact_id"},
+# What the chat of a page is about: its mode, and by the names of `chat.web.forms.SUBJECTS` those of the address.
+_ABOUT: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
+    "trading:deployment": ("coach", {"deployment": "deployment_id"}),
+    "trading:decision": ("coach", {"deployment": "deployment_id"}),
+    "trading:agent_prompt": ("coach", {"deployment": "deployment_id"}),
+    "trading:new_skill": ("authoring", {}),
+    "trading:edit_skill": ("authoring", {"skill": "skill_id"}),
+    "trading:trade": ("ops", {"trade": "trade_id"}),
+    "trading:backtest": ("ops", {"backtest": "run_id"}),
+    "trading:version": ("ops", {"skill": "skill_id", "version": "version"}),
+    "memory:fact": ("ops", {"fact": "fact_id"}),
 }
 
 
@@ -111,21 +114,15 @@ def page_context(request: HttpRequest) -> Json:
     """Add suggested prompts and the page's focus to templates."""
     match = request.resolver_match
     name = match.view_name if match else ""
-    focus = _find_focus(name, match.kwargs if match else {}) or _find_event(name, request.GET.get("event", ""))
+    focus = _find_focus(name, match.kwargs if match else {}, request.GET.get("event", ""))
     # The panel is a piece of another page, which it names.
     page = request.GET.get("page", "") if name == "chat:panel" else name
     return {"suggestions": _BY_PAGE.get(page, _ANYWHERE), "page_name": page, "page_focus": focus}
 
 
-def _find_focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
+def _find_focus(page: str, named: Mapping[str, Any], event: str) -> dict[str, str]:
     """Return what a page's chat is about: `mode`, and by their names the rows that the page shows."""
-    if page in _COACHED:
-        return {"mode": "coach", "deployment": str(named["deployment_id"])}
-    if page in _AUTHORED:
-        return {"mode": "authoring", **({"skill": str(named["skill_id"])} if "skill_id" in named else {})}
-    return {name: str(named[key]) for name, key in _ABOUT.get(page, {}).items()}
-
-
-def _find_event(page: str, event: str) -> dict[str, str]:
-    """Return the event that the address of the calendar names."""
-    return {"event": event} if page == "trading:calendar" and event.isdecimal() else {}
+    if page == "trading:calendar" and event.isdecimal():
+        return {"mode": "ops", "event": event}
+    mode, names = _ABOUT.get(page, ("", {}))
+    return {"mode": mode, **{name: str(named[key]) for name, key in names.items()}} if mode else {}
