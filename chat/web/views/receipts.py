@@ -13,6 +13,7 @@ from chat.grounding.replies import list_figures, name_source
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt
+from chat.tools import find_tool
 from chat.web.figures import find_page
 from chat.web.markdown import render_markdown
 from config.lib.web import AuthedRequest, owned_view
@@ -48,6 +49,7 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
         context |= {
             "receipt": shown,
             "segments": [(_TITLES.get(one.name, one.name), one.text) for one in shown.segments],
+            "looked_up": [one for one in shown.looked_up if not getattr(find_tool(one.name), "acts", "")],
             "trades": find_trades(UUID(pk) for tool in shown.looked_up for pk in tool.trade_ids),
         }
     return TemplateResponse(request, "chat/receipt.html", context)
