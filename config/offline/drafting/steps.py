@@ -1,7 +1,7 @@
 """Draft a skill: write the fields that a message names, then ask, explain or push back by tier (seed 003)."""
 
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_STRATEGY
@@ -262,36 +262,71 @@ def _review(intro: str) -> Steps:
 
 # --- Short commands ---
 
+_COMMAND: Final = Pattern(
+    r"""
+(?P<template>(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
+    |(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?)
+(?P<safer>make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky) than
+    [ ](?:my|the) (?:last|other|current) (?:one|skill|strategy))
+(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?|just(?: trade)?)
+    [ ](?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?
+(?P<review>(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)
+(?P<missing>what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done))
+(?P<save>(?:save|discard|delete) <IT>(?: now)?)
+(?P<rest>(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide))
+""",
+    IT=r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill|thing))",
+)
+
+
+def _command_steps(talk: Talk, text: str) -> Steps | None:
+    match = _COMMAND.compiled.fullmatch(_plain(text)) if len(text) <= _MAX_COMMAND else None
+    if match is None or not (match["template"] or is_drafting(talk)):
+        return None
+    if match["template"]:
+        return _use_template(talk, match[0])
+    if match["safer"]:
+        return _make_safer(talk, is_new="than" in match[0])
+    if match["verb"]:
+        return _change_symbols(talk, match["verb"].casefold(), symbols_in(match["symbols"]))
+    done = [one for one in talk.earlier if one.name in WRITES and not one.error]
+    if match["missing"] and done:
+        return say_text(tell_missing(done[-1].as_row))
+    if match["save"] or match["rest"]:
+        rest = "What you did not name keeps the default of the draft. " if match["rest"] else ""
+        return say_text(f"{rest}{tell_save([])}")
+    return _review("The review of the draft:") if CRITIQUE in talk.acts else None
+
 
 def _describe_templates() -> str:
     lines = [f"**{one['name']}**: {one['description']}" for one in TEMPLATES.values()]
     return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
 
 
-def _use_template(talk: Talk, match: re.Match[str]) -> Steps:
-    name = next((name for name, words in _TEMPLATES.items() if words.search(match[0])), "")
-    if not name:
-        return say_text(_describe_templates())
+def _use_template(talk: Talk, words: str) -> Steps:
+    name = next((name for name, pattern in _TEMPLATES.items() if pattern.search(words)), "")
     caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
-    return _patch({"template": name, "symbols": symbols_in(talk.text), **caps})
+    return (
+        _patch({"template": name, "symbols": symbols_in(talk.text), **caps})
+        if name
+        else say_text(_describe_templates())
+    )
 
 
-def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
+def _make_safer(talk: Talk, *, is_new: bool) -> Steps:
     """Halve the caps that are known; the others become those of a first strategy."""
-    known = {} if "than" in match[0] else _read_draft(talk)[0]
+    known = {} if is_new else _read_draft(talk)[0]
     halves = {name: max(1.0, float(known.get(name) or 2 * safe) / 2) for name, safe in SAFE_CAPS.items()}
-    ask = f"I do not see the caps of your other skills. {NOVICE_ASK}" if "than" in match[0] else ""
+    ask = f"I do not see the caps of your other skills. {NOVICE_ASK}" if is_new else ""
     return _patch({name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}, ask)
 
 
-def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
-    named, is_only = symbols_in(match["symbols"]), match["verb"].casefold().startswith(("only", "just"))
-    known = list(_read_draft(talk)[0].get("symbols") or ())
+def _change_symbols(talk: Talk, verb: str, named: list[str]) -> Steps | None:
+    known, is_only = list(_read_draft(talk)[0].get("symbols") or ()), verb.startswith(("only", "just"))
     if named and not known and not is_only:
         return say_text(f"I do not see the symbols of the draft. Name the whole list: “only {', '.join(named)} and …”.")
     kept = [symbol for symbol in known if symbol not in named and not is_only]
-    is_less = match["verb"].casefold().startswith(("remove", "drop", "without"))
-    symbols = kept if is_less else [*kept, *named]
+    symbols = kept if verb.startswith(("remove", "drop", "without")) else [*kept, *named]
     if not symbols:
         return say_text("A skill needs one symbol at least. Add another one first.")
     return _patch({"symbols": symbols}) if named else None
@@ -299,60 +334,3 @@ def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
 
 def _patch(fields: dict[str, Any], *notes: str) -> Steps:
     return report_patches((yield from patch_draft(fields)), *notes)
-
-
-def _tell_missing(talk: Talk, match: re.Match[str]) -> Steps:
-    done = [one for one in talk.earlier if one.name in WRITES and not one.error]
-    return say_text(tell_missing(done[-1].as_row)) if done else _review("The review of the draft:")
-
-
-_IT: Final = {"IT": r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill|thing))"}
-_COMMANDS: Final[tuple[tuple[Callable[[Talk, "re.Match[str]"], Steps | None], Pattern], ...]] = (
-    (
-        _use_template,
-        Pattern(
-            r"""
-(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
-(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?
-"""
-        ),
-    ),
-    (
-        _make_safer,
-        Pattern(
-            "make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky)"
-            " than (?:my|the) (?:last|other|current) (?:one|skill|strategy)",
-            **_IT,
-        ),
-    ),
-    (
-        _change_symbols,
-        Pattern(
-            r"(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?|just(?: trade)?)"
-            r" (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?"
-        ),
-    ),
-    (
-        lambda talk, match: _review("The review of the draft:") if CRITIQUE in talk.acts else None,
-        Pattern(
-            "(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?",
-            **_IT,
-        ),
-    ),
-    (_tell_missing, Pattern(r"what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done)")),
-    (lambda talk, match: say_text(tell_save([])), Pattern("(?:save|discard|delete) <IT>(?: now)?", **_IT)),
-    (
-        lambda talk, match: say_text(f"What you did not name keeps the default of the draft. {tell_save([])}"),
-        Pattern(
-            "(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide)"
-        ),
-    ),
-)
-
-
-def _command_steps(talk: Talk, text: str) -> Steps | None:
-    for run, pattern in _COMMANDS if len(text) <= _MAX_COMMAND else ():
-        match = pattern.compiled.fullmatch(_plain(text))
-        if match and (run is _use_template or is_drafting(talk)):
-            return run(talk, match)
-    return None
