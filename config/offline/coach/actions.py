@@ -58,7 +58,7 @@ class Wish:
 
 
 def action_steps(talk: Talk, sentence: str) -> Steps | None:
-    """Return the steps that prepare a card or refuse an order, or None."""
+    """Return the steps that prepare a card, or None."""
     if not {PREPARE, DEPLOYMENTS} & talk.acts or len(sentence) > _MAX_LENGTH:
         return None
     asked = _POLITE.compiled.sub("", sentence).strip()
@@ -67,6 +67,14 @@ def action_steps(talk: Talk, sentence: str) -> Steps | None:
         return _prepare_card(talk, wish)
     if wish is not None:
         return say_text("I can prepare no action in this chat: that is the coach's. Say it in a chat with the coach.")
+    return None
+
+
+def order_steps(talk: Talk, sentence: str) -> Steps | None:
+    """Refuse an order; None if the sentence asks for none."""
+    asked = _POLITE.compiled.sub("", sentence).strip()
+    if DEPLOYMENTS not in talk.acts or len(sentence) > _MAX_LENGTH:
+        return None
     is_named = re.match(r"(?:place|put|submit|send|make|enter|open)\b", asked, re.IGNORECASE) or symbols_in(
         asked.upper()
     )

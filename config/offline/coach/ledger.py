@@ -55,7 +55,12 @@ _ASK_CHECK: Final = (
 def is_query(words: Words) -> bool:
     """Tell whether a question asks for a figure of the record."""
     shapes = (
-        *("trust|common|broken|rule", "me side -coin -stop -size -position", "me doing|period -you -event"),
+        *(
+            "trust|common|broken|rule",
+            "me side -coin -stop -size -position",
+            "me doing|period|weekday -you -event",
+            "versus coin -price -market",
+        ),
         "me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent",
         "top|low|long|short trade|group|agent|skill|side",
     )
@@ -177,7 +182,7 @@ def _judge(result: Row, interval: Any) -> str:
 
 def _format_groups(result: Row, words: Words, group: str) -> str:
     """List the groups, the one that was asked for first."""
-    is_loss = exact(result, "measure") == "net" and words.has("result=lost|pay top")
+    is_loss = exact(result, "measure") == "net" and (words.has("result=lost|pay top") or words.has("result=lost which"))
     groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=True)
     lines = []
     for one in (groups[::-1] if is_loss or words.has("low|short") else groups)[

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from chat.tools.questions import QUERY_TRADES
 from config.offline.coach import answers, ledger
-from config.offline.coach.actions import action_steps, choice_steps, click_steps
+from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
 from config.offline.coach.lookups import (
     DEPLOYMENTS,
     EVENTS,
@@ -87,8 +87,9 @@ def _iter_plans(talk: Talk) -> Iterator[Steps]:
 def _read_sentence(talk: Talk, sentence: str) -> Steps | None:
     plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
     is_asked = sentence.rstrip().endswith("?")
-    asked = question_steps(talk, plain, is_asked=True) if is_asked else None
-    asked = action_steps(talk, plain) or asked
+    asked = action_steps(talk, plain)
+    asked = question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
+    asked = asked or order_steps(talk, plain)
     if asked is not None or is_asked or (is_drafting(talk) and not is_question(sentence)):
         return asked
     return question_steps(talk, plain, is_asked=False)
@@ -221,7 +222,7 @@ def _answer_why(talk: Talk, words: Words) -> Steps:
 
 def _tell_trades(found: Outcome, words: Words) -> str:
     trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
-    is_one = re.search(r"\btrade$", words.text, re.IGNORECASE) and "last" in words.tags
+    is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", words.text, re.IGNORECASE)
     amount = next((int(said) for said in words.numbers if said.isdecimal()), _MAX_TRADES)
     return answers.format_trades(trades, 1 if is_one else max(1, amount))
 
@@ -340,6 +341,7 @@ _QUESTIONS: Final = (
         _TRADES,
         said=re.compile(r"(?i)^(?:my |its |the )?(?:trades|trading history)$|trades (?:did|has|have)\b"),
     ),
+    Question("trade last -doing -learn -why", _TRADES, said=re.compile(r"(?i)\blast trade\b")),
     Question("news", _look_up(NEWS, _tell_news), NEWS),
     Question("event -trade", _CALENDAR, EVENTS),
     Question("kind -trade -me -effect", _CALENDAR, EVENTS, re.compile(r"(?i)^(?:when|what time|is there|any)")),
@@ -357,6 +359,7 @@ _QUESTIONS: Final = (
     Question(f"skill|draft -doing -trade -performance {_MEASURED}", _SKILLS, SKILLS),
     Question("skill count -trade -net", _SKILLS, SKILLS),
     Question("running|unrealised|holding_now -trade -count", _STATUS),
+    Question(f"open -me -why -coin -trade -close -side {_MEASURED}", _STATUS, said=re.compile(r"(?i)^what")),
     Question(f"position|agent -trade -close -rule -performance -period {_MEASURED}", _STATUS),
     Question(f"agent|position|skill doing -trade {_MEASURED}", _STATUS),
     Question(f"it doing -trade -me {_MEASURED}", _STATUS),

@@ -40,7 +40,7 @@ size: (?:what|which) size|how (?:large|big)(?= (?:can|should|could|may|would|mus
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: away|from (?:the )?(?:entry|price)
 risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
-exit=stop: stopped[- ]out|by stops?|hit (?:my |the )?stops?
+exit=stop: stopped[- ]out|by stops?|hit (?:my |the |their |its |a )?stops?
 result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
 net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?
     |ma(?:de|kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)
@@ -61,7 +61,7 @@ group=side: sides?|directions?
 group=version: versions?
 group=regime: regimes?
 group=hour: (?:what |which )?hours?|time of (?:the )?day|what time
-group=weekday: weekdays?|days? of the week|(?:which|what) days?
+group=weekday: weekdays?|(?:which |what )?days? of the week|days? of the week|(?:which|what) days?
 group=month: months?|monthly
 skill: skills?|strateg(?:y|ies)
 agent: agents?|bots?|deployments?
@@ -78,7 +78,7 @@ worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warni
 risk: risks?|risky|exposure|exposed
 learn: lessons?|learn(?:ed|t|ing)?
 help: helped|helping|help$
-event: events?|calendar|coming(?: up)?|upcoming|ahead|scheduled
+event: events?|calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
 effect: hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
 news: news|headlines?|what(?:'s| is) new|happened in (?:the )?(?:markets?|news|crypto)
 price: price|trading at|quote
@@ -95,7 +95,7 @@ open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|wen
 close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?|sell|end(?:ed)?
 position: positions?|holdings|portfolio
 trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
-doing: doing|going|perform(?:ed|ing|s)?|holding up|look(?:ing)?
+doing: doing|going|work(?:s|ing)?|do(?= on\b)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
 pay: pa(?:id|y|ying)|cost(?:s|ed)?
 sharpe: sharpe(?: ratio)?
 performance: performance|track record|stats|numbers
@@ -104,7 +104,7 @@ long: longest
 short: shortest
 top: best|top|highest|most|biggest|largest|greatest|main|better
 per: per|by|each|every|split|across
-versus: or|vs\.?|versus|compared (?:to|with)
+versus: compare|or|vs\.?|versus|compared (?:to|with)
 which: which
 why: why|reasons?|rationale
 when: when

@@ -33,9 +33,9 @@ _PARTS: Final = {
     r"|promise|agree|notice|realise|doubt|regret|admit|worry|call|get it|hold on|risk (?!\d|at|less|no|half|a "
     r"|up)\w+ing|have to|can(?! only| afford| live)|want out|close (?:this|it)|go(?: now)?$|run$|explain|care$"
     r"|keep (?:hearing|seeing|thinking)|need (?!at least|an? \w+ (?:for|before|to)|the money|two|three|\d)"
-    r"|once blew|(?:want|like|love|prefer) (?:not )?to (?:know|see|say|ask|hear|understand|check|talk|look"
-    r"|stop|close|go)|(?:like|love|hate|prefer|trust|follow|miss|use|take|make|mind) (?:it|this|that|them|him"
-    r"|you|your|<THING>))\b",
+    r"|once blew|want to (?:long|short|buy|sell|open|enter|exit|add)\b|(?:want|like|love"
+    r"|prefer) (?:not )?to (?:know|see|say|ask|hear|understand|check|talk|look|stop|close|go)|(?:like|love"
+    r"|hate|prefer|trust|follow|miss|use|take|make|mind) (?:it|this|that|them|him|you|your|<THING>))\b",
     "THING": r"the (?:(?:second|first|last|new) )?(?:idea|look|market|price|news|answer|option|one|way|chart|app"
     r"|candle|move)s?",
     "RELATIVE": r"(?:wife|husband|partner|spouse|other half|girlfriend|boyfriend|kids?|children|sons?|daughters?|family"
