@@ -19,7 +19,7 @@ from chat.prompt.compose import compose_prompt
 from chat.prompt.focus import is_focus_untrusted
 from chat.prompt.preamble import build_preamble, build_recall, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
-from chat.prompt.texts import Segment, as_blocks
+from chat.prompt.texts import Segment
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
@@ -51,16 +51,6 @@ class TurnStart:
     is_untrusted: bool = False  # text that the user did not type is in the model's window
     room: int = 0  # estimated tokens that messages have in the prompt
     room_left: int = 0  # below zero: older messages did not fit
-
-    @property
-    def system(self) -> list[Json]:
-        """The system prompt as text blocks; the first is the cached prefix."""
-        return as_blocks(self.sent.segments)
-
-    @property
-    def history(self) -> list[Json]:
-        """Messages for a model, the user's newest last."""
-        return [dict(message) for message in self.sent.messages]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ MAX_TEXT = 2 * 1024 * 1024  # characters of one answer
 MAX_ARGUMENTS = 256 * 1024  # characters of all tool arguments of one answer
 MAX_CALLS = 128
 MAX_BLANK = 64 * 1024  # white space before the first visible character
+DRAIN_SECONDS = 0.5  # for the end of a body whose answer is complete
 
 # What providers accept when the name comes back to them in the history.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")

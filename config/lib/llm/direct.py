@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from config.lib.llm.answer import Message, Piece, Usage
+from config.lib.llm.answer import DRAIN_SECONDS, Message, Piece, Usage
 from config.lib.llm.errors import LOW_CREDIT, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MAX_LINE: Final = 8 * 1024 * 1024  # bytes of one event; a whole answer may come as one
 MAX_REFUSAL: Final = 64 * 1024  # bytes read of the body of an error
-DRAIN_SECONDS: Final = 0.5  # for the end of a body whose answer is complete
 END: Final = b"[DONE]"
 # Text is sent to the browser thirty times a second, while a provider sends hundreds of words. Waking up for each word
 # costs more than reading it. So after a word that we waited for, let the next ones gather.

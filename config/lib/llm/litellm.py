@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from config.lib.llm.answer import Piece, Usage
+from config.lib.llm.answer import DRAIN_SECONDS, Piece, Usage
 from config.lib.llm.errors import LLMUnavailable, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
@@ -48,6 +48,7 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
     if _litellm is None:
         await asyncio.to_thread(load_litellm)
     response = await _ask(model, request, stream=True, stream_options={"include_usage": True})
+    _close_at_end(response)
     try:
         async with aclosing(_read_pieces(model, response)) as pieces:
             yield pieces
@@ -74,6 +75,25 @@ async def _read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, No
         if usage is not None:
             return  # reading on would only make LiteLLM count everything a second time
         has_ended = has_ended or piece.finish_reason is not None
+
+
+def _close_at_end(response: Stream) -> None:
+    """Let a complete answer's body end before it is closed; else its connection is lost.
+
+    OpenAI's client closes the body at the end mark of the events, and the end of the body may come in the next packet.
+    """
+    with suppress(AttributeError):  # of a provider with another client
+        raw = response.completion_stream.response
+        body, close = raw.stream._stream._aiohttp_response.content, raw.aclose
+
+        async def close_raw() -> None:
+            if _has_finish_reason(response):
+                with suppress(Exception):
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        await body.wait_eof()
+            await close()
+
+        raw.aclose = close_raw
 
 
 def _read_state(model: str, message: object) -> dict[str, object]:

@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from chat.conversations.queries import ConversationNotFound
 from chat.conversations.services import MessageRefused, rename_conversation, start_conversation, title_from
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
+from chat.prompt.texts import as_blocks
 from chat.turns.accept import retry_reply
 from chat.turns.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
 from config.lib.owned import owned_tx, system_tx
@@ -40,7 +41,7 @@ def test_accept_message_stores_the_message_and_the_reply_that_begins(as_trader):
     assert (reply.heartbeat_at, reply.created_at) == (JUNE, JUNE)
     assert (accepted.message, accepted.reply) == (message, reply)
     assert (accepted.turn.message_id, accepted.turn.reply_id) == (message.pk, reply.pk)
-    assert as_typed(accepted.turn.history) == [{"role": "user", "content": "How are you?"}]
+    assert as_typed(accepted.turn.sent.messages) == [{"role": "user", "content": "How are you?"}]
 
 
 def test_accept_message_makes_the_conversation_active_and_newest(as_trader):
@@ -75,7 +76,7 @@ def test_accept_message_freezes_the_memory_block_once(as_trader):
     snapshot = MemorySnapshot.objects.get()
     assert "Trades BTC only" in snapshot.text
     assert (first.reply.snapshot, second.reply.snapshot) == (snapshot, snapshot)
-    assert first.turn.system[0] == second.turn.system[0]
+    assert as_blocks(first.turn.sent.segments)[0] == as_blocks(second.turn.sent.segments)[0]
 
 
 def test_accept_message_returns_what_was_stored_for_the_same_client_id(as_trader):
@@ -309,7 +310,7 @@ def test_retry_reply_puts_the_old_one_out_of_sight(as_trader):
     assert (old, old.replaced_at) == (first.reply, JUNE + SECOND)
     assert list(Message.objects.shown().order_by("pk")) == [first.message, retried.reply]
     assert retried.reply.reply_to == first.message
-    assert as_typed(retried.turn.history) == [{"role": "user", "content": "Hello"}]
+    assert as_typed(retried.turn.sent.messages) == [{"role": "user", "content": "Hello"}]
     assert retried.title is None
 
 

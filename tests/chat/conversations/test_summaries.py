@@ -91,7 +91,7 @@ async def test_next_turn_is_sent_the_summary_in_place_of_the_older_part(model, t
 
     start = await talk.say("And now?")
 
-    first, *rest = start.history
+    first, *rest = start.sent.messages
     assert first == {"role": "user", "content": earlier_part("They asked twelve things.")}
     assert as_typed(rest)[-1] == {"role": "user", "content": "And now?"}
     assert min(start.sent.message_ids) > written.through
@@ -110,7 +110,7 @@ async def test_summary_of_a_summary_goes_on_from_it(model, talk):
     assert second.through > first.through
     assert "Summary so far:\nThey asked twelve things." in model.requests[-1]["messages"][1]["content"]
     start = await talk.say("And now?")
-    assert start.history[0]["content"] == earlier_part("They asked twenty-four things.")
+    assert start.sent.messages[0]["content"] == earlier_part("They asked twenty-four things.")
 
 
 async def test_very_long_older_part_is_read_in_parts(model, talk):
@@ -161,7 +161,7 @@ async def test_model_that_fails_leaves_the_chat_as_it_is(model, talk, fault):
     assert await run(talk) is None
 
     start = await talk.say("And now?")
-    assert as_typed(start.history)[-1]["content"] == "And now?"
+    assert as_typed(start.sent.messages)[-1]["content"] == "And now?"
     assert start.sent.summary_id is None
 
 

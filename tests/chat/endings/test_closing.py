@@ -17,6 +17,7 @@ from chat.conversations.queries import ConversationNotFound
 from chat.endings import closing
 from chat.endings.closing import Outcome, close_conversation, close_if_due
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
+from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.door import LLMUnavailable
@@ -453,7 +454,7 @@ def test_reopened_chat_gets_the_memory_of_today_and_its_old_messages_keep_theirs
         UserFactFactory(content="Trades silver now")
     second = send(chat, trader, "Two")
 
-    assert "silver" in second.turn.system[0]["text"]
+    assert "silver" in as_blocks(second.turn.sent.segments)[0]["text"]
     with owned(trader):
         assert Message.objects.get(pk=first.reply.pk).snapshot_id == first.reply.snapshot_id
         assert MemorySnapshot.objects.count() == 2

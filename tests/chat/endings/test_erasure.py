@@ -13,6 +13,7 @@ from chat.endings.closing import close_conversation
 from chat.endings.erasure import ERASED, erase_fact, erase_user, list_source_messages, purge_trash
 from chat.models import Conversation, ConversationSummary, MemorySnapshot, Message
 from chat.prompt.compose import sent_prompt
+from chat.prompt.texts import as_blocks
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
@@ -184,9 +185,9 @@ def test_chat_goes_on_with_a_new_block_after_its_own_was_scrubbed(trader):
 
         second = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Again", now=JUNE)
 
-    assert "boat" in first.turn.system[0]["text"]
-    assert "boat" not in second.turn.system[0]["text"]
-    assert "Trades BTC only" in second.turn.system[0]["text"]
+    assert "boat" in as_blocks(first.turn.sent.segments)[0]["text"]
+    assert "boat" not in as_blocks(second.turn.sent.segments)[0]["text"]
+    assert "Trades BTC only" in as_blocks(second.turn.sent.segments)[0]["text"]
 
 
 def test_receipt_of_a_scrubbed_prompt_says_that_the_text_is_deleted(trader):

@@ -13,6 +13,7 @@ from chat.management.commands import run_jobs
 from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
 from chat.prompt.compose import preview_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
+from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from config.lib.work.jobs import Job
@@ -298,7 +299,7 @@ def test_show_prompt_prints_what_a_conversation_sent(trader):
 
     (line,) = lines_of("show_prompt", "--user", trader.email, "--conversation", str(conversation.pk))
 
-    assert line["prompt"] == "\n\n---\n\n".join(block["text"] for block in turn.system)
+    assert line["prompt"] == "\n\n---\n\n".join(block["text"] for block in as_blocks(turn.sent.segments))
     assert "Learned later" not in line["prompt"]
 
 

@@ -13,7 +13,7 @@ from chat.conversations.services import start_conversation
 from chat.models import AssistantName, Conversation, MemorySnapshot
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.compose import preview_prompt, sent_prompt
-from chat.prompt.texts import SEPARATOR
+from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact
@@ -131,10 +131,10 @@ def test_turn_sends_the_prompt_of_its_assistant_with_the_day_last(as_trader, ass
     turn = ask(chat)
 
     face = ASSISTANTS[assistant]
-    parts = turn.system[0]["text"].split(SEPARATOR)
+    parts = as_blocks(turn.sent.segments)[0]["text"].split(SEPARATOR)
     assert [parts[0], parts[2], parts[-2]] == [face.persona, BLOCKS[assistant], face.trust_rules]
     assert parts[-1] == "Today is Monday, 2026-06-01 in the person's time zone, UTC."
-    assert [block["text"] for block in turn.system] == [preview]
+    assert [block["text"] for block in as_blocks(turn.sent.segments)] == [preview]
     assert sent_prompt(chat, now=NOW + DAY) == preview
 
 
@@ -155,8 +155,10 @@ def test_chat_of_who_lets_no_prompt_hold_a_fact_has_none(as_trader, assistant):
 
     turn = ask(start_conversation(assistant=assistant, now=NOW))
 
-    assert "Retires" not in turn.system[0]["text"]
-    assert preview_prompt(assistant=assistant, now=NOW) == SEPARATOR.join(part["text"] for part in turn.system)
+    assert "Retires" not in as_blocks(turn.sent.segments)[0]["text"]
+    assert preview_prompt(assistant=assistant, now=NOW) == SEPARATOR.join(
+        part["text"] for part in as_blocks(turn.sent.segments)
+    )
     assert (MemorySnapshot.objects.get().text, MemorySnapshot.objects.get().fact_ids) == ("", [])
     before = fact.last_referenced_at
     fact.refresh_from_db()

@@ -8,7 +8,7 @@ import pytest
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus
 from chat.prompt.compose import preview_prompt, sent_prompt
-from chat.prompt.texts import SEPARATOR
+from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
@@ -44,7 +44,7 @@ def answered(accepted: Accepted, now: datetime) -> TurnStart:
 
 
 def prefix(turn: TurnStart) -> str:
-    return turn.system[0]["text"]
+    return as_blocks(turn.sent.segments)[0]["text"]
 
 
 def block(turn: TurnStart) -> list[str]:
@@ -188,8 +188,8 @@ def test_system_prompt_changes_with_the_day_of_the_user_alone(as_trader):
 
     first, second, third = (ask(chat, NOW + hours) for hours in (0 * DAY, timedelta(hours=2), timedelta(hours=3)))
 
-    assert first.system == second.system
-    assert [block.get("cache") for block in first.system] == [True]
+    assert as_blocks(first.sent.segments) == as_blocks(second.sent.segments)
+    assert [block.get("cache") for block in as_blocks(first.sent.segments)] == [True]
     assert prefix(first).endswith("\n\n---\n\nToday is Monday, 2026-06-01 in the person's time zone, Asia/Tokyo.")
     assert prefix(third) == prefix(first).replace("Monday, 2026-06-01", "Tuesday, 2026-06-02")
 
@@ -212,7 +212,7 @@ def test_preview_is_what_a_new_chat_sends(as_trader):
 
     turn = ask(chat, NOW)
 
-    assert preview == SEPARATOR.join(segment["text"] for segment in turn.system)
+    assert preview == SEPARATOR.join(segment["text"] for segment in as_blocks(turn.sent.segments))
     assert sent_prompt(chat, now=NOW + DAY) == preview
 
 

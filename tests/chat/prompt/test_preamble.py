@@ -16,7 +16,7 @@ from chat.endings.erasure import erase_fact
 from chat.models import Conversation, Message, MessageStatus, Receipt
 from chat.parts import INTERRUPTED, Reply, add_preamble, model_messages, split_preamble
 from chat.prompt import receipts
-from chat.prompt.texts import Segment
+from chat.prompt.texts import Segment, as_blocks
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.answer import ToolCall
@@ -71,7 +71,7 @@ def focused(as_trader):
 
 
 def test_message_begins_with_the_time_and_the_focus(focused):
-    told = ask(focused, now=JUNE + MINUTE).turn.history[-1]["content"]
+    told = ask(focused, now=JUNE + MINUTE).turn.sent.messages[-1]["content"]
 
     before, typed = split_preamble(told)
     assert before.startswith("Current datetime: 2026-06-01T12:01:00Z\n\n## In focus\n- deployment_id: ")
@@ -85,7 +85,7 @@ def test_focus_is_repeated_only_when_it_changed(focused):
     turns += [ask(focused), ask(focused)]
 
     assert [names(turn) for turn in turns] == [["clock", "focus"], ["clock"], ["clock", "focus"], ["clock"]]
-    assert "- status: paused" in turns[2].turn.history[-1]["content"]
+    assert "- status: paused" in turns[2].turn.sent.messages[-1]["content"]
 
 
 def test_focus_that_left_the_prompt_is_sent_again(focused, settings):
@@ -105,7 +105,7 @@ def test_deleted_focus_is_said_to_be_deleted(focused):
 
     last = ask(focused)
 
-    assert "## In focus\n- nothing: it was deleted\n</context>" in last.turn.history[-1]["content"]
+    assert "## In focus\n- nothing: it was deleted\n</context>" in last.turn.sent.messages[-1]["content"]
 
 
 def test_chat_without_a_focus_has_the_time_alone(as_trader):
@@ -119,8 +119,8 @@ def test_history_repeats_each_message_byte_for_byte(focused):
     turns = [ask(focused, f"Question {number}", JUNE + number * MINUTE) for number in range(4)]
 
     for earlier, later in pairwise(turns):
-        assert later.turn.history[: len(earlier.turn.history)] == earlier.turn.history
-        assert later.turn.system == earlier.turn.system
+        assert later.turn.sent.messages[: len(earlier.turn.sent.messages)] == earlier.turn.sent.messages
+        assert as_blocks(later.turn.sent.segments) == as_blocks(earlier.turn.sent.segments)
 
 
 def test_retry_has_its_own_time_and_the_next_turn_repeats_that_one(focused):
@@ -130,7 +130,7 @@ def test_retry_has_its_own_time_and_the_next_turn_repeats_that_one(focused):
 
     following = ask(focused, now=JUNE + 2 * MINUTE)
 
-    times = [turn.turn.history[0]["content"][28:48] for turn in (first, again, following)]
+    times = [turn.turn.sent.messages[0]["content"][28:48] for turn in (first, again, following)]
     assert times == ["2026-06-01T12:00:00Z", "2026-06-01T12:01:00Z", "2026-06-01T12:01:00Z"]
     assert names(again) == ["clock", "focus"]
 
@@ -142,11 +142,11 @@ def test_continuation_has_its_own_time_before_the_request_to_continue(focused):
 
     following = ask(focused, now=JUNE + 2 * MINUTE)
 
-    assert further.turn.history[0] == first.turn.history[0] == following.turn.history[0]
-    assert further.turn.history[-1]["content"].startswith(
+    assert further.turn.sent.messages[0] == first.turn.sent.messages[0] == following.turn.sent.messages[0]
+    assert further.turn.sent.messages[-1]["content"].startswith(
         "<context>\nCurrent datetime: 2026-06-01T12:01:00Z\n</context>"
     )
-    assert [message["role"] for message in following.turn.history] == ["user", "assistant", "assistant", "user"]
+    assert [message["role"] for message in following.turn.sent.messages] == ["user", "assistant", "assistant", "user"]
 
 
 def test_edited_message_gets_a_preamble_of_its_own(focused):
@@ -155,7 +155,7 @@ def test_edited_message_gets_a_preamble_of_its_own(focused):
     _, edited = edit_message(conversation_id=focused.pk, message_id=first.message.pk, text="How?", now=JUNE + MINUTE)
 
     assert names(edited) == ["clock", "focus"]
-    assert as_typed(edited.turn.history) == [{"role": "user", "content": "How?"}]
+    assert as_typed(edited.turn.sent.messages) == [{"role": "user", "content": "How?"}]
 
 
 def test_replies_from_before_preambles_have_none_in_the_history(focused):
@@ -164,7 +164,7 @@ def test_replies_from_before_preambles_have_none_in_the_history(focused):
 
     later = ask(focused)
 
-    assert later.turn.history[0]["content"] == "Why?"
+    assert later.turn.sent.messages[0]["content"] == "Why?"
     assert names(later) == ["clock", "focus"]
 
 
@@ -222,7 +222,7 @@ def test_erased_fact_leaves_the_stored_preambles(as_trader):
     preamble = Message.objects.get(pk=first.reply.pk).preamble
     assert [part["name"] for part in preamble] == ["clock", "fact"]
     assert [fact["text"] for part in preamble for fact in part.get("facts", ())] == ["- Deleted for good."]
-    assert "5x" not in str(ask(chat).turn.history)
+    assert "5x" not in str(ask(chat).turn.sent.messages)
 
 
 def test_erased_fact_leaves_the_recalled_ones_beside_it(as_trader):
@@ -344,7 +344,7 @@ def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(outside_b
         "name": "recall",
         "facts": [{"id": str(outside_block.pk), "text": f"- {outside_block.content}"}],
     }
-    assert outside_block.content in accepted.turn.history[-1]["content"]
+    assert outside_block.content in accepted.turn.sent.messages[-1]["content"]
     assert names(ask(chat, "Tell me a joke.")) == ["clock"]
 
 

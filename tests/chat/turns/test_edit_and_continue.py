@@ -35,7 +35,7 @@ def go_on(conversation):
 
 
 def said(accepted):
-    return [(message["role"], message["content"]) for message in as_typed(accepted.turn.history)]
+    return [(message["role"], message["content"]) for message in as_typed(accepted.turn.sent.messages)]
 
 
 # --- Edit ---

@@ -412,7 +412,7 @@ async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
 
     start = await talk.say("What did I say?")
 
-    assert [message["role"] for message in start.history] == ["user", "assistant", "assistant", "tool", "user"]
+    assert [message["role"] for message in start.sent.messages] == ["user", "assistant", "assistant", "tool", "user"]
 
 
 @pytest.mark.parametrize(

@@ -485,9 +485,10 @@ async def _read_all():
 
 @pytest.mark.clock  # an idle connection is closed after some seconds
 @pytest.mark.parametrize("direct", [[], ["openai"]], ids=["litellm", "direct"])
-def test_connections_are_reused_and_closed_at_the_end(monkeypatch, settings, direct):
+@pytest.mark.parametrize("late", [0.0, 0.05], ids=["at once", "late"])
+def test_connections_are_reused_when_the_body_ends(monkeypatch, settings, direct, late):
     settings.LLM_DIRECT = direct
-    with WireServer(default=well_formed("Hi"), keep_alive=True) as server:
+    with WireServer(default=[*well_formed("Hi"), Pause(late)], keep_alive=True) as server:
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
 
