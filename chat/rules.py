@@ -1,6 +1,6 @@
 """Facts that state rules of trading: read them, and keep trading's rules in step."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from config.lib.owned import owner_id
 from memory.claims.validity import strip_dates
-from memory.models import ArchivedReason, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact
 from trading.market.names import find_base
 from trading.models import Trade, TradingRule
 from trading.rules.compile import Refusal, compile_rule
@@ -30,22 +30,33 @@ class UnreadFact:
     reason: str
 
 
-def follow_facts(*, now: datetime) -> list[UnreadFact]:
+def follow_facts(*, now: datetime, lineages: Collection[UUID] | None = None) -> list[UnreadFact]:
     """Keep the owner's rules in step with their facts, inside `owned_tx(user)`; return those that Keel cannot read.
 
-    A fact that was read before keeps its reading: its words never change.
+    A fact that was read before keeps its reading: its words never change. With `lineages` only these are read.
     """
-    known = {row.fact_id: parse_rule(row.payload) for row in TradingRule.objects.all()}
+    rows, facts = TradingRule.objects.all(), UserFact.objects.order_by("created_at", "id")
+    if lineages is not None:
+        rows, facts = rows.filter(lineage__in=lineages), facts.filter(lineage__in=lineages)
+    known = {row.fact_id: parse_rule(row.payload) for row in rows}
     readings, unread = [], []
     compiler = _Compiler()
-    for fact in UserFact.objects.filter(Q(archived_at__isnull=True) | Q(pk__in=known)).order_by("created_at", "id"):
+    for fact in facts.filter(Q(archived_at__isnull=True) | Q(pk__in=known)):
         read = known.get(fact.pk) or compiler.read(fact)
         if isinstance(read, Refusal):
             unread += [UnreadFact(fact.pk, fact.content, read.reason)] if read.is_near else []
         elif (ends := _find_end(fact)) is None or ends > fact.valid_from:
             readings.append(RuleReading(fact.pk, fact.lineage, fact.content, read, fact.valid_from, ends))
-    follow_readings(readings, now=now)
+    follow_readings(readings, lineages=lineages, now=now)
     return unread
+
+
+def follow_writes(*, conversation_id: UUID | None, now: datetime) -> None:
+    """Follow the facts that a turn, which began at `now`, has written in a chat, inside `owned_tx(user)`."""
+    events = MemoryEvent.objects.filter(conversation_id=conversation_id, created_at=now, lineage__isnull=False)
+    found = list(events.values_list("lineage", "detail__later"))
+    if found:
+        follow_facts(now=now, lineages={UUID(str(name)) for names in found for name in names if name})
 
 
 def read_fact(fact_id: UUID) -> Rule | Refusal | None:

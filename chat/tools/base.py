@@ -16,6 +16,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chat.parts import Json
+from chat.rules import follow_writes
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 
@@ -104,7 +105,10 @@ class Tool(Generic[A]):
             if self.asks_model:
                 return _check_size(self.run(context, args))
             with owned_tx(context.user_id):
-                return _check_size(self.run(context, args))
+                result = _check_size(self.run(context, args))
+                if self.acts:
+                    follow_writes(conversation_id=context.conversation_id, now=context.now)
+                return result
         except DomainError as error:
             return {"error": str(error)}
         except Exception:

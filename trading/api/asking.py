@@ -1,13 +1,12 @@
 """Questions to the record over REST."""
 
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.rest.views import ApiRequest, ApiView
 from config.lib.web import find_time_zone
-from trading.api.serializers.asking import PlanQuery, QuestionQuery, RecordAnswerSerializer
+from trading.api.serializers.asking import PlanCheckSerializer, PlanQuery, QuestionQuery, RecordAnswerSerializer
 from trading.asking.answers import describe_answer, describe_check
 from trading.asking.check import check_plan
 from trading.asking.planner import answer_question
@@ -26,9 +25,7 @@ class AskView(ApiView):
 
 
 class CheckView(ApiView):
-    @extend_schema(
-        operation_id="check_trade", tags=["trades"], parameters=[PlanQuery], responses={200: OpenApiTypes.OBJECT}
-    )
+    @extend_schema(operation_id="check_trade", tags=["trades"], parameters=[PlanQuery], responses=PlanCheckSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Size a planned trade and check it; commit nothing."""
         plan, zone = parse_plan(self.query(PlanQuery)), find_time_zone(request.user.time_zone)

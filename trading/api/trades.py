@@ -13,8 +13,8 @@ from config.lib.paging import Page, get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
 from trading.api.serializers import trades as shapes
-from trading.market.queries import is_about, select_events
-from trading.models import Trade
+from trading.market.queries import is_about
+from trading.models import MarketEvent, Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
 from trading.record.remarks.services import get_remark, write_remark
@@ -86,12 +86,9 @@ class EventsView(ApiView):
         A page may have fewer than `limit`, also none: the filter by symbol comes after it.
         """
         query, now = self.query(shapes.EventQuery), timezone.now()
-        rows = select_events(
-            now,
-            until=now + timedelta(hours=query["lookahead_hours"]),
-            kind=query["kind"],
-            min_importance=query["min_importance"],
-        )
+        until = now + timedelta(hours=query["lookahead_hours"])
+        rows = MarketEvent.objects.filter(starts_at__range=(now, until), importance__gte=query["min_importance"])
+        rows = rows.filter(kind=query["kind"]) if query["kind"] else rows
         page = get_page(rows, by=("starts_at", "id"), cursor=query["cursor"], limit=query["limit"])
         symbols = [query["symbol"].upper()] if query["symbol"] else ()
         events = [event for event in page.items if is_about(event.symbols, symbols)]

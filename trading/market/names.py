@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 # Names people write, and the symbols that stand for them. Words of everyday English only count in capitals.
@@ -70,8 +71,12 @@ def symbols_in(text: str) -> list[str]:
 
 def is_market(symbol: str, named: Sequence[str]) -> bool:
     """Tell whether a venue's symbol is of the coins, or any."""
-    base = re.split(r"[^A-Z0-9]", symbol.upper(), maxsplit=1)[0]
-    return not named or symbol in named or base in named or find_base(symbol) in named
+    return not named or not _list_names(symbol).isdisjoint(named)
+
+
+@lru_cache(1024)
+def _list_names(symbol: str) -> frozenset[str]:
+    return frozenset((symbol, re.split(r"[^A-Z0-9]", symbol.upper(), maxsplit=1)[0], find_base(symbol)))
 
 
 def find_base(symbol: str) -> str:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Final
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Subquery
 
 from config.lib.errors import DomainError
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
@@ -151,14 +151,6 @@ def list_events(
         if not kinds or event.kind in kinds
         if is_about(event.symbols, symbols)
     ]
-
-
-def select_events(
-    now: datetime, *, until: datetime, kind: str = "", min_importance: float = 0.0
-) -> QuerySet[MarketEvent]:
-    """Return the stored events from `now` until an instant."""
-    rows = MarketEvent.objects.filter(starts_at__gte=now, starts_at__lte=until, importance__gte=min_importance)
-    return rows.filter(kind=kind) if kind else rows
 
 
 def is_about(named: Collection[str], symbols: Collection[str]) -> bool:

@@ -14,21 +14,8 @@ from pydantic import ValidationError
 
 from config.lib.search.quantities import word_set
 from trading.models.choices import EventKind
-from trading.rules.grammar import (
-    DAY_MINUTES,
-    DailyLoss,
-    Days,
-    Events,
-    Hours,
-    Leverage,
-    LossPause,
-    RiskPerTrade,
-    Rule,
-    StopRequired,
-    Symbols,
-    TradesPerDay,
-    Unit,
-)
+from trading.rules import grammar
+from trading.rules.grammar import Rule
 from trading.rules.words import Clock, Word, read_bare_hour, split_words
 
 _BOUNDS: Final = word_set("MAX UNDER OVER MIN")
@@ -208,36 +195,36 @@ def _expand_losses(words: Sequence[Word]) -> list[Word]:
 def _read_risk(said: _Sentence) -> Rule | None:
     if not said.fits("RISK MAX|UNDER PCT|USD PERTRADE", "ACCOUNT TRADE"):
         return None
-    unit: Unit = "pct" if said.has("PCT") else "usd"
-    return RiskPerTrade(limit=said.value("PCT|USD"), unit=unit, is_strict=said.has("UNDER"))
+    unit: grammar.Unit = "pct" if said.has("PCT") else "usd"
+    return grammar.RiskPerTrade(limit=said.value("PCT|USD"), unit=unit, is_strict=said.has("UNDER"))
 
 
 def _read_leverage(said: _Sentence) -> Rule | None:
     if said.fits("NOT|WITHOUT LEVERAGE", "TRADE") and said.types[:2] != ["LEVERAGE", "NOT"]:
-        return Leverage(limit=Decimal(1))
+        return grammar.Leverage(limit=Decimal(1))
     named = said.fits("LEVERAGE MAX|UNDER MULT|NUMBER|TIMES", "TRADE PERTRADE")
     if not named and not said.fits("MAX|UNDER MULT", "TRADE PERTRADE"):
         return None
-    return Leverage(limit=said.value("MULT|NUMBER|TIMES"), is_strict=said.has("UNDER"))
+    return grammar.Leverage(limit=said.value("MULT|NUMBER|TIMES"), is_strict=said.has("UNDER"))
 
 
 def _read_symbols(said: _Sentence) -> Rule | None:
     allowed = "TRADE PERTRADE MARKETS"
     if said.fits("SYMBOL ONLY", allowed):
-        return Symbols(mode="only", symbols=said.value("SYMBOL"))
+        return grammar.Symbols(mode="only", symbols=said.value("SYMBOL"))
     if said.fits("SYMBOL ONLY NOT ALTS", allowed) and {*said.value("SYMBOL")} <= {"BTC", "ETH"}:
-        return Symbols(mode="only", symbols=said.value("SYMBOL"))
+        return grammar.Symbols(mode="only", symbols=said.value("SYMBOL"))
     if said.fits("SYMBOL NOT|EXCEPT", allowed) and said.spell().endswith(("SYMBOL", "MARKETS", "TRADE")):
-        return Symbols(mode="never", symbols=said.value("SYMBOL"))
+        return grammar.Symbols(mode="never", symbols=said.value("SYMBOL"))
     return None
 
 
 def _read_days(said: _Sentence) -> Rule | None:
     allowed = "TRADE PERTRADE ZONE"
     if said.fits("DAY ONLY", allowed):
-        return Days(mode="only", days=said.value("DAY"), zone=said.zone)
+        return grammar.Days(mode="only", days=said.value("DAY"), zone=said.zone)
     if said.fits("DAY NOT|OFF", allowed):
-        return Days(mode="never", days=said.value("DAY"), zone=said.zone)
+        return grammar.Days(mode="never", days=said.value("DAY"), zone=said.zone)
     return None
 
 
@@ -266,12 +253,12 @@ def _read_hours(said: _Sentence) -> Rule | None:
     minutes = [clock.minute for clock in clocks]
     start, end = {
         "until": (0, minutes[0]),
-        "since": (minutes[0], DAY_MINUTES),
+        "since": (minutes[0], grammar.DAY_MINUTES),
         "swapped": (minutes[-1], minutes[0]),
     }.get(form, (minutes[0], minutes[-1]))
-    if start in (end, end % DAY_MINUTES):
+    if start in (end, end % grammar.DAY_MINUTES):
         raise _Unread("Its hours are no part of the day, or all of it.")
-    return Hours(mode="never" if form == "never" else "only", start=start, end=end, zone=said.zone)
+    return grammar.Hours(mode="never" if form == "never" else "only", start=start, end=end, zone=said.zone)
 
 
 def _read_clock(word: Word) -> Clock:
@@ -293,7 +280,7 @@ def _read_trades_per_day(said: _Sentence) -> Rule | None:
     limit = said.value("NUMBER|TIMES|MULT")
     if limit != int(limit):
         raise _Unread("Trades are counted in whole numbers.")
-    return TradesPerDay(limit=int(limit) - said.has("UNDER"), zone=said.zone)
+    return grammar.TradesPerDay(limit=int(limit) - said.has("UNDER"), zone=said.zone)
 
 
 def _read_daily_loss(said: _Sentence) -> Rule | None:
@@ -304,7 +291,7 @@ def _read_daily_loss(said: _Sentence) -> Rule | None:
     is_refusal = said.fits("LOSE PCT|USD NOT", allowed) and "NOT TRADE" in said.spell()
     if not day or not (is_stop or is_limit or is_refusal):
         return None
-    return DailyLoss(limit=said.value("PCT|USD"), unit="pct" if said.has("PCT") else "usd", zone=said.zone)
+    return grammar.DailyLoss(limit=said.value("PCT|USD"), unit="pct" if said.has("PCT") else "usd", zone=said.zone)
 
 
 def _read_pause(said: _Sentence) -> Rule | None:
@@ -322,7 +309,7 @@ def _read_pause(said: _Sentence) -> Rule | None:
     is_in_row = said.has("INROW") or losses == 1
     if not is_day and not is_in_row:
         raise _Unread('It does not say which losses: write "in a row", or "for the day".')
-    return LossPause(losses=int(losses), is_in_row=is_in_row, minutes=said.value("SPAN"), zone=said.zone)
+    return grammar.LossPause(losses=int(losses), is_in_row=is_in_row, minutes=said.value("SPAN"), zone=said.zone)
 
 
 _EVENT_FORMS: Final[tuple[tuple[str, str], ...]] = (
@@ -347,7 +334,7 @@ def _read_events(said: _Sentence) -> Rule | None:
     spans = [word.value for word in said.words if word.type == "SPAN"] or [None]
     before, after = {"before": (spans[0], 0), "after": (0, spans[0])}.get(form, (spans[0], spans[-1]))
     kinds = tuple(EventKind(kind) for kind in said.value("EVENT") or ())
-    return Events(kinds=kinds, is_high=said.has("HIGH"), before=before, after=after, zone=said.zone)
+    return grammar.Events(kinds=kinds, is_high=said.has("HIGH"), before=before, after=after, zone=said.zone)
 
 
 def _read_stop(said: _Sentence) -> Rule | None:
@@ -356,7 +343,7 @@ def _read_stop(said: _Sentence) -> Rule | None:
     needed = said.fits("STOPLOSS REQUIRED", allowed)
     never_without = said.fits("NOT WITHOUT STOPLOSS", allowed) and said.spell().startswith("NOT")
     no_stop_no_trade = said.spell() == "NOT STOPLOSS NOT TRADE"
-    return StopRequired() if always or needed or never_without or no_stop_no_trade else None
+    return grammar.StopRequired() if always or needed or never_without or no_stop_no_trade else None
 
 
 _READERS: Final[tuple[Callable[[_Sentence], Rule | None], ...]] = (

@@ -6,30 +6,18 @@ losses in a row.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import cached_property
-from typing import Any, Final, Literal
+from functools import cached_property, partial
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from trading.market.names import is_market
-from trading.rules.grammar import (
-    DailyLoss,
-    Days,
-    Events,
-    Hours,
-    Leverage,
-    LossPause,
-    RiskPerTrade,
-    Rule,
-    StopRequired,
-    Symbols,
-    TradesPerDay,
-    format_time,
-)
+from trading.rules import grammar
+from trading.rules.grammar import Rule
 
 Verdict = Literal["kept", "broken", "unknown"]
 Finding = tuple[Verdict, str]  # and why, in words
@@ -40,8 +28,7 @@ EVENT_GAP: Final = timedelta(days=100)
 _ZERO: Final = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Trip:
+class Trip(NamedTuple):
     """A round trip, as far as rules ask; None: not known, or still open."""
 
     id: UUID
@@ -75,8 +62,7 @@ class ValidRule:
         return self.valid_from <= at and (self.valid_until is None or at < self.valid_until)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What one rule says of one trade."""
 
     rule_id: UUID
@@ -95,15 +81,15 @@ class ScheduledEvent:
     symbols: tuple[str, ...] = ()  # none: all
 
 
-def judge_trades(
+def iter_judgements(
     trips: Iterable[Trip],
     rules: Sequence[ValidRule],
     *,
     events: Iterable[ScheduledEvent] = (),
     equity_at: EquityAt,
     only: Collection[UUID] | None = None,
-) -> list[Judgement]:
-    """Return the judgements of each trip by each rule that was valid when it opened.
+) -> Iterator[Judgement]:
+    """Yield the judgements of each trip by each rule that was valid when it opened.
 
     `trips` has to hold the whole record of each book, since some rules count the trades before; `only` names those to
     judge.
@@ -113,29 +99,30 @@ def judge_trades(
     for trip in given:
         books.setdefault(trip.book, _Book()).trips.append(trip)
     calendar = _Calendar(sorted(events, key=lambda event: event.at))
-    found = []
-    for trip in given if only is None else [trip for trip in given if trip.id in only]:
-        for one in rules:
-            if one.holds_at(trip.opened_at):
-                verdict, why = _judge(one.rule, trip, books[trip.book], calendar, equity_at)
-                found.append(Judgement(one.id, trip.id, verdict, why))
-    return found
+    judges = [(one, _choose_judge(one.rule, books, calendar, equity_at)) for one in rules]
+    for trip in given:
+        if only is None or trip.id in only:
+            for one, judge in judges:
+                if one.holds_at(trip.opened_at):
+                    yield Judgement(one.id, trip.id, *judge(trip))
 
 
-def _judge(rule: Rule, trip: Trip, book: "_Book", calendar: "_Calendar", equity_at: EquityAt) -> Finding:
+def _choose_judge(
+    rule: Rule, books: Mapping[str, "_Book"], calendar: "_Calendar", equity_at: EquityAt
+) -> Callable[[Trip], Finding]:
     match rule:
-        case TradesPerDay():
-            return _judge_number(rule, trip, book)
-        case DailyLoss():
-            return _judge_daily_loss(rule, trip, book, equity_at)
-        case LossPause():
-            return _judge_pause(rule, trip, book)
-        case Events():
-            return calendar.judge(rule, trip)
-    return _OF_ONE_TRIP[type(rule)](rule, trip)
+        case grammar.TradesPerDay():
+            return lambda trip: _judge_number(rule, trip, books[trip.book])
+        case grammar.DailyLoss():
+            return lambda trip: _judge_daily_loss(rule, trip, books[trip.book], equity_at)
+        case grammar.LossPause():
+            return lambda trip: _judge_pause(rule, trip, books[trip.book])
+        case grammar.Events():
+            return partial(calendar.judge, rule)
+    return partial(_OF_ONE_TRIP[type(rule)], rule)
 
 
-def _judge_risk(rule: RiskPerTrade, trip: Trip) -> Finding:
+def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
     if not trip.knows_stop:
         return "unknown", "its stop is not known"
     if trip.stop_price is None:
@@ -152,7 +139,7 @@ def _judge_risk(rule: RiskPerTrade, trip: Trip) -> Finding:
     return _compare(share, rule.limit, rule.is_strict, f"it risked {share:.2f}% of equity")
 
 
-def _judge_leverage(rule: Leverage, trip: Trip) -> Finding:
+def _judge_leverage(rule: grammar.Leverage, trip: Trip) -> Finding:
     if trip.leverage is None:
         return "unknown", "its leverage is not known"
     return _compare(trip.leverage, rule.limit, rule.is_strict, f"it had {trip.leverage.normalize():f}x")
@@ -162,27 +149,27 @@ def _compare(value: Decimal, limit: Decimal, is_strict: bool, why: str) -> Findi
     return KEPT if value < limit or (value == limit and not is_strict) else ("broken", why)
 
 
-def _judge_symbol(rule: Symbols, trip: Trip) -> Finding:
+def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
     is_named = is_market(trip.symbol, rule.symbols)
     return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
 
 
-def _judge_hours(rule: Hours, trip: Trip) -> Finding:
+def _judge_hours(rule: grammar.Hours, trip: Trip) -> Finding:
     local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
     at = local.hour * 60 + local.minute + (local.second + local.microsecond / 1_000_000) / 60
     is_before_end = at <= rule.end if rule.mode == "only" else at < rule.end
     is_within = rule.start <= at and is_before_end if rule.start < rule.end else rule.start <= at or is_before_end
     if is_within == (rule.mode == "only"):
         return KEPT
-    return "broken", f"it opened at {format_time(local.hour * 60 + local.minute)}"
+    return "broken", f"it opened at {grammar.format_time(local.hour * 60 + local.minute)}"
 
 
-def _judge_day(rule: Days, trip: Trip) -> Finding:
+def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
     local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
     return KEPT if (local.weekday() in rule.days) == (rule.mode == "only") else ("broken", f"it opened on a {local:%A}")
 
 
-def _judge_number(rule: TradesPerDay, trip: Trip, book: "_Book") -> Finding:
+def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book") -> Finding:
     start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
     opened = book.opened
     before = bisect_left(opened, trip.opened_at) - bisect_left(opened, start)
@@ -194,7 +181,7 @@ def _judge_number(rule: TradesPerDay, trip: Trip, book: "_Book") -> Finding:
     return "unknown", "several opened at the same instant"
 
 
-def _judge_daily_loss(rule: DailyLoss, trip: Trip, book: "_Book", equity_at: EquityAt) -> Finding:
+def _judge_daily_loss(rule: grammar.DailyLoss, trip: Trip, book: "_Book", equity_at: EquityAt) -> Finding:
     start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
     closed = book.list_closed(start, trip.opened_at)
     if rule.unit == "pct":  # a share belongs to one account
@@ -214,7 +201,7 @@ def _judge_daily_loss(rule: DailyLoss, trip: Trip, book: "_Book", equity_at: Equ
     return KEPT if loss < limit_usd else ("broken", f"${loss:,.2f} were lost before it that day")
 
 
-def _judge_pause(rule: LossPause, trip: Trip, book: "_Book") -> Finding:
+def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book") -> Finding:
     start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
     closed = book.list_closed(start if rule.minutes is None else None, trip.opened_at)
     if rule.minutes is None and not rule.is_in_row:
@@ -249,19 +236,19 @@ def _find_streak_end(closed: Sequence[Trip], losses: int, since: datetime, *, is
     return found
 
 
-def _judge_stop(_: StopRequired, trip: Trip) -> Finding:
+def _judge_stop(_: grammar.StopRequired, trip: Trip) -> Finding:
     if not trip.knows_stop:
         return "unknown", "its stop is not known"
     return KEPT if trip.stop_price is not None else ("broken", "it opened without a stop")
 
 
 _OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
-    RiskPerTrade: _judge_risk,
-    Leverage: _judge_leverage,
-    Symbols: _judge_symbol,
-    Hours: _judge_hours,
-    Days: _judge_day,
-    StopRequired: _judge_stop,
+    grammar.RiskPerTrade: _judge_risk,
+    grammar.Leverage: _judge_leverage,
+    grammar.Symbols: _judge_symbol,
+    grammar.Hours: _judge_hours,
+    grammar.Days: _judge_day,
+    grammar.StopRequired: _judge_stop,
 }
 
 
@@ -308,7 +295,7 @@ class _Calendar:
             for kind in ("", event.kind):  # "": of any kind
                 self._instants.setdefault(kind, []).append(event.at)
 
-    def judge(self, rule: Events, trip: Trip) -> Finding:
+    def judge(self, rule: grammar.Events, trip: Trip) -> Finding:
         """Judge a trade by a rule about events."""
         start, end = self._find_window(rule, trip.opened_at)
         for event in self._list_between(start, end):
@@ -319,7 +306,7 @@ class _Calendar:
             return KEPT
         return "unknown", "the calendar has no such events around that time"
 
-    def _find_window(self, rule: Events, at: datetime) -> tuple[datetime, datetime]:
+    def _find_window(self, rule: grammar.Events, at: datetime) -> tuple[datetime, datetime]:
         """Return between which instants, both included, an event forbids the entry."""
         if rule.before is None or rule.after is None:
             start, end = _find_day(at, ZoneInfo(rule.zone))

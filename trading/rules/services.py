@@ -1,6 +1,6 @@
 """A trader's rules: follow their facts, decide on readings, judge the record."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -30,8 +30,9 @@ from trading.models import (
 from trading.record.performance import ClosedTrade, Performance, summarise_trades
 from trading.record.trade_queries import TradeFilter, get_latest_equity, select_trades
 from trading.rules.grammar import HIGH_IMPORTANCE, LossPause, Rule, describe_rule, dump_rule, parse_rule
-from trading.rules.judge import Judgement, ScheduledEvent, Trip, ValidRule, Verdict, judge_trades
+from trading.rules.judge import Judgement, ScheduledEvent, Trip, ValidRule, Verdict, iter_judgements
 
+_NOT_READ: Final = Decimal("NaN")
 _FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
 _A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
@@ -52,13 +53,16 @@ class RuleReading:
     valid_until: datetime | None
 
 
-def follow_readings(readings: Iterable[RuleReading], *, now: datetime) -> None:
-    """Make the rules those of the owner's facts, inside `owned_tx(user)`.
+def follow_readings(
+    readings: Iterable[RuleReading], *, lineages: Collection[UUID] | None = None, now: datetime
+) -> None:
+    """Make the rules those of the owner's facts, inside `owned_tx(user)`: of all facts, or of these lineages.
 
     A new reading waits for its owner, unless an earlier version of its fact read the same. A rule whose fact is gone
     or was never true goes.
     """
-    known = {row.fact_id: row for row in TradingRule.objects.order_by("created_at")}
+    rows = TradingRule.objects.order_by("created_at")
+    known = {row.fact_id: row for row in (rows if lineages is None else rows.filter(lineage__in=lineages))}
     decided = {(row.lineage, str(row.payload)): row for row in known.values() if row.state != RuleState.WAITING}
     given = {one.fact_id: one for one in readings}
     delete_rules(known.keys() - given.keys())
@@ -104,14 +108,14 @@ def list_valid_rules() -> list[ValidRule]:
 
 def judge_record(
     rules: Sequence[ValidRule] | None = None, *, planned: Sequence[Trip] = (), only: Collection[UUID] | None = None
-) -> list[Judgement]:
+) -> Iterator[Judgement]:
     """Judge all trades without backtests', newest first, and planned ones, by the confirmed or the given rules.
 
     `only` names the trades whose judgements are wanted.
     """
     valid = list_valid_rules() if rules is None else rules
     if not valid:
-        return []
+        return iter(())
     return _judge([*_load_trips(select_trades(TradeFilter()), valid), *planned], valid, only=only)
 
 
@@ -143,13 +147,13 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
 
 def _judge(
     trips: Iterable[Trip], rules: Sequence[ValidRule], *, only: Collection[UUID] | None = None
-) -> list[Judgement]:
+) -> Iterator[Judgement]:
     @cache
     def find_equity(deployment_id: UUID, at: datetime) -> Decimal | None:
         deployment = Deployment.objects.filter(pk=deployment_id).first()  # a planned trade may have none
         return get_latest_equity(deployment, at) if deployment else None
 
-    return judge_trades(trips, rules, events=_load_events(rules), equity_at=find_equity, only=only)
+    return iter_judgements(trips, rules, events=_load_events(rules), equity_at=find_equity, only=only)
 
 
 def get_book(deployment: Deployment) -> str:
@@ -157,40 +161,49 @@ def get_book(deployment: Deployment) -> str:
     return f"{deployment.skill_id}:{deployment.broker_kind}"
 
 
-_COLUMNS: Final = (
-    *("id", "deployment", "symbol", "side", "entry_at", "exit_at", "entry_price", "entry_size_usd", "entry_leverage"),
-    *("realized_pnl_usd", "unpriced_fees", "reconciled", "entry_snapshot", "entry_decided_at"),
-)
+_COLUMNS: Final = ("id", "deployment", "symbol", "side", "entry_at")
+_OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
+_OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule asks; a column takes long to read
+    "leverage": ("entry_leverage",),
+    "daily_loss": _OUTCOME,
+    "loss_pause": _OUTCOME,
+    "stop_required": ("entry_snapshot", "exit_at"),
+    "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd"),
+}
 
 
 def _load_trips(trades: TradeQuerySet, rules: Sequence[ValidRule]) -> list[Trip]:
-    """Return trades as trips; stops and equity only for the kinds of rules that need them."""
+    """Return trades as trips, with what the kinds of these rules ask."""
     kinds = {one.rule.kind for one in rules}
     equity: Any = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
     needs_risk = "risk_per_trade" in kinds
     if needs_risk:
         trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
-    rows = list(trades.order_by("-entry_at", "id").values(*_COLUMNS, *(["equity_usd"] if needs_risk else [])))
+    asked = dict.fromkeys(name for kind in sorted(kinds) for name in _OF_KINDS.get(kind, ()))
+    names = (*_COLUMNS, *asked, *(["equity_usd"] if needs_risk else []))
+    rows = [dict(zip(names, row, strict=True)) for row in trades.order_by("-entry_at", "id").values_list(*names)]
     deployments = Deployment.objects.defer("account").in_bulk({row["deployment"] for row in rows})
     orders = _Orders(deployments) if needs_risk or "stop_required" in kinds else None
-    return [_build_trip(row, deployments[row["deployment"]], orders) for row in rows]
+    books = {pk: get_book(deployment) for pk, deployment in deployments.items()}
+    return [_build_trip(row, books[row["deployment"]], deployments[row["deployment"]], orders) for row in rows]
 
 
-def _build_trip(row: Mapping[str, Any], deployment: Deployment, orders: "_Orders | None") -> Trip:
-    is_whole = not row["unpriced_fees"] and row["reconciled"] != ReconcileState.GAP
+def _build_trip(row: Mapping[str, Any], book: str, deployment: Deployment, orders: "_Orders | None") -> Trip:
+    closed_at = row.get("exit_at")
+    is_whole = closed_at and not row.get("unpriced_fees") and row.get("reconciled") != ReconcileState.GAP
     order = orders.find_entry(row) if orders else None
     return Trip(
         id=row["id"],
-        book=get_book(deployment),
-        deployment_id=deployment.pk,
+        book=book,
+        deployment_id=row["deployment"],
         symbol=row["symbol"],
         is_long=row["side"] == TradeSide.LONG,
         opened_at=row["entry_at"],
-        closed_at=row["exit_at"],
-        entry_price=row["entry_price"],
-        size_usd=row["entry_size_usd"],
-        leverage=row["entry_leverage"],
-        net_usd=row["realized_pnl_usd"] if is_whole and row["exit_at"] else None,
+        closed_at=closed_at,
+        entry_price=row.get("entry_price", _NOT_READ),
+        size_usd=row.get("entry_size_usd", _NOT_READ),
+        leverage=row.get("entry_leverage"),
+        net_usd=row.get("realized_pnl_usd") if is_whole else None,
         equity_usd=deployment.starting_equity_usd if row.get("equity_usd") is None else row["equity_usd"],
         knows_stop=order is not None,
         stop_price=order["stop_price"] if order else None,
@@ -280,10 +293,9 @@ def _summarise_rule(row: TradingRule, ones: Sequence[Judgement], made: Mapping[U
 def find_worst_verdicts(rule_id: UUID | None = None) -> dict[UUID, Verdict]:
     """Return each judged trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
     worst: dict[UUID, Verdict] = {}
-    order = ("broken", "unknown", "kept").index
-    for one in judge_record():
-        if rule_id in (None, one.rule_id):
-            worst[one.trade_id] = min(one.verdict, worst.get(one.trade_id, one.verdict), key=order)
+    for _, trade_id, verdict, _ in (one for one in judge_record() if rule_id in (None, one.rule_id)):
+        if trade_id not in worst or verdict == "broken" or worst[trade_id] == "kept":
+            worst[trade_id] = verdict
     return worst
 
 

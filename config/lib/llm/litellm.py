@@ -175,6 +175,11 @@ async def close_clients() -> None:
         client = clients.pop(key)
         with suppress(Exception):
             await client.close()
+    # Gemini's streams share a client of the process; it opens a new session when it finds this one closed.
+    with suppress(Exception):
+        session = vars(_litellm)["module_level_aclient"].client._transport.client
+        if session._loop is asyncio.get_running_loop():
+            await session.close()
 
 
 def load_litellm() -> None:

@@ -6,6 +6,7 @@ from memory.models import ArchivedReason, MemoryProposal, ProposalStatus, UserFa
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.chat import MessageFactory
 from tests.factories.memory import UserFactFactory
+from trading.models import TradingRule
 
 SAVES = [
     ("coach", "remember", "fact", {}),
@@ -144,3 +145,22 @@ def test_update_in_a_second_clause_replaces_its_subject_alone(as_trader, case, u
 
     assert result["replaced"] == "I trade on Binance"
     assert current() == ["I moved from Binance to Kraken", "I only trade BTC"]
+
+
+def test_save_of_a_rule_is_read_at_once(as_trader):
+    result, box = save(as_trader, SAVES[0], "My max leverage is 5x", "My max leverage is 5x")
+    assert [row.payload["limit"] for row in TradingRule.objects.all()] == ["5"]
+
+    MessageFactory(conversation=box.conversation, content="Forget that my max leverage is 5x")
+    box.call("forget", fact_id=result["fact_id"])
+
+    assert not TradingRule.objects.exists()  # forgotten at once, it never held
+
+
+def test_save_of_no_rule_reads_no_other_fact(as_trader, django_assert_max_num_queries):
+    UserFactFactory.create_batch(30)
+
+    with django_assert_max_num_queries(40):
+        save(as_trader, SAVES[0], "I live in Lisbon", "I live in Lisbon")
+
+    assert not TradingRule.objects.exists()

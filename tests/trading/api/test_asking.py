@@ -4,6 +4,7 @@ import pytest
 
 from tests.factories.record import DeploymentFactory, TradeFactory
 from tests.owners import as_owner
+from trading.api.serializers.asking import PlanCheckSerializer
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def test_check_sizes_a_plan(api, trades):
 
     found = api("get", "trades/check/", **words)
 
+    assert set(found) == set(PlanCheckSerializer().get_fields())
     assert (found["size_usd"], found["quantity"], found["risk_pct"], found["leverage"]) == (1000.0, 10.0, 0.5, 0.1)
     assert (found["verdict"], found["similar"]["n"], found["positions"]) == ("not enough record", 1, [])
 

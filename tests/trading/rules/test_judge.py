@@ -24,7 +24,7 @@ from trading.rules.grammar import (
     Symbols,
     TradesPerDay,
 )
-from trading.rules.judge import ScheduledEvent, Trip, ValidRule, judge_trades
+from trading.rules.judge import ScheduledEvent, Trip, ValidRule, iter_judgements
 
 D = Decimal
 BEGINNING = datetime(2026, 3, 27, 12, tzinfo=UTC)  # Oslo's clocks change on the 29th
@@ -44,7 +44,7 @@ def make_trip(hours=0, **changes):
 def judge(rule, *trips, events=()):
     """Return the verdict on the last trip."""
     valid = ValidRule(uuid4(), rule, BEGINNING - timedelta(days=30), None)
-    found = judge_trades(trips, [valid], events=events, equity_at=lambda *_: D(10_000), only={trips[-1].id})
+    found = list(iter_judgements(trips, [valid], events=events, equity_at=lambda *_: D(10_000), only={trips[-1].id}))
     return found[0].verdict
 
 
@@ -247,10 +247,10 @@ ORACLES = {
 
 @given(trips(), st.lists(RULES, min_size=1, max_size=4), EVENTS, st.sampled_from([None, D(0), D(4000)]))
 @settings(max_examples=examples(400))
-def test_judge_trades_agrees_with_the_oracle(record, rules, events, equity):
+def test_iter_judgements_agrees_with_the_oracle(record, rules, events, equity):
     middle = BEGINNING + timedelta(days=2)
     valid = [ValidRule(uuid4(), rule, BEGINNING if n % 2 else middle, None) for n, rule in enumerate(rules)]
-    found = judge_trades(record, valid, events=events, equity_at=lambda *_: equity)
+    found = list(iter_judgements(record, valid, events=events, equity_at=lambda *_: equity))
 
     given_ = {(one.rule_id, one.trade_id): one.verdict for one in found}
     wanted = {
@@ -263,11 +263,11 @@ def test_judge_trades_agrees_with_the_oracle(record, rules, events, equity):
     assert all(one.why for one in found if one.verdict != "kept")
 
 
-def test_judge_trades_skips_rules_that_were_not_valid_at_the_entry():
+def test_iter_judgements_skips_rules_that_were_not_valid_at_the_entry():
     trip = make_trip(leverage=D(50))
     before = ValidRule(uuid4(), Leverage(limit=D(5)), BEGINNING - timedelta(days=2), trip.opened_at)
     later = ValidRule(uuid4(), Leverage(limit=D(5)), trip.opened_at + timedelta(seconds=1), None)
-    assert judge_trades([trip], [before, later], equity_at=lambda *_: None) == []
+    assert list(iter_judgements([trip], [before, later], equity_at=lambda *_: None)) == []
 
 
 @pytest.mark.parametrize(("leverage", "verdict"), [(D(5), "kept"), (D("5.01"), "broken"), (None, "unknown")])

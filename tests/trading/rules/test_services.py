@@ -51,7 +51,7 @@ def test_follow_readings_lets_a_new_one_wait(as_trader):
     follow_readings([read()], now=JUNE)
     row = TradingRule.objects.get()
     assert (row.state, row.payload, row.valid_from) == ("waiting", dump_rule(FIVE), MAY)
-    assert judge_record() == []
+    assert list(judge_record()) == []
 
 
 def test_follow_readings_of_the_same_version_changes_the_dates_alone(as_trader):

@@ -48,6 +48,58 @@ class PlanQuery(_WordsQuery):
     words = PLAN
 
 
+_CHECK_NUMBERS = {
+    "price": "Of the plan, else the last known one.",
+    "stop_price": "Of the plan.",
+    "stop_distance_pct": "From price to stop, 0..100.",
+    "size_usd": "What the risk, the stop, the leverage and the equity allow.",
+    "quantity": "Of the coin, for that size.",
+    "risk_usd": "Lost at the stop, before costs.",
+    "risk_pct": "The same, of the equity (0..100).",
+    "leverage": "The size over the equity.",
+    "equity_usd": "That the plan is sized by.",
+    "exposure_usd": "Open positions at their marks; null: one has no price.",
+    "exposure_after_usd": "The same with this plan.",
+}
+_CHECK_LISTS = {
+    "positions": "The open positions: symbol, side, notional_usd.",
+    "rules": "Your confirmed rules, each with its verdict on this plan: kept, broken or cannot tell, and why.",
+    "events": (
+        "Events of the next 72 hours: kind, starts_at, importance; past_events of the kind with the median move of the "
+        "symbol beside them, its interval and the worst move, in percent."
+    ),
+}
+
+
+class PlanCheckSerializer(ValueSerializer):
+    """A plan, sized and held against the record; null: not known."""
+
+    verdict = serializers.CharField(help_text="fits, breaks a rule, or not enough record.")
+    why = serializers.ListField(child=serializers.CharField(), help_text="The reasons, in sentences.")
+    symbol = serializers.CharField()
+    side = serializers.CharField(help_text="long or short.")
+    price_at = serializers.CharField(
+        allow_null=True, help_text="When the last known price was; null: the price was given."
+    )
+    is_simulated = serializers.BooleanField(allow_null=True, help_text="Whether that price is of the simulated market.")
+    equity_of = serializers.CharField(help_text="Whose equity it is; empty: not known.")
+    similar = serializers.DictField(
+        help_text="Closed trades of the symbol and side: n, expectancy_usd and win_rate_pct with their intervals, link."
+    )
+    link = serializers.CharField(help_text="The page that shows this check.")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Return the numbers and lists with the declared fields."""
+        numbers = {
+            name: serializers.FloatField(allow_null=True, help_text=said) for name, said in _CHECK_NUMBERS.items()
+        }
+        lists = {
+            name: serializers.ListField(child=serializers.DictField(), help_text=said)
+            for name, said in _CHECK_LISTS.items()
+        }
+        return {**super().get_fields(), **numbers, **lists}
+
+
 class RecordAnswerSerializer(ValueSerializer):
     """The answer to a question; null: not known."""
 
