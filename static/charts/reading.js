@@ -94,7 +94,7 @@ export function readPrice(values, place, zone) {
     ...values.spans.filter((span) => span.from <= place && place <= span.to).slice(0, 3).map((span) => span.text),
     ...values.levels.filter((level) => level.from <= place && place <= level.to).slice(0, 3).map((level) => level.text),
   ];
-  return [formatTime(values.times[place], zone), ...parts].join(" · ");
+  return [formatTime(values.times[place], zone), ...parts].filter(Boolean).join(" · ");
 }
 
 /**

@@ -53,7 +53,7 @@ test("the readout of a candle tells what happened in its time", () => {
     close: [101, 102],
     marks: [{ at: 1, price: 101, way: "entry", side: "long", text: "Long 1 BTC" }],
     levels: [{ from: 1, to: 1, price: 95, text: "Stop at 95" }],
-    spans: [],
+    spans: [{ from: 0, to: 0, way: "gain", text: "" }],
     unit: "USD",
     places: 3,
   };

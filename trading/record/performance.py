@@ -28,9 +28,12 @@ class ClosedTrade:
     fees_usd: Decimal = ZERO
     funding_usd: Decimal = ZERO
     held: timedelta = timedelta(0)
-    symbol: str = ""
     opened_at: datetime = _NEVER
-    closed_at: datetime = _NEVER
+
+    @property
+    def closed_at(self) -> datetime:
+        """The exit, to the second."""
+        return self.opened_at + self.held
 
 
 @dataclass(frozen=True, slots=True)

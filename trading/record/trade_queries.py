@@ -316,8 +316,10 @@ def _knows_funding_of(deployment: Deployment, trades: Sequence[ClosedTrade]) -> 
     """Tell the same of all closed trades; without one there is nothing to know."""
     if not trades or any(trade.funding_usd for trade in trades):
         return True
-    since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
-    return knows_funding(deployment, sorted({trade.symbol for trade in trades}), since, until)
+    rows = Trade.objects.closed().filter(deployment=deployment).order_by()
+    spans = list(rows.values_list("symbol").annotate(Min("entry_at"), Max("exit_at")))
+    since, until = min(first for _, first, _ in spans), max(last for _, _, last in spans)
+    return knows_funding(deployment, [symbol for symbol, _, _ in spans], since, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,7 @@ class AccountRecord:
     """The record of one deployment: the same rows for figures and charts."""
 
     numbers: Performance
-    closed: list[ClosedTrade]  # in the order of their exits
+    closed: list[ClosedTrade]
     curve: list[EquityAt]
 
 
@@ -342,12 +344,11 @@ def get_deployment_performance(deployment: Deployment) -> Performance:
 
 
 def _read_closed(deployment: Deployment) -> list[ClosedTrade]:
-    rows = Trade.objects.closed().filter(deployment=deployment).order_by("exit_at", "id")
     amounts = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
-    names = (*amounts, "holding_minutes", "symbol", "entry_at", "exit_at")
+    rows = Trade.objects.closed().filter(deployment=deployment).order_by()
     return [
-        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), symbol, opened_at, closed_at)
-        for net, gross, fees, funding, minutes, symbol, opened_at, closed_at in rows.values_list(*names)
+        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), opened_at)
+        for net, gross, fees, funding, minutes, opened_at in rows.values_list(*amounts, "holding_minutes", "entry_at")
     ]
 
 
