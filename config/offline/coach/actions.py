@@ -205,8 +205,8 @@ _FLATTEN: Final = Pattern(
 )
 _ORDER: Final = Pattern(
     r"""
-(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:(?:market|limit|buy|sell|stop) )*
-    (?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?
+(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:(?:market|limit|buy|sell
+    |stop) )*(?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?
 (?:buy|sell|short|long|go long|go short|purchase|open a (?:long|short)(?: in| on)?)(?: me)?(?: (?:some|a|an|one
     |all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?(?: (?:of|worth of
     |in))?))*[ ](?!me\b|low\b)[A-Za-z]{2,10}(?: (?:at|for|with) .{1,30})?<NOW>

@@ -44,6 +44,11 @@ _TRADE: Final = (
     "{exit_at} {symbol} {side} {size_usd}: {net_pnl_usd}| ({net_pnl_pct})|, {entry_price} → {exit_price}|, held"
     " {holding_minutes}|, exit by {exit_kind}"
 )
+_NOTED: Final = (
+    "**{symbol} {side}**, {size_usd}, opened on {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a"
+    " mark of {mark_price}|. Your agent noted: “{entry_reason}”|\n\nClosed on {exit_at} at {exit_price}: {net_pnl_usd}"
+    "| ({net_pnl_pct})|, by {exit_kind}|. Your agent noted: “{exit_reason}”"
+)
 _REFUSAL: Final = "{tick_at} {code}: “{text}”"
 # How a row of each list of a result is told, and the lists inside it.
 _VIEWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -137,25 +142,13 @@ def format_rejections(deployments: Sequence[Row]) -> str:
     return paragraphs(*told) or (none if deployments else NO_DEPLOYMENTS)
 
 
-def format_why(found: Sequence[Row], key: str, deployments: Sequence[Row]) -> str:
-    """Quote what the agent noted when it opened or closed."""
-    told = []
-    for row in found:
-        reason = plain(row, key)
-        noted = f"Your agent noted: “{reason}”" if reason else "Your agent noted no reason."
-        told.append(f"- {fill(_TRADE if key == 'exit_reason' else _POSITION, row)}. {noted}")
+def format_why(found: Sequence[Row], deployments: Sequence[Row]) -> str:
+    """Quote what the agent noted of trades, open or closed."""
+    told = [fill(_NOTED, row) + ("" if row.get("exit_at") else "\n\nIt is still open.") for row in found]
     none = "I see no such trade or position, so nothing to explain. “Show my last trades” tells what was closed."
     if told:
         return paragraphs("I am Keel, not your agent: these are its own notes, not my judgement.", *told)
     return none if deployments else NO_DEPLOYMENTS
-
-
-def format_trade(trade: Row) -> str:
-    """Say what the agent noted of one trade, open or closed."""
-    opened = "**{symbol} {side}**, {size_usd}, opened on {entry_at} at {entry_price}.| “{entry_reason}”"
-    closed = "|\n\nClosed on {exit_at} at {exit_price}: {net_pnl_usd}|, by {exit_kind}|. “{exit_reason}”"
-    still = "" if trade.get("exit_at") else "It is still open."
-    return paragraphs("I am Keel, not your agent: these are its own notes.", fill(opened + closed, trade), still)
 
 
 def format_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbols: Sequence[str]) -> str:

@@ -206,15 +206,15 @@ def _answer_why(talk: Talk, words: Words) -> Steps:
     """Quote the notes of the trade in focus, of what is open or of the last trade."""
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
     [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": "trades"}),)
-    deployments, is_exit = found.entries("deployments"), words.has("close|exit=stop")
+    deployments = found.entries("deployments")
     trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
     held = [row for _, row in answers.list_positions(deployments, words.symbols)]
-    meant = [row for row in (*trades, *held) if trade_id and exact(row, "trade_id") == trade_id]
-    if trade_id and not found.error:
-        in_short = f"This trade: {talk.scene.focus.get('trade', '')}. Its page has the reasons."
-        return answers.format_trade(meant[0]) if meant else in_short
-    key = "exit_reason" if is_exit else "entry_reason"
-    return tell_refused(talk, [found]) or answers.format_why(trades[:1] if is_exit else held, key, deployments)
+    meant = trades[:1] if words.has("close|exit=stop") else held
+    if trade_id:
+        meant = [row for row in (*trades, *held) if exact(row, "trade_id") == trade_id]
+    if trade_id and not meant and not found.error:
+        return f"This trade: {talk.scene.focus.get('trade', '')}. Its page has the reasons."
+    return tell_refused(talk, [found]) or answers.format_why(meant, deployments)
 
 
 # --- One lookup ---

@@ -35,16 +35,15 @@ mfe: mfe|favou?rable excursions?
 mae: mae|adverse excursions?
 r: (?:average )?r(?:[- ]multiples?)?
 count: how many(?: times)?|how often|number of|trade count
-size: (?:what|which) size|how (?:large|big)(?= (?:can|should|could|may|would|must|a|an|this|my next)\b)
-    |position siz(?:e|ing)|how much(?= (?:can|should|could|may) i\b)|how much$
+size: (?:what|which) size|how (?:large|big)(?= (?:can|should|could|may|would|must|a|an|this|my next)\b)|position siz(?:e
+    |ing)|how much(?= (?:can|should|could|may) i\b)|how much$
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: away|from (?:the )?(?:entry|price)
 risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
 exit=stop: stopped[- ]out|by stops?|hit (?:my |the |their |its |a )?stops?
 result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
-net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?
-    |ma(?:de|kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)
-    |returns?|results?|gains?|income
+net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de|kes
+    |king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
 fees: fees?|commissions?|trading costs?
 funding: funding(?: payments?| costs?| rates?)?
 average: average|mean|typical|avg

@@ -98,7 +98,8 @@ BUILD: Final = Pattern(
 )
 _LABEL: Final = Pattern(
     r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?(?P<label>entry|entries|exit|exits|avoid|rules?|what kills it|kills?"
-    r"|invalidation|thesis|idea|edge|pitch|sizing|size|risk|horizon|symbols?|markets?)(?:\*\*)?\s*[:=]\s*(?P<rest>\S.*)$"
+    r"|invalidation|thesis|idea|edge|pitch|sizing|size|risk|horizon|symbols?"
+    r"|markets?)(?:\*\*)?\s*[:=]\s*(?P<rest>\S.*)$"
 )
 _BY_LABEL: Final = dict.fromkeys(("avoi", "rule", "what", "kill", "inva"), "avoid") | {
     **dict.fromkeys(("thes", "idea", "edge"), "thesis"),

@@ -266,10 +266,10 @@ _COMMAND: Final = Pattern(
     r"""
 (?P<template>(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
     |(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?)
-(?P<safer>make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer|less risky) than
-    [ ](?:my|the) (?:last|other|current) (?:one|skill|strategy))
-(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?|just(?: trade)?)
-    [ ](?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?
+(?P<safer>make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer
+    |less risky) than[ ](?:my|the) (?:last|other|current) (?:one|skill|strategy))
+(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?
+    |just(?: trade)?)[ ](?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?
 (?P<review>(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)
 (?P<missing>what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done))
 (?P<save>(?:save|discard|delete) <IT>(?: now)?)

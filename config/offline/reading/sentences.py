@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Final
 
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
-NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 QUOTED: Final = re.compile("^[>\"“”'`«]")
 
 
@@ -50,27 +49,27 @@ CLAUSE: Final = Pattern(
 _LEAD_IN: Final = Pattern(
     r"""
 ^(?:hi|hello|hey)(?: there| keel)?[,.!:]*\s+
-^(?:well|so|ok|okay|also|and|but|plus|btw|fyi|by the way|for the record|in general|again|one more thing|anyway|things
-    (?: have)? changed)\b[,:;-]*\s+
-^(?:just so you know|please note|note|you should know|as i said|i should (?:say|mention|add)|i want you to know)
-    (?: that)?[,:]*\s+
+^(?:well|so|ok|okay|also|and|but|plus|btw|fyi|by the way|for the record|in general|again|one more thing|anyway
+    |things(?: have)? changed)\b[,:;-]*\s+
+^(?:just so you know|please note|note|you should know|as i said|i should (?:say|mention|add)
+    |i want you to know)(?: that)?[,:]*\s+
 """
 )
 CORRECTION: Final = Pattern(
     r"""
-^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite
-    |(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+
-    (?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?
+^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite|(?:i
+    |i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its
+    |that's)\b[,:;.-]*\s+)?
 ^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
 """
 )
 EXPLICIT: Final = Pattern(
     r"""
-^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must|can))
-    \s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget
-    |(?:note down|write down|save|store)(?= that\b| this:|:))\b
-    (?!\s+(?:me|when|what|how|who|why|where|which|whether|if|the time|anything|everything|it|us)\b)
-    (?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*[\s:,-]*
+^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must
+    |can))\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget
+    |(?:note down|write down|save|store)(?= that\b| this:|:))\b(?!\s+(?:me|when|what|how|who|why|where|which|whether|if
+    |the time|anything|everything|it|us)\b)(?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future
+    |later)|facts?|things?|rules?)\b)*[\s:,-]*
 """
 )
 _QUESTION: Final = Pattern(

@@ -286,7 +286,7 @@ def test_why_it_opened_quotes_the_agent_and_not_itself():
 
     assert "I am Keel, not your agent" in told
     assert "Your agent noted: “Funding flipped negative & price held the range low”" in told
-    assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000" in told
+    assert "**BTC long**, $5,000.00, opened on 2026-11-21 14:00 UTC at 84,000" in told
     assert "unrealised +$50.00 at a mark of 84,840" in told
 
 
@@ -313,7 +313,7 @@ def test_what_would_close_it_tells_the_record_and_does_not_guess():
 def test_why_it_closed_quotes_the_exit_of_the_newest_trade():
     told = Chat(deployments(deployed(), trades=[closed(), closed(exit_reason="older")])).say("Why did it close?")
 
-    assert "2026-11-20 11:30 UTC ETH short $2,000.00: +$38.20 (+1.9%)" in told
+    assert "Closed on 2026-11-20 11:30 UTC at 2,940: +$38.20 (+1.9%), by agent." in told
     assert "Your agent noted: “Funding back to normal”" in told
     assert "older" not in told
 
