@@ -173,7 +173,7 @@ ROUTES = {
             {"act": "template:range_fade", "id": "{draft_id}", "user": "{user_id}"},
             *(
                 {**view, "act": act, "seen": "", "name": "{words}", "draft": "{draft_id}", "skill": "{skill_id}"}
-                for act in ("keep", "save")
+                for act in ("keep", "save", "look")
                 for view in ({}, {"view": "form"})
             ),
             {"act": "close", "draft": "{draft_id}"},

@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import dropwhile
 from uuid import UUID
 
@@ -9,6 +11,7 @@ from uuid import UUID
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _KEPT_IN_MESSAGES = frozenset("\n\t")
 _SPACE = re.compile(r"\s+")
+_WORDS = re.compile(r"\n|\S+")
 _MIXED_WORD = re.compile(r"[^\W\d_]+")
 _END_PUNCTUATION = ".!?,;:…。！？、；："
 # A run of these could draw a heading, or a fence or a rule, where a renderer or a model looks for one.
@@ -107,3 +110,26 @@ def parse_uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class WordRun:
+    """Words that an edit kept, added or removed."""
+
+    kind: str  # "kept", "added", "removed"
+    text: str
+
+
+def list_word_changes(old: str, new: str) -> list[WordRun]:
+    """Return the word runs between two versions of a text; its line breaks are kept."""
+    before, after = _WORDS.findall(old), _WORDS.findall(new)
+    runs: list[WordRun] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            runs.append(WordRun("kept", " ".join(before[i1:i2])))
+            continue
+        if i1 < i2:
+            runs.append(WordRun("removed", " ".join(before[i1:i2])))
+        if j1 < j2:
+            runs.append(WordRun("added", " ".join(after[j1:j2])))
+    return runs

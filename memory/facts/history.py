@@ -2,24 +2,16 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import Final
 from uuid import UUID
 
 from django.utils import timezone
 
 from config.lib.paging import locate_page
+from config.lib.text import WordRun, list_word_changes
 from memory.models import EventKind, MemoryEvent, UserFact
 
 CHANGES_SHOWN: Final = 50  # on a page of the timeline
-
-
-@dataclass(frozen=True, slots=True)
-class WordRun:
-    """Words that an edit kept, added or removed."""
-
-    kind: str  # "kept", "added", "removed"
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +88,6 @@ def compare_event(event: MemoryEvent) -> tuple[list[WordRun], list[tuple[str, st
         return [], []
     words = list_word_changes(before.content, after.content) if before.content != after.content else []
     return words, _list_changes(before, after)
-
-
-def list_word_changes(old: str, new: str) -> list[WordRun]:
-    """Return the word runs between two versions of a line."""
-    before, after = old.split(), new.split()
-    runs: list[WordRun] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            runs.append(WordRun("kept", " ".join(before[i1:i2])))
-            continue
-        if i1 < i2:
-            runs.append(WordRun("removed", " ".join(before[i1:i2])))
-        if j1 < j2:
-            runs.append(WordRun("added", " ".join(after[j1:j2])))
-    return runs
 
 
 def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:

@@ -11,8 +11,8 @@ from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
+from config.lib.text import WordRun, list_word_changes
 from memory import models
-from memory.facts.history import WordRun, list_word_changes
 from memory.facts.queries import Switches, get_block, get_next_block, get_switches, list_links, read_block_facts
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
 from memory.recall.blocks import explain_facts

@@ -19,6 +19,7 @@ from django.http import QueryDict
 from pydantic.fields import FieldInfo
 
 from trading.models import MarketEvent, TradingStyle
+from trading.skills.explained import EXPLAINED
 from trading.skills.patches import Json, find_block, iter_leaves
 from trading.skills.schemas import MISSING, Block, BuiltInTool, FieldError, Label, McpServer, SkillPayload
 
@@ -57,6 +58,12 @@ class FieldGroup:
     name: str
     title: str
     fields: list[forms.BoundField]
+    next: "FieldGroup | None" = None
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether one of its fields is wrong."""
+        return any(field.errors for field in self.fields)
 
 
 GROUPS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -233,6 +240,8 @@ def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
 
 _INFOS: Final = dict(_iter_infos(SkillPayload))
 _FIELDS: Final = {path: _build_field(path, info) for path, info in _INFOS.items()}
+for _path, _lines in EXPLAINED.items():
+    _FIELDS[_path].explained = [(_choice_label(_path, value), line) for value, line in _lines.items()]  # type: ignore[attr-defined]
 LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(_INFOS)}
 
 
@@ -258,7 +267,10 @@ class SkillForm(forms.Form):
         by_group: dict[str, list[forms.BoundField]] = {name: [] for name in GROUPS}
         for path in LABELS:
             by_group[find_group(path)].append(self[path])
-        return [FieldGroup(name, GROUPS[name][0], fields) for name, fields in by_group.items()]
+        groups: list[FieldGroup] = []
+        for name, fields in reversed(by_group.items()):
+            groups.insert(0, FieldGroup(name, GROUPS[name][0], fields, groups[0] if groups else None))
+        return groups
 
     def patch(self) -> Json:
         """Return the valid input as a patch; call after `is_valid`."""
@@ -367,20 +379,3 @@ def _is_idle(path: str, values: Mapping[str, object]) -> bool:
         "context.memory.reflection.every_n_trades": cadence != "per_n_trades",
         "context.memory.reflection.daily_hour_utc": cadence != "daily",
     }.get(path, False)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What two versions say of one field, in words."""
-
-    label: str
-    before: str
-    after: str
-
-
-def describe_changes(changes: Iterable[tuple[str, object, object]]) -> list[Change]:
-    """Return the differences between two payloads as text."""
-    return [
-        Change(format_label(path), format_value(path, before), format_value(path, after))
-        for path, before, after in changes
-    ]

@@ -151,7 +151,7 @@ class BacktestForm(forms.Form):
 class DraftActForm(forms.Form):
     """An act on a draft, and the version the page showed."""
 
-    ACTS: ClassVar = ("save", "save_over", "keep", "close", "discard")
+    ACTS: ClassVar = ("save", "save_over", "keep", "close", "discard", "look")
 
     act = forms.ChoiceField(choices=[(act, act) for act in (*ACTS, *(f"template:{name}" for name in TEMPLATES))])
     seen = forms.CharField(required=False, max_length=64)  # the draft's fingerprint; empty: there was none

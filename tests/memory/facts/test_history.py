@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.facts.history import WordRun, list_history, list_word_changes
+from config.lib.text import WordRun, list_word_changes
+from memory.facts.history import list_history
 from memory.facts.queries import find_last_version
 from memory.facts.services import archive_fact, confirm_fact, demote_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_event

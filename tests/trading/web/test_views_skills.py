@@ -20,7 +20,9 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
-from trading.skills.form import GROUPS, LABELS, SkillForm, describe_changes, describe_payload, find_group
+from trading.skills.changes import describe_changes
+from trading.skills.explained import EXPLAINED, REGIMES
+from trading.skills.form import GROUPS, LABELS, SkillForm, describe_payload, find_group
 from trading.skills.patches import BASICS, default_payload
 from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft
@@ -887,3 +889,57 @@ def test_form_shows_how_each_line_is_read(client):
     )
 
     assert READ_AS[1] in text_of(answer)
+
+
+# --- Steps, live reading and differences of the form ---
+
+
+def test_form_lists_its_steps_and_marks_the_one_to_correct(client):
+    body = client.get(FORM).content.decode()
+    steps = [f'href="#group-{name}"' for name in GROUPS]
+    assert [body.index(step) for step in steps] == sorted(body.index(step) for step in steps)
+    assert 'href="#group-strategy">Next: Strategy' in body
+    assert "to correct" not in body
+
+    refused = client.post(FORM, {"view": "form", "act": "save", "seen": "", "risk.max_leverage": "900"})
+    nav = refused.content.decode().partition('aria-label="Steps"')[2].partition("</nav>")[0]
+    assert nav.count("to correct") == 3  # the name and style, the thesis, the leverage
+
+
+def test_form_explains_each_value_of_its_terms(client):
+    body = client.get(FORM).content.decode()
+
+    for lines in (*EXPLAINED.values(), REGIMES):
+        for line in lines.values():
+            assert f"{line}." in body, line
+
+
+def test_look_reads_what_is_typed_and_saves_nothing(client, trader):
+    typed = {
+        **{"view": "form", "act": "look", "seen": "", "name": "Dips", "trading_style": "day", "strategy.mode": "rules"},
+        **{"strategy.entry": "Buy a close above the 55-bar high.", "strategy.exit": "Exit after 10 bars."},
+        **{"context.symbols": "BTC", "schedule.type": "interval", "schedule.value": "1h"},
+    }
+
+    response = client.post(FORM, typed)
+
+    body = response.content.decode()
+    assert response.status_code == 200
+    assert "<html" not in body
+    assert "Buy a close above the 55-bar high." in body
+    assert "decisions a day" in body
+    assert as_owner(trader, SkillDraft.objects.count) == 0
+
+
+def test_describe_changes_compares_long_texts_word_by_word():
+    old = "Buy a close above the 55-bar high, but never on a Sunday or near a scheduled event.\nWait."
+    [long, short] = describe_changes(
+        [("strategy.entry", old, old.replace("55-bar", "20-bar")), ("strategy.style", "trend", "range")]
+    )
+
+    assert [(run.kind, run.text) for run in long.words if run.kind != "kept"] == [
+        ("removed", "55-bar"),
+        ("added", "20-bar"),
+    ]
+    assert long.words[-1].text.endswith("event. \n Wait.")
+    assert short.words == []

@@ -24,8 +24,9 @@ from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.cost import find_sample_cost
-from trading.models import Skill, SkillDraft, SkillVersion
+from trading.models import RegimeTag, Skill, SkillDraft, SkillVersion
 from trading.skills import services
+from trading.skills.explained import REGIMES
 from trading.skills.form import SkillForm, describe_payload, describe_problems
 from trading.skills.lint import Severity, lint_draft
 from trading.skills.patches import default_payload, merge_patch
@@ -225,7 +226,10 @@ def _describe_draft(edited: _Edited) -> dict[str, object]:
 
 def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
     form = _build_form(edited, request)
-    if not form.is_valid():
+    is_valid = form.is_valid()
+    if act == "look":
+        return _render_look(request, edited, form)
+    if not is_valid:
         if act in {"save", "save_over"}:
             form.add_problems(_list_form_problems(edited, form))  # all that is wrong at once
         return _render_form(request, edited, form, status=REFUSED)
@@ -297,10 +301,17 @@ def _render_form(
         "has_field_errors": any(name != NON_FIELD_ERRORS for name in form.errors),
         "outdated": outdated,
         "templates": TEMPLATES,
+        "regimes": [(RegimeTag(name).label, line) for name, line in REGIMES.items()],
         "reading": read_draft(typed),
         **describe_cost(typed),
     }
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
+
+
+def _render_look(request: AuthedRequest, edited: _Edited, form: SkillForm) -> HttpResponse:
+    """Return how the rules read what is typed and what a day of it costs; nothing is saved."""
+    typed = _merge_input(edited, form)
+    return TemplateResponse(request, "trading/_form_look.html", {"reading": read_draft(typed), **describe_cost(typed)})
 
 
 def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:

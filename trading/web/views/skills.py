@@ -25,7 +25,8 @@ from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
 from trading.skills import queries
-from trading.skills.form import describe_changes, describe_payload
+from trading.skills.changes import describe_changes
+from trading.skills.form import describe_payload
 from trading.skills.reading import read_draft
 from trading.skills.services import SkillArchived, SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
