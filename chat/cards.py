@@ -34,7 +34,7 @@ TITLES: Final[dict[str, str]] = {
     ActionType.START_BACKTEST: "Start a backtest",
 }
 _DONE: Final[dict[str, str]] = {
-    ActionType.DEPLOY: "Confirmed. It is deployed, and ticks by its schedule from now on.",
+    ActionType.DEPLOY: "Confirmed. It is deployed, and decides by its schedule from now on.",
     ActionType.START_BACKTEST: "Confirmed. The backtest waits for its runner.",
 }
 _ASKED: Final = "Confirmed. The runner does it at its next round."

@@ -41,7 +41,7 @@ class UserFactAdmin(PrivateAdmin):
         Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, now=now)),
     )
 
-    @admin.display(boolean=True, description="held true")
+    @admin.display(boolean=True, description="in use")
     def believed(self, fact: models.UserFact) -> bool:
         """Tell whether the row is not archived."""
         return not fact.is_archived
@@ -54,7 +54,7 @@ class UserFactAdmin(PrivateAdmin):
                 reverse("admin:memory_userfact_change", args=[version.pk]),
                 format_html("<b>{}</b>", version.content) if version.pk == fact.pk else version.content,
                 f"{version.created_at:%Y-%m-%d %H:%M} UTC",
-                version.get_archived_reason_display() or "held true",
+                version.get_archived_reason_display() or "in use",
             )
             for version in list_versions(fact.lineage)
         )

@@ -49,10 +49,10 @@ NOTE: Final = "Note"  # the label of warnings before the click
 
 _NOTES: Final[dict[str, str]] = {
     CommandKind.PAUSE: "The agent decides nothing more until you resume it. Positions stay open.",
-    CommandKind.RESUME: "The agent decides again, from the next tick on.",
+    CommandKind.RESUME: "The agent decides again, from its next decision on.",
     CommandKind.STOP: "The agent never decides again. Positions stay open; close them first if you want out.",
     CommandKind.FLATTEN: "Every open position is closed at the open of the next bar.",
-    CommandKind.REDEPLOY: "From the next tick on the agent follows the newest version. Positions and lessons stay.",
+    CommandKind.REDEPLOY: "From its next decision on the agent follows the newest version. Positions and lessons stay.",
 }
 _GOES_ON: Final = "The agent goes on: it may open positions again unless you pause it."
 # The same for another program's agent, which Keel does not notify.
@@ -193,7 +193,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         ("Skill", _format_version(version)),
         ("Period", f"{_format_minute(starts_at)} to {_format_minute(ends_at)} UTC"),
         ("Bars", f"{bars.interval}: {', '.join(f'{one.symbol} {one.bars:,}' for one in bars.symbols)}"),
-        ("Ticks", f"About {ticks:,}, each of which asks the agent’s model"),
+        ("Decisions", f"About {ticks:,}, each of which asks the agent’s model"),
         ("Lessons", "Drawn at the skill’s own cadence"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),

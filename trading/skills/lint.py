@@ -141,15 +141,15 @@ def _check_rhythm(draft: _Draft) -> Iterator[DraftFinding]:
     if schedule.every < bar:
         yield _warning(
             "It decides more often than a bar closes",
-            f"It ticks every {schedule.value}, but its bars are of {name}: most ticks see nothing new, and cost the"
+            f"It decides every {schedule.value}, but its bars are of {name}: most decisions see nothing new, and cost the"
             " same.",
-            f"Tick every {name}, or look at shorter bars.",
+            f"Decide every {name}, or look at shorter bars.",
         )
     elif schedule.every > bar * lookback > timedelta(0):
         yield _warning(
             "It does not see what happened since it last looked",
-            f"Between two ticks more time passes than its {lookback} bars of {name} cover.",
-            "Look at more bars, at longer ones, or tick more often.",
+            f"Between two decisions more time passes than its {lookback} bars of {name} cover.",
+            "Look at more bars, at longer ones, or decide more often.",
         )
 
 
@@ -161,13 +161,13 @@ def _check_style(draft: _Draft) -> Iterator[DraftFinding]:
         yield _warning(
             "Too seldom for day trading",
             f"Positions are meant to last within a day, but it looks {schedule.ticks_per_day} times a day or less.",
-            "Tick at least every few hours, or choose another trading style while the skill is new.",
+            "Decide at least every few hours, or choose another trading style while the skill is new.",
         )
     if style == "position" and schedule.every <= SHORT_BETWEEN_TICKS:
         yield _warning(
             "Very often for position trading",
             f"Positions are meant to last for weeks, but the agent decides every {schedule.value}.",
-            "Each tick is a chance to overtrade, and costs tokens; every four hours or once a day is usual.",
+            "Each decision is a chance to overtrade, and costs tokens; every four hours or once a day is usual.",
         )
 
 
@@ -229,7 +229,7 @@ def _check_tools(draft: _Draft) -> Iterator[DraftFinding]:
         yield DraftFinding(
             Severity.ERROR,
             "It cannot trade",
-            "The tool to propose an order is switched off, so that every tick ends without one.",
+            "The tool to propose an order is switched off, so that every decision ends without one.",
             "Switch it on again.",
         )
     if draft.get_field("tools.mcp_servers"):

@@ -213,7 +213,7 @@ _EVERY: Final = {*INTERVALS, "2h", "6h", "8h", "12h"}
 class Schedule(Block):
     """When the runner ticks, in UTC: `interval` every "15m" or "4h" from midnight, `daily` at "13:30"."""
 
-    type: Annotated[Literal["interval", "daily"], Label("Ticks")] = "interval"
+    type: Annotated[Literal["interval", "daily"], Label("Decides")] = "interval"
     value: Annotated[
         Line,
         Label(
@@ -284,13 +284,13 @@ class SkillPayload(Block):
     description: Annotated[Line, Label("Description", "One line for your list of skills.")] = Field(
         default="", max_length=500
     )
-    model: Annotated[Line | None, Label("Model", "Which model decides at each tick.")] = Field(
+    model: Annotated[Line | None, Label("Model", "Which model makes each decision.")] = Field(
         default=None, max_length=120, description="Null: the site's model for agents."
     )
     trading_style: Annotated[Literal["day", "swing", "position"], Label("Trading style")] = Field(
         description="How long positions are meant to last; fixed once the skill was saved."
     )
-    max_steps: Annotated[int, Label("Steps of a decision, at most")] = Field(
+    max_steps: Annotated[int, Label("Steps of a decision, at most", "Calls of the model for one decision.")] = Field(
         default=6, ge=1, le=20, description="Calls of the model in one tick, at most."
     )
     strategy: Strategy

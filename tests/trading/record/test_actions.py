@@ -72,7 +72,7 @@ def test_types_are_the_seven_of_the_seed():
                 ["Now", "Running, version 1"],
                 ["Version", "1 → 2"],
                 ["Risk: max leverage", "3.0 → 5.0"],
-                ["Note", "From the next tick on the agent follows the newest version. Positions and lessons stay."],
+                ["Note", "From its next decision on the agent follows the newest version. Positions and lessons stay."],
             ],
         ),
         (
@@ -102,7 +102,7 @@ def test_types_are_the_seven_of_the_seed():
                 ["Skill", "Dips"],
                 ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
                 ["Now", "Paused, version 1"],
-                ["Note", "The agent decides again, from the next tick on."],
+                ["Note", "The agent decides again, from its next decision on."],
             ],
         ),
         (
@@ -124,7 +124,7 @@ def test_types_are_the_seven_of_the_seed():
                 ["Skill", "Dips, version 1"],
                 ["Period", "2026-05-30 00:00 to 2026-06-01 12:00 UTC"],
                 ["Bars", "1h: BTC 48, ETH 48"],
-                ["Ticks", "About 60, each of which asks the agent’s model"],
+                ["Decisions", "About 60, each of which asks the agent’s model"],
                 ["Lessons", "Drawn at the skill’s own cadence"],
                 ["Starting equity", "$10,000.00"],
                 ["Costs", "4 basis points a fill, 2 of slippage"],

@@ -356,5 +356,5 @@ def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, object]) -> None
         messages.warning(
             request,
             f"That is a lot: about {tokens} tokens of prompt a day, above {limit}."
-            " Fewer ticks, symbols or bars save most.",
+            " Fewer decisions, symbols or bars save most.",
         )

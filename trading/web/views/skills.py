@@ -103,7 +103,7 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     except (SkillArchived, SkillIsRecord) as error:
         messages.error(request, str(error))
         return redirect("trading:skill", skill_id)
-    messages.success(request, "Deployed on paper. The runner ticks it from now on.")
+    messages.success(request, "Deployed on paper. It decides by its schedule from now on.")
     return redirect("trading:deployment", deployment.pk)
 
 
