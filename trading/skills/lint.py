@@ -141,8 +141,8 @@ def _check_rhythm(draft: _Draft) -> Iterator[DraftFinding]:
     if schedule.every < bar:
         yield _warning(
             "It decides more often than a bar closes",
-            f"It decides every {schedule.value}, but its bars are of {name}: most decisions see nothing new, and cost the"
-            " same.",
+            f"It decides every {schedule.value}, but its bars are of {name}: most decisions see nothing new, and cost"
+            " the same.",
             f"Decide every {name}, or look at shorter bars.",
         )
     elif schedule.every > bar * lookback > timedelta(0):
