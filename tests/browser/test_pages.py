@@ -25,6 +25,7 @@ SIGNED_OUT = {
     "password-reset": "/accounts/password/reset/",
     "password-reset-done": "/accounts/password/reset/done/",
     "not-found": "/nowhere/",
+    "offline": "/offline/",
 }
 SIGNED_IN = {
     "home": "/",
@@ -33,6 +34,8 @@ SIGNED_IN = {
     "facts": "/profile/facts/",
     "facts-archived": "/profile/facts/?status=archived",
     "facts-nothing-found": "/profile/facts/?q=zebra",
+    "facts-as-of": f"/profile/facts/?as_of={timezone.now():%Y-%m-%d}",
+    "facts-changes": "/profile/facts/changes/",
     "fact": "fact",
     "profile": "/profile/",
     "access": "/profile/access/",
@@ -101,6 +104,7 @@ def test_a_chat_with_a_card_and_its_receipt_are_accessible(site, logged_in, page
     check_looks(page, shoot, "card")
 
     page.get_by_role("link", name="What did you know?").click()
+    page.get_by_text("The prompt, part by part").click()
     page.get_by_text("Who Keel is").click()
     check_looks(page, shoot, "receipt")
 
@@ -112,6 +116,18 @@ def test_the_open_panel_is_accessible(site, logged_in, page, shoot, width):
     page.locator(".panel__open").click()
     page.locator("#coach-panel .composer__input").wait_for()
     check_looks(page, shoot, "panel")
+
+
+def test_the_palette_and_the_menu_of_a_fact_are_accessible(site, logged_in, page, shoot):
+    seed_chats(logged_in.pk, clock=timezone.now)
+    page.goto(f"{site}/profile/facts/")
+    page.locator(".fact__menu summary").first.click()
+    page.locator(".fact__panel button").first.wait_for()
+    check_looks(page, shoot, "fact-menu")
+
+    page.keyboard.press("Control+/")
+    page.get_by_role("option").last.wait_for()
+    check_looks(page, shoot, "palette")
 
 
 def test_a_foreign_chat_is_a_page_that_says_so(site, logged_in, page, problems):
