@@ -15,10 +15,10 @@ WORDS = (
 CHUNKS = 400
 
 
-def chunks() -> list[str]:
+def chunks(count: int) -> list[str]:
     """Return the answer in chunks of about one word, as providers send it."""
     words = WORDS.replace(" ", " \0").split("\0")
-    return [words[number % len(words)] for number in range(CHUNKS)]
+    return [words[number % len(words)] for number in range(count)]
 
 
 def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
@@ -27,7 +27,7 @@ def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
     return f"data: {json.dumps(body)}\n\n".encode()
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float, count: int) -> None:
     try:
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = next(
@@ -35,12 +35,12 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, de
             )
             await reader.readexactly(length)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-            for text in chunks():
+            for text in chunks(count):
                 writer.write(_event({"role": "assistant", "content": text}))
                 await writer.drain()
                 await asyncio.sleep(delay)
             writer.write(_event({}, "stop"))
-            usage = {"prompt_tokens": 900, "completion_tokens": CHUNKS, "total_tokens": 900 + CHUNKS}
+            usage = {"prompt_tokens": 900, "completion_tokens": count, "total_tokens": 900 + count}
             last = {
                 "id": "bench",
                 "object": "chat.completion.chunk",
@@ -58,17 +58,17 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, de
         writer.close()
 
 
-async def _serve(delay: float) -> None:
-    server = await asyncio.start_server(lambda r, w: _answer(r, w, delay), "127.0.0.1", 0)
+async def _serve(delay: float, count: int) -> None:
+    server = await asyncio.start_server(lambda r, w: _answer(r, w, delay, count), "127.0.0.1", 0, backlog=1_000)
     print(server.sockets[0].getsockname()[1], flush=True)  # the parent reads the port
     await server.serve_forever()
 
 
 @contextmanager
-def answering_server(delay: float) -> Iterator[str]:
-    """Run the server, with `delay` seconds after each chunk; yield its API base."""
+def answering_server(delay: float, count: int = CHUNKS) -> Iterator[str]:
+    """Run the server, which answers in `count` chunks with `delay` seconds after each; yield its API base."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.server", str(delay)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.server", str(delay), str(count)], stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
@@ -79,4 +79,4 @@ def answering_server(delay: float) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(float(sys.argv[1])))
+    asyncio.run(_serve(float(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,266 @@
+"""Many deployments that are due at one instant: how late they tick, and what that leaves behind.
+
+`python -m benchmarks.bench_deployments --deployments 10000 --users 1000 --due 1000 --workers 4` is the full size. Each
+worker is a process like `run_jobs`; its model waits and holds. With `--kill` one worker is killed half-way. The engine
+is Procrastinate on PostgreSQL, from the wheel unless BENCH_DATABASE_URL names one; `--embedded` uses the other engine.
+
+Checked: each due deployment decides once, no other one does, the queue is empty afterwards, a second round leaves no more
+rows of work than the first, and the queries that find the due ones are as many for all sizes.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+MODEL_SECONDS = 0.05
+PATIENCE_SECONDS = 900
+
+
+class Holding:
+    """A model that waits and holds; each answer is one line of output."""
+
+    async def stream(self, model: str, request: Any) -> AsyncIterator[Any]:
+        from config.lib.llm.answer import Piece, Usage  # noqa: PLC0415
+
+        await asyncio.sleep(MODEL_SECONDS)
+        print("asked", flush=True)
+        call = {"index": 0, "id": "call_1", "function": {"name": "hold", "arguments": '{"reason": "nothing to do"}'}}
+        yield Piece(content="", calls=[call], finish_reason="tool_calls", usage=Usage(100, 10))
+
+
+def set_up(engine: str, url: str) -> None:
+    """Point Django at the database."""
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "READ_DOT_ENV": "false",
+        "DATABASE_URL": url,
+        "JOBS_ENGINE": engine,
+        "TRADING_AGENT_MODEL": "holding/model",
+        "LOG_LEVEL": "ERROR",
+    }
+    import django  # noqa: PLC0415  after the environment
+    from django.conf import settings  # noqa: PLC0415
+
+    settings.LLM_PROVIDERS = {**settings.LLM_PROVIDERS, "holding": "benchmarks.bench_deployments.Holding"}
+    settings.JOBS = ["trading.jobs.JOBS"]
+    django.setup()
+
+
+def work() -> None:
+    """Run a worker until standard input ends."""
+    from chat.management.commands.run_jobs import work_until  # noqa: PLC0415
+
+    stopped = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), stopped.set()), daemon=True).start()
+    work_until(stopped, lambda run: print("run", flush=True) if run.key else None)
+
+
+def make_deployments(users: int, count: int, at: datetime) -> list[Any]:
+    """Store users with skills and deployments that tick each 15 minutes, none of them due; return their ids."""
+    from django.contrib.auth import get_user_model  # noqa: PLC0415
+
+    from config.lib.owned import system_tx  # noqa: PLC0415
+    from trading.models import Bar, Deployment, Skill, SkillVersion  # noqa: PLC0415
+    from trading.skills.schemas import parse_payload  # noqa: PLC0415
+
+    body = {
+        "name": "Bench",
+        "trading_style": "day",
+        "strategy": {"thesis": "Bench", "entry": "A close above the 20-bar high.", "exit": "A close below the mean."},
+        "context": {"symbols": ["BTC"], "bars_interval": "15m", "bars_lookback": 30},
+        "schedule": {"type": "interval", "value": "15m"},
+    }
+    payload = parse_payload(body).stored()
+    past = at - timedelta(days=1)
+    with system_tx("benchmark"):
+        model: Any = get_user_model()
+        people = model._default_manager.bulk_create(
+            model(email=f"bench-{number}@example.com") for number in range(users)
+        )
+        skills = Skill.objects.bulk_create(
+            Skill(user=user, name="Bench", trading_style="day", latest_version=1, created_at=past, updated_at=past)
+            for user in people
+        )
+        versions = SkillVersion.objects.bulk_create(
+            SkillVersion(user=skill.user, skill=skill, version=1, payload=payload, created_at=past) for skill in skills
+        )
+        rows = [
+            Deployment(
+                user_id=versions[number % users].user_id,
+                skill=skills[number % users],
+                version=versions[number % users],
+                broker_kind="paper",
+                starting_equity_usd=10_000,
+                created_at=past,
+                due_at=None,
+            )
+            for number in range(count)
+        ]
+        Deployment.objects.bulk_create(rows, batch_size=1_000)
+        steps = [at - number * timedelta(minutes=15) for number in range(1, 100)]
+        Bar.objects.bulk_create(
+            Bar(
+                symbol="BTC",
+                interval="15m",
+                opened_at=step,
+                open=100,
+                high=101,
+                low=99,
+                close=100,
+                volume=9,
+                source="b",
+            )
+            for step in steps
+        )
+    return [row.pk for row in rows]
+
+
+def count_finder(now: datetime) -> tuple[int, float]:
+    """Return the queries and milliseconds of looking for due deployments."""
+    from django.db import connection  # noqa: PLC0415
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
+
+    from config.lib.owned import system  # noqa: PLC0415
+    from trading.runs.due import list_due  # noqa: PLC0415
+
+    with system("benchmark"), CaptureQueriesContext(connection) as queries:
+        began = time.perf_counter()
+        list_due(now)
+    return len(queries), (time.perf_counter() - began) * 1e3
+
+
+def play_round(
+    ids: list[Any], workers: list[subprocess.Popen[str]], *, at: datetime, victim: int | None
+) -> list[float]:
+    """Make deployments due, wait until all have ticked; return how late each ended."""
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import system, system_tx  # noqa: PLC0415
+    from config.lib.work.models import WorkRun  # noqa: PLC0415
+    from trading.models import Deployment  # noqa: PLC0415
+
+    with system_tx("benchmark"):
+        Deployment.objects.filter(pk__in=ids).update(due_at=at)
+    began, deadline = timezone.now(), time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with system("benchmark"):
+            left = Deployment.objects.filter(pk__in=ids).exclude(last_tick_at=at, lease=None).count()
+        if victim is not None and left < len(ids) / 2:
+            workers[victim].kill()
+            victim = None
+        if not left:
+            break
+        assert time.monotonic() < deadline, f"{left} deployments are left"
+        time.sleep(0.2)
+    ended = WorkRun.objects.filter(name="tick_deployment", finished_at__gte=began).values_list("finished_at", flat=True)
+    return sorted((moment - began).total_seconds() for moment in ended)
+
+
+def count_rows() -> dict[str, int]:
+    """Return the rows of work that are left."""
+    from django.db import connection  # noqa: PLC0415
+
+    from config.lib.work.models import WorkRun  # noqa: PLC0415
+
+    rows = {"runs": WorkRun.objects.exclude(key="").count()}
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM procrastinate_jobs")
+            rows["queue"] = cursor.fetchone()[0]
+    return rows
+
+
+def measure(size: argparse.Namespace) -> int:
+    """Play two rounds; print and check the figures."""
+    from django.core.management import call_command  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import system  # noqa: PLC0415
+    from trading.models import DecisionSnapshot  # noqa: PLC0415
+    from trading.runs.due import find_last_instant  # noqa: PLC0415
+    from trading.skills.schemas import Schedule  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0)
+    schedule = Schedule(type="interval", value="15m")
+    at = find_last_instant(schedule, timezone.now())
+    ids = make_deployments(size.users, size.deployments, at)
+    queries, took = count_finder(timezone.now())
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.bench_deployments",
+        "--work",
+        *(["--embedded"] if size.embedded else []),
+    ]
+    outputs = [open(f"{os.environ['BENCH_FOLDER']}/worker-{number}", "w+") for number in range(size.workers)]  # noqa: SIM115
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, text=True) for out in outputs]
+    problems = []
+    for number in (1, 2):
+        chosen = ids[(number - 1) * size.due : number * size.due]
+        victim = 0 if size.kill and number == 1 else None
+        lags = play_round(chosen, workers, at=at, victim=victim)
+        print(
+            f"round {number}: {len(chosen)} due of {len(ids)}, {len(chosen) / lags[-1]:.0f} ticks/s, ended after"
+            f" p50 {statistics.median(lags):.1f} s, p99 {lags[int(len(lags) * 0.99) - 1]:.1f} s, last {lags[-1]:.1f} s;"
+            f" rows left: {json.dumps(count_rows())}"
+        )
+    for worker in workers:
+        worker.stdin.close()
+        worker.wait()
+    asked = 0
+    for output in outputs:
+        output.seek(0)
+        asked += output.read().count("asked")
+    with system("benchmark"):
+        decided = DecisionSnapshot.objects.count()
+    extra = asked - decided
+    print(
+        f"{decided} decisions of {2 * size.due}, model asked {asked} times; finding none due: {queries} queries, {took:.1f} ms"
+    )
+    if decided != 2 * size.due or extra > (4 if size.kill else 0):
+        problems.append("a deployment ticked twice or not at all")
+    if count_rows().get("queue"):
+        problems.append("the queue is not empty")
+    if queries > 6:
+        problems.append("finding takes too many queries")
+    for problem in problems:
+        print(f"FAILED: {problem}")
+    return len(problems)
+
+
+def main() -> int:
+    """Run the benchmark, or a worker of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("deployments", 400), ("users", 40), ("due", 100), ("workers", 2)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    for name in ("kill", "embedded", "work"):
+        parser.add_argument(f"--{name}", action="store_true")
+    size = parser.parse_args()
+    engine = "embedded" if size.embedded else "procrastinate"
+    if size.work:
+        set_up(engine, os.environ["BENCH_DATABASE_URL"])
+        work()
+        return 0
+    import tempfile  # noqa: PLC0415
+
+    from tests.services import postgres_url  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["BENCH_FOLDER"] = folder
+        url = f"sqlite:///{folder}/bench.sqlite3" if size.embedded else ""
+        os.environ["BENCH_DATABASE_URL"] = os.environ.get("BENCH_DATABASE_URL") or url or postgres_url()
+        set_up(engine, os.environ["BENCH_DATABASE_URL"])
+        return measure(size)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
