@@ -4,8 +4,8 @@
 worker is a process like `run_jobs`; its model waits and holds. With `--kill` one worker is killed half-way. The engine
 is Procrastinate on PostgreSQL, from the wheel unless BENCH_DATABASE_URL names one; `--embedded` uses the other engine.
 
-Checked: each due deployment decides once, no other one does, the queue is empty afterwards, a second round leaves no more
-rows of work than the first, and the queries that find the due ones are as many for all sizes.
+Checked: each due deployment decides once and no other does, the queue is empty afterwards, and the queries that find
+the due ones are as many for all sizes.
 """
 
 import argparse
@@ -153,7 +153,7 @@ def play_round(
     began, deadline = timezone.now(), time.monotonic() + PATIENCE_SECONDS
     while True:
         with system("benchmark"):
-            left = Deployment.objects.filter(pk__in=ids).exclude(last_tick_at=at, lease=None).count()
+            left = Deployment.objects.filter(pk__in=ids).exclude(last_tick_at__gte=at, lease=None).count()
         if victim is not None and left < len(ids) / 2:
             workers[victim].kill()
             victim = None
@@ -223,9 +223,8 @@ def measure(size: argparse.Namespace) -> int:
     with system("benchmark"):
         decided = DecisionSnapshot.objects.count()
     extra = asked - decided
-    print(
-        f"{decided} decisions of {2 * size.due}, model asked {asked} times; finding none due: {queries} queries, {took:.1f} ms"
-    )
+    print(f"{decided} decisions of {2 * size.due} wanted, {asked} calls of the model")
+    print(f"finding that none of {len(ids)} is due: {queries} queries, {took:.1f} ms")
     if decided != 2 * size.due or extra > (4 if size.kill else 0):
         problems.append("a deployment ticked twice or not at all")
     if count_rows().get("queue"):

@@ -37,6 +37,8 @@ def save_progress(
     The sweep may have taken for dead a turn that only waited for its database.
     """
     values = {"parts": parts, "content": text, "heartbeat_at": now, **_mark_taint(is_untrusted)}
+    if Message.update_row(reply_id, values, status=MessageStatus.STREAMING.value, stop_requested_at=None):
+        return Progress.SAVED
     rows = Message.objects.streaming().filter(pk=reply_id)
     if not rows.update(**values) and not _revive_reply(reply_id, values):
         return Progress.TAKEN

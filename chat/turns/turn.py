@@ -202,7 +202,7 @@ class _Turn:
 
     async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[events.TurnEvent, None]:
         """Pass on text 30 times a second; save it every second."""
-        heard_at, has_told = time.monotonic(), False
+        heard_at, passed_on_at, has_told = time.monotonic(), 0.0, False
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
             ended = pump.task.done()
@@ -211,7 +211,7 @@ class _Turn:
                 self.reply.add_text(text)
                 yield events.TextAdded(text)
                 self.saver.begin_receipt()
-                heard_at = time.monotonic()
+                heard_at = passed_on_at = time.monotonic()
             elif not has_told and time.monotonic() - heard_at > SILENT_SECONDS:
                 has_told = True
                 yield events.Noticed(SILENT.format(seconds=settings.LLM_READ_TIMEOUT_SECONDS), "info")
@@ -223,13 +223,15 @@ class _Turn:
             if self.seconds_left <= 0:
                 raise TimeoutError
             self.saver.save_if_due()
-            await asyncio.wait({pump.task}, timeout=FLUSH_SECONDS if text else 0)
             await self._wait_for_news()
+            if (early := passed_on_at + FLUSH_SECONDS - time.monotonic()) > 0:
+                await asyncio.wait({pump.task}, timeout=early)
 
     async def _wait_for_news(self) -> None:
         try:
             # Wakes to save even when nothing comes: a silent turn must show that it lives.
-            await asyncio.wait_for(self.control.news.wait(), saving.SAVE_SECONDS)
+            async with asyncio.timeout(saving.SAVE_SECONDS):
+                await self.control.news.wait()
         except TimeoutError:
             return
         if not self.control.is_stopped:

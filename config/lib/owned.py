@@ -246,17 +246,18 @@ class OwnedModel(models.Model):
         self._state.adding, self._state.db, self._stored_owner = False, connection.alias, self.user_id
 
     @classmethod
-    def update_row(cls, pk: object, changes: Mapping[str, object]) -> int:
-        """Update columns of one row of the owner in scope, as fast as `insert`; return the number of rows."""
+    def update_row(cls, pk: object, changes: Mapping[str, object], **wanted: object) -> int:
+        """Update one row of the owner in scope whose columns are as `wanted`, as fast as `insert`; return the rows."""
         cls.refuse_columns(changes)
         meta: Any = cls._meta
         written = {meta.get_field(name): value for name, value in changes.items()}
         columns = ", ".join(f"{field.column} = %s" for field in written)
         values = [field.get_db_prep_save(value, connection) for field, value in written.items()]
-        key = meta.pk.get_db_prep_save(pk, connection)
-        statement = f"UPDATE {meta.db_table} SET {columns} WHERE user_id = %s AND {meta.pk.column} = %s"  # noqa: S608 - ours
+        rows = {"user_id": owner_id(), meta.pk.column: meta.pk.get_db_prep_save(pk, connection), **wanted}
+        where = " AND ".join(f"{name} IS NULL" if value is None else f"{name} = %s" for name, value in rows.items())
+        values += [value for value in rows.values() if value is not None]
         with connection.cursor() as cursor:
-            cursor.execute(statement, [*values, owner_id(), key])
+            cursor.execute(f'UPDATE "{meta.db_table}" SET {columns} WHERE {where}', values)  # noqa: S608 - names of ours
             return int(cursor.rowcount)
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
@@ -306,7 +307,7 @@ def _build_insert(model: type[OwnedModel]) -> tuple[Sequence[models.Field[Any, A
     fields = [field for field in meta.concrete_fields if not field.db_returning]
     names, places = ", ".join(field.column for field in fields), ", ".join("%s" for _ in fields)
     table, key = meta.db_table, meta.pk.column
-    return fields, f"INSERT INTO {table} ({names}) VALUES ({places}) RETURNING {key}"  # noqa: S608 - names of ours
+    return fields, f'INSERT INTO "{table}" ({names}) VALUES ({places}) RETURNING {key}'  # noqa: S608 - names of ours
 
 
 @contextmanager

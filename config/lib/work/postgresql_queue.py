@@ -7,6 +7,7 @@ A task is enqueued in the caller's transaction, and the commit wakes the workers
 import asyncio
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,7 +18,9 @@ from django.db import close_old_connections, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.jobs import Job
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
 
@@ -34,20 +37,38 @@ _LATER: Final = -1_000_000  # a task that waits for its time holds up no other o
 
 def put(name: str, keys: Sequence[Key], *, at: datetime | None, is_found: bool) -> None:
     """Enqueue tasks in this transaction; one that waits already stays one."""
-    queue, ranks = get_task(name).lane, dict[int, int]()
+    if is_found:
+        # In one query and one insertion, or a task that ends meanwhile would be enqueued again.
+        locks = [f"{name}:{key}" for key in keys]
+        at_work = set(ProcrastinateJob.objects.filter(lock__in=locks).values_list("lock", flat=True))
+        keys = [key for key, lock in zip(keys, locks, strict=True) if lock not in at_work]
+    jobs, ranks = [], Counter[int]()
     for key in keys:
-        rank = ranks[key.user_id] = ranks.get(key.user_id, 0) + 1  # users take turns
-        lock = f"{name}:{key}"
-        deferrer = app.configure_task(
-            TASK,
-            queue=queue,
-            lock=lock,
-            queueing_lock=f"{lock}:{at or ''}",
-            schedule_at=at,
-            priority=_LATER if at else -rank if is_found else 0,
-        )
-        with suppress(AlreadyEnqueued), transaction.atomic():
-            deferrer.defer(name=name, key=str(key))
+        ranks[key.user_id] += 1
+        # Users take turns with what was found; what they wait for comes first.
+        priority = _LATER if at else -ranks[key.user_id] if is_found else 0
+        jobs.append(_build_job(name, key, at, priority))
+    try:
+        with transaction.atomic():
+            app.job_manager.batch_defer_jobs(jobs)
+    except AlreadyEnqueued:
+        for job in jobs if len(jobs) > 1 else ():
+            with suppress(AlreadyEnqueued), transaction.atomic():
+                app.job_manager.defer_job(job)
+
+
+def _build_job(name: str, key: Key, at: datetime | None, priority: int) -> Job:
+    lock = f"{name}:{key}"
+    return Job(
+        id=None,
+        queue=get_task(name).lane,
+        lock=lock,
+        queueing_lock=f"{lock}:{at or ''}",
+        task_name=TASK,
+        task_kwargs={"name": name, "key": str(key)},
+        scheduled_at=at,
+        priority=priority,
+    )
 
 
 def work(stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
