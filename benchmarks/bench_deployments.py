@@ -1,7 +1,7 @@
 """Many deployments that are due at one instant: how late they tick, and what that leaves behind.
 
 `python -m benchmarks.bench_deployments --deployments 10000 --users 1000 --due 1000 --workers 4` is the full size. Each
-worker is a process like `run_jobs`; its model waits and holds. With `--kill` one worker is killed half-way. The engine
+worker is a process like `run_jobs`; its model waits and holds. The engine
 is Procrastinate on PostgreSQL, from the wheel unless BENCH_DATABASE_URL names one; `--embedded` uses the other engine.
 
 Checked: each due deployment decides once and no other does, the queue is empty afterwards, and the queries that find
@@ -138,9 +138,7 @@ def count_finder(now: datetime) -> tuple[int, float]:
     return len(queries), (time.perf_counter() - began) * 1e3
 
 
-def play_round(
-    ids: list[Any], workers: list[subprocess.Popen[str]], *, at: datetime, victim: int | None
-) -> list[float]:
+def play_round(ids: list[Any], *, at: datetime) -> list[float]:
     """Make deployments due, wait until all have ticked; return how late each ended."""
     from django.utils import timezone  # noqa: PLC0415
 
@@ -154,9 +152,6 @@ def play_round(
     while True:
         with system("benchmark"):
             left = Deployment.objects.filter(pk__in=ids).exclude(last_tick_at__gte=at, lease=None).count()
-        if victim is not None and left < len(ids) / 2:
-            workers[victim].kill()
-            victim = None
         if not left:
             break
         assert time.monotonic() < deadline, f"{left} deployments are left"
@@ -206,8 +201,7 @@ def measure(size: argparse.Namespace) -> int:
     problems = []
     for number in (1, 2):
         chosen = ids[(number - 1) * size.due : number * size.due]
-        victim = 0 if size.kill and number == 1 else None
-        lags = play_round(chosen, workers, at=at, victim=victim)
+        lags = play_round(chosen, at=at)
         print(
             f"round {number}: {len(chosen)} due of {len(ids)}, {len(chosen) / lags[-1]:.0f} ticks/s, ended after"
             f" p50 {statistics.median(lags):.1f} s, p99 {lags[int(len(lags) * 0.99) - 1]:.1f} s, last {lags[-1]:.1f} s;"
@@ -222,10 +216,9 @@ def measure(size: argparse.Namespace) -> int:
         asked += output.read().count("asked")
     with system("benchmark"):
         decided = DecisionSnapshot.objects.count()
-    extra = asked - decided
     print(f"{decided} decisions of {2 * size.due} wanted, {asked} calls of the model")
     print(f"finding that none of {len(ids)} is due: {queries} queries, {took:.1f} ms")
-    if decided != 2 * size.due or extra > (4 if size.kill else 0):
+    if decided != 2 * size.due or asked != decided:
         problems.append("a deployment ticked twice or not at all")
     if count_rows().get("queue"):
         problems.append("the queue is not empty")
@@ -241,7 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("deployments", 400), ("users", 40), ("due", 100), ("workers", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    for name in ("kill", "embedded", "work"):
+    for name in ("embedded", "work"):
         parser.add_argument(f"--{name}", action="store_true")
     size = parser.parse_args()
     engine = "embedded" if size.embedded else "procrastinate"

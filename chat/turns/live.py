@@ -21,6 +21,7 @@ from chat.turns.start import TurnStart
 from chat.turns.turn import BROKE, Control, run_turn, tidy_up
 from config.lib.llm import door
 from config.lib.observe.metrics import count_turn, observe_first_token
+from config.lib.threads import give_way_to_accepts
 
 logger = logging.getLogger(__name__)
 
@@ -128,6 +129,7 @@ class LiveTurn:
         # Shown while the request is on its way: rendering a message takes longer than sending it.
         showing = asyncio.create_task(self._show_news())
         try:
+            await give_way_to_accepts()
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
                     self._measure(event)

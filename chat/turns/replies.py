@@ -119,7 +119,9 @@ def shield_reply(reply_id: int) -> Iterator[None]:
 
 def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
     """Interrupt replies without a heartbeat; return their conversations."""
-    dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE).exclude(pk__in=_running_here)
+    dead = (
+        Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE).exclude(pk__in=list(_running_here))
+    )
     swept = []
     for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:
         if finish_reply(

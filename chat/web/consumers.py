@@ -29,7 +29,7 @@ from chat.web.rendering import part_html
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import run_in_thread
+from config.lib.threads import run_in_accept_thread, run_in_thread
 from config.lib.web import find_time_zone, find_user, is_same_origin
 
 logger = logging.getLogger(__name__)
@@ -278,7 +278,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
                 self.end(SIGNED_OUT)
                 return None
-            return await run_in_thread(work, *args)
+            return await run_in_accept_thread(work, *args)
         except DomainError as error:
             self._refuse_frame(client_id, str(error))
         except Exception:

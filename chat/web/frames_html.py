@@ -17,7 +17,7 @@ from chat.turns.start import TurnStart
 from chat.web.markdown import close_blocks, render_markdown
 from chat.web.rendering import card_html, memory_html, message_html, tool_html, view_messages
 from config.lib.owned import owned
-from config.lib.threads import run_in_thread
+from config.lib.threads import run_in_accept_thread, run_in_thread
 from config.lib.web import find_time_zone
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class TurnScreen:
     async def _show_event(self, event: events.TurnEvent) -> None:
         match event:
             case events.MessageAccepted():
-                self._send_frame(await asyncio.to_thread(accepted_frame, event, self.start))
+                self._send_frame(await run_in_accept_thread(accepted_frame, event, self.start))
             case events.TextAdded(text):
                 await self._show_text(text)
             case events.ToolStarted(part) | events.ToolFinished(part):

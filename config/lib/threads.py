@@ -5,7 +5,7 @@ import contextvars
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from django.db import close_old_connections
 
@@ -16,6 +16,28 @@ T = TypeVar("T")
 POOL = ThreadPoolExecutor(max_workers=12, thread_name_prefix="keel")
 # Apart from the others: tools that hang must not take the threads that save replies.
 TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
+# Apart too, and before other work: a user waits to see that a message is stored.
+ACCEPTS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="keel-accept")
+PAUSE_SECONDS: Final = 0.2
+MAX_PAUSES: Final = 15
+_accepting: list[None] = []  # one for each acceptance that waits or runs
+
+
+async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run the acceptance of a message, or its showing, on a thread of its own pool."""
+    _accepting.append(None)
+    try:
+        return await _run_in(ACCEPTS, functools.partial(work, *args, **kwargs))
+    finally:
+        _accepting.pop()
+
+
+async def give_way_to_accepts() -> None:
+    """Wait for a few seconds at most while messages are being accepted."""
+    for _ in range(MAX_PAUSES):
+        if not _accepting:
+            return
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,0 +1,55 @@
+import asyncio
+import threading
+
+import pytest
+
+from config.lib import threads
+from config.lib.threads import give_way_to_accepts, run_in_accept_thread, run_in_thread
+
+
+async def test_give_way_waits_while_a_message_is_accepted(monkeypatch):
+    monkeypatch.setattr(threads, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(threads, "MAX_PAUSES", 10_000)
+    gate, order = threading.Event(), []
+    accepting = asyncio.create_task(run_in_accept_thread(gate.wait, 30))
+    await asyncio.sleep(0)
+
+    turn = asyncio.create_task(give_way_to_accepts())
+    turn.add_done_callback(lambda _: order.append("turn"))
+    await asyncio.sleep(0.02)
+    assert order == []
+    gate.set()
+    await turn
+
+    assert accepting.done()
+
+
+async def test_give_way_waits_no_longer_than_its_pauses(monkeypatch):
+    monkeypatch.setattr(threads, "PAUSE_SECONDS", 0)
+    gate = threading.Event()
+    accepting = asyncio.create_task(run_in_accept_thread(gate.wait, 30))
+    await asyncio.sleep(0)
+
+    await give_way_to_accepts()
+
+    assert not accepting.done()
+    gate.set()
+    await accepting
+
+
+async def test_acceptance_does_not_wait_behind_other_work():
+    gate = threading.Event()
+    others = [asyncio.create_task(run_in_thread(gate.wait, 30)) for _ in range(threads.POOL._max_workers + 3)]
+    await asyncio.sleep(0)
+
+    assert await run_in_accept_thread(lambda: "accepted") == "accepted"
+    assert not any(other.done() for other in others)
+    gate.set()
+    await asyncio.gather(*others)
+
+
+async def test_acceptance_that_fails_holds_up_no_turn():
+    with pytest.raises(ZeroDivisionError):
+        await run_in_accept_thread(lambda: 1 / 0)
+
+    await asyncio.wait_for(give_way_to_accepts(), 0.1)
