@@ -41,6 +41,7 @@ STORES = {
     "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.facts.limits": "numbers of tokens by the id of a fact, whose words never change",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
+    "config.lib.threads": "one mark for each acceptance that waits",
     "config.lib.work.embedded": "keys of the rows that wait for a worker of this process",
     "config.lib.llm.own": "providers by name",
     "config.lib.llm.direct": "HTTP clients by event loop",

@@ -17,7 +17,8 @@ POOL = ThreadPoolExecutor(max_workers=12, thread_name_prefix="keel")
 # Apart from the others: tools that hang must not take the threads that save replies.
 TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
 # Apart too, and before other work: a user waits to see that a message is stored.
-ACCEPTS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="keel-accept")
+ACCEPT_THREADS: Final = 4
+ACCEPTS = ThreadPoolExecutor(max_workers=ACCEPT_THREADS, thread_name_prefix="keel-accept")
 PAUSE_SECONDS: Final = 0.2
 MAX_PAUSES: Final = 15
 _accepting: list[None] = []  # one for each acceptance that waits or runs
@@ -33,9 +34,9 @@ async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs:
 
 
 async def give_way_to_accepts() -> None:
-    """Wait for a few seconds at most while messages are being accepted."""
+    """Wait for a few seconds at most while more messages are to be accepted than there are threads for."""
     for _ in range(MAX_PAUSES):
-        if not _accepting:
+        if len(_accepting) <= ACCEPT_THREADS:
             return
         await asyncio.sleep(PAUSE_SECONDS)
 

@@ -6,33 +6,51 @@ import pytest
 from config.lib import threads
 from config.lib.threads import give_way_to_accepts, run_in_accept_thread, run_in_thread
 
+pytestmark = pytest.mark.django_db(transaction=True)
 
-async def test_give_way_waits_while_a_message_is_accepted(monkeypatch):
+
+def accept_many(gate):
+    """Begin one acceptance more than there are threads for."""
+    return [asyncio.create_task(run_in_accept_thread(gate.wait, 30)) for _ in range(threads.ACCEPT_THREADS + 1)]
+
+
+async def test_give_way_waits_while_many_messages_are_accepted(monkeypatch):
     monkeypatch.setattr(threads, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(threads, "MAX_PAUSES", 10_000)
-    gate, order = threading.Event(), []
-    accepting = asyncio.create_task(run_in_accept_thread(gate.wait, 30))
+    monkeypatch.setattr(threads, "MAX_PAUSES", 100_000)
+    gate = threading.Event()
+    accepting = accept_many(gate)
     await asyncio.sleep(0)
 
     turn = asyncio.create_task(give_way_to_accepts())
-    turn.add_done_callback(lambda _: order.append("turn"))
     await asyncio.sleep(0.02)
-    assert order == []
+    assert not turn.done()
     gate.set()
     await turn
 
-    assert accepting.done()
+    await asyncio.gather(*accepting)
 
 
 async def test_give_way_waits_no_longer_than_its_pauses(monkeypatch):
     monkeypatch.setattr(threads, "PAUSE_SECONDS", 0)
+    gate = threading.Event()
+    accepting = accept_many(gate)
+    await asyncio.sleep(0)
+
+    await give_way_to_accepts()
+
+    assert not any(one.done() for one in accepting)
+    gate.set()
+    await asyncio.gather(*accepting)
+
+
+async def test_give_way_does_not_wait_for_a_single_message(monkeypatch):
+    monkeypatch.setattr(threads, "PAUSE_SECONDS", 30)
     gate = threading.Event()
     accepting = asyncio.create_task(run_in_accept_thread(gate.wait, 30))
     await asyncio.sleep(0)
 
     await give_way_to_accepts()
 
-    assert not accepting.done()
     gate.set()
     await accepting
 
