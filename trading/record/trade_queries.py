@@ -10,8 +10,8 @@ from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Exists, F, Max, Min, OuterRef, Q
-from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
+from django.db.models import DateTimeField, Exists, F, Max, Min, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
@@ -227,10 +227,11 @@ def _sort_trade_fills(trade: Trade) -> list[Fill]:
     The order is found from the instant before on: what was held then tells where the chain of the first one begins.
     """
     rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
-    before = rows.filter(at__lt=trade.entry_at).values_list("at", flat=True).last()
+    before = Subquery(rows.filter(at__lt=trade.entry_at).order_by("-at").values("at")[:1])
+    rows = rows.filter(at__gte=Coalesce(before, Value(trade.entry_at, output_field=DateTimeField())))
     if trade.exit_at:
         rows = rows.filter(at__lte=trade.exit_at)
-    by_id = {fill.fill_id: fill for fill in rows.filter(at__gte=before or trade.entry_at)}
+    by_id = {fill.fill_id: fill for fill in rows}
     names = ("fill_id", "symbol", "at", "quantity", "price", "start_quantity", "source_order")
     executions = [Execution(**{name: getattr(fill, name) for name in names}) for fill in by_id.values()]
     ordered = [by_id[one.fill_id] for one in sort_fills(executions, Decimal(0))]

@@ -137,7 +137,8 @@ def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
     """Return a trade with its fills. Raises TradeNotFound."""
     trade = get_trade(trade_id)
     mark = find_marks([trade.symbol], now).get(trade.symbol) if trade.status == TradeStatus.OPEN else None
-    fills, stops, payments = list_fills(trade), list_stops(trade, now), count_payments(trade)
+    fills, stops = list_fills(trade), list_stops(trade, now)
+    payments = count_payments(trade) if trade.funding_usd or trade.deployment.broker_kind == BrokerKind.LIVE else 0
     of_entry = {order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price}
     return TradeDetails(
         trade,

@@ -215,8 +215,10 @@ def test_trade_page_takes_few_queries(client, made, django_assert_max_num_querie
     made(lambda: ReflectionNoteFactory(deployment=trade.deployment, trade_ids=[str(trade.pk)]))
     made(lambda: TradeRemarkFactory(trade_id=trade.pk))
     made(lambda: FillFactory(deployment=trade.deployment))
-    made(TradingRuleFactory)
     BarFactory()
 
     with django_assert_max_num_queries(18):  # twelve, session and user, and the scope on PostgreSQL
+        client.get(page_of(trade))
+    made(TradingRuleFactory)
+    with django_assert_max_num_queries(21):  # a confirmed rule is judged over the whole record
         client.get(page_of(trade))
