@@ -135,7 +135,11 @@ class CanvasChart {
     const { values, charts } = this;
     const series = this.chart.addSeries(charts.CandlestickSeries, {
       priceLineVisible: false,
-      priceFormat: { type: "price", precision: values.places, minMove: 10 ** -values.places },
+      priceFormat: {
+        type: "custom",
+        minMove: 10 ** -values.places,
+        formatter: (/** @type {number} */ price) => price.toLocaleString("en-US", { maximumFractionDigits: values.places }),
+      },
     });
     series.setData(
       values.times.map((/** @type {number} */ time, /** @type {number} */ at) => ({

@@ -39,11 +39,6 @@ def pick_extremes(columns: Sequence[Sequence[Number]], most: int = MOST) -> list
     return sorted(kept)
 
 
-def thin_line(points: Sequence[tuple[datetime, Decimal]], most: int = MOST) -> list[tuple[datetime, Decimal]]:
-    """Return at most so many of the points, the extremes among them."""
-    return [points[index] for index in pick_extremes([[value for _, value in points]], most)]
-
-
 def group_candles(bars: Sequence[Candle], most: int = MOST) -> list[Candle]:
     """Return at most so many bars, each of neighbours.
 

@@ -5,32 +5,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.charts.thinning import Candle, group_candles, pick_extremes, thin_line
+from config.lib.charts.thinning import Candle, group_candles, pick_extremes
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 AMOUNTS = st.lists(st.decimals(-10_000, 10_000, places=2), min_size=1, max_size=300)
 
 
-def line(values):
-    return [(START + timedelta(minutes=n), value) for n, value in enumerate(values)]
-
-
 @given(AMOUNTS, st.integers(10, 60))
-def test_thin_line_keeps_ends_and_extremes_in_order(values, most):
-    points = line(values)
-
-    kept = thin_line(points, most)
+def test_pick_extremes_keeps_ends_and_extremes_in_order(values, most):
+    kept = pick_extremes([values], most)
 
     assert len(kept) <= most
-    assert kept == sorted(set(kept) & set(points))
-    assert kept[0] == points[0]
-    assert kept[-1] == points[-1]
-    assert {min(values), max(values)} <= {value for _, value in kept}
+    assert kept == sorted(set(kept))
+    assert (kept[0], kept[-1]) == (0, len(values) - 1)
+    assert {min(values), max(values)} <= {values[place] for place in kept}
 
 
 @given(AMOUNTS)
-def test_thin_line_returns_a_short_line_as_it_is(values):
-    assert thin_line(line(values), len(values)) == line(values)
+def test_pick_extremes_keeps_all_of_a_short_column(values):
+    assert pick_extremes([values], len(values)) == list(range(len(values)))
 
 
 @given(st.lists(st.tuples(*[st.decimals(0, 100, places=1)] * 2), min_size=50, max_size=300))
