@@ -1,0 +1,94 @@
+"""Each figure of the calendar and of the own trades links to its rows, or its line says of how many."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+import time_machine
+
+from tests.factories.memory import JUNE
+from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
+from tests.owners import as_owner
+from tests.trading.browsing import browser_of_trader, made
+from tests.trading.web.test_views_calendar import CALENDAR, DAY, HOUR, past_events
+
+__all__ = ["browser_of_trader", "made"]
+
+_FIGURE = re.compile(r"[-+\u2212]?\$[\d,.]+|[-+\u2212]?\d[\d,.]*\s?%")
+_COUNT = re.compile(
+    r"\b\d[\d,]*\s+(?:closed |open |past )?(?:trades?|events?|fills?|days?|hours?|bars?)\b|\bn = ?\d", re.I
+)
+_LINES = {"tr", "li", "p", "dl", "dd", "div", "section", "caption", "td", "article"}
+_VOID = {"br", "img", "input", "hr", "meta", "link", "path", "circle", "line", "rect", "use", "wbr"}
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[dict] = []
+        self.lines: list[dict] = []
+        self.figures: list[tuple[str, list[dict]]] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in _VOID:
+            self.open.append({"tag": tag, "text": "", "links": False, "attrs": dict(attrs)})
+            if tag == "a":
+                for one in self.open:
+                    one["links"] = True
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()["tag"] != tag:
+            pass
+
+    def handle_data(self, data):
+        for one in self.open:
+            one["text"] += f" {data.strip()}"
+        tags = [one["tag"] for one in self.open]
+        if "main" in tags and not {"option", "label", "script", "style"} & set(tags):
+            self.figures += [(figure, list(self.open)) for figure in _FIGURE.findall(data)]
+
+
+def find_bare_figures(html: str) -> list[str]:
+    """Return the figures without a link and without a count in their line or card."""
+    page = _Page()
+    page.feed(html)
+    bare = []
+    for figure, around in page.figures:
+        lines = [one for one in around if one["tag"] in _LINES][-2:]
+        if not any(one["tag"] == "a" for one in around) and not any(
+            one["links"] or _COUNT.search(one["text"]) for one in lines
+        ):
+            bare.append(f"{figure} in {lines[-1]['text'].strip()[:80] if lines else ''}")
+    return bare
+
+
+def test_find_bare_figures_tells_them_from_others():
+    html = "<main><p>$5</p><p>$6 of 3 trades</p><p><a href='/'>7 %</a></p><table><tr><td>8 %</td><td>n = 4</td></tr>"
+    assert [one.split()[0] for one in find_bare_figures(html)] == ["$5"]
+
+
+@pytest.mark.parametrize("address", [CALENDAR, "/trades/", "/trades/?show=groups", "/trades/?show=days"])
+def test_each_figure_of_a_page_has_rows_or_a_count(client, trader, address):
+    def make():
+        deployment = DeploymentFactory(broker_kind="live", label="Mine")
+        for number in range(8):
+            at = JUNE - (number + 2) * DAY
+            TradeFactory(
+                deployment=deployment,
+                symbol="BTC",
+                entry_at=at,
+                entry_tick_at=at,
+                exit_at=at + HOUR,
+                exit_tick_at=at + HOUR,
+            )
+        TradeFactory(deployment=deployment, symbol="ETH", still_open=True)
+
+    with time_machine.travel(JUNE, tick=False):
+        as_owner(trader, make)
+        past_events(["0.02", "-0.03", "0.01", "0.05", "-0.02", "0.01"])
+        BarFactory(symbol="ETH", opened_at=JUNE - HOUR, open=100, high=110, low=90, close=100)
+        MarketEventFactory(kind="fomc", title="FOMC statement", starts_at=JUNE + HOUR, source="Federal Reserve")
+        html = client.get(address).content.decode()
+
+    assert _FIGURE.search(html)
+    assert find_bare_figures(html) == []
