@@ -53,14 +53,18 @@ _PARTS: Final = {
     r"|kettle|cousin|colleagues?|neighbours?|boss|mentor|coach|buddy|dog|cat|group|guy|head|phone|laptop"
     r"|screen|battery|internet|connection|coffee|train|flight|order|entry|bag|view|gut|guess|feeling|take"
     r"|bet|point|question|eyes|agents?|drafts?|notes?|day|week|position|last|next|short|long|gym|office"
-    r"|home|house|apartment|flat|win rate|pnl|dinner|app)\b(?! size| sizes)",
+    r"|home|house|apartment|flat|win rate|pnl|dinner|app|skills?|backtests?)\b(?! size| sizes)",
     # The first word of a request, or of a clause that is no statement.
     "ORDER": r"add|sell|buy|delete|remove|drop|list|set|change|help|build|forget|remember|make|keep|close|open|never"
     r"|can|could|would|will|how|why|which|note|stop|put|check|update|draft|write|create|link|take|call|talk"
     r"|send|read|find|get|move|place|cut|run|start|end|try|go|ask|review|thanks?|ok|yes|hi|hello|when"
     r"|whenever|after|before|once|while|because|so|and|but|not|for|with|on|in|at|to|from|by|of|as|lower|raise"
     r"|replace|correct|increase|reduce|rename|name|pause|resume|flatten|backtest|deploy|redeploy|reset|undo"
-    r"|confirm|cancel|compare|sort|plot|flip|double|halve|hedge|exit|enter|short|long",
+    r"|confirm|cancel|compare|sort|plot|flip|double|halve|hedge|exit|enter|short|long|break|kill|turn|wait"
+    r"|plan|think|work|stay|leave|bring|load|refresh|fix|see|skip|search|filter|export|import|print|say|speak"
+    r"|trade|invest|teach|walk|guide|size|calculate|compute|estimate|predict|summari[sz]e|describe|recommend"
+    r"|suggest|pick|choose|select|count|measure|track|monitor|watch|alert|notify|warn|save|store|record|log"
+    r"|archive|restore|something|deleting",
     # A predicate that tells the state of a moment.
     "STATE": r"(?!(?:losing|working|failing|going|doing|getting|hurting|bleeding|still|so|great|good|fine|ok|okay"
     r"|broken|unclear|what|why|how|not working|underwater|in the money|better last|closed|that|down|up"
@@ -68,6 +72,10 @@ _PARTS: Final = {
 }
 _PASSING: Final = Pattern(
     r"""
+^(?:is|are|am|was|were|do|does|did|has|have|can|could|should|would|will)\b|^(?:(?:at|on|in|for|to|from|with) )?(?:which
+    |how|why|where|who)\b
+^(?:(?:at|on|in|for|to|from|with) )?what\b(?! I )|^when (?:do|does|did|is|am|are|will|should|can)\b
+    |\bmy (?:[a-z]+ )?(?:long|short|bag) (?:is|was)\b
 ^(?:if(?! (?:an?|any|the|one|two|price)\b)|suppose|supposing|imagine|assume|assuming|pretend|let's say|say i
     |hypothetically|what if|i wish|i wonder|unless|i could|i (?:would|should|might|may|will)(?! (?:like|rather|prefer
     |sooner)\b)|i(?:'d|'ll| wouldn't| couldn't)(?!.* rather than\b)(?! (?:like|rather|sooner|prefer)\b)|i'll|maybe
@@ -108,7 +116,10 @@ _FRONT: Final = Pattern(
     r"|every|on|over|between|during|at|in|until|till|from|as|starting|for the (?:next|coming)|outside"
     r"|with)\b.{2,80}?),?\s+(?=(?:I|I'm|my|only|at most|max|no)\b)"
 )
-_HABIT_FRONT: Final = Pattern(r"^(?:when|whenever|since|after|before|once|every|on|between|as a rule|these days)\b")
+_HABIT_FRONT: Final = Pattern(
+    r"^(?:when(?! (?:do|does|did|is|am|are|will|should|can)\b)|whenever|since|after|before|once|every|on|between"
+    r"|as a rule|these days)\b"
+)
 _HEDGE: Final = Pattern(
     r"^(?:I (?:think|guess|feel|believe(?! in)|suppose|suspect)(?: that| like)?|probably|apparently"
     r"|it (?:seems|looks)(?: that| like| as if)?)\s+(?=I\b|my\b)"
@@ -127,8 +138,8 @@ _LASTING: Final = Pattern(
     |want to\s+)*(?!<MIND>)(?!(?:see|find|log|open|like|get|hear|care)\b(?:$| (?:it|that|this|in|my|the|about)\b))
 ^I can(?:'t|not) (?:stomach|stand|handle|bear|afford|tolerate|sleep)\b
 ^I (?:grew up|was (?:born|trained|raised)|started (?:out|with|in \d)|started trading|began|came (?:to|from)
-    |moved (?:here )?(?:from|to)|switched|relocated|studied|inherited|(?:have )?(?:stopped|quit|gave up|given up) \w+
-    |left (?-i:[A-Z])|got into|got liquidated|learned)\b
+    |moved (?:here )?(?:from|to)|switched|relocated|studied|inherited|(?:have )?(?:stopped|quit|gave up
+    |given up) (?!(?:it|this|that|the|my)\b)\w+|left (?-i:[A-Z])|got into|got liquidated|learned)\b
 ^I (?:only|usually|always|often) have (?!\w*known|wanted)\w|^I (?:always|never) (?:learned|liked|got used|had|understood
     |managed|been)\b
 ^I(?:'ve| have) (?:never|always|been (?:\w+ing|at|in|doing|on)\b.*\b(?:for|since)|traded|blown .*\bby|lost\b.*\b(?:years
@@ -159,8 +170,9 @@ _LASTING: Final = Pattern(
 ^(?:my|our) (?!<TRANSIENT>)(?:\w+ )?(?:<NOUN>|<RELATIVE>) (?!is\b|are\b|was\b|were\b|had\b|has\b
     |and\b)[a-z]+\b(?<!ed) \S|^(?:my|our) \w+(?: [a-z]+)? taught (?:me|us)\b
 ^(?!<OTHERS>)(?=.*\b(?:me|my|mine|I|I'm|I've|us|our)\b)(?!.*\b(?:was|were|did|had|made|went|told|took|got|broke|ran
-    |froze|rang|lost|won|said|came|kept|bought)\b|.*\band I'm\b)(?!.*\b(?:is|are) [a-z]+ing\b(?! (?:me
-    |my)))(?!\w{2,}ed\b)\w+ .*\b(?:is|are|[a-z]+s|[a-z]+|don't|doesn't|isn't|aren't|won't)\b .*
+    |froze|rang|lost|won|said|came|kept|bought|should|could|would|might|you|page|button|link|error|site|app|screen
+    |password|facts)\b|.*\band I'm\b)(?!.*\b(?:is|are) [a-z]+ing\b(?! (?:me|my)))(?!\w{2,}ed\b)\w+ .*\b(?:is|are|[a-z]+s
+    |[a-z]+|don't|doesn't|isn't|aren't|won't)\b .*
 ^(?:what|all) I (?:want|need|do|trade|care)\b.* (?:is|are) |^(?:nothing|everything|anything|whatever
     |the \w+) I \w+\b.*\b\w+s\b
 ^(?:this|it) is (?:play money|my|our) .*|^it takes me\b|^if (?:an?|any|the|one|two|price) \w+ .*\bI [a-z]+\b
@@ -185,8 +197,8 @@ _LASTING: Final = Pattern(
 """,
     OTHERS=r"(?:this|that|it|he|she|they|these|those|here|there|what|who|you|nobody|looks|feels|seems|sounds|everyone|everybody|people|traders|whales|most"
     r" traders|some|my|the (?:market|guy|news|article|fed)|a trader|a guy|give|tell|show|let|do|does|please|<ORDER>"
-    r"|the fed|somebody|someone|if|when you|a friend|a colleague|friends|our|her|his|their|nothing moves|I|I'm|bitcoin"
-    r"|funding|volume)\b",
+    r"|the fed|somebody|someone|if|when you|your|am|is|are|has|have|was|were|a friend|a colleague|friends|our|her|his"
+    r"|their|nothing moves|I|I'm|bitcoin|funding|volume)\b",
     **_PARTS,
 )
 _TOPICS: Final = {

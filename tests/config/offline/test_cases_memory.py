@@ -11,6 +11,7 @@ from memory.facts.services import remember_fact
 from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
 from tests.config.offline.cases_ordinary import MORE_REMARKS, MORE_STATEMENTS, REMARKS, STATEMENTS, VALUE_CHANGES
+from tests.config.offline.cases_questions import QUESTIONS
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -88,3 +89,16 @@ def test_later_facts_and_remarks_are_told_apart():
 def test_later_statements_and_remarks_in_ordinary_words_are_told_apart():
     assert len([row for row in MORE_STATEMENTS if is_kept_right(row)]) >= 0.8 * len(MORE_STATEMENTS)
     assert len([row for row in MORE_REMARKS if kept(row)]) <= 0.05 * len(MORE_REMARKS)
+
+
+def test_questions_without_a_mark_are_no_facts():
+    questions = [row.partition(" | ")[0].rstrip("?") for row in QUESTIONS]
+
+    assert [question for question in questions if kept(question)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["The button does nothing for me", "Nothing on my page loads", "My BTC long is at risk"]
+)
+def test_complaints_about_the_page_are_no_facts(text):
+    assert kept(text) == []
