@@ -141,7 +141,8 @@ def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
 def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
     title = f"{result.account_label}: equity" if result.is_equity else f"{result.label}: net of closed trades"
     is_simulated = result.record == "agents" and bool(accounts.simulated)
-    return draw_equity(result.points, title=f"{title}, 30 days", drawdown=False, simulated=is_simulated)
+    name = "Equity" if result.is_equity else "Net"
+    return draw_equity(result.points, title=f"{title}, 30 days", name=name, drawdown=False, simulated=is_simulated)
 
 
 # --- What waits ---
