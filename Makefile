@@ -15,7 +15,7 @@ COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --g
 .DEFAULT_GOAL := help
 .PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
-	bench pictures fix run install venues lock migrations clean chromium
+	bench faults controls pictures fix run install venues lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
@@ -33,6 +33,11 @@ smoke: $(VENV)/.dev chromium ## run one test file per package and the main story
 	@$(RUN) -m tests --smoke $(ARGS)
 test-all: $(VENV)/.dev chromium ## run all tests on both engines, pages and browsers too, as CI does
 	@$(RUN) -m tests --all $(ARGS)
+
+faults: $(VENV)/.dev ## break servers, stores and models, fuzz for long; print the table of faults
+	@$(RUN) -m tests.faults $(ARGS)
+controls: $(VENV)/.dev ## remove each security control and prove that a test fails without it
+	@$(RUN) -m tests.faults.controls $(ARGS)
 
 check: check-format check-lint check-types check-imports check-django check-templates check-js ## check format, lint, types, imports, migrations, settings, scripts
 check-format: $(VENV)/.dev

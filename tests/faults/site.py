@@ -1,0 +1,112 @@
+"""A real site in a process of its own, for faults of its stores: `manage.py up` on a fresh database."""
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import requests
+
+from tests.services import postgres_url, redis_url
+
+ROOT = Path(__file__).parent.parent.parent
+USER = "ann@example.com"
+# Prints a token of a new user.
+MAKE_USER = f"""
+from django.utils import timezone
+from config.lib.owned import owned_tx
+from trading.account.tokens import create_token
+from trading.models import Trader
+user = Trader.objects.create_user(email="{USER}", password="a long and quiet night")
+with owned_tx(user):
+    print("token", create_token(name="x", scope="write", expires_at=None, now=timezone.now())[1])
+"""
+
+
+@dataclass
+class Site:
+    """A running site and the way to ask it."""
+
+    url: str
+    token: str
+    database: str
+    process: subprocess.Popen[str]
+    log: Path
+
+    def ask(self, method: str, path: str, **kwargs) -> requests.Response:
+        """Ask the API as the user."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return requests.request(method, f"{self.url}{path}", headers=headers, timeout=180, **kwargs)
+
+    def begin_turns(self, count: int) -> list[Future[requests.Response]]:
+        """Send messages at once, each in a new chat; each future is a whole answer."""
+        pool = ThreadPoolExecutor(count)
+        said = {"message": "What can you do for me? Tell me everything at length.", "stream": False}
+        return [pool.submit(self.ask, "POST", "/api/turns/", json=said) for _ in range(count)]
+
+    def count_running(self) -> int:
+        """Return the number of replies that are being written."""
+        found = requests.get(f"{self.url}/metrics", headers={"Authorization": "Bearer m"}, timeout=60)
+        return int(float(re.search(r"^keel_running_turns (\S+)", found.text, re.MULTILINE)[1]))
+
+
+@contextmanager
+def run_site(engine: str) -> Iterator[Site]:
+    """Run a site on SQLite, or on PostgreSQL and Redis."""
+    with tempfile.TemporaryDirectory(prefix="keel-faults-") as folder, _make_database(engine, folder) as database:
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("KEEL_", "DJANGO"))},
+            **{"DATABASE_URL": database, "REDIS_URL": f"{redis_url()}/9" if engine == "postgres" else ""},
+            **{"KEEL_HOME": folder, "READ_DOT_ENV": "false", "METRICS_TOKEN": "m", "TURNS_PER_USER": "100"},
+            **{"MESSAGES_PER_MINUTE": "1000", "OFFLINE_DELAY_SECONDS": "0.4", "CHAT_AGENT_MODEL": "offline/keel"},
+        }
+        command = [sys.executable, "manage.py"]
+        subprocess.run([*command, "migrate", "-v", "0"], cwd=ROOT, env=environment, check=True)
+        made = subprocess.run(
+            [*command, "shell", "-v", "0", "-c", MAKE_USER],
+            cwd=ROOT,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        log = Path(folder) / "log"
+        with log.open("w") as stream:
+            process = subprocess.Popen(
+                [*command, "up", "--port", "0", "--json"],
+                cwd=ROOT,
+                env={**environment, "PYTHONUNBUFFERED": "1"},
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                text=True,
+            )
+        try:
+            url = json.loads(process.stdout.readline())["url"]
+            token = re.search(r"token (\S+)", made.stdout)[1]
+            yield Site(url.rstrip("/"), token, database, process, log)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def _make_database(engine: str, folder: str) -> Iterator[str]:
+    if engine == "sqlite":
+        yield f"sqlite:///{folder}/db.sqlite3"
+        return
+    name = f"keel_faults_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield re.sub(r"/[^/?]*(\?|$)", rf"/{name}\1", postgres_url(), count=0)
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
