@@ -51,7 +51,7 @@ class Site:
         """Send messages at once, each in a new chat; each future is a whole answer."""
         pool = ThreadPoolExecutor(count)
         said = {"message": "What can you do for me? Tell me everything at length.", "stream": False}
-        return [pool.submit(self.ask, "POST", "/api/turns/", json=said) for _ in range(count)]
+        return [pool.submit(self.ask, "POST", "/api/chat/", json=said) for _ in range(count)]
 
     def count_running(self) -> int:
         """Return the number of replies that are being written."""
