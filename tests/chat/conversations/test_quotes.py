@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from tests.factories.chat import ConversationFactory, MessageFactory
 from tests.factories.memory import UserFactFactory
+from tests.memory.browsing import open_menu
 from tests.owners import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -53,10 +54,8 @@ def test_a_fact_with_quotes_links_to_them_and_one_without_does_not(client, learn
     fact, _ = learned
     other = as_owner(trader, lambda: UserFactFactory(content="Likes gold"))
 
-    html = client.get(reverse("memory:facts")).content.decode()
-
-    assert address(fact) in html
-    assert address(other) not in html
+    assert address(fact) in open_menu(client, fact).content.decode()
+    assert address(other) not in open_menu(client, other).content.decode()
 
 
 def test_words_of_a_deleted_message_are_said_to_be_gone(client, learned, trader):
