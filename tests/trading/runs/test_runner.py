@@ -443,7 +443,8 @@ def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(des
     desk.tick(3)
 
     assert desk.trades[0].status == "closed"
-    assert list_due(at(4)) == []
+    assert [one.ticked for one in run_due(at(4))] == [None]
+    assert list_due(at(99)) == []
 
 
 def test_commands_run_once_in_order(desk):
