@@ -187,7 +187,8 @@ def _list_waiting(
     for name, words, noun, page_of_one, page_of_all, is_grave in _WAITING:
         if number := counts[name]:
             page = page_of_one if number == 1 else page_of_all
-            url = reverse(page, args=[] if page in _OF_NO_ROW else [counts[f"{name}_id"]])
+            # SQLite returns the key of a subquery as digits without hyphens.
+            url = reverse(page, args=[] if page in _OF_NO_ROW else [UUID(str(counts[f"{name}_id"]))])
             found.append(Waiting(words.format(_count_noun(number, noun)), url, is_grave))
     if number := sum(rule.state == RuleState.WAITING for rule in rules):
         found.append(Waiting(f"{_count_noun(number, 'rule')} to confirm", reverse("chat:rules")))
