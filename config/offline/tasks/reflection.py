@@ -16,7 +16,7 @@ MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 
 _TRADE: Final = re.compile(
     r"- \S+ → \S+ (?P<symbol>\S+) (?P<side>long|short) -?\$[\d,.]+ @ [\d,.]+ → [\d,.]+"
-    r" (?P<net>[+-]?\$[\d,.]+) \(-?[\d.]+%\) (?P<minutes>\d+)m(?: \[\w+\])?(?: \"[^\"]*\")?"
+    r" (?P<net>[+-]?\$[\d,.]+) \([+-]?[\d.]+%\) (?P<minutes>\d+)m(?: \([^()]*\))?(?: \[\w+\])?(?: \"[^\"]*\")?"
     r"(?: \| regime=(?P<regime>\w+) exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
 )
 _GROUP: Final = re.compile(

@@ -48,6 +48,21 @@ def bullets(*trades, **given):
     return list_bullets(reflection_answer(request(*trades, **given)))
 
 
+def test_trades_are_counted_whatever_stands_in_their_lines():
+    later = {
+        "entry_decided_at": JUNE - timedelta(hours=1),
+        "exit_decided_at": JUNE + timedelta(minutes=30),
+        "exit_tick_at": JUNE + timedelta(hours=4),
+    }
+    told = [
+        *(trade("4", **{name: at}) for name, at in later.items()),
+        trade("-2", **later, reconciled="estimated", entry_reason='Above the "high"'),
+        trade("3", entry_reason="(so far)", reconciled="estimated"),
+    ]
+
+    assert bullets(*told)[0].startswith("Won 4 of 5 trades")
+
+
 RECORD = [
     trade("30", minutes=30),
     trade("20", minutes=50),
