@@ -80,7 +80,7 @@ CONTROLS = (
         OWNED,
         """raise ScopeError("a user's scope may not become the system's")""",
         "pass",
-        "tests/config/lib/test_owned.py",
+        "tests/config/lib/test_owned_doors.py",
     ),
     Control(
         "forced policies",

@@ -171,6 +171,11 @@ ATTACKS = [
 ]
 
 
+def test_render_html_shows_it_as_it_was_written():
+    # The sanitiser would let this tag pass.
+    assert "&lt;em&gt;x&lt;/em&gt;" in render_markdown("<em>x</em>")
+
+
 @pytest.mark.parametrize("text", ATTACKS)
 def test_render_unsafe_markup_returns_safe_html(text):
     assert_safe(render_markdown(text))

@@ -408,3 +408,8 @@ async def test_door_is_not_opened_in_an_event_loop(door, ann):
 
     with pytest.raises(ScopeError):
         current_owner()
+
+
+def test_system_inside_a_users_scope_is_refused(ann):
+    with owned(ann), pytest.raises(ScopeError, match="may not become"), system_tx("test"):
+        pass
