@@ -224,6 +224,9 @@ function repaint(onPaper) {
   }
 }
 
+/** Places that are drawn or wait for the library: a page and its parts ask for each more than once. */
+const begun = new WeakSet();
+
 const nearby = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -249,7 +252,11 @@ async function draw(place) {
 
 /** Draw the charts of a page or of a part that came later. */
 export function drawCharts(root = document.body) {
-  for (const place of root.querySelectorAll("[data-chart]:not([role])")) nearby.observe(place);
+  for (const place of root.querySelectorAll("[data-chart]")) {
+    if (begun.has(place)) continue;
+    begun.add(place);
+    nearby.observe(place);
+  }
 }
 
 /** Arrow keys move between the links of a drawing, which are one tab stop. */

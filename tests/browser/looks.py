@@ -17,6 +17,7 @@ if os.environ.get("KEEL_TEST_SCOPE") == "usual":
     LOOKS = (("light", WIDE, RULES), ("dark", NARROW, None))
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"  # what the switch on the page does
 OVERFLOWS = "document.documentElement.scrollWidth > window.innerWidth"
+DRAWN_TWICE = "[...document.querySelectorAll('[data-chart]')].filter(place => place.childElementCount > 1).length"
 RUN_AXE = "runOnly => axe.run(document, { runOnly, resultTypes: ['violations'] })"
 AXE = Axe()
 
@@ -34,6 +35,8 @@ def check_looks(page: Page, shoot: Callable[..., None], name: str) -> None:
         for violation in page.evaluate(RUN_AXE, rules)["violations"] if rules else ():
             places = [f"{node['html']} {node['failureSummary']}" for node in violation["nodes"]]
             wrong.append("\n".join([f"{name} at {width} pixels, {theme}: {violation['help']}", *places]))
+    if page.evaluate(DRAWN_TWICE):
+        wrong.append(f"{name}: a chart is drawn twice")
     page.set_viewport_size({"width": WIDE, "height": 800})
     page.evaluate(SET_THEME, "light")
     assert wrong == [], "\n\n".join(wrong)
