@@ -22,7 +22,7 @@ from config.lib.owned import system_tx
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / ".pytest_cache" / "databases"  # for --reuse-db, on SQLite
 # What the migrations write, which no test may change for the others.
-STAYING = {"django_migrations", "django_content_type", "auth_permission"}
+STAYING = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
 
 def make_database(name: str, *, reuse: bool = False, renew: bool = False) -> None:

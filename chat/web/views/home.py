@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.rules import follow_facts, read_fact
@@ -25,7 +24,6 @@ from trading.rules.compile import Refusal
 
 
 @require_safe
-@never_cache
 @login_not_required
 def home(request: HttpRequest) -> HttpResponseBase:
     """Show the landing page, or the dashboard."""
