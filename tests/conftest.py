@@ -35,6 +35,7 @@ BROWSER_TESTS_FOR_BOTH = {"test_story.py", "test_frame.py"}  # the others run on
 PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
 PAGE_TESTS = re.compile(r"test_(views|admin|matrix\.)")  # run on SQLite; on PostgreSQL too by `make test-all`
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
+_GROUP = re.compile(r"@\w+$")  # what pytest-xdist appends to the name of a test in a group
 STORES = {"db", "transactional_db", "django_db_setup"}
 
 # channels.testing imports daphne for a live server that we do not use.
@@ -173,8 +174,9 @@ class Failures:
         """Note a failure, and whether a busy machine may be to blame."""
         if report.failed:
             kind = "may repeat" if {"browser", "clock"} & set(report.keywords) else "is wrong"
+            name = _GROUP.sub("", report.nodeid)
             with self.path.open("a") as file:
-                file.write(f"{kind}\t{report.nodeid}\n")
+                file.write(f"{kind}\t{name}\n")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that cannot be collected."""

@@ -197,7 +197,8 @@ def test_charts_are_drawn_and_a_picture_is_kept_without_metadata(site, record, p
     page.get_by_role("button", name="Save the picture").click()
     picture = page.get_by_alt_text("Your picture of this trade")
     expect(picture).to_be_visible()
-    assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [80, 40]
+    expect(picture).to_have_js_property("naturalWidth", 80)  # once it is loaded
+    expect(picture).to_have_js_property("naturalHeight", 40)
 
     served = page.request.get(site + reverse("trading:picture", args=[record.closed.pk]))
     assert b"taken at home" not in served.body()

@@ -59,7 +59,12 @@ def restore_elsewhere(archive, url: str) -> str:
     """Restore as an operator does: one command, with another database in the environment."""
     done = subprocess.run(
         [sys.executable, "manage.py", "restore", str(archive)],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url, "REDIS_URL": ""},
+        # With the tables of the jobs' engine, as the settings of the tests have them.
+        env={
+            **os.environ,
+            **{"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url, "REDIS_URL": ""},
+            "JOBS_ENGINE": "procrastinate" if connection.vendor == "postgresql" else "embedded",
+        },
         cwd=django_settings.BASE_DIR,
         capture_output=True,
         text=True,
