@@ -113,7 +113,8 @@ def test_many_facts_are_archived_together_and_brought_back_by_one_undo(site, lif
 
     expect(page.locator(".undo-line")).to_contain_text("2 facts archived")
     expect(page.locator("#count-archived")).to_have_text("3")
-    page.keyboard.press("Enter")  # the keyboard is on Undo
+    expect(page.locator(".undo-line").get_by_role("button", name="Undo all")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.locator(".undo-line")).to_contain_text("Undone: 2 facts archived")
     expect(menu_of(page, "Never trades alts").get_by_role("button", name="Keel’s guess")).to_be_visible()
 
