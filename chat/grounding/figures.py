@@ -32,8 +32,13 @@ class Figure:
 
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:[a-z]{1,6})?\b\.?"
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
 _NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"
+# "3 hours and 5 minutes" is one figure; "45 min and 2 h" are two.
+_SMALL_UNIT: Final = r"(?:hours?|minutes?|seconds?)\b"
 _TIME_UNIT: Final = r"(?:weeks?|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b"
 _FIGURE: Final = re.compile(
     rf"""(?<![\w.\#@/\\])(?<![A-Za-z]-)(?:
@@ -42,7 +47,7 @@ _FIGURE: Final = re.compile(
     | (?P<month_2>\b{_MONTH})\ (?:(?P<year_3>\d{{4}})\b
         | (?P<day_2>\d\d?)(?:st|nd|rd|th)?\b(?!,\d)(?:,?\ (?P<year_2>\d{{4}})\b)?)
     | (?P<time>\d\d?:\d\d)(?::\d\d)?(?P<half>\ ?[ap]\.?m\b\.?)?
-    | (?P<span>{_NUMBER}[ -]?{_TIME_UNIT}(?:\ (?:and\ )?{_NUMBER}\ ?{_TIME_UNIT})*)
+    | (?P<span>{_NUMBER}[ -]?{_TIME_UNIT}(?:\ {_NUMBER}\ ?{_TIME_UNIT}|\ and\ {_NUMBER}\ {_SMALL_UNIT})*)
     | (?P<sign>[+\-\u2212])?(?P<currency>[$\u20ac\u00a3]\ ?)?(?P<number>{_NUMBER})
       (?P<scale>\ ?(?:k|K|M|bn|B|thousand|million|billion)\b)?
       (?P<unit>\ ?(?:%|percent\b|per\ cent\b|pct\b|percentage\ points?\b|[x\u00d7](?!\w)|bps\b|basis\ points?\b

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chat.grounding.checks import MAX_FIGURES, check_figures
+from chat.grounding.figures import find_figures
 from chat.grounding.sources import Sources
 from tests.chat.grounding.replies import KINDS, NOW, alter_digit, make_reply
 
@@ -190,3 +191,17 @@ def test_altered_digits_are_marked_and_true_ones_are_not(name):
 )
 def test_no_text_takes_long(text):
     assert len(check_figures(text, make_sources())) <= MAX_FIGURES
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        ("last decision 2026-11-23 07:00 UTC", ["2026-11-23 07:00"]),
+        ("between 13 h 17 min and 1 d 5 h", ["13 h 17 min", "1 d 5 h"]),
+        ("held 3 hours and 5 minutes", ["3 hours and 5 minutes"]),
+        ("since 4 December 2026 and March 2027", ["4 December 2026", "March 2027"]),
+        ("on 3 Mar. and Sept 2026", ["3 Mar.", "Sept 2026"]),
+    ],
+)
+def test_find_figures_reads_instants_and_spans_as_they_are_written(text, figures):
+    assert [figure.text for figure in find_figures(text)] == figures
