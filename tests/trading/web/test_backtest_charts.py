@@ -158,5 +158,5 @@ def test_pair_with_the_run_of_another_user_is_as_unknown_as_none(client, made, s
 def test_pair_takes_few_queries(client, made, django_assert_max_num_queries):
     first, second = made(play), made(play)
 
-    with django_assert_max_num_queries(22):  # sixteen at most, session and user, and the scope on PostgreSQL
+    with django_assert_max_num_queries(24):  # eighteen at most, session and user, and the scope on PostgreSQL
         client.get(PAIR, {"first": first.pk, "second": second.pk})

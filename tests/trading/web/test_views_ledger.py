@@ -267,7 +267,7 @@ def test_trades_take_as_many_queries_for_many_as_for_one(client, made, django_as
         made(lambda symbol=symbol: TradeFactory.create_batch(20, symbol=symbol))
         made(lambda symbol=symbol: backtest_trade(symbol=symbol))
 
-    with django_assert_max_num_queries(16):  # twelve, and the four by which PostgreSQL enters and leaves the scope
+    with django_assert_max_num_queries(18):  # twelve, session and user, and the four of the scope on PostgreSQL
         client.get(TRADES, {"backtests": "with"})
 
 
@@ -340,7 +340,7 @@ def test_export_of_nothing_is_its_head_alone(client):
 def test_export_takes_a_query_for_some_hundred_trades(client, made, django_assert_max_num_queries):
     made(lambda: TradeFactory.create_batch(30, deployment=DeploymentFactory()))
 
-    with django_assert_max_num_queries(16):  # session, user, five of the filter, one of the trades; doors on PostgreSQL
+    with django_assert_max_num_queries(17):  # session, user, six of the filter, one of the trades; doors on PostgreSQL
         assert len(exported(client)) == 30
 
 
