@@ -1,6 +1,5 @@
 """Rules of a trader, read from facts and confirmed by their owner."""
 
-from datetime import datetime
 from typing import Any, Self
 from uuid import uuid4
 
@@ -24,10 +23,6 @@ class TradingRuleQuerySet(OwnedQuerySet["TradingRule"]):
 
     def confirmed(self) -> Self:
         return self.filter(state=RuleState.CONFIRMED)
-
-    def ended_after(self, at: datetime) -> Self:
-        """Keep the rules that hold at an instant or later."""
-        return self.filter(Q(valid_until__isnull=True) | Q(valid_until__gt=at))
 
 
 TradingRuleManager = OwnedManager.from_queryset(TradingRuleQuerySet)
