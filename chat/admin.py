@@ -16,93 +16,79 @@ from django.http import HttpRequest
 from chat import models
 from chat.conversations.lifecycle import request_close, retry_extraction
 from chat.endings.erasure import count_rows, erase_user
-from config.lib.admin import OPEN, Act, ActAdmin, LookOnlyAdmin, PrivateAdmin, ReasonForm
+from config.lib.admin import OPEN, Act, ActAdmin, PrivateAdmin, ReasonForm, register_rows
 from trading.account.services import set_token_budget
 from trading.models import Trader
 
 # They hold secrets, and users manage their own.
 admin.site.unregister([Authenticator, SocialAccount, SocialApp, SocialToken, UserSession])
 
-
-@admin.register(models.Conversation)
-class ConversationAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "assistant", "status", "last_message_at")
-    list_filter = ("assistant", "status")
-    search_fields = ("title", "user__email")
-    date_hierarchy = "last_message_at"
-    ordering = ("-last_message_at",)
-    acts = (
+register_rows(
+    models.Conversation,
+    PrivateAdmin,
+    newest="last_message_at",
+    list_display=("__str__", "user", "assistant", "status", "last_message_at"),
+    list_filter=("assistant", "status"),
+    search_fields=("title",),
+    acts=(
         Act("close", "Close", lambda chat, now: request_close(conversation_id=chat.pk, now=now)),
         Act("retry", "Retry extraction", lambda chat, now: retry_extraction(conversation_id=chat.pk, now=now)),
-    )
-
-
-@admin.register(models.Message)
-class MessageAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "role", "status", "model", "created_at")
-    list_filter = ("role", "status", "model")
-    search_fields = ("content", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-pk",)
-
-
-@admin.register(models.MemorySnapshot)
-class MemorySnapshotAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "conversation", "created_at")
-    list_select_related = ("user", "conversation")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at",)
-
-
-@admin.register(models.ConversationSummary)
-class ConversationSummaryAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at")
-    list_filter = ("is_untrusted", "model")
-    list_select_related = ("user", "conversation")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at",)
-
-
-@admin.register(models.Receipt)
-class ReceiptAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "reply", "models_asked")
-    list_select_related = ("user", "reply")
-    search_fields = ("sha256", "user__email")
-    ordering = ("-pk",)
-
-
-@admin.register(models.ActionCard)
-class ActionCardAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "conversation", "created_at", "decided_at")
-    list_filter = ("type", "status")
-    list_select_related = ("user", "conversation")
-    search_fields = ("user__email",)
-    date_hierarchy = "created_at"
-    ordering = ("-created_at",)
-
-
-@admin.register(models.Bookmark)
-class BookmarkAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "created_at")
-    search_fields = ("text", "note", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at",)
-
-
-@admin.register(models.DayNote)
-class DayNoteAdmin(PrivateAdmin):
-    list_display = ("__str__", "user", "updated_at")
-    search_fields = ("text", "user__email")
-    date_hierarchy = "day"
-    ordering = ("-day",)
-
-
-@admin.register(models.UsageDay)
-class UsageDayAdmin(LookOnlyAdmin):
-    list_display = ("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
-    search_fields = ("user__email",)
-    date_hierarchy = "day"
-    ordering = ("-day", "user")
+    ),
+)
+register_rows(
+    models.Message,
+    PrivateAdmin,
+    list_display=("__str__", "user", "role", "status", "model", "created_at"),
+    list_filter=("role", "status", "model"),
+    search_fields=("content",),
+    date_hierarchy="created_at",
+    ordering=("-pk",),
+)
+register_rows(
+    models.MemorySnapshot,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("__str__", "user", "conversation", "created_at"),
+)
+register_rows(
+    models.ConversationSummary,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at"),
+    list_filter=("is_untrusted", "model"),
+)
+register_rows(
+    models.Receipt,
+    PrivateAdmin,
+    list_display=("__str__", "user", "reply", "models_asked"),
+    search_fields=("sha256",),
+    ordering=("-pk",),
+)
+register_rows(
+    models.ActionCard,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("__str__", "user", "conversation", "created_at", "decided_at"),
+    list_filter=("type", "status"),
+    search_fields=(),
+)
+register_rows(
+    models.Bookmark,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("__str__", "user", "created_at"),
+    search_fields=("text", "note"),
+)
+register_rows(
+    models.DayNote, PrivateAdmin, newest="day", list_display=("__str__", "user", "updated_at"), search_fields=("text",)
+)
+register_rows(
+    models.UsageDay,
+    list_display=("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"),
+    search_fields=(),
+    date_hierarchy="day",
+    ordering=("-day", "user"),
+)
 
 
 class BudgetForm(ReasonForm):

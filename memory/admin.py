@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from config.lib.admin import Act, LookOnly, LookOnlyAdmin, PrivateAdmin
+from config.lib.admin import Act, LookOnly, PrivateAdmin, register_rows
 from memory import models
 from memory.facts.history import list_events, list_versions
 from memory.facts.review import accept_proposal, dismiss_proposal
@@ -67,50 +67,42 @@ class UserFactAdmin(PrivateAdmin):
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
 
 
-@admin.register(models.MemoryEvent)
-class MemoryEventAdmin(PrivateAdmin):
-    list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
-    list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter))
-    list_select_related = ("user", "before", "after", "place")
-    search_fields = ("before__content", "after__content", "place__name", "batch_id", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at", "id")
-
-
-@admin.register(models.FactLink)
-class FactLinkAdmin(PrivateAdmin):
-    list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
-    list_filter = ("relation",)
-    list_select_related = ("user", "from_fact", "to_fact")
-    search_fields = ("from_fact__content", "to_fact__content", "relation", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at", "id")
-
-
-@admin.register(models.MemoryProposal)
-class MemoryProposalAdmin(PrivateAdmin):
-    list_display = ("__str__", "kind", "status", "user", "target", "created_at", "decided_at")
-    list_filter = ("kind", "status")
-    list_select_related = ("user", "target")
-    search_fields = ("payload", "target__content", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at", "id")
-    acts = (
+register_rows(
+    models.MemoryEvent,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at"),
+    list_filter=("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter)),
+    search_fields=("before__content", "after__content", "place__name", "batch_id"),
+)
+register_rows(
+    models.FactLink,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("from_fact", "relation", "to_fact", "user", "created_at"),
+    list_filter=("relation",),
+    search_fields=("from_fact__content", "to_fact__content", "relation"),
+)
+register_rows(
+    models.MemoryProposal,
+    PrivateAdmin,
+    newest="created_at",
+    list_display=("__str__", "kind", "status", "user", "target", "created_at", "decided_at"),
+    list_filter=("kind", "status"),
+    search_fields=("payload", "target__content"),
+    acts=(
         Act("accept", "Accept", lambda proposal, now: accept_proposal(proposal_id=proposal.pk, now=now)),
         Act("dismiss", "Dismiss", lambda proposal, now: dismiss_proposal(proposal_id=proposal.pk, now=now)),
-    )
-
-
-@admin.register(models.Tombstone)
-class TombstoneAdmin(LookOnlyAdmin):
-    """Tombstones; they contain no text."""
-
-    list_display = ("created_at", "category", "user", "event")
-    list_filter = ("category",)
-    list_select_related = ("user", "event")
-    search_fields = ("user__email",)
-    date_hierarchy = "created_at"
-    ordering = ("-created_at", "id")
+    ),
+)
+# Tombstones; they contain no text.
+register_rows(
+    models.Tombstone,
+    newest="created_at",
+    list_display=("created_at", "category", "user", "event"),
+    list_filter=("category",),
+    search_fields=(),
+)
 
 
 class PlaceMentionInline(LookOnly, admin.TabularInline):
@@ -123,21 +115,19 @@ class PlaceMentionInline(LookOnly, admin.TabularInline):
     can_delete = False
 
 
-@admin.register(models.Place)
-class PlaceAdmin(PrivateAdmin):
-    list_display = ("name", "place_id", "notes", "user", "added_at", "removed_at")
-    list_filter = (("removed_at", admin.EmptyFieldListFilter),)
-    search_fields = ("name", "place_id", "notes", "user__email")
-    date_hierarchy = "added_at"
-    ordering = ("-added_at", "id")
-    inlines = (PlaceMentionInline,)
-
-
-@admin.register(models.MemorySwitches)
-class MemorySwitchesAdmin(LookOnlyAdmin):
-    """What each user lets memory do."""
-
-    list_display = ("user", "uses_facts", "learns", "decay_reported_at")
-    list_filter = ("uses_facts", "learns")
-    search_fields = ("user__email",)
-    ordering = ("user",)
+register_rows(
+    models.Place,
+    PrivateAdmin,
+    newest="added_at",
+    list_display=("name", "place_id", "notes", "user", "added_at", "removed_at"),
+    list_filter=(("removed_at", admin.EmptyFieldListFilter),),
+    search_fields=("name", "place_id", "notes"),
+    inlines=(PlaceMentionInline,),
+)
+register_rows(
+    models.MemorySwitches,
+    list_display=("user", "uses_facts", "learns", "decay_reported_at"),
+    list_filter=("uses_facts", "learns"),
+    search_fields=(),
+    ordering=("user",),
+)

@@ -1,28 +1,17 @@
 """Conversations over REST."""
 
-from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from chat.api.serializers.conversations import (
-    ConversationInput,
-    ConversationQuery,
-    ConversationSearchQuery,
-    ConversationSerializer,
-    HitsSerializer,
-    MessageQuery,
-    MessageSerializer,
-    StoppedSerializer,
-    TitleInput,
-)
+from chat.api.serializers import conversations as shapes
 from chat.api.values import message_values
 from chat.conversations import lifecycle
 from chat.conversations.queries import get_conversation
@@ -33,100 +22,62 @@ from chat.turns import live
 from chat.turns.replies import request_stop
 from config.lib.owned import owned_tx
 from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
-
-_LATEST = ("-last_message_at", "id")
-Act = Callable[..., Any]
+from config.lib.rest.operations import describe_pages, make_act_view, read, read_pages, write
+from config.lib.rest.views import ApiRequest, ApiView
 
 
 class ConversationsView(ApiView):
-    @extend_schema(
-        operation_id="list_conversations",
-        tags=["conversations"],
-        parameters=[ConversationQuery],
-        responses=page_serializer(ConversationSerializer),
+    @read_pages(
+        "list_conversations",
+        "conversations",
+        shapes.ConversationSerializer,
+        shapes.ConversationQuery,
+        by=("-last_message_at", "id"),
     )
-    def get(self, request: ApiRequest) -> Response:
+    def get(self, status: str, trashed: bool) -> QuerySet[Conversation]:
         """List conversations, that of the latest message first."""
-        query = self.query(ConversationQuery)
-        page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return answer_page(get_page(select_conversations(**query), by=_LATEST, **page), ConversationSerializer)
+        rows: QuerySet[Conversation] = Conversation.objects.filter(trashed_at__isnull=not trashed)
+        return rows.filter(status=status) if status else rows
 
-    @extend_schema(
-        operation_id="start_conversation",
-        tags=["conversations"],
-        request=ConversationInput,
-        responses={201: ConversationSerializer},
+    @write(
+        "start_conversation",
+        "conversations",
+        shapes.ConversationSerializer,
+        shapes.ConversationInput,
+        status=HTTPStatus.CREATED,
     )
-    def post(self, request: ApiRequest) -> Response:
+    def post(self, assistant: str | None, temporary: bool, opening_context: Any) -> Conversation:
         """Make an empty conversation; `POST chat/` without one makes it by itself."""
-        fields = self.body(ConversationInput)
-        with owned_tx(request.user):
-            made = start_conversation(
-                assistant=fields["assistant"],
-                is_temporary=fields["temporary"],
-                opening=fields["opening_context"],
-                now=timezone.now(),
-            )
-        return Response(ConversationSerializer(made).data, status=HTTPStatus.CREATED)
+        now = timezone.now()
+        return start_conversation(assistant=assistant, is_temporary=temporary, opening=opening_context, now=now)
 
 
 class ConversationView(ApiView):
-    @extend_schema(operation_id="get_conversation", tags=["conversations"], responses=ConversationSerializer)
-    def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
+    @read("get_conversation", "conversations", shapes.ConversationSerializer)
+    def get(self, conversation_id: UUID) -> Conversation:
         """Return a conversation, also one in the trash."""
-        return _answer_conversation(conversation_id)
+        return get_conversation(conversation_id)
 
-    @extend_schema(
-        operation_id="rename_conversation", tags=["conversations"], request=TitleInput, responses=ConversationSerializer
-    )
-    def patch(self, request: ApiRequest, conversation_id: UUID) -> Response:
+    @write("rename_conversation", "conversations", shapes.ConversationSerializer, shapes.TitleInput)
+    def patch(self, conversation_id: UUID, title: str) -> Conversation:
         """Set the title of a conversation."""
-        fields = self.body(TitleInput)
-        with owned_tx(request.user):
-            rename_conversation(conversation_id=conversation_id, **fields)
-        return _answer_conversation(conversation_id)
+        rename_conversation(conversation_id=conversation_id, title=title)
+        return get_conversation(conversation_id)
 
-    @extend_schema(operation_id="trash_conversation", tags=["conversations"], responses=ConversationSerializer)
-    def delete(self, request: ApiRequest, conversation_id: UUID) -> Response:
+    @write("trash_conversation", "conversations", shapes.ConversationSerializer)
+    def delete(self, conversation_id: UUID) -> Conversation:
         """Move a conversation to the trash for 30 days."""
-        with owned_tx(request.user):
-            lifecycle.trash_conversation(conversation_id=conversation_id, now=timezone.now())
-        return _answer_conversation(conversation_id)
+        lifecycle.trash_conversation(conversation_id=conversation_id, now=timezone.now())
+        return get_conversation(conversation_id)
 
 
-def _answer_conversation(conversation_id: UUID, status: int = HTTPStatus.OK) -> Response:
-    return Response(ConversationSerializer(get_conversation(conversation_id)).data, status=status)
+def _act_view(name: str, act: Any, says: str, status: int = HTTPStatus.OK) -> type[ApiView]:
+    def run(conversation_id: UUID, now: datetime) -> Conversation:
+        act(conversation_id=conversation_id, now=now)
+        return get_conversation(conversation_id)
 
-
-class ActView(ApiView):
-    """Something done to a conversation that needs no further word."""
-
-    act: ClassVar[Act]
-    status: ClassVar[int]
-
-    def post(self, request: ApiRequest, conversation_id: UUID) -> Response:
-        """Do it."""
-        with owned_tx(request.user):
-            type(self).act(conversation_id=conversation_id, now=timezone.now())
-        return _answer_conversation(conversation_id, type(self).status)
-
-
-def _act_view(name: str, act: Act, says: str, status: int = HTTPStatus.OK) -> type[ActView]:
-    schema = extend_schema(
-        operation_id=f"{name}_conversation",
-        description=says,
-        tags=["conversations"],
-        request=None,
-        responses={status: ConversationSerializer},
-    )
-    content = {"act": staticmethod(act), "status": status, "__doc__": says}
-    view = type(f"{name.capitalize()}View", (ActView,), content)
-    return extend_schema_view(post=schema)(view)
-
-
-def _restore_now(*, conversation_id: UUID, now: datetime) -> None:
-    lifecycle.restore_conversation(conversation_id=conversation_id)
+    answer = shapes.ConversationSerializer
+    return make_act_view(f"{name}_conversation", "conversations", run, answer, says, status=status)
 
 
 CloseView = _act_view(
@@ -139,12 +90,19 @@ ArchiveView = _act_view("archive", lifecycle.archive_conversation, "Put a conver
 UnarchiveView = _act_view(
     "unarchive", lifecycle.unarchive_conversation, "Take a conversation out of the archived ones."
 )
-RestoreView = _act_view("restore", _restore_now, "Take a conversation out of the trash.")
+RestoreView = _act_view(
+    "restore",
+    lambda conversation_id, now: lifecycle.restore_conversation(conversation_id=conversation_id),
+    "Take a conversation out of the trash.",
+)
 
 
 class StopView(ApiView):
     @extend_schema(
-        operation_id="stop_conversation", tags=["conversations"], request=None, responses={202: StoppedSerializer}
+        operation_id="stop_conversation",
+        tags=["conversations"],
+        request=None,
+        responses={202: shapes.StoppedSerializer},
     )
     def post(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Stop the running reply of a conversation; its text is kept."""
@@ -153,7 +111,7 @@ class StopView(ApiView):
             was_running = request_stop(conversation_id=conversation_id, now=timezone.now())
         # The row is read within a second, in whichever process it runs; in this one it need not wait.
         async_to_sync(_stop_here)(conversation_id)
-        return Response(StoppedSerializer({"was_running": was_running}).data, status=HTTPStatus.ACCEPTED)
+        return Response(shapes.StoppedSerializer({"was_running": was_running}).data, status=HTTPStatus.ACCEPTED)
 
 
 async def _stop_here(conversation_id: UUID) -> None:
@@ -162,41 +120,19 @@ async def _stop_here(conversation_id: UUID) -> None:
 
 
 class MessagesView(ApiView):
-    @extend_schema(
-        operation_id="list_messages",
-        tags=["conversations"],
-        parameters=[MessageQuery],
-        responses=page_serializer(MessageSerializer),
-    )
+    @describe_pages("list_messages", "conversations", shapes.MessageSerializer, shapes.MessageQuery)
     def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """List a conversation's messages, with the saved text of a running reply."""
-        query = self.query(MessageQuery)
+        query = self.query(shapes.MessageQuery)
         by = ("id",) if query.pop("order") == "oldest" else ("-id",)
-        page = get_page(select_messages(conversation_id), by=by, **query)
-        items = MessageSerializer(message_values(page.items), many=True).data
+        rows = Message.objects.shown().filter(conversation=get_conversation(conversation_id)).defer("search_terms")
+        page = get_page(rows, by=by, **query)
+        items = shapes.MessageSerializer(message_values(page.items), many=True).data
         return Response({"items": items, "next_cursor": page.next_cursor})
 
 
 class SearchView(ApiView):
-    @extend_schema(
-        operation_id="search_conversations",
-        tags=["conversations"],
-        parameters=[ConversationSearchQuery],
-        responses=HitsSerializer,
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read("search_conversations", "conversations", shapes.HitsSerializer, shapes.ConversationSearchQuery)
+    def get(self, q: str, limit: int) -> Any:
         """Search titles and messages, best first, without trashed and temporary chats."""
-        query = self.query(ConversationSearchQuery)
-        return Response(HitsSerializer(search_conversations(query=query["q"], limit=query["limit"])).data)
-
-
-def select_conversations(*, status: str = "", trashed: bool = False) -> "QuerySet[Conversation]":
-    """Return the trashed or other conversations; an empty status fits all."""
-    rows: QuerySet[Conversation] = Conversation.objects.filter(trashed_at__isnull=not trashed)
-    return rows.filter(status=status) if status else rows
-
-
-def select_messages(conversation_id: UUID) -> "QuerySet[Message]":
-    """Return the messages of a conversation that are shown. Raises ConversationNotFound."""
-    rows = Message.objects.shown().filter(conversation=get_conversation(conversation_id))
-    return rows.defer("search_terms")
+        return search_conversations(query=q, limit=limit)

@@ -1,65 +1,44 @@
 """The journal over REST: replies that the user keeps."""
 
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
 
 from chat.api.serializers.journal import BookmarkInput, BookmarkSerializer, NoteInput
 from chat.conversations.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
 from chat.models import Bookmark
-from config.lib.owned import owned_tx
-from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page, page_serializer
-
-_NEWEST = ("-created_at", "id")
+from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
+from config.lib.rest.views import ApiView
 
 
 class JournalView(ApiView):
-    @extend_schema(
-        operation_id="list_journal",
-        tags=["journal"],
-        parameters=[PageQuery],
-        responses=page_serializer(BookmarkSerializer),
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_journal", "journal", BookmarkSerializer)
+    def get(self) -> QuerySet[Bookmark]:
         """List the replies that are kept, the last kept first."""
-        return answer_page(get_page(Bookmark.objects.all(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
+        return Bookmark.objects.all()
 
-    @extend_schema(
-        operation_id="keep_reply",
-        tags=["journal"],
-        request=BookmarkInput,
-        responses={200: BookmarkSerializer, 201: BookmarkSerializer},
-    )
-    def post(self, request: ApiRequest) -> Response:
+    @write("keep_reply", "journal", BookmarkSerializer, BookmarkInput, status=NEW_OR_KNOWN)
+    def post(self, message_id: int, note: str) -> Any:
         """Bookmark a reply; 200 if it is bookmarked already."""
-        fields = self.body(BookmarkInput)
-        with owned_tx(request.user):
-            is_kept = find_bookmark(fields["message_id"]) is not None
-            kept = bookmark_reply(**fields, now=timezone.now())
-        return Response(BookmarkSerializer(kept).data, status=HTTPStatus.OK if is_kept else HTTPStatus.CREATED)
+        is_new = find_bookmark(message_id) is None
+        return bookmark_reply(message_id=message_id, note=note, now=timezone.now()), is_new
 
 
 class BookmarkView(ApiView):
-    @extend_schema(operation_id="get_bookmark", tags=["journal"], responses=BookmarkSerializer)
-    def get(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+    @read("get_bookmark", "journal", BookmarkSerializer)
+    def get(self, bookmark_id: UUID) -> Bookmark:
         """Return a reply that is kept."""
-        return Response(BookmarkSerializer(get_entry(bookmark_id).bookmark).data)
+        return get_entry(bookmark_id).bookmark
 
-    @extend_schema(operation_id="edit_note", tags=["journal"], request=NoteInput, responses=BookmarkSerializer)
-    def patch(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+    @write("edit_note", "journal", BookmarkSerializer, NoteInput)
+    def patch(self, bookmark_id: UUID, note: str) -> Bookmark:
         """Set the note."""
-        fields = self.body(NoteInput)
-        with owned_tx(request.user):
-            bookmark = edit_note(bookmark_id=bookmark_id, **fields, now=timezone.now())
-        return Response(BookmarkSerializer(bookmark).data)
+        return edit_note(bookmark_id=bookmark_id, note=note, now=timezone.now())
 
-    @extend_schema(operation_id="remove_bookmark", tags=["journal"], responses={204: None})
-    def delete(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+    @write("remove_bookmark", "journal", None, status=HTTPStatus.NO_CONTENT)
+    def delete(self, bookmark_id: UUID) -> None:
         """Delete a journal entry for good; the reply stays."""
-        with owned_tx(request.user):
-            remove_bookmark(bookmark_id=bookmark_id)
-        return Response(status=HTTPStatus.NO_CONTENT)
+        remove_bookmark(bookmark_id=bookmark_id)

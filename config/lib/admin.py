@@ -184,6 +184,22 @@ class PrivateAdmin(LookOnlyAdmin):
         )
 
 
+def register_rows(
+    model: type[Model], base: type[LookOnlyAdmin] = LookOnlyAdmin, /, *, newest: str = "", **options: Any
+) -> None:
+    """Register a list of owned rows, joined with the rows that it shows.
+
+    `newest` is the instant that orders the list and by which it is drilled down. Users are searched for, too.
+    """
+    keys = {field.name for field in model._meta.fields if field.is_relation}
+    options["list_select_related"] = tuple(name for name in options["list_display"] if name in keys)
+    if newest:
+        options |= {"date_hierarchy": newest, "ordering": (f"-{newest}", "id")}
+    if "search_fields" in options:
+        options["search_fields"] = (*options["search_fields"], "user__email")
+    admin.site.register(model, type(f"{model.__name__}Admin", (base,), options))
+
+
 class LeanChangeList(ChangeList):
     """A list that does not load large columns."""
 

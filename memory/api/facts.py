@@ -1,33 +1,16 @@
 """Facts and their links over REST."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.http import Http404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
 
-from config.lib.owned import owned_tx
-from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
+from config.lib.rest.operations import NEW_OR_KNOWN, make_act_view, read, read_pages, write
+from config.lib.rest.views import ApiView
 from config.lib.search.terms import build_word_filter
-from memory.api.actions import make_action_view
-from memory.api.serializers import (
-    EventSerializer,
-    FactChange,
-    FactInput,
-    FactQuery,
-    FactSerializer,
-    FactsSerializer,
-    LinkInput,
-    LinksSerializer,
-    RecalledSerializer,
-    RecallQuery,
-    WrittenSerializer,
-)
+from memory.api import serializers as shapes
 from memory.claims.validity import Validity
 from memory.facts import services
 from memory.facts.history import list_versions
@@ -37,116 +20,82 @@ from memory.recall.search import recall_for_user
 
 
 class FactsView(ApiView):
-    @extend_schema(
-        operation_id="list_facts", tags=["facts"], parameters=[FactQuery], responses=page_serializer(FactSerializer)
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_facts", "facts", shapes.FactSerializer, shapes.FactQuery)
+    def get(self, **query: Any) -> UserFactQuerySet:
         """List facts, the newest first."""
-        query = self.query(FactQuery)
-        page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return answer_page(
-            get_page(select_facts(**query, now=timezone.now()), by=("-created_at", "id"), **page), FactSerializer
-        )
+        return select_facts(**query, now=timezone.now())
 
-    @extend_schema(
-        operation_id="add_fact",
-        tags=["facts"],
-        request=FactInput,
-        responses={200: WrittenSerializer, 201: WrittenSerializer},
-    )
-    def post(self, request: ApiRequest) -> Response:
+    @write("add_fact", "facts", shapes.WrittenSerializer, shapes.FactInput, status=NEW_OR_KNOWN)
+    def post(self, **fields: Any) -> Any:
         """Add a fact; 200 when it is known already."""
-        fields = _replace_dates(self.body(FactInput))
-        with owned_tx(request.user):
-            written = services.remember_fact(
-                **fields, confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=timezone.now()
-            )
-        status = HTTPStatus.OK if written.event is None else HTTPStatus.CREATED
-        return Response(WrittenSerializer(written).data, status=status)
+        written = services.remember_fact(
+            **_replace_dates(fields), confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=timezone.now()
+        )
+        return written, written.event is not None
 
 
 class RecallView(ApiView):
-    @extend_schema(operation_id="recall_facts", tags=["facts"], parameters=[RecallQuery], responses=RecalledSerializer)
-    def get(self, request: ApiRequest) -> Response:
+    @read("recall_facts", "facts", shapes.RecalledSerializer, shapes.RecallQuery)
+    def get(self, **query: Any) -> Any:
         """Search current facts, hidden ones included, best first."""
-        query = self.query(RecallQuery)
         with self.door_closed():
-            found = recall_for_user(request.user.pk, **query, now=timezone.now())
-        return Response(RecalledSerializer(found).data)
+            return recall_for_user(self.request.user.pk, **query, now=timezone.now())
 
 
 class FactView(ApiView):
     """One fact; the id of any version leads to the newest."""
 
-    @extend_schema(operation_id="get_fact", tags=["facts"], responses=FactSerializer)
-    def get(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @read("get_fact", "facts", shapes.FactSerializer)
+    def get(self, fact_id: UUID) -> UserFact:
         """Return the newest version of a fact."""
-        return Response(FactSerializer(_get_newest(fact_id)).data)
+        return _get_newest(fact_id)
 
-    @extend_schema(operation_id="change_fact", tags=["facts"], request=FactChange, responses=WrittenSerializer)
-    def patch(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @write("change_fact", "facts", shapes.WrittenSerializer, shapes.FactChange)
+    def patch(self, fact_id: UUID, **fields: Any) -> Any:
         """Correct a fact; the id must be that of the newest version."""
-        fields = self.body(FactChange)
-        with owned_tx(request.user):
-            newest = _get_newest(fact_id)
-            given = {"content": newest.content, **_replace_dates(fields, newest)}
-            written = services.supersede_fact(fact_id=fact_id, **given, now=timezone.now())
-        return Response(WrittenSerializer(written).data)
+        newest = _get_newest(fact_id)
+        given = {"content": newest.content, **_replace_dates(fields, newest)}
+        return services.supersede_fact(fact_id=fact_id, **given, now=timezone.now())
 
-    @extend_schema(operation_id="delete_fact", tags=["facts"], responses=WrittenSerializer)
-    def delete(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @write("delete_fact", "facts", shapes.WrittenSerializer)
+    def delete(self, fact_id: UUID) -> Any:
         """Move a fact to the trash for 30 days."""
-        with owned_tx(request.user):
-            written = services.delete_fact(fact_id=fact_id, now=timezone.now())
-        return Response(WrittenSerializer(written).data)
+        return services.delete_fact(fact_id=fact_id, now=timezone.now())
 
 
 class HistoryView(ApiView):
-    @extend_schema(operation_id="list_fact_history", tags=["facts"], responses=FactsSerializer)
-    def get(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @read("list_fact_history", "facts", shapes.FactsSerializer)
+    def get(self, fact_id: UUID) -> Any:
         """List all versions of a fact, oldest first."""
-        return Response(FactsSerializer({"versions": list_versions(_get_newest(fact_id).lineage)}).data)
+        return {"versions": list_versions(_get_newest(fact_id).lineage)}
 
 
-ConfirmView = make_action_view("confirm", "fact", services.confirm_fact, WrittenSerializer)
-PromoteView = make_action_view("promote", "fact", services.promote_fact, WrittenSerializer)
-DemoteView = make_action_view("demote", "fact", services.demote_fact, WrittenSerializer)
-ArchiveView = make_action_view("archive", "fact", services.archive_fact, WrittenSerializer)
-RestoreView = make_action_view("restore", "fact", services.restore_fact, WrittenSerializer)
+ConfirmView = make_act_view("confirm_fact", "facts", services.confirm_fact, shapes.WrittenSerializer)
+PromoteView = make_act_view("promote_fact", "facts", services.promote_fact, shapes.WrittenSerializer)
+DemoteView = make_act_view("demote_fact", "facts", services.demote_fact, shapes.WrittenSerializer)
+ArchiveView = make_act_view("archive_fact", "facts", services.archive_fact, shapes.WrittenSerializer)
+RestoreView = make_act_view("restore_fact", "facts", services.restore_fact, shapes.WrittenSerializer)
 
 
 class LinksView(ApiView):
-    @extend_schema(operation_id="list_links", tags=["facts"], responses=LinksSerializer)
-    def get(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @read("list_links", "facts", shapes.LinksSerializer)
+    def get(self, fact_id: UUID) -> Any:
         """List the links of a fact to believed facts."""
-        return Response(LinksSerializer({"links": list_links(_get_newest(fact_id))}).data)
+        return {"links": list_links(_get_newest(fact_id))}
 
-    @extend_schema(
-        operation_id="link_facts",
-        tags=["facts"],
-        request=LinkInput,
-        responses={200: LinksSerializer, 201: LinksSerializer},
-    )
-    def post(self, request: ApiRequest, fact_id: UUID) -> Response:
+    @write("link_facts", "facts", shapes.LinksSerializer, shapes.LinkInput, status=NEW_OR_KNOWN)
+    def post(self, fact_id: UUID, to: str, relation: str) -> Any:
         """Link a fact to another; 200 when that link exists."""
-        fields = self.body(LinkInput)
-        with owned_tx(request.user):
-            fact = _get_newest(fact_id)
-            event = services.link_facts(
-                from_id=str(fact.pk), to_id=fields["to"], relation=fields["relation"], now=timezone.now()
-            )
-            links = list_links(fact)
-        status = HTTPStatus.OK if event is None else HTTPStatus.CREATED
-        return Response(LinksSerializer({"links": links}).data, status=status)
+        fact = _get_newest(fact_id)
+        event = services.link_facts(from_id=str(fact.pk), to_id=to, relation=relation, now=timezone.now())
+        return {"links": list_links(fact)}, event is not None
 
 
 class LinkView(ApiView):
-    @extend_schema(operation_id="unlink_facts", tags=["facts"], responses=EventSerializer)
-    def delete(self, request: ApiRequest, link_id: UUID) -> Response:
+    @write("unlink_facts", "facts", shapes.EventSerializer)
+    def delete(self, link_id: UUID) -> Any:
         """Remove a link."""
-        with owned_tx(request.user):
-            event = services.unlink_facts(link_id=link_id, now=timezone.now())
-        return Response(EventSerializer(event).data)
+        return services.unlink_facts(link_id=link_id, now=timezone.now())
 
 
 def _get_newest(fact_id: UUID) -> UserFact:

@@ -2,28 +2,16 @@
 
 import json
 from dataclasses import asdict
-from uuid import UUID
+from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.owned import owned_tx
-from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page, page_serializer
-from memory.api.serializers import (
-    ArchiveInput,
-    BlockQuery,
-    BlockSerializer,
-    DocumentInput,
-    EventSerializer,
-    EventsSerializer,
-    ImportedSerializer,
-    ListInput,
-    SwitchesInput,
-    SwitchesSerializer,
-)
+from config.lib.rest.operations import make_act_view, read, read_pages, write
+from config.lib.rest.views import ApiView
+from memory.api import serializers as shapes
 from memory.facts.document import build_document
 from memory.facts.exchange import import_document
 from memory.facts.queries import get_next_block, get_switches
@@ -36,101 +24,71 @@ from memory.transfer.lists import import_list
 
 
 class EventsView(ApiView):
-    @extend_schema(
-        operation_id="list_memory_events",
-        tags=["memory"],
-        parameters=[PageQuery],
-        responses=page_serializer(EventSerializer),
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_memory_events", "memory", shapes.EventSerializer)
+    def get(self) -> QuerySet[MemoryEvent]:
         """List the writes to memory, the newest first."""
-        return answer_page(
-            get_page(MemoryEvent.objects.all(), by=("-created_at", "id"), **self.query(PageQuery)), EventSerializer
-        )
+        return MemoryEvent.objects.all()
 
 
-class UndoView(ApiView):
-    @extend_schema(operation_id="undo_memory_event", tags=["memory"], request=None, responses=EventSerializer)
-    def post(self, request: ApiRequest, event_id: UUID) -> Response:
-        """Undo one write; a second time changes nothing."""
-        with owned_tx(request.user):
-            event = undo_event(event_id=event_id, now=timezone.now())
-        return Response(EventSerializer(event).data)
-
-
-class UndoBatchView(ApiView):
-    @extend_schema(operation_id="undo_memory_batch", tags=["memory"], request=None, responses=EventsSerializer)
-    def post(self, request: ApiRequest, batch_id: UUID) -> Response:
-        """Undo all writes of a batch, or none."""
-        with owned_tx(request.user):
-            events = undo_batch(batch_id=batch_id, now=timezone.now())
-        return Response(EventsSerializer({"events": events}).data)
+UndoView = make_act_view(
+    "undo_memory_event", "memory", undo_event, shapes.EventSerializer, "Undo one write; a second time changes nothing."
+)
+UndoBatchView = make_act_view(
+    "undo_memory_batch",
+    "memory",
+    lambda batch_id, now: {"events": undo_batch(batch_id=batch_id, now=now)},
+    shapes.EventsSerializer,
+    "Undo all writes of a batch, or none.",
+)
 
 
 class BlockView(ApiView):
-    @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
-    def get(self, request: ApiRequest) -> Response:
+    @read("get_memory_block", "memory", shapes.BlockSerializer, shapes.BlockQuery)
+    def get(self, assistant: str) -> Any:
         """Return the block of an assistant's next chat."""
-        block = get_next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
-        return Response(BlockSerializer({**asdict(block), "tokens": count_tokens(block.text)}).data)
+        block = get_next_block(assistant=assistant, now=timezone.now())
+        return {**asdict(block), "tokens": count_tokens(block.text)}
 
 
 class DocumentView(ApiView):
     max_body_bytes = 4 * MAX_DOCUMENT
 
-    @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
-    def get(self, request: ApiRequest) -> Response:
+    @read("export_memory", "memory", shapes.DocumentInput)
+    def get(self) -> Response:
         """Return everything Keel knows as one document."""
         return Response(build_document(now=timezone.now()).model_dump(mode="json"))
 
-    @extend_schema(operation_id="import_memory", tags=["memory"], request=DocumentInput, responses=ImportedSerializer)
-    def post(self, request: ApiRequest) -> Response:
+    @write("import_memory", "memory", shapes.ImportedSerializer, shapes.DocumentInput)
+    def post(self, **fields: Any) -> Any:
         """Import a document; known facts and places stay unchanged."""
-        self.body(DocumentInput)
-        text = json.dumps(request.data, ensure_ascii=False)
-        with owned_tx(request.user):
-            done = import_document(text=text, now=timezone.now())
-        return Response(ImportedSerializer(done).data)
+        return import_document(text=json.dumps(self.request.data, ensure_ascii=False), now=timezone.now())
 
 
 class ArchiveView(ApiView):
     max_body_bytes = MAX_ARCHIVE
 
-    @extend_schema(
-        operation_id="import_memory_archive", tags=["memory"], request=ArchiveInput, responses=ImportedSerializer
-    )
-    def post(self, request: ApiRequest) -> Response:
+    @write("import_memory_archive", "memory", shapes.ImportedSerializer, shapes.ArchiveInput)
+    def post(self, **fields: Any) -> Any:
         """Import `memory.json` of an export as it was; what is known stays unchanged."""
-        self.body(ArchiveInput)
-        with owned_tx(request.user):
-            done = import_archive(text=json.dumps(request.data), now=timezone.now())
-        return Response(ImportedSerializer(done).data)
+        return import_archive(text=json.dumps(self.request.data), now=timezone.now())
 
 
 class ListView(ApiView):
     max_body_bytes = 4 * MAX_DOCUMENT
 
-    @extend_schema(operation_id="import_fact_list", tags=["memory"], request=ListInput, responses=ImportedSerializer)
-    def post(self, request: ApiRequest) -> Response:
+    @write("import_fact_list", "memory", shapes.ImportedSerializer, shapes.ListInput)
+    def post(self, text: str) -> Any:
         """Propose the facts of a plain list; accepting one saves it."""
-        fields = self.body(ListInput)
-        with owned_tx(request.user):
-            done = import_list(**fields, now=timezone.now())
-        return Response(ImportedSerializer(done).data)
+        return import_list(text=text, now=timezone.now())
 
 
 class SwitchesView(ApiView):
-    @extend_schema(operation_id="get_memory_switches", tags=["memory"], responses=SwitchesSerializer)
-    def get(self, request: ApiRequest) -> Response:
+    @read("get_memory_switches", "memory", shapes.SwitchesSerializer)
+    def get(self) -> Any:
         """Return the switches."""
-        return Response(SwitchesSerializer(get_switches()).data)
+        return get_switches()
 
-    @extend_schema(
-        operation_id="set_memory_switches", tags=["memory"], request=SwitchesInput, responses=SwitchesSerializer
-    )
-    def patch(self, request: ApiRequest) -> Response:
+    @write("set_memory_switches", "memory", shapes.SwitchesSerializer, shapes.SwitchesInput)
+    def patch(self, **fields: Any) -> Any:
         """Set one switch or both."""
-        fields = self.body(SwitchesInput)
-        with owned_tx(request.user):
-            switches = set_switches(**fields)
-        return Response(SwitchesSerializer(switches).data)
+        return set_switches(**fields)

@@ -1,30 +1,21 @@
 """Proposals over REST: list, accept, dismiss, reopen."""
 
-from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
+from django.db.models import QuerySet
 
-from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
-from memory.api.actions import make_action_view
+from config.lib.rest.operations import make_act_view, read_pages
+from config.lib.rest.views import ApiView
 from memory.api.serializers import ProposalQuery, ProposalSerializer
 from memory.facts.review import accept_proposal, dismiss_proposal, reopen_proposal
 from memory.models import MemoryProposal
 
 
 class ProposalsView(ApiView):
-    @extend_schema(
-        operation_id="list_proposals",
-        tags=["proposals"],
-        parameters=[ProposalQuery],
-        responses=page_serializer(ProposalSerializer),
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_proposals", "proposals", ProposalSerializer, ProposalQuery)
+    def get(self, status: str) -> QuerySet[MemoryProposal]:
         """List proposals, the newest first."""
-        query = self.query(ProposalQuery)
-        rows = MemoryProposal.objects.filter(status=query.pop("status"))
-        return answer_page(get_page(rows, by=("-created_at", "id"), **query), ProposalSerializer)
+        return MemoryProposal.objects.filter(status=status)
 
 
-AcceptView = make_action_view("accept", "proposal", accept_proposal, ProposalSerializer)
-DismissView = make_action_view("dismiss", "proposal", dismiss_proposal, ProposalSerializer)
-ReopenView = make_action_view("reopen", "proposal", reopen_proposal, ProposalSerializer)
+AcceptView = make_act_view("accept_proposal", "proposals", accept_proposal, ProposalSerializer)
+DismissView = make_act_view("dismiss_proposal", "proposals", dismiss_proposal, ProposalSerializer)
+ReopenView = make_act_view("reopen_proposal", "proposals", reopen_proposal, ProposalSerializer)

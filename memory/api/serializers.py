@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from config.lib.rest.views import InputSerializer, PageQuery
+from config.lib.rest.views import InputSerializer, PageQuery, RowSerializer
 from memory import wording
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, UserFact
@@ -12,7 +12,7 @@ from memory.models.review import ProposalStatus
 from memory.recall.search import MAX_RECALLED
 
 
-class FactSerializer(serializers.ModelSerializer[UserFact]):
+class FactSerializer(RowSerializer):
     """One version of a fact; all its versions share `lineage`."""
 
     class Meta:
@@ -23,7 +23,6 @@ class FactSerializer(serializers.ModelSerializer[UserFact]):
             *("archived_at", "archived_reason", "trashed_at", "last_referenced_at", "last_confirmed_at"),
             *("conversation_id", "quotes"),
         )
-        read_only_fields = fields
 
 
 class FactQuery(PageQuery):
@@ -109,13 +108,12 @@ class LinkInput(InputSerializer):
     relation = serializers.CharField(max_length=wording.MAX_RELATION, help_text="relates_to, contradicts, ...")
 
 
-class LinkSerializer(serializers.ModelSerializer[FactLink]):
+class LinkSerializer(RowSerializer):
     """A link between two believed facts."""
 
     class Meta:
         model = FactLink
         fields = ("id", "from_fact", "to_fact", "relation", "created_at")
-        read_only_fields = fields
 
 
 class LinksSerializer(serializers.Serializer[Any]):
@@ -124,7 +122,7 @@ class LinksSerializer(serializers.Serializer[Any]):
     links = LinkSerializer(many=True)
 
 
-class EventSerializer(serializers.ModelSerializer[MemoryEvent]):
+class EventSerializer(RowSerializer):
     """One write to memory, as the undo log has it."""
 
     class Meta:
@@ -133,7 +131,6 @@ class EventSerializer(serializers.ModelSerializer[MemoryEvent]):
             *("id", "kind", "lineage", "before", "after", "place", "batch_id"),
             *("conversation_id", "message_id", "created_at", "undone_at"),
         )
-        read_only_fields = fields
 
 
 class EventsSerializer(serializers.Serializer[Any]):
@@ -212,7 +209,7 @@ class ProposalQuery(PageQuery):
     status = serializers.ChoiceField(ProposalStatus.choices, default=ProposalStatus.PENDING)
 
 
-class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
+class ProposalSerializer(RowSerializer):
     """A write that needs its owner's decision."""
 
     class Meta:
@@ -221,7 +218,6 @@ class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
             *("id", "kind", "status", "payload", "target", "evidence", "conversation_id"),
             *("batch_id", "created_at", "decided_at"),
         )
-        read_only_fields = fields
 
 
 class PlaceInput(InputSerializer):

@@ -6,21 +6,19 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from config.lib.admin import Act, LookOnlyAdmin
+from config.lib.admin import Act, LookOnlyAdmin, register_rows
 from trading.account.tokens import revoke_token
 from trading.models import ApiToken, StaffEntry
 
-
-@admin.register(ApiToken)
-class ApiTokenAdmin(LookOnlyAdmin):
-    """Tokens of all users; staff may revoke them."""
-
-    list_display = ("name", "prefix", "user", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
-    list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
-    search_fields = ("name", "prefix", "user__email")
-    ordering = ("-created_at", "id")
-    exclude = ("digest",)
-    acts = (Act("revoke", "Revoke", lambda token, now: revoke_token(token_id=token.pk, now=now)),)
+register_rows(
+    ApiToken,
+    list_display=("name", "prefix", "user", "scope", "created_at", "last_used_at", "expires_at", "revoked_at"),
+    list_filter=("scope", ("revoked_at", admin.EmptyFieldListFilter)),
+    search_fields=("name", "prefix"),
+    ordering=("-created_at", "id"),
+    exclude=("digest",),
+    acts=(Act("revoke", "Revoke", lambda token, now: revoke_token(token_id=token.pk, now=now)),),
+)
 
 
 @admin.register(StaffEntry)

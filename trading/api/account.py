@@ -1,14 +1,13 @@
 """The signed-in user over REST."""
 
-from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
-
-from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.rest.operations import read
+from config.lib.rest.views import ApiView
 from trading.api.serializers.account import MeSerializer
+from trading.models import Trader
 
 
 class MeView(ApiView):
-    @extend_schema(operation_id="get_me", tags=["me"], responses=MeSerializer)
-    def get(self, request: ApiRequest) -> Response:
+    @read("get_me", "me", MeSerializer)
+    def get(self) -> Trader:
         """Tell who is signed in."""
-        return Response(MeSerializer(request.user).data)
+        return self.request.user  # type: ignore[return-value]

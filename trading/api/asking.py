@@ -1,10 +1,12 @@
 """Questions to the record over REST."""
 
+from typing import Any
+
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.rest.operations import read
+from config.lib.rest.views import ApiView
 from config.lib.web import find_time_zone
 from trading.api.serializers.asking import PlanCheckSerializer, PlanQuery, QuestionQuery, RecordAnswerSerializer
 from trading.asking.answers import describe_answer, describe_check
@@ -15,18 +17,16 @@ from trading.asking.sizing import parse_plan
 
 
 class AskView(ApiView):
-    @extend_schema(
-        operation_id="query_trades", tags=["trades"], parameters=[QuestionQuery], responses=RecordAnswerSerializer
-    )
-    def get(self, request: ApiRequest) -> Response:
+    @read("query_trades", "trades", RecordAnswerSerializer, QuestionQuery)
+    def get(self, **words: Any) -> Response:
         """Return a figure of the closed trades that fit, by group."""
-        words, zone = self.query(QuestionQuery), find_time_zone(request.user.time_zone)
+        zone = find_time_zone(self.request.user.time_zone)
         return Response(describe_answer(answer_question(parse_query(words, zone=zone, now=timezone.now()))))
 
 
 class CheckView(ApiView):
-    @extend_schema(operation_id="check_trade", tags=["trades"], parameters=[PlanQuery], responses=PlanCheckSerializer)
-    def get(self, request: ApiRequest) -> Response:
+    @read("check_trade", "trades", PlanCheckSerializer, PlanQuery)
+    def get(self, **words: Any) -> Response:
         """Size a planned trade and check it; commit nothing."""
-        plan, zone = parse_plan(self.query(PlanQuery)), find_time_zone(request.user.time_zone)
-        return Response(describe_check(check_plan(plan, zone=zone, now=timezone.now())))
+        zone = find_time_zone(self.request.user.time_zone)
+        return Response(describe_check(check_plan(parse_plan(words), zone=zone, now=timezone.now())))

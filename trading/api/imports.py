@@ -5,14 +5,14 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.paging import get_page
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page
-from trading.api.schema import describe_list
+from config.lib.rest.operations import make_act_view, read_pages, write
+from config.lib.rest.views import ApiRequest, ApiView
 from trading.api.serializers.imports import (
     ImportBatchSerializer,
     TradeFileInput,
@@ -28,16 +28,16 @@ from trading.intake.sync import add_account, build_account, check_account, make_
 from trading.intake.tables import normal_name, read_table
 from trading.models import EntrySource, ImportBatch, VenueAccount
 from trading.record.intake.services import undo_batch
+from trading.skills.patches import Json
 
 
 class ImportsView(ApiView):
     max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
 
-    @describe_list("list_imports", "imports", ImportBatchSerializer, PageQuery)
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_imports", "imports", ImportBatchSerializer)
+    def get(self) -> QuerySet[ImportBatch]:
         """List the imports of your own trades, the newest first."""
-        rows = ImportBatch.objects.filter(deployment__in=[ledger.pk for ledger in list_ledgers()])
-        return answer_page(get_page(rows, by=("-created_at", "id"), **self.query(PageQuery)), ImportBatchSerializer)
+        return ImportBatch.objects.filter(deployment__in=[ledger.pk for ledger in list_ledgers()])
 
     @extend_schema(
         operation_id="import_trades", tags=["imports"], request=TradeFileInput, responses={201: TradeFileSerializer}
@@ -52,10 +52,7 @@ class ImportsView(ApiView):
         mapping = replace(mapping, **changes, columns={**mapping.columns, **columns})
         reading, venue = read_fills(table, mapping, now=now), name_venue(mapping)
         if given["dry_run"]:
-            counts: list[dict[str, Any]] = [
-                {"account": one.label, "deployment": None, "batch": None, **_read_counts(one.counts)}
-                for one in preview_reading(reading, venue=venue, now=now)
-            ]
+            counts = [_describe_ledger(one.label, one.counts) for one in preview_reading(reading, venue=venue, now=now)]
             return Response(_describe(reading, mapping, counts, is_imported=False))
         check_reading(reading, leaves_out=given["leave_out"])
         details = {"format": mapping.format, "zone": mapping.zone}
@@ -63,33 +60,24 @@ class ImportsView(ApiView):
             done = add_reading(
                 reading, venue=venue, source=EntrySource.API, name=given["name"], details=details, now=now
             )
-        counts = [
-            {
-                "account": one.label,
-                "deployment": one.deployment.pk,
-                "batch": one.record.batch_id,
-                **_read_counts(one.record),
-            }
-            for one in done
-        ]
+        counts = [_describe_ledger(one.label, one.record, one.deployment.pk, one.record.batch_id) for one in done]
         return Response(_describe(reading, mapping, counts, is_imported=True), status=HTTPStatus.CREATED)
 
 
-class UndoImportView(ApiView):
-    @extend_schema(operation_id="undo_import", tags=["imports"], request=None, responses=ImportBatchSerializer)
-    def post(self, request: ApiRequest, import_id: UUID) -> Response:
-        """Take an import out of the record; idempotent."""
-        with owned_tx(request.user):
-            batch = undo_batch(batch_id=import_id, now=timezone.now())
-        return Response(ImportBatchSerializer(batch).data)
+UndoImportView = make_act_view(
+    "undo_import",
+    "imports",
+    lambda import_id, now: undo_batch(batch_id=import_id, now=now),
+    ImportBatchSerializer,
+    "Take an import out of the record; idempotent.",
+)
 
 
 class VenueAccountsView(ApiView):
-    @describe_list("list_accounts", "imports", VenueAccountSerializer, PageQuery)
-    def get(self, request: ApiRequest) -> Response:
+    @read_pages("list_accounts", "imports", VenueAccountSerializer)
+    def get(self) -> QuerySet[VenueAccount]:
         """List the venue accounts that Keel reads, the newest first."""
-        rows = VenueAccount.objects.all()
-        return answer_page(get_page(rows, by=("-created_at", "id"), **self.query(PageQuery)), VenueAccountSerializer)
+        return VenueAccount.objects.all()
 
     @extend_schema(
         operation_id="add_account", tags=["imports"], request=VenueAccountInput, responses={201: VenueAccountSerializer}
@@ -105,31 +93,28 @@ class VenueAccountsView(ApiView):
 
 
 class VenueAccountView(ApiView):
-    @extend_schema(operation_id="remove_account", tags=["imports"], responses={204: None})
-    def delete(self, request: ApiRequest, account_id: UUID) -> Response:
+    @write("remove_account", "imports", None, status=HTTPStatus.NO_CONTENT)
+    def delete(self, account_id: UUID) -> None:
         """Remove an account with its key; its trades stay."""
-        with owned_tx(request.user):
-            remove_account(account_id)
-        return Response(status=HTTPStatus.NO_CONTENT)
+        remove_account(account_id)
 
 
-class SyncAccountView(ApiView):
-    @extend_schema(operation_id="sync_account", tags=["imports"], request=None, responses=VenueAccountSerializer)
-    def post(self, request: ApiRequest, account_id: UUID) -> Response:
-        """Let the job worker read an account at once."""
-        with owned_tx(request.user):
-            account = make_due(account_id, now=timezone.now())
-        return Response(VenueAccountSerializer(account).data)
+SyncAccountView = make_act_view(
+    "sync_account",
+    "imports",
+    lambda account_id, now: make_due(account_id, now=now),
+    VenueAccountSerializer,
+    "Let the job worker read an account at once.",
+)
 
 
-def _read_counts(counts: Any) -> dict[str, int]:
+def _describe_ledger(label: str, counts: Any, deployment: UUID | None = None, batch: UUID | None = None) -> Json:
     names = ("new_fills", "known_fills", "new_funding", "known_funding")
-    return {name: getattr(counts, name) for name in names}
+    numbers = {name: getattr(counts, name) for name in names}
+    return {"account": label, "deployment": deployment, "batch": batch, **numbers}
 
 
-def _describe(
-    reading: Reading, mapping: FillMapping, accounts: list[dict[str, Any]], *, is_imported: bool
-) -> dict[str, Any]:
+def _describe(reading: Reading, mapping: FillMapping, accounts: list[Json], *, is_imported: bool) -> Json:
     chosen, period = FORMATS.get(mapping.format), reading.period
     values = {
         "recognised": f"{chosen.venue}: {chosen.label}" if chosen else "",

@@ -1,16 +1,13 @@
 """The record of a deployment that another program runs, pushed over REST."""
 
 from dataclasses import asdict
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
-from rest_framework.response import Response
 
-from config.lib.owned import owned_tx
-from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.rest.operations import NEW_OR_KNOWN, write
+from config.lib.rest.views import ApiView
 from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
 from trading.market.queries import get_regime
 from trading.models import EntrySource, OrderOrigin
@@ -27,59 +24,47 @@ from trading.record.positions import Check, Funding, PathBar, Tick
 class FillsView(ApiView):
     max_body_bytes = 256 * 1024
 
-    @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
-    def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
+    @write("push_fills", "deployments", PushedSerializer, FillsInput)
+    def post(self, deployment_id: UUID, fills: list[Any], funding: list[Any], openings: list[Any]) -> Any:
         """Add fills, funding and opening positions of any age and rebuild the trades; idempotent."""
-        fields = self.body(FillsInput)
         entries = Entries(
-            _build_fills(fields["fills"]),
-            [Funding(**payment) for payment in fields["funding"]],
-            [Check(**opening, is_opening=True) for opening in fields["openings"]],
+            _build_fills(fills),
+            [Funding(**payment) for payment in funding],
+            [Check(**opening, is_opening=True) for opening in openings],
         )
-        with owned_tx(request.user):
-            deployment = get_pushed_deployment(deployment_id)
-            done = add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=timezone.now())
-            counts = count_trades(deployment)
-        return Response(PushedSerializer(asdict(done) | counts).data)
+        deployment = get_pushed_deployment(deployment_id)
+        done = add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=timezone.now())
+        return asdict(done) | count_trades(deployment)
 
 
 class TicksView(ApiView):
     max_body_bytes = 1024 * 1024
 
-    @extend_schema(
-        operation_id="push_tick",
-        tags=["deployments"],
-        request=TickInput,
-        responses={200: TickedSerializer, 201: TickedSerializer},
-    )
-    def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
+    @write("push_tick", "deployments", TickedSerializer, TickInput, status=NEW_OR_KNOWN)
+    def post(self, deployment_id: UUID, **fields: Any) -> Any:
         """Write the next tick; 200, without change, if applied before."""
-        fields, now = self.body(TickInput), timezone.now()
-        with owned_tx(request.user):
-            deployment = get_pushed_deployment(deployment_id)
-            before = lock_deployment(deployment.pk)
-            number = fields.get("number") or before.last_tick + 1
-            tick = _build_tick(fields)
-            record = record_tick(
-                deployment_id=deployment.pk,
-                number=number,
-                tick=tick,
-                skill_version=deployment.version.version,
-                intents={one["fill_id"]: _build_intent(one) for one in fields["reasons"] if "fill_id" in one},
-                symbol_intents={one["symbol"]: _build_intent(one) for one in fields["reasons"] if "symbol" in one},
-                regimes={symbol: get_regime(symbol, tick.at) for symbol in _list_symbols(tick)},
-                equity_usd=fields["equity_usd"],
-                now=now,
-            )
+        deployment = get_pushed_deployment(deployment_id)
+        before = lock_deployment(deployment.pk)
+        number = fields.get("number") or before.last_tick + 1
+        tick = _build_tick(fields)
+        record = record_tick(
+            deployment_id=deployment.pk,
+            number=number,
+            tick=tick,
+            skill_version=deployment.version.version,
+            intents={one["fill_id"]: _build_intent(one) for one in fields["reasons"] if "fill_id" in one},
+            symbol_intents={one["symbol"]: _build_intent(one) for one in fields["reasons"] if "symbol" in one},
+            regimes={symbol: get_regime(symbol, tick.at) for symbol in _list_symbols(tick)},
+            equity_usd=fields["equity_usd"],
+            now=timezone.now(),
+        )
         done = {
             "number": number,
             "applied": record.is_applied,
-            "opened": record.opened,
-            "closed": record.closed,
-            "fills": record.fills,
+            **{name: getattr(record, name) for name in ("opened", "closed", "fills")},
             "conflicts": [asdict(conflict) for conflict in record.conflicts],
         }
-        return Response(TickedSerializer(done).data, status=HTTPStatus.CREATED if record.is_applied else HTTPStatus.OK)
+        return done, record.is_applied
 
 
 def _build_fills(given: list[dict[str, Any]]) -> list[Execution]:

@@ -5,13 +5,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.owned import owned_tx
 from config.lib.paging import Page, get_page
+from config.lib.rest.operations import describe_pages, read, write
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
-from trading.api.schema import describe_list
 from trading.api.serializers import trades as shapes
 from trading.market.queries import is_about
 from trading.models import MarketEvent, Trade
@@ -29,14 +27,14 @@ _ORDERS: Final = {
 
 
 class TradesView(ApiView):
-    @describe_list("list_trades", "trades", shapes.TradeSerializer, shapes.AllTradesQuery)
+    @describe_pages("list_trades", "trades", shapes.TradeSerializer, shapes.AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, newest first, by default without backtests."""
         return answer_page(_page_of_trades(self.query(shapes.AllTradesQuery)), shapes.TradeSerializer)
 
 
 class DeploymentTradesView(ApiView):
-    @describe_list("list_deployment_trades", "deployments", shapes.TradeSerializer, shapes.TradeQuery)
+    @describe_pages("list_deployment_trades", "deployments", shapes.TradeSerializer, shapes.TradeQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List a deployment's or backtest's trades, newest first."""
         deployment = get_deployment(deployment_id, or_backtest=True)
@@ -50,8 +48,8 @@ def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
 
 
 class TradeView(ApiView):
-    @extend_schema(operation_id="get_trade", tags=["trades"], responses=shapes.WholeTradeSerializer)
-    def get(self, request: ApiRequest, trade_id: UUID) -> Response:
+    @read("get_trade", "trades", shapes.WholeTradeSerializer)
+    def get(self, trade_id: UUID) -> Response:
         """Return a trade with its fills."""
         trade = get_trade(trade_id)
         fills = shapes.FillSerializer(list_fills(trade), many=True).data
@@ -59,27 +57,19 @@ class TradeView(ApiView):
 
 
 class RemarkView(ApiView):
-    @extend_schema(operation_id="get_trade_remark", tags=["trades"], responses=shapes.RemarkSerializer)
-    def get(self, request: ApiRequest, trade_id: UUID) -> Response:
+    @read("get_trade_remark", "trades", shapes.RemarkSerializer)
+    def get(self, trade_id: UUID) -> Any:
         """Return your note and tags of a trade."""
-        return Response(shapes.RemarkSerializer(get_remark(get_trade(trade_id).pk)).data)
+        return get_remark(get_trade(trade_id).pk)
 
-    @extend_schema(
-        operation_id="change_trade_remark",
-        tags=["trades"],
-        request=shapes.RemarkInput,
-        responses=shapes.RemarkSerializer,
-    )
-    def patch(self, request: ApiRequest, trade_id: UUID) -> Response:
+    @write("change_trade_remark", "trades", shapes.RemarkSerializer, shapes.RemarkInput)
+    def patch(self, trade_id: UUID, **given: Any) -> Any:
         """Change your note or tags of a trade."""
-        given = self.body(shapes.RemarkInput)
-        with owned_tx(request.user):
-            remark = write_remark(trade_id=trade_id, **given, now=timezone.now())
-        return Response(shapes.RemarkSerializer(remark).data)
+        return write_remark(trade_id=trade_id, **given, now=timezone.now())
 
 
 class EventsView(ApiView):
-    @describe_list("list_events", "events", shapes.ExposedEventSerializer, shapes.EventQuery)
+    @describe_pages("list_events", "events", shapes.ExposedEventSerializer, shapes.EventQuery)
     def get(self, request: ApiRequest) -> Response:
         """List upcoming events, with the exposure of a deployment.
 

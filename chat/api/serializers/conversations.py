@@ -5,7 +5,7 @@ from rest_framework import serializers
 from chat.api.serializers.fields import OpeningInput, PartsField, TitleField
 from chat.conversations.search import MAX_HITS
 from chat.models import AssistantName, Conversation, ConversationStatus, MessageStatus, Role
-from config.lib.rest.views import InputSerializer, PageQuery
+from config.lib.rest.views import InputSerializer, PageQuery, RowSerializer
 
 # --- Conversations ---
 
@@ -31,7 +31,7 @@ class TitleInput(InputSerializer):
     title = TitleField()
 
 
-class ConversationSerializer(serializers.ModelSerializer[Conversation]):
+class ConversationSerializer(RowSerializer):
     """A conversation, without its messages."""
 
     opening_context = serializers.DictField(
@@ -44,7 +44,6 @@ class ConversationSerializer(serializers.ModelSerializer[Conversation]):
             *("id", "assistant", "title", "status", "is_temporary", "opening_context"),
             *("created_at", "last_message_at", "trashed_at"),
         )
-        read_only_fields = fields
 
 
 class StoppedSerializer(serializers.Serializer[Any]):

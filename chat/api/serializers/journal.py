@@ -2,7 +2,7 @@ from rest_framework import serializers
 
 from chat.conversations.journal import MAX_NOTE
 from chat.models import Bookmark
-from config.lib.rest.views import InputSerializer
+from config.lib.rest.views import InputSerializer, RowSerializer
 
 
 class NoteInput(InputSerializer):
@@ -18,10 +18,9 @@ class BookmarkInput(InputSerializer):
     note = serializers.CharField(default="", max_length=MAX_NOTE, allow_blank=True)
 
 
-class BookmarkSerializer(serializers.ModelSerializer[Bookmark]):
+class BookmarkSerializer(RowSerializer):
     """A reply's copy with a note; `message` is null once deleted."""
 
     class Meta:
         model = Bookmark
         fields = ("id", "message", "text", "note", "created_at", "updated_at")
-        read_only_fields = fields

@@ -4,9 +4,10 @@ from rest_framework import serializers
 
 from chat.models import UsageDay
 from chat.parts import Json
+from config.lib.rest.views import RowSerializer
 
 
-class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
+class UsageDaySerializer(RowSerializer):
     """Model usage of one UTC day; cached and cache write tokens are prompt tokens."""
 
     class Meta:
@@ -15,7 +16,6 @@ class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
             *("day", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens"),
             *("reserved_tokens", "cost_usd", "saved_usd"),
         )
-        read_only_fields = fields
         extra_kwargs: ClassVar[Json] = {
             "cost_usd": {"help_text": "As far as prices are known."},
             "saved_usd": {"help_text": "By the providers' caches; negative until what was written is read."},

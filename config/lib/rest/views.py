@@ -57,6 +57,15 @@ class InputSerializer(AnySerializer):
         return super().to_internal_value(data)
 
 
+class RowSerializer(serializers.ModelSerializer[Any]):
+    """A read-only row."""
+
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        """Return what each column of the row is built with."""
+        given: dict[str, Any] = getattr(self.Meta, "extra_kwargs", {})
+        return {name: {"read_only": True, **given.get(name, {})} for name in self.Meta.fields}
+
+
 class PageQuery(InputSerializer):
     """A list's query; lists with filters subclass it."""
 

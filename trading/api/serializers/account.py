@@ -1,14 +1,12 @@
 """The signed-in user."""
 
-from rest_framework import serializers
-
+from trading.api.serializers.fields import RowSerializer
 from trading.models import Trader
 
 
-class MeSerializer(serializers.ModelSerializer[Trader]):
+class MeSerializer(RowSerializer):
     """Who is signed in, as the API tells it."""
 
     class Meta:
         model = Trader
         fields = ("email", "experience_tier", "time_zone")
-        read_only_fields = fields

@@ -51,8 +51,7 @@ class WholeDeploymentSerializer(DeploymentSerializer):
     equity_usd = AmountField(read_only=True)
     positions = TradeSerializer(many=True, read_only=True, help_text="The open trades.")
 
-    class Meta:
-        model = Deployment
+    class Meta(DeploymentSerializer.Meta):
         fields = (*DeploymentSerializer.Meta.fields, "equity_usd", "positions")
 
 
@@ -96,8 +95,7 @@ class WholeDecisionSerializer(DecisionSerializer):
 
     steps = serializers.JSONField(read_only=True, help_text="Calls of tools and their results.")
 
-    class Meta:
-        model = DecisionSnapshot
+    class Meta(DecisionSerializer.Meta):
         fields = (*DecisionSerializer.Meta.fields, "system_prompt", "context", "steps")
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from config.lib.rest import views
 from config.lib.text import one_line
 from trading.record.executions import CLOCK_SKEW, EARLIEST
 from trading.skills.patches import Json
@@ -51,16 +52,13 @@ class ValueSerializer(serializers.Serializer[Any]):
     """Values that are no row."""
 
 
-class RowSerializer(serializers.ModelSerializer[Any]):
+class RowSerializer(views.RowSerializer):
     """A read-only row; money and quantities lose no digit."""
 
     serializer_field_mapping: ClassVar = {
         **serializers.ModelSerializer.serializer_field_mapping,
         models.DecimalField: AmountField,
     }
-
-    def get_extra_kwargs(self) -> dict[str, Any]:
-        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class PastField(serializers.DateTimeField):

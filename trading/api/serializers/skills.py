@@ -1,11 +1,14 @@
 """Skills, versions and drafts."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
 from trading.api.serializers.fields import AmountField, PayloadField, RowSerializer, ValueSerializer, usd_field
 from trading.models import Skill, SkillDraft, SkillVersion
 from trading.record.performance import Performance
+from trading.skills.schemas import list_problems
 from trading.skills.templates import TEMPLATES
 
 MAX_VERSION = 2**31 - 1
@@ -28,8 +31,7 @@ class WholeSkillSerializer(SkillSerializer):
 
     payload = PayloadField(read_only=True)
 
-    class Meta:
-        model = Skill
+    class Meta(SkillSerializer.Meta):
         fields = (*SkillSerializer.Meta.fields, "payload")
 
 
@@ -46,8 +48,7 @@ class WholeVersionSerializer(VersionSerializer):
 
     payload = PayloadField(read_only=True)
 
-    class Meta:
-        model = SkillVersion
+    class Meta(VersionSerializer.Meta):
         fields = (*VersionSerializer.Meta.fields, "payload")
 
 
@@ -159,9 +160,12 @@ class WholeDraftSerializer(DraftSerializer):
     payload = serializers.DictField(read_only=True, help_text="As a skill's, as far as it goes.")
     problems = ProblemSerializer(many=True, read_only=True)
 
-    class Meta:
-        model = SkillDraft
+    class Meta(DraftSerializer.Meta):
         fields = (*DraftSerializer.Meta.fields, "payload", "problems")
+
+    def to_representation(self, instance: SkillDraft) -> dict[str, Any]:
+        problems = [{"field": error.field, "problem": error.problem} for error in list_problems(instance.payload)]
+        return {**DraftSerializer(instance).data, "payload": instance.payload, "problems": problems}
 
 
 class DraftInput(InputSerializer):

@@ -81,8 +81,7 @@ class WholeTradeSerializer(TradeSerializer):
 
     fills = FillSerializer(many=True, read_only=True)
 
-    class Meta:
-        model = Trade
+    class Meta(TradeSerializer.Meta):
         fields = (*TradeSerializer.Meta.fields, "fills")
 
 
@@ -153,6 +152,5 @@ class ExposedEventSerializer(MarketEventSerializer):
 
     exposures = ExposureSerializer(many=True, read_only=True)
 
-    class Meta:
-        model = MarketEvent
+    class Meta(MarketEventSerializer.Meta):
         fields = (*MarketEventSerializer.Meta.fields, "exposures")
