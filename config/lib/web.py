@@ -15,6 +15,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from config.lib.owned import owned, system, system_tx
 
@@ -39,6 +41,21 @@ def owned_view(view: View) -> View:
             return render_now(view(request, *args, **kwargs))
 
     return inner
+
+
+def owned_page(view: View) -> View:
+    """Serve a page of the signed-in user, which no cache keeps."""
+    return require_safe(never_cache(owned_view(view)))
+
+
+def owned_form(view: View) -> View:
+    """Serve a page of the signed-in user that also takes its form."""
+    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(owned_view(view)))
+
+
+def owned_act(view: View) -> View:
+    """Serve a POST of the signed-in user."""
+    return require_POST(owned_view(view))
 
 
 def render_now(response: HttpResponseBase) -> HttpResponseBase:

@@ -12,7 +12,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -21,13 +20,11 @@ from chat.models import ActionCard
 from config.lib.edge.second_factor import find_second_factor_page
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_page
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request")
-@owned_view
 def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Show a card; to htmx, the card alone."""
     try:
@@ -37,10 +34,9 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     return _answer_card(request, shown, view_card(shown, at=timezone.now()))
 
 
-@require_POST
+@owned_act
 @never_cache
 @vary_on_headers("HX-Request")
-@owned_view
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
     now, digest = timezone.now(), request.POST.get("digest", "")
@@ -50,10 +46,9 @@ def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
 
 
-@require_POST
+@owned_act
 @never_cache
 @vary_on_headers("HX-Request")
-@owned_view
 def cancel(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do nothing of what a card says."""
     now = timezone.now()

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations import queries
@@ -32,24 +32,20 @@ from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, get_safe_next, owned_view
+from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_form, owned_page
 from memory.facts.queries import find_last_version
 from memory.facts.versions import FactNotFound
 
 _FOCUS = {"mode": "mode", **SUBJECTS}
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def index(request: AuthedRequest) -> HttpResponse:
     """Show an empty chat; its first message creates the row."""
     return _show_page(request, None)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Show one chat with its messages."""
     return _show_page(request, _get_or_404(conversation_id))
@@ -61,9 +57,7 @@ def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpRespon
     return TemplateResponse(request, "chat/index.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def panel(request: AuthedRequest) -> HttpResponse:
     """Return the chat of the panel, or an empty one."""
     opening = _read_opening(request)
@@ -134,9 +128,7 @@ def _view_rows(
     return view_messages(rows, kept=kept, summarised_through=through, followed_by=followed_by)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Return messages as HTML: all after one, the newest, or some of those between two.
 
@@ -161,8 +153,7 @@ def _parse_id(request: AuthedRequest, name: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
-@require_POST
-@owned_view
+@owned_act
 def new(request: AuthedRequest) -> HttpResponse:
     """Create a conversation; return its address."""
     form = NewChatForm(request.POST)
@@ -187,8 +178,7 @@ def new(request: AuthedRequest) -> HttpResponse:
     return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
 
 
-@require_POST
-@owned_view
+@owned_act
 def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Turn a chat to what its user looks at now."""
     form = OpeningForm(request.POST)
@@ -200,8 +190,7 @@ def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-@require_POST
-@owned_view
+@owned_act
 def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Open a chat that asks what to change in a fact."""
     with open_write(request, FactNotFound):
@@ -209,8 +198,7 @@ def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     return redirect("chat:conversation", made.pk)
 
 
-@require_POST
-@owned_view
+@owned_act
 def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Ask for a chat to be closed."""
     with open_write(request, queries.ConversationNotFound):
@@ -218,8 +206,7 @@ def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     return HttpResponse(status=202)
 
 
-@require_POST
-@owned_view
+@owned_act
 def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Note a left chat page; `here`: the user is still on site."""
     note = note_here if request.POST.get("here") else note_left
@@ -228,9 +215,7 @@ def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Confirm and erase a trashed fact, optionally with its source messages."""
     fact = find_last_version(fact_id)
@@ -248,10 +233,8 @@ def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     return redirect("memory:facts")
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request")
-@owned_view
 def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Show the user's own words that a fact was learned from."""
     fact = find_last_version(fact_id)
@@ -276,8 +259,7 @@ def erase_account(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
 
 
-@require_POST
-@owned_view
+@owned_act
 def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Set a chat's title."""
     refusal = ""

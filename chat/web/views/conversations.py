@@ -10,42 +10,36 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from chat.conversations import lifecycle
 from chat.conversations.queries import ConversationNotFound, page_of_trash
 from chat.web.views.sidebar import PageRequest, answer_act, open_write
 from config.lib.paging import build_page_links, parse_page_number
-from config.lib.web import AuthedRequest, get_safe_next, owned_view
+from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
 
 
-@require_POST
-@owned_view
+@owned_act
 def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat among the archived ones."""
     _run_act(request, lifecycle.archive_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="archived")
 
 
-@require_POST
-@owned_view
+@owned_act
 def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the archived ones."""
     _run_act(request, lifecycle.unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="unarchived")
 
 
-@require_POST
-@owned_view
+@owned_act
 def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat into the trash, for 30 days."""
     _run_act(request, lifecycle.trash_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="trashed")
 
 
-@require_POST
-@owned_view
+@owned_act
 def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the trash."""
     _run_act(request, lifecycle.restore_conversation, conversation_id=conversation_id)
@@ -55,9 +49,7 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     return redirect(get_safe_next(request, reverse("chat:trashed")))
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def trashed(request: AuthedRequest) -> HttpResponse:
     """Show the trash, with the date of each deletion."""
     page = page_of_trash(parse_page_number(request.GET.get("page", "")))

@@ -11,19 +11,15 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from chat.conversations.journal import NoteRefused, set_day_note
 from chat.web.journal import TRADES_SHOWN, find_monday, get_review, get_week
 from chat.web.markdown import render_markdown
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_page
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_week(request: AuthedRequest) -> HttpResponse:
     """Show the days of a week, the newest first."""
     return _show_week(request, request.GET.get("week", ""))
@@ -39,9 +35,7 @@ def _show_week(request: AuthedRequest, week: str, *, status: int = HTTPStatus.OK
     return TemplateResponse(request, "chat/journal.html", context, status=status)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_review(request: AuthedRequest) -> HttpResponse:
     """Show the review of a week, to be read or printed."""
     now, zone = timezone.now(), find_time_zone(request.user.time_zone)
@@ -49,8 +43,7 @@ def show_review(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/review.html", {"review": get_review(monday, zone=zone, now=now)})
 
 
-@require_POST
-@owned_view
+@owned_act
 def write_note(request: AuthedRequest) -> HttpResponseBase:
     """Write, change or clear the note of a day."""
     given, text = request.POST.get("day", ""), request.POST.get("text", "")

@@ -4,12 +4,11 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chat.endings.export import iter_zip
 from config.lib.streaming import stream_file
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_page, owned_view
 
 
 @require_safe
@@ -19,9 +18,7 @@ def show_export(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/export.html")
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def export_everything(request: AuthedRequest) -> HttpResponseBase:
     """Send the zip while it is written."""
     now = timezone.now()

@@ -10,13 +10,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from chat.rules import follow_facts, read_fact
 from chat.web.home import POSITIONS_SHOWN, SHOWN, STEPS, get_home
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_view
 from memory.facts.services import remember_fact
 from memory.models import Confidence, FactSource
 from trading.account.services import skip_first_steps
@@ -40,8 +40,7 @@ def _show_dashboard(request: AuthedRequest, status: int = HTTPStatus.OK, **typed
     return TemplateResponse(request, "chat/home.html", context, status=status)
 
 
-@require_POST
-@owned_view
+@owned_act
 def take_step(request: AuthedRequest) -> HttpResponseBase:
     """Take or skip a step of the first run, or skip them all."""
     if "rule" in request.POST:

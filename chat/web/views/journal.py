@@ -15,8 +15,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
@@ -42,17 +40,15 @@ from chat.web.views.sidebar import PageRequest, open_write
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
 from config.lib.text import one_line
-from config.lib.web import AuthedRequest, get_safe_next, owned_view
+from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
 
 MAX_QUERY: Final = 200  # characters
 UNDO_FOR: Final = timedelta(hours=1)
 TOO_LATE: Final = "This can be undone no more."
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def kept(request: PageRequest) -> HttpResponse:
     """Show the replies that were kept, newest first."""
     return _show_kept(request)
@@ -76,8 +72,7 @@ def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
     return response
 
 
-@require_POST
-@owned_view
+@owned_act
 def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
     """Keep a reply or remove it from the journal."""
     now = timezone.now()
@@ -112,8 +107,7 @@ def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
         bookmark_reply(message_id=message_id, now=now)
 
 
-@require_POST
-@owned_view
+@owned_act
 def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Set the note of an entry."""
     typed, refusal = request.POST.get("note", ""), ""
@@ -127,8 +121,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     return redirect(f"{get_safe_next(request, reverse('chat:kept'))}#kept-{bookmark_id}")
 
 
-@require_POST
-@owned_view
+@owned_act
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Remove an entry; the response can restore it."""
     with open_write(request, ReplyNotFound, BookmarkNotFound):
@@ -140,8 +133,7 @@ def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     return _show_kept(request, removed=context)
 
 
-@require_POST
-@owned_view
+@owned_act
 def restore(request: PageRequest) -> HttpResponse:
     """Put an entry back that was just taken out."""
     removed = _read_signed(request)

@@ -4,8 +4,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations.queries import list_answers
@@ -16,7 +14,7 @@ from chat.prompt.receipts import find_receipt, show_receipt
 from chat.tools import find_tool
 from chat.web.figures import find_page
 from chat.web.markdown import render_markdown
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_page
 from trading.record.trade_queries import find_trades
 
 _TITLES = {
@@ -33,9 +31,7 @@ _TITLES = {
 }
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
     """Show the prompt of a reply and its tools' rows."""
     rows = Message.objects.filter(pk=message_id, role=Role.ASSISTANT)
@@ -55,10 +51,8 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
     return TemplateResponse(request, "chat/receipt.html", context)
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request")
-@owned_view
 def answers(request: AuthedRequest, message_id: int) -> HttpResponse:
     """Show a reply beside the answers that its retries replaced."""
     rows = list_answers(message_id)

@@ -8,13 +8,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from chat.rules import follow_facts, read_fact
 from chat.web.views.sidebar import open_write
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, get_safe_next, owned_view
+from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
 from trading.models import RuleState, TradingRule
 from trading.rules.compile import Refusal
 from trading.rules.grammar import describe_rule, parse_rule
@@ -27,9 +25,7 @@ _ANSWERS = {
 }
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_rules(request: AuthedRequest) -> HttpResponse:
     """Show the rules read from facts, and how the trades kept them."""
     with owned_tx(request.user):
@@ -44,8 +40,7 @@ def show_rules(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/rules.html", context)
 
 
-@require_POST
-@owned_view
+@owned_act
 def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
     """Use a reading as a rule, or not."""
     state = RuleState(given) if (given := request.POST.get("state")) in RuleState.values else RuleState.WAITING
@@ -55,9 +50,7 @@ def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
     return redirect(get_safe_next(request, reverse("chat:rules")))
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def read(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Show how Keel reads a fact as a rule, as a part of its page."""
     with owned_tx(request.user):

@@ -10,8 +10,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
@@ -21,7 +19,7 @@ from chat.web.views.sidebar import PageRequest
 from config.lib.paging import build_page_links, locate_page, parse_page_number
 from config.lib.search.terms import list_query_terms
 from config.lib.text import one_line
-from config.lib.web import owned_view
+from config.lib.web import owned_page
 
 MAX_QUERY: Final = 200  # characters
 PAGE_SIZE: Final = 10
@@ -39,10 +37,8 @@ class Hit:
     is_archived: bool
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def search(request: PageRequest) -> HttpResponse:
     """Show the chats that answer a query, best first."""
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]

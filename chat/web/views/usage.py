@@ -5,18 +5,14 @@ from decimal import Decimal
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from chat.conversations.usage import get_daily_budget, list_days
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_page
 
 DAYS_SHOWN = 30
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def usage(request: AuthedRequest) -> HttpResponse:
     """Show the tokens and the cost of the last days."""
     days = list_days(DAYS_SHOWN)

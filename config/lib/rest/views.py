@@ -4,10 +4,11 @@ To add an endpoint (`memory/api/` is an example):
 
 1. In `<app>/api/serializers.py`: an `InputSerializer` for the body or query, and a serializer that lists the fields of
    the answer. Input has no `id`, no `user` and no state: those are the services' business.
-2. In `<app>/api/`: an `ApiView` with a method for each verb, and `@extend_schema` on each with its `operation_id`,
-   `tags`, `parameters` or `request`, and `responses`. A method reads the clock, calls one function and answers. A read
-   runs inside `owned(request.user)`; a write opens `owned_tx(request.user)` itself. The generator of a streaming
-   answer runs after the view has returned, so it opens its own scope.
+2. In `<app>/api/`: an `ApiView` with a method for each verb, and a decorator of `config.lib.rest.operations` on each:
+   `read`, `read_pages` or `write`. A method reads the clock, calls one function and returns a value. A read runs inside
+   `owned(request.user)`, a write inside `owned_tx(request.user)`. A method that calls a model or a venue has
+   `@extend_schema` instead and opens `owned_tx` itself. The generator of a streaming answer runs after the view has
+   returned, so it opens its own scope.
 3. In `<app>/api/urls.py`: a path that ends with a slash and takes ids as `<uuid:...>`; its name is `api:<app>:<name>`.
 4. In `tests/test_matrix.py`: a `Case` of that name, with the data it `sends`.
 

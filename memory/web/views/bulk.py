@@ -10,11 +10,10 @@ from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_view
+from config.lib.web import owned_act
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
 from memory.facts.versions import FactNotFound, FactWrite, Origin
 from memory.web.views import responses
@@ -31,8 +30,7 @@ _ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
 }
 
 
-@require_POST
-@owned_view
+@owned_act
 def change_facts(request: PageRequest) -> HttpResponse:
     """Do one action on all selected facts; report those left unchanged."""
     now = timezone.now()

@@ -7,12 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_view
+from config.lib.web import owned_act, owned_page
 from memory.facts.exchange import ImportResult, export_document
 from memory.transfer.lists import import_list, import_own
 from memory.web.forms import ImportForm
@@ -21,9 +19,7 @@ from memory.web.views.responses import REFUSED, PageRequest, get_page_frame, red
 _REFUSED_SHOWN = 5
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def export_memory(request: HttpRequest) -> HttpResponse:
     """Send the memory document as a file."""
     now = timezone.now()
@@ -32,8 +28,7 @@ def export_memory(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_POST
-@owned_view
+@owned_act
 def import_memory(request: PageRequest) -> HttpResponse:
     """Import a memory document, or propose the facts of a list."""
     form = ImportForm(request.POST, request.FILES)

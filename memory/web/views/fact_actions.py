@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_view
+from config.lib.web import owned_act, owned_view
 from memory.facts import services
 from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite
 from memory.models import UserFact
@@ -19,8 +19,7 @@ from memory.web.views import fact_list
 from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest, is_for_element, write_or_404
 
 
-@require_POST
-@owned_view
+@owned_act
 def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Correct a fact's text, topic, category, shorter line or detail."""
     now = timezone.now()
@@ -70,8 +69,7 @@ delete = _action_view(services.delete_fact)
 restore = _action_view(services.restore_fact)
 
 
-@require_POST
-@owned_view
+@owned_act
 def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Link a fact to another one, found by words or picked."""
     now = timezone.now()
@@ -96,8 +94,7 @@ def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     return fact_list.show_fact_page(request, last, now, link_form=form, status=REFUSED)
 
 
-@require_POST
-@owned_view
+@owned_act
 def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     """Remove a link and show the address's fact."""
     now = timezone.now()

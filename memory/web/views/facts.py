@@ -8,12 +8,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
-from config.lib.web import owned_view
+from config.lib.web import owned_form, owned_page
 from memory.facts.queries import list_shown_facts
 from memory.facts.services import remember_fact
 from memory.facts.versions import FactNotFound, FactWrite
@@ -34,10 +32,8 @@ KNOWN: Final = "Keel knows this already."
 
 
 # The back button must show later changes, and facts must stay out of the browser's cache: hence `never_cache`.
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@owned_form
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_facts(request: PageRequest) -> HttpResponse:
     """Show the facts, or add one."""
     if request.method == "POST":
@@ -58,10 +54,8 @@ def show_facts(request: PageRequest) -> HttpResponse:
     return response
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Show a fact with its history, or its slot or form."""
     now = timezone.now()

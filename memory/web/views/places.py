@@ -8,13 +8,11 @@ from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
 from config.lib.text import make_slug, one_line, parse_uuid
-from config.lib.web import owned_view
+from config.lib.web import owned_act, owned_form
 from memory.facts.places import add_place, find_place, find_place_event, list_places, remove_place
 from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
@@ -24,10 +22,8 @@ from memory.web.views.responses import PageRequest
 from memory.wording import MAX_PLACE_ID
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@owned_form
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_places(request: PageRequest) -> HttpResponse:
     """Show the places, or add one."""
     if request.method != "POST":
@@ -42,8 +38,7 @@ def show_places(request: PageRequest) -> HttpResponse:
     )
 
 
-@require_POST
-@owned_view
+@owned_act
 def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     """Correct a place's name or notes."""
     place = find_place(place_id)
@@ -53,8 +48,7 @@ def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     return _save_place(request, form, key=place.place_id, edit_form=form)
 
 
-@require_POST
-@owned_view
+@owned_act
 def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     """Hide a place from the assistants."""
     with responses.write_or_404(request, FactNotFound):

@@ -5,11 +5,9 @@ from typing import Final
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from config.lib.paging import build_page_links
-from config.lib.web import owned_view
+from config.lib.web import owned_page
 from memory.facts.history import get_timeline
 from memory.web import queries
 from memory.web.forms import PageForm, PreviewForm
@@ -22,9 +20,7 @@ ABOUT: Final = {
 }
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_changes(request: PageRequest) -> HttpResponse:
     """Show all writes to facts, newest first."""
     form = PageForm(request.GET)
@@ -35,9 +31,7 @@ def show_changes(request: PageRequest) -> HttpResponse:
     )
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block of an assistant's next chat, and the omitted facts."""
     form = PreviewForm(request.GET)

@@ -13,13 +13,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import one_line
-from config.lib.web import owned_view
+from config.lib.web import owned_act, owned_form, owned_view
 from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
 from memory.facts.services import forget_fact, promote_fact, supersede_fact
 from memory.facts.versions import FactWrite, Origin
@@ -61,9 +60,7 @@ class _Rejected(Exception):
     """An answer was refused, so the transaction rolls back."""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def show_review(request: PageRequest) -> HttpResponse:
     """Show the review, or save its answers."""
     if request.method == "POST":
@@ -98,8 +95,7 @@ dismiss = _decision_view(dismiss_proposal)
 reopen = _decision_view(reopen_proposal)
 
 
-@require_POST
-@owned_view
+@owned_act
 def decide_all(request: PageRequest) -> HttpResponse:
     """Accept or dismiss many proposals; report those left pending."""
     decide = _DECISIONS.get(request.POST.get("decision", ""))
@@ -125,8 +121,7 @@ def decide_all(request: PageRequest) -> HttpResponse:
     return responses.redirect_back(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
 
 
-@require_POST
-@owned_view
+@owned_act
 def reopen_all(request: PageRequest) -> HttpResponse:
     """Undo decisions made together, all or none."""
     decided = _list_decided_together(request.POST)

@@ -3,19 +3,15 @@
 from django.http import HttpResponse, HttpResponseBadRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from config.lib.owned import owned_tx
-from config.lib.web import owned_view
+from config.lib.web import owned_form
 from memory.facts.services import set_switches
 from memory.web.forms import ImportForm, SwitchForm
 from memory.web.views.responses import PageRequest, get_page_frame, is_for_element, redirect_back
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def show_settings(request: PageRequest) -> HttpResponse:
     """Show the settings, or set a switch."""
     if request.method != "POST":

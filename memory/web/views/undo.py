@@ -8,12 +8,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.text import parse_uuid
-from config.lib.web import owned_view
+from config.lib.web import owned_act, owned_page
 from memory.facts.history import compare_event
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
@@ -24,10 +22,8 @@ from memory.web.views.places import show_places_result
 from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, redirect_back, try_write
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request")
-@owned_view
 def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
     """Show what one write to a fact changed."""
     event = find_event(event_id)
@@ -39,8 +35,7 @@ def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
     return TemplateResponse(request, "memory/_event.html", {"event": event, "words": words, "changes": changes})
 
 
-@require_POST
-@owned_view
+@owned_act
 def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
     """Undo a write from these pages or a chat."""
     now = timezone.now()
@@ -60,8 +55,7 @@ def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
     return show_result(request, shown_id, now, event=event)
 
 
-@require_POST
-@owned_view
+@owned_act
 def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
     """Undo a batch, all or none."""
     now = timezone.now()

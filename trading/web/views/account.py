@@ -12,11 +12,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_view
+from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
 from trading.account.services import TierUnknown, choose_tier
 from trading.account.staff import list_entries
 from trading.account.tokens import create_token, list_tokens, revoke_token
@@ -41,17 +41,14 @@ def edit_profile(request: AuthedRequest) -> HttpResponse:
     return _render_profile(request, form=form, status=422 if form.errors else 200)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_access(request: AuthedRequest) -> HttpResponse:
     """Show who of the staff looked at or changed the owner's rows, and why."""
     page = Paginator(list_entries(), ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
     return TemplateResponse(request, "trading/access.html", {"page": page})
 
 
-@require_POST
-@owned_view
+@owned_act
 def set_tier(request: AuthedRequest) -> HttpResponse:
     """Set the experience tier, or skip the question this session."""
     chosen = request.POST.get("tier", "")
@@ -75,9 +72,8 @@ def asks_for_tier(request: AuthedRequest) -> bool:
 
 
 # The response shows the token once: neither a session nor a cache may keep it.
-@require_POST
+@owned_act
 @never_cache
-@owned_view
 def add_token(request: AuthedRequest) -> HttpResponse:
     """Make a token for the API and show it."""
     now = timezone.now()
@@ -98,8 +94,7 @@ def add_token(request: AuthedRequest) -> HttpResponse:
     return _render_profile(request, made=row, token=token, status=201)
 
 
-@require_POST
-@owned_view
+@owned_act
 def end_token(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     """End a token."""
     with or_404(), owned_tx(request.user):

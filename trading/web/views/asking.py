@@ -3,11 +3,9 @@
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from config.lib.errors import DomainError
-from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from config.lib.web import AuthedRequest, find_time_zone, owned_page
 from trading.asking.answers import build_link, describe_groups, describe_scope, describe_total, format_value
 from trading.asking.check import check_plan
 from trading.asking.planner import answer_question
@@ -21,9 +19,7 @@ from trading.web.questions import PlanForm, QuestionForm
 MAX_WORDS = 200
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def ask_record(request: AuthedRequest) -> HttpResponse:
     """Answer the question that the address asks."""
     words = {name: request.GET[name][:MAX_WORDS] for name in QUESTION if request.GET.get(name)}
@@ -47,9 +43,7 @@ def ask_record(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "trading/ask.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def check_trade(request: AuthedRequest) -> HttpResponse:
     """Size and check the planned trade that the address gives."""
     words = {name: request.GET[name][:MAX_WORDS] for name in PLAN if request.GET.get(name)}

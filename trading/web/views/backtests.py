@@ -10,13 +10,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_form, owned_page
 from trading.models import BacktestRun
 from trading.record import backtests
 from trading.record.notes import list_notes
@@ -33,10 +31,8 @@ USUAL_DAYS = 30
 COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@owned_form
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_backtests(request: PageRequest) -> HttpResponse:
     """List runs or start one; htmx gets the list or bars."""
     now = timezone.now()
@@ -51,10 +47,8 @@ def show_backtests(request: PageRequest) -> HttpResponse:
     return _render_page(request, now)
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show a run; htmx gets the part that changes."""
     with or_404():
@@ -73,9 +67,7 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def compare_two(request: AuthedRequest) -> HttpResponse:
     """Show two finished backtests side by side."""
     form = RunPairForm(request.GET, runs=backtests.list_finished())
@@ -86,8 +78,7 @@ def compare_two(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "trading/backtest_pair.html", context)
 
 
-@require_POST
-@owned_view
+@owned_act
 def cancel_run(request: AuthedRequest, run_id: UUID) -> HttpResponse:
     """End a run that waits or runs."""
     try:

@@ -6,20 +6,16 @@ from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.web import find_time_zone, owned_view
+from config.lib.web import find_time_zone, owned_page
 from trading.web.calendar import EVENTS_SHOWN, get_calendar, list_weeks
 from trading.web.filters import DAY, CalendarForm
 from trading.web.views.fragments import PageRequest, goes_into, render_results
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_calendar(request: PageRequest) -> HttpResponse:
     """Show a range's events; the filter bar gets the days alone."""
     now, zone = timezone.now(), find_time_zone(request.user.time_zone)

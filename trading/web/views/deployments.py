@@ -13,11 +13,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand
@@ -57,9 +57,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {  # the button that asks for it, 
 }
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_deployments(request: AuthedRequest) -> HttpResponse:
     """List the deployments with their positions and refusals."""
     now = timezone.now()
@@ -81,9 +79,7 @@ def show_deployments(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "trading/deployments.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show a deployment and its record."""
     now = timezone.now()
@@ -111,9 +107,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
     return TemplateResponse(request, "trading/deployment.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the live part of a deployment's page; 204 while it is as the page has it."""
     now = timezone.now()
@@ -125,9 +119,7 @@ def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     return TemplateResponse(request, "trading/_deployment_live.html", _describe_live(shown, live, now))
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_prices(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the chart of a symbol's prices, for a deployment's page."""
     with or_404():
@@ -153,8 +145,7 @@ def _describe_live(shown: Deployment, live: dict[str, object], now: datetime) ->
     }
 
 
-@require_POST
-@owned_view
+@owned_act
 def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
     with or_404():
@@ -173,8 +164,7 @@ def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     return redirect("trading:deployment", shown.pk)
 
 
-@require_POST
-@owned_view
+@owned_act
 def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> HttpResponse:
     """Keep a deployment's lessons for all deployments of its skill."""
     with or_404():
@@ -185,9 +175,7 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
     return redirect("trading:skill", note.skill_id)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
     with or_404():
@@ -246,9 +234,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
     )
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()

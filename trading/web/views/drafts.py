@@ -17,12 +17,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from config.lib.figures import format_count
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_form, owned_page
 from trading.agent.cost import find_sample_cost
 from trading.models import RegimeTag, Skill, SkillDraft, SkillVersion
 from trading.skills import services
@@ -103,17 +101,13 @@ class _Edited:
         return reverse("trading:skill", args=[self.skill.pk]) if self.skill else reverse("trading:skills")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def new_skill(request: AuthedRequest) -> HttpResponse:
     """Show or change the draft of a new skill."""
     return _edit_draft(request, None)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Show or change the draft of a skill's next version."""
     with or_404():
@@ -127,17 +121,13 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     return redirect("trading:skill", skill.pk)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def new_preview(request: AuthedRequest) -> HttpResponse:
     """Return a new skill's preview if it has changed."""
     return _render_piece(request, None)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def edit_preview(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Return the preview of a skill's draft if it has changed."""
     with or_404():

@@ -9,12 +9,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_form
 from trading.intake import files
 from trading.intake.feeds import SOURCES
 from trading.intake.keys import can_keep_keys
@@ -30,9 +28,7 @@ REFUSED = 422
 BATCHES_SHOWN = 20
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def show_imports(request: AuthedRequest) -> HttpResponse:
     """Show the ways in and the past imports, or keep a file."""
     if request.method != "POST":
@@ -52,9 +48,7 @@ def show_imports(request: AuthedRequest) -> HttpResponse:
     return _render_imports(request, file_form=form, status=REFUSED)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
     """Show what a file holds; correct the mapping, import the file or drop it."""
     with or_404():
@@ -79,8 +73,7 @@ def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
     return _import(request, file)
 
 
-@require_POST
-@owned_view
+@owned_act
 def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
     """Take an import out of the record."""
     with or_404(), owned_tx(request.user):
@@ -89,8 +82,7 @@ def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
     return redirect(f"{reverse('trading:imports')}#past")
 
 
-@require_POST
-@owned_view
+@owned_act
 def change_openings(request: AuthedRequest) -> HttpResponse:
     """Enter, correct or remove a position from before the first fill."""
     if opening_id := request.POST.get("remove"):
@@ -112,8 +104,7 @@ def change_openings(request: AuthedRequest) -> HttpResponse:
     return _render_imports(request, opening_form=form, status=REFUSED)
 
 
-@require_POST
-@owned_view
+@owned_act
 def start_reading(request: AuthedRequest) -> HttpResponse:
     """Add an account after its key was checked."""
     form = AccountForm(request.POST)
@@ -131,8 +122,7 @@ def start_reading(request: AuthedRequest) -> HttpResponse:
     return _render_imports(request, account_form=form, status=REFUSED)
 
 
-@require_POST
-@owned_view
+@owned_act
 def change_account(request: AuthedRequest, account_id: UUID) -> HttpResponse:
     """Read an account at once, or remove it with its key."""
     with or_404(), owned_tx(request.user):

@@ -12,13 +12,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_page
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
@@ -34,10 +34,8 @@ from trading.web.views.fragments import PageRequest, goes_into, render_results
 from trading.web.views.skills import or_404
 
 
-@require_safe
-@never_cache
+@owned_page
 @vary_on_headers("HX-Request", "HX-Target")
-@owned_view
 def show_trades(request: PageRequest) -> HttpResponse:
     """List the filtered trades; the filter bar gets the list alone."""
     choices = _list_choices(request.GET)
@@ -84,8 +82,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
     return TemplateResponse(request, "trading/trades.html", context)
 
 
-@require_POST
-@owned_view
+@owned_act
 def add_filter(request: AuthedRequest) -> HttpResponse:
     """Save the filters of an address under a name."""
     given = QueryDict(request.POST.get("query", "")[:MAX_QUERY].removeprefix("?"))
@@ -101,8 +98,7 @@ def add_filter(request: AuthedRequest) -> HttpResponse:
     return redirect(f"{reverse('trading:trades')}{query and '?'}{query}")
 
 
-@require_POST
-@owned_view
+@owned_act
 def remove_filter(request: AuthedRequest, filter_id: UUID) -> HttpResponse:
     """Delete a saved filter."""
     with or_404(), owned_tx(request.user):
@@ -121,9 +117,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     with or_404():
@@ -138,8 +132,7 @@ def _build_which(filters: TradeFilterForm) -> TradeFilter:
     return replace(which, trade_ids=find_trades_by_verdict(verdict, filters.known.get("rule"))) if verdict else which
 
 
-@require_POST
-@owned_view
+@owned_act
 def measure_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Measure best and worst again, by the bars stored since."""
     with or_404(), owned_tx(request.user):

@@ -7,11 +7,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_form
 from trading.record.remarks.pictures import (
     CONTENT_TYPE,
     PictureRefused,
@@ -24,8 +22,7 @@ from trading.record.remarks.services import RemarkRefused, write_remark
 from trading.web.views.skills import or_404
 
 
-@require_POST
-@owned_view
+@owned_act
 def save_remark(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Save the note and the tags of a trade."""
     text, tags = request.POST.get("text", ""), request.POST.get("tags", "").split(",")
@@ -39,9 +36,7 @@ def save_remark(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     return redirect(f"{reverse('trading:trade', args=[trade_id])}#note")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@owned_view
+@owned_form
 def show_picture(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Send a trade's picture; replace or delete it."""
     if request.method == "POST":

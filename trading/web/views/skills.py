@@ -12,12 +12,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.cost import find_sample_cost
 from trading.models import BrokerKind, Skill
 from trading.record.deployment_queries import holds_own_trades, list_skill_deployments
@@ -47,9 +45,7 @@ def or_404() -> Iterator[None]:
         raise
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_skills(request: AuthedRequest) -> HttpResponse:
     """List the skills and the drafts to resume."""
     listed, archived, drafts = queries.list_skills(), queries.list_archived_skills(), queries.list_open_drafts()
@@ -64,17 +60,13 @@ def show_skills(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "trading/skills.html", context)
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Show a skill: payload, versions, performance and deployments."""
     return _render_skill(request, skill_id, DeployForm())
 
 
-@require_safe
-@never_cache
-@owned_view
+@owned_page
 def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
     """Show one version of a skill."""
     with or_404():
@@ -89,8 +81,7 @@ def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpRe
     return TemplateResponse(request, "trading/version.html", context)
 
 
-@require_POST
-@owned_view
+@owned_act
 def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Set the newest version to run on paper."""
     form = DeployForm(request.POST)
@@ -107,8 +98,7 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     return redirect("trading:deployment", deployment.pk)
 
 
-@require_POST
-@owned_view
+@owned_act
 def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Take a skill off the list."""
     try:
