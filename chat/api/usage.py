@@ -20,6 +20,6 @@ class UsageView(ApiView):
         page = get_page(UsageDay.objects.all(), by=("-day", "id"), **query)
         spent = UsageDay.objects.filter(day=today).first()
         used = spent.prompt_tokens + spent.completion_tokens + spent.reserved_tokens if spent else 0
-        limit = get_daily_budget(self.request.user.daily_token_budget)
+        limit = get_daily_budget(self.user.daily_token_budget)
         budget = {"day": today, "budget_tokens": limit, "used_tokens": used, "left_tokens": max(0, limit - used)}
         return {"today": budget, "items": page.items, "next_cursor": page.next_cursor}

@@ -39,7 +39,7 @@ class RecallView(ApiView):
     def get(self, **query: Any) -> Any:
         """Search current facts, hidden ones included, best first."""
         with self.door_closed():
-            return recall_for_user(self.request.user.pk, **query, now=timezone.now())
+            return recall_for_user(self.user.pk, **query, now=timezone.now())
 
 
 class FactView(ApiView):

@@ -20,7 +20,7 @@ class AskView(ApiView):
     @read("query_trades", "trades", RecordAnswerSerializer, QuestionQuery)
     def get(self, **words: Any) -> Response:
         """Return a figure of the closed trades that fit, by group."""
-        zone = find_time_zone(self.request.user.time_zone)
+        zone = find_time_zone(self.user.time_zone)
         return Response(describe_answer(answer_question(parse_query(words, zone=zone, now=timezone.now()))))
 
 
@@ -28,5 +28,5 @@ class CheckView(ApiView):
     @read("check_trade", "trades", PlanCheckSerializer, PlanQuery)
     def get(self, **words: Any) -> Response:
         """Size a planned trade and check it; commit nothing."""
-        zone = find_time_zone(self.request.user.time_zone)
+        zone = find_time_zone(self.user.time_zone)
         return Response(describe_check(check_plan(parse_plan(words), zone=zone, now=timezone.now())))

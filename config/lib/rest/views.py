@@ -175,6 +175,11 @@ class ApiView(APIView):
         return build_problem
 
     @property
+    def user(self) -> Any:
+        """The signed-in user."""
+        return self.request.user
+
+    @property
     def default_response_headers(self) -> dict[str, str]:
         """Keep people's data out of caches."""
         return {"Cache-Control": "no-store"}

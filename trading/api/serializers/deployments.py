@@ -39,7 +39,7 @@ class DeploymentSerializer(RowSerializer):
 
     class Meta:
         model = Deployment
-        fields = (
+        fields: tuple[str, ...] = (
             *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
             *("last_tick", "last_tick_at", "created_at", "stopped_at"),
         )
@@ -84,7 +84,7 @@ class DecisionSerializer(RowSerializer):
 
     class Meta:
         model = DecisionSnapshot
-        fields = (
+        fields: tuple[str, ...] = (
             *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
             *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
         )

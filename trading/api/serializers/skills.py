@@ -23,7 +23,15 @@ class SkillSerializer(RowSerializer):
 
     class Meta:
         model = Skill
-        fields = ("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
+        fields: tuple[str, ...] = (
+            "id",
+            "name",
+            "trading_style",
+            "latest_version",
+            "created_at",
+            "updated_at",
+            "archived_at",
+        )
 
 
 class WholeSkillSerializer(SkillSerializer):
@@ -40,7 +48,7 @@ class VersionSerializer(RowSerializer):
 
     class Meta:
         model = SkillVersion
-        fields = ("id", "skill", "version", "created_at")
+        fields: tuple[str, ...] = ("id", "skill", "version", "created_at")
 
 
 class WholeVersionSerializer(VersionSerializer):
@@ -144,7 +152,7 @@ class DraftSerializer(RowSerializer):
 
     class Meta:
         model = SkillDraft
-        fields = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
+        fields: tuple[str, ...] = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
 
 
 class ProblemSerializer(ValueSerializer):

@@ -50,7 +50,7 @@ class TradeSerializer(RowSerializer):
 
     class Meta:
         model = Trade
-        fields = (
+        fields: tuple[str, ...] = (
             *("id", "deployment", "skill", "skill_version", "exit_skill_version", "symbol", "side", "status"),
             *("quantity", "peak_quantity", "entry_decided_at", "entry_at", "entry_tick_at", "entry_price"),
             *("entry_size_usd", "entry_leverage", "entry_regime_tag", "entry_reason", "entry_snapshot"),
@@ -117,7 +117,16 @@ class MarketEventSerializer(RowSerializer):
 
     class Meta:
         model = MarketEvent
-        fields = ("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
+        fields: tuple[str, ...] = (
+            "id",
+            "kind",
+            "title",
+            "starts_at",
+            "importance",
+            "symbols",
+            "source",
+            "is_simulated",
+        )
 
 
 class ExposureSerializer(ValueSerializer):
