@@ -24,13 +24,7 @@ class SkillSerializer(RowSerializer):
     class Meta:
         model = Skill
         fields: tuple[str, ...] = (
-            "id",
-            "name",
-            "trading_style",
-            "latest_version",
-            "created_at",
-            "updated_at",
-            "archived_at",
+            *("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at"),
         )
 
 

@@ -118,14 +118,7 @@ class MarketEventSerializer(RowSerializer):
     class Meta:
         model = MarketEvent
         fields: tuple[str, ...] = (
-            "id",
-            "kind",
-            "title",
-            "starts_at",
-            "importance",
-            "symbols",
-            "source",
-            "is_simulated",
+            *("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated"),
         )
 
 
