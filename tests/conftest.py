@@ -46,9 +46,11 @@ sys.modules.setdefault("daphne.testing", types.ModuleType("daphne.testing")).Dap
 warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
 
 
-# How long an example takes says how busy the machine is, not whether the code is right.
+# How long an example takes says how busy the machine is, not whether the code is right. To explain a failing example takes
+# a minute or two under the tracer of Python 3.11, and the example itself is what helps.
+_PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
 for _name, _examples in (("again", 10), ("dev", 20), ("ci", 100), ("nightly", 1000)):
-    hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples)
+    hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples, phases=_PHASES)
 # The second pass tries other examples than the first: together they are more than enough while developing.
 _usual = "again" if (os.environ.get("KEEL_TEST_PASS"), os.environ.get("KEEL_TEST_SCOPE")) == ("2", "usual") else "dev"
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else _usual))

@@ -21,7 +21,7 @@ from tests.factories.trading import TraderFactory
 from trading.models import Trader
 
 APPS = ("chat", "memory", "trading")
-SCHEMA, POLICIES = "0001_schema", "0002_owner_policies"
+SCHEMA, POLICIES = "0001_tables", "0002_policies"
 SEARCHED = {UserFact: "archived_at", Message: "replaced_at"}
 EMPTY = [(app, None) for app in APPS]
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import product
 from typing import Final
 
 from django.conf import settings
@@ -17,8 +18,8 @@ from django.views.decorators.http import require_safe
 
 from config.lib.errors import DomainError
 
-# The first migration of each app before the migrations were squashed. Every older database has applied one of them.
-_OLD_MIGRATIONS: Final = {(app, "0001_initial") for app in ("chat", "memory", "trading")}
+# The first migrations of each app before each squash. Every older database has applied one of them.
+_OLD_MIGRATIONS: Final = set(product(("chat", "memory", "trading"), ("0001_initial", "0001_schema")))
 
 _REASON: Final = "This database comes from an earlier development state of Keel and cannot be upgraded."
 _REMEDY: Final = (

@@ -24,7 +24,7 @@ from tests.factories.trading import TraderFactory
 from tests.owners import as_owner, stranger, trader  # noqa: F401
 from trading.models import BacktestRun, DeploymentCommand, ReflectionRun, StaffEntry, Trader
 
-create_groups = import_module("chat.migrations.0005_staff_groups").create_groups
+create_groups = import_module("chat.migrations.0003_staff_groups").create_groups
 
 
 def page(model: str, name: str = "changelist", *args: object) -> str:

@@ -20,10 +20,10 @@ REASON = "comes from an earlier development state of Keel and cannot be upgraded
 REMEDY = "Move the SQLite file away or create a new database, then run the command again."
 
 
-@pytest.fixture(params=["chat", "memory", "trading"])
+@pytest.fixture(params=[("chat", "0001_initial"), ("memory", "0001_schema"), ("trading", "0001_initial")])
 def old_database(request, db):
     """A database in which the old migrations of one app were applied."""
-    MigrationRecorder(connection).record_applied(request.param, "0001_initial")
+    MigrationRecorder(connection).record_applied(*request.param)
 
 
 def test_old_database_is_refused(old_database):

@@ -15,7 +15,7 @@ from tests.factories.trading import TraderFactory
 pytestmark = pytest.mark.django_db
 
 OWNED = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
-BEFORE_POLICIES = [(app, "0001_schema") for app in ("chat", "memory", "trading")]
+BEFORE_POLICIES = [(app, "0001_tables") for app in ("chat", "memory", "trading")]
 # A column of that name that our policies have no business with.
 OTHER_OWNERS = {
     **dict.fromkeys(("account_emailaddress", "mfa_authenticator", "usersessions_usersession"), "allauth's own"),

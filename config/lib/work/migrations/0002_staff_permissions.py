@@ -17,6 +17,6 @@ def grant_permissions(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("work", "0001_work_runs"), ("chat", "0005_staff_groups")]
+    dependencies = [("work", "0001_work_runs"), ("chat", "0003_staff_groups")]
 
     operations = [migrations.RunPython(grant_permissions, migrations.RunPython.noop)]

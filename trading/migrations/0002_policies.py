@@ -17,11 +17,20 @@ OWNED = (
     "Trade",
     "ReflectionNote",
     "ReflectionRun",
+    "FundingPayment",
+    "ImportBatch",
+    "PositionCheck",
+    "StaffEntry",
+    "TradeFile",
+    "VenueAccount",
+    "TradingRule",
+    "SavedFilter",
+    "TradeRemark",
 )
 
 
 class Migration(migrations.Migration):
     # In a migration of their own: PostgreSQL checks foreign keys when a migration ends, and a policy refuses that check.
-    dependencies = [("trading", "0001_schema")]
+    dependencies = [("trading", "0001_tables")]
 
     operations = [EnableOwnerPolicy(model) for model in OWNED]

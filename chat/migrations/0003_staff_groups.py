@@ -55,20 +55,10 @@ def remove_groups(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0004_usage_of_caches"),
-        ("memory", "0004_switches_name"),
-        ("trading", "0006_staff_entries"),
+        ("chat", "0002_policies"),
+        ("memory", "0002_policies"),
+        ("trading", "0002_policies"),
         ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
-    operations = [
-        migrations.AlterModelOptions(
-            name="conversationsummary",
-            options={
-                "base_manager_name": "objects",
-                "default_manager_name": "objects",
-                "verbose_name_plural": "conversation summaries",
-            },
-        ),
-        migrations.RunPython(create_groups, remove_groups),
-    ]
+    operations = [migrations.RunPython(create_groups, remove_groups)]

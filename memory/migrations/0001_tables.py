@@ -57,6 +57,7 @@ class Migration(migrations.Migration):
                 ("body", models.TextField(blank=True, max_length=4000)),
                 ("normalised", config.lib.fields.NormalFormField(editable=False, source="content")),
                 ("content_key", config.lib.fields.ContentKeyField(editable=False, max_length=64, source="content")),
+                ("subject", models.CharField(blank=True, editable=False, max_length=64)),
                 (
                     "source",
                     models.CharField(
@@ -87,6 +88,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("superseded", "Replaced by a newer version"),
                             ("user_archived", "Archived by you"),
+                            ("staff_archived", "Archived by staff"),
                             ("user_deleted", "Deleted by you"),
                             ("user_corrected", "Corrected by you"),
                             ("agent_forget", "Forgotten in a chat"),
@@ -98,6 +100,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("trashed_at", models.DateTimeField(blank=True, null=True)),
+                ("left_document_at", models.DateTimeField(blank=True, null=True)),
                 ("last_referenced_at", models.DateTimeField()),
                 ("last_confirmed_at", models.DateTimeField(blank=True, null=True)),
                 ("conversation_id", models.UUIDField(blank=True, null=True)),
@@ -122,7 +125,13 @@ class Migration(migrations.Migration):
                         fields=["user", "-last_referenced_at", "-created_at", "id"],
                         name="user_facts_by_reference",
                     ),
+                    models.Index(fields=["user", "archived_at", "left_document_at"], name="user_facts_in_document"),
                     models.Index(fields=["user", "lineage", "created_at"], name="user_facts_by_lineage"),
+                    models.Index(
+                        condition=models.Q(("archived_at__isnull", True)),
+                        fields=["user", "subject"],
+                        name="user_facts_by_subject",
+                    ),
                     models.Index(fields=["user", "-archived_at"], name="user_facts_archived"),
                     models.Index(
                         condition=models.Q(("trashed_at__isnull", False)),
@@ -188,6 +197,7 @@ class Migration(migrations.Migration):
                                     [
                                         "superseded",
                                         "user_archived",
+                                        "staff_archived",
                                         "user_deleted",
                                         "user_corrected",
                                         "agent_forget",
@@ -596,6 +606,8 @@ class Migration(migrations.Migration):
                 ("decay_reported_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                "verbose_name": "memory switches",
+                "verbose_name_plural": "memory switches",
                 "db_table": "memory_switches",
                 "abstract": False,
                 "base_manager_name": "objects",
@@ -603,5 +615,5 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("user",), name="memory_switches_once")],
             },
         ),
-        AddSearchIndex("UserFact", unless="archived_at"),
+        AddSearchIndex(model="UserFact", unless="archived_at"),
     ]

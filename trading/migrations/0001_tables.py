@@ -1,3 +1,4 @@
+import datetime
 import uuid
 
 import django.db.models.deletion
@@ -69,6 +70,8 @@ class Migration(migrations.Migration):
                         default="UTC", max_length=64, validators=[trading.models.users.validate_time_zone]
                     ),
                 ),
+                ("skipped_steps", models.JSONField(blank=True, default=list)),
+                ("daily_token_budget", models.PositiveBigIntegerField(blank=True, null=True)),
                 (
                     "groups",
                     models.ManyToManyField(
@@ -127,6 +130,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("latest_version", models.PositiveIntegerField()),
+                ("is_untrusted", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField()),
                 ("updated_at", models.DateTimeField()),
                 ("archived_at", models.DateTimeField(blank=True, null=True)),
@@ -210,6 +214,7 @@ class Migration(migrations.Migration):
                 ("base_version", models.PositiveIntegerField(blank=True, null=True)),
                 ("payload", models.JSONField(default=dict)),
                 ("conversation_id", models.UUIDField(blank=True, null=True)),
+                ("is_untrusted", models.BooleanField(default=False)),
                 (
                     "status",
                     models.CharField(
@@ -287,6 +292,7 @@ class Migration(migrations.Migration):
                         choices=[("backtest", "Backtest"), ("paper", "Paper"), ("live", "Live")], max_length=8
                     ),
                 ),
+                ("label", models.CharField(blank=True, max_length=60)),
                 (
                     "status",
                     models.CharField(
@@ -295,7 +301,7 @@ class Migration(migrations.Migration):
                         max_length=7,
                     ),
                 ),
-                ("starting_equity_usd", models.DecimalField(decimal_places=12, max_digits=36)),
+                ("starting_equity_usd", models.DecimalField(blank=True, decimal_places=12, max_digits=36, null=True)),
                 (
                     "excursion_from",
                     models.CharField(
@@ -309,6 +315,12 @@ class Migration(migrations.Migration):
                 ("account", models.JSONField(blank=True, default=dict)),
                 ("created_at", models.DateTimeField()),
                 ("stopped_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "due_at",
+                    models.DateTimeField(
+                        blank=True, default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC), null=True
+                    ),
+                ),
                 ("lease", models.UUIDField(blank=True, null=True)),
                 ("lease_until", models.DateTimeField(blank=True, null=True)),
             ],
@@ -321,9 +333,11 @@ class Migration(migrations.Migration):
                     models.Index(fields=["user", "status", "-created_at"], name="deployments_by_status"),
                     models.Index(fields=["user", "skill", "-created_at"], name="deployments_by_skill"),
                     models.Index(
-                        condition=models.Q(("status", "running")),
-                        fields=["status", "lease_until"],
-                        name="deployments_to_tick",
+                        condition=models.Q(
+                            ("due_at__isnull", False), models.Q(("broker_kind", "backtest"), _negated=True)
+                        ),
+                        fields=["due_at"],
+                        name="deployments_due",
                     ),
                 ],
                 "constraints": [
@@ -365,6 +379,11 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="deployment_lease_ends",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("label", ""), _negated=True),
+                        fields=("user", "label"),
+                        name="deployment_label_once",
                     ),
                 ],
             },
@@ -486,13 +505,16 @@ class Migration(migrations.Migration):
                 ("ends_at", models.DateTimeField()),
                 ("fee_bps", models.DecimalField(decimal_places=3, default=4, max_digits=8)),
                 ("slippage_bps", models.DecimalField(decimal_places=3, default=2, max_digits=8)),
+                ("volume_pct", models.DecimalField(decimal_places=3, default=0, max_digits=6)),
                 ("reflects", models.BooleanField(default=True)),
+                ("by_rules", models.BooleanField(default=False)),
                 ("is_simulated", models.BooleanField(default=False)),
                 ("ticks_done", models.PositiveIntegerField(default=0)),
                 ("ticks_total", models.PositiveIntegerField(default=0)),
                 ("summary", models.JSONField(blank=True, default=dict)),
                 ("error", models.CharField(blank=True, max_length=280)),
                 ("created_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
                 ("lease", models.UUIDField(blank=True, null=True)),
                 ("lease_until", models.DateTimeField(blank=True, null=True)),
@@ -517,6 +539,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("slippage_bps__gte", 0)), name="backtest_slippage_costs"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("volume_pct__range", (0, 100))), name="backtest_volume_is_a_share"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -911,6 +936,7 @@ class Migration(migrations.Migration):
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                "verbose_name": "API token",
                 "db_table": "api_tokens",
                 "abstract": False,
                 "base_manager_name": "objects",
@@ -930,6 +956,57 @@ class Migration(migrations.Migration):
                         ),
                         name="api_token_expires_after_it_began",
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ImportBatch",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="imports",
+                        to="trading.deployment",
+                    ),
+                ),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[("file", "File"), ("api", "API"), ("sync", "Sync"), ("hand", "Entered by hand")],
+                        max_length=4,
+                    ),
+                ),
+                ("name", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField()),
+                ("undone_at", models.DateTimeField(blank=True, null=True)),
+                ("new_fills", models.PositiveIntegerField(default=0)),
+                ("known_fills", models.PositiveIntegerField(default=0)),
+                ("new_funding", models.PositiveIntegerField(default=0)),
+                ("known_funding", models.PositiveIntegerField(default=0)),
+                ("openings", models.PositiveIntegerField(default=0)),
+                ("conflicts", models.JSONField(blank=True, default=list)),
+                ("repeats", models.JSONField(blank=True, default=dict)),
+                ("details", models.JSONField(blank=True, default=dict)),
+            ],
+            options={
+                "db_table": "import_batches",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "deployment", "-created_at"], name="imports_by_deployment")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("source__in", ["file", "api", "sync", "hand"])), name="import_source_known"
+                    )
                 ],
             },
         ),
@@ -968,23 +1045,55 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField()),
                 ("quantity", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("price", models.DecimalField(decimal_places=12, max_digits=36)),
-                ("fee_usd", models.DecimalField(decimal_places=12, default=0, max_digits=36)),
+                ("fee_usd", models.DecimalField(blank=True, decimal_places=12, default=0, max_digits=36, null=True)),
+                ("fee_coin", models.CharField(blank=True, max_length=16)),
+                ("fee_in_coin", models.DecimalField(blank=True, decimal_places=12, max_digits=36, null=True)),
                 ("is_liquidation", models.BooleanField(default=False)),
                 ("start_quantity", models.DecimalField(blank=True, decimal_places=12, max_digits=36, null=True)),
+                ("is_reducing", models.BooleanField(blank=True, null=True)),
+                ("source_order", models.PositiveIntegerField(default=0)),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
                 ("tick", models.PositiveIntegerField(default=0)),
+                ("intent", models.JSONField(blank=True, default=dict)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="fills",
+                        to="trading.importbatch",
+                    ),
+                ),
             ],
             options={
                 "db_table": "fills",
                 "abstract": False,
                 "base_manager_name": "objects",
                 "default_manager_name": "objects",
-                "indexes": [models.Index(fields=["user", "deployment", "symbol", "at"], name="fills_by_symbol")],
+                "indexes": [
+                    models.Index(fields=["user", "deployment", "symbol", "at"], name="fills_by_symbol"),
+                    models.Index(
+                        condition=models.Q(("fee_usd__isnull", True)),
+                        fields=["user", "deployment"],
+                        name="fills_without_a_fee_price",
+                    ),
+                ],
                 "constraints": [
-                    models.UniqueConstraint(fields=("deployment", "symbol", "fill_id"), name="fill_once"),
+                    models.UniqueConstraint(fields=("user", "deployment", "symbol", "fill_id"), name="fill_once"),
                     models.CheckConstraint(
                         condition=models.Q(("quantity", 0), _negated=True), name="fill_moves_something"
                     ),
                     models.CheckConstraint(condition=models.Q(("price__gt", 0)), name="fill_has_a_price"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("fee_usd__isnull", False),
+                            models.Q(models.Q(("fee_coin", ""), _negated=True), ("fee_in_coin__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="fill_fee_is_known_in_its_coin",
+                    ),
                 ],
             },
         ),
@@ -1023,8 +1132,9 @@ class Migration(migrations.Migration):
                 ("status", models.CharField(choices=[("open", "Open"), ("closed", "Closed")], max_length=6)),
                 ("quantity", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("peak_quantity", models.DecimalField(decimal_places=12, max_digits=36)),
-                ("entry_tick_at", models.DateTimeField()),
+                ("entry_decided_at", models.DateTimeField(blank=True, null=True)),
                 ("entry_at", models.DateTimeField()),
+                ("entry_tick_at", models.DateTimeField()),
                 ("entry_price", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("entry_size_usd", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("entry_leverage", models.DecimalField(blank=True, decimal_places=12, max_digits=36, null=True)),
@@ -1048,8 +1158,9 @@ class Migration(migrations.Migration):
                         max_length=7,
                     ),
                 ),
-                ("exit_tick_at", models.DateTimeField(blank=True, null=True)),
+                ("exit_decided_at", models.DateTimeField(blank=True, null=True)),
                 ("exit_at", models.DateTimeField(blank=True, null=True)),
+                ("exit_tick_at", models.DateTimeField(blank=True, null=True)),
                 ("exit_price", models.DecimalField(blank=True, decimal_places=12, max_digits=36, null=True)),
                 ("exit_reason", models.CharField(blank=True, max_length=280)),
                 (
@@ -1083,14 +1194,22 @@ class Migration(migrations.Migration):
                 ("realized_pnl_usd", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("gross_pnl_usd", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("fees_usd", models.DecimalField(decimal_places=12, max_digits=36)),
+                ("converted_fees", models.JSONField(blank=True, default=dict)),
+                ("unpriced_fees", models.JSONField(blank=True, default=dict)),
                 ("funding_usd", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("mfe_usd", models.DecimalField(decimal_places=12, max_digits=36)),
                 ("mae_usd", models.DecimalField(decimal_places=12, max_digits=36)),
+                ("path_minutes", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "reconciled",
                     models.CharField(
-                        choices=[("exact", "Complete"), ("estimated", "Partly estimated"), ("gap", "History missing")],
-                        max_length=9,
+                        choices=[
+                            ("exact", "Complete"),
+                            ("estimated", "Partly estimated"),
+                            ("gap", "History missing"),
+                            ("unconfirmed", "Start not confirmed"),
+                        ],
+                        max_length=11,
                     ),
                 ),
                 ("first_fill_id", models.CharField(max_length=140)),
@@ -1107,11 +1226,8 @@ class Migration(migrations.Migration):
                     models.Index(fields=["user", "deployment", "-entry_tick_at"], name="trades_by_deployment"),
                     models.Index(fields=["user", "skill", "-entry_tick_at"], name="trades_by_skill"),
                     models.Index(fields=["user", "-entry_tick_at"], name="trades_by_entry"),
-                    models.Index(
-                        condition=models.Q(("status", "open"), ("reconciled", "estimated"), _connector="OR"),
-                        fields=["user", "deployment"],
-                        name="trades_that_may_change",
-                    ),
+                    models.Index(fields=["user", "deployment", "symbol", "-entry_at"], name="trades_by_symbol"),
+                    models.Index(fields=["user", "deployment", "status", "reconciled"], name="trades_by_status"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -1129,7 +1245,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("status__in", ["open", "closed"])), name="trade_status_known"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("reconciled__in", ["exact", "estimated", "gap"])),
+                        condition=models.Q(("reconciled__in", ["exact", "estimated", "gap", "unconfirmed"])),
                         name="trade_reconciled_known",
                     ),
                     models.CheckConstraint(
@@ -1232,6 +1348,29 @@ class Migration(migrations.Migration):
                 ("window_start", models.DateTimeField()),
                 ("window_end", models.DateTimeField()),
                 ("trades_considered", models.PositiveIntegerField()),
+                ("trade_ids", models.JSONField(blank=True, default=list)),
+                (
+                    "built_on",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="trading.reflectionnote",
+                    ),
+                ),
+                (
+                    "kept_from",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="trading.reflectionnote",
+                    ),
+                ),
                 ("lessons_text", models.TextField(max_length=2000)),
                 ("findings", models.JSONField(blank=True, default=list)),
                 ("model_used", models.CharField(max_length=120)),
@@ -1362,6 +1501,326 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="reflection_over_has_its_time",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="FundingPayment",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="funding_payments",
+                        to="trading.deployment",
+                    ),
+                ),
+                ("symbol", models.CharField(max_length=32)),
+                ("at", models.DateTimeField()),
+                ("amount_usd", models.DecimalField(decimal_places=12, max_digits=36)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="funding",
+                        to="trading.importbatch",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "funding_payments",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "deployment", "symbol", "at"], name="funding_by_symbol")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("deployment", "symbol", "at"), name="funding_paid_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PositionCheck",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="checks",
+                        to="trading.deployment",
+                    ),
+                ),
+                ("symbol", models.CharField(max_length=32)),
+                ("at", models.DateTimeField()),
+                ("quantity", models.DecimalField(decimal_places=12, max_digits=36)),
+                ("price", models.DecimalField(decimal_places=12, max_digits=36)),
+                ("is_opening", models.BooleanField(default=False)),
+                ("intent", models.JSONField(blank=True, default=dict)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="checks",
+                        to="trading.importbatch",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "position_checks",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "deployment", "symbol", "at"], name="checks_by_symbol")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("deployment", "symbol", "at", "is_opening"), name="check_once_per_instant"
+                    ),
+                    models.CheckConstraint(condition=models.Q(("price__gt", 0)), name="check_has_a_price"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="StaffEntry",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("staff_id", models.BigIntegerField()),
+                ("act", models.CharField(max_length=40)),
+                ("subject", models.CharField(max_length=200)),
+                ("reason", models.CharField(max_length=280)),
+                ("created_at", models.DateTimeField()),
+            ],
+            options={
+                "verbose_name": "staff log entry",
+                "verbose_name_plural": "staff log",
+                "db_table": "staff_entries",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "-created_at"], name="staff_entries_by_time")],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("reason__gt", "")), name="staff_entry_has_a_reason")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TradeFile",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("content", models.BinaryField()),
+                ("mapping", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "trade_files",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "-created_at"], name="trade_files_by_time")],
+            },
+        ),
+        migrations.CreateModel(
+            name="VenueAccount",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("venue", models.CharField(max_length=20)),
+                ("name", models.CharField(blank=True, max_length=20)),
+                ("address", models.CharField(blank=True, max_length=64)),
+                ("sealed_key", models.TextField(blank=True)),
+                ("key_hint", models.CharField(blank=True, max_length=12)),
+                ("markets", models.JSONField(blank=True, default=list)),
+                ("created_at", models.DateTimeField()),
+                ("due_at", models.DateTimeField()),
+                ("read_from", models.DateTimeField(blank=True, null=True)),
+                ("read_until", models.DateTimeField(blank=True, null=True)),
+                ("gaps", models.JSONField(blank=True, default=list)),
+                ("error", models.CharField(blank=True, max_length=280)),
+            ],
+            options={
+                "db_table": "venue_accounts",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [
+                    models.Index(fields=["user", "-created_at"], name="venue_accounts_by_time"),
+                    models.Index(fields=["due_at"], name="venue_accounts_due"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("address", ""), models.Q(("sealed_key", ""), _negated=True)),
+                            models.Q(models.Q(("address", ""), _negated=True), ("sealed_key", "")),
+                            _connector="OR",
+                        ),
+                        name="venue_account_has_one_way_in",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("address", ""), _negated=True),
+                        fields=("user", "venue", "address"),
+                        name="venue_account_once",
+                    ),
+                    models.UniqueConstraint(fields=("user", "venue", "name"), name="venue_account_has_its_record"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TradingRule",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("fact_id", models.UUIDField()),
+                ("lineage", models.UUIDField()),
+                ("words", models.CharField(max_length=500)),
+                ("payload", models.JSONField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "To confirm"), ("confirmed", "In use"), ("dismissed", "Not a rule")],
+                        default="waiting",
+                        max_length=9,
+                    ),
+                ),
+                ("valid_from", models.DateTimeField()),
+                ("valid_until", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "db_table": "trading_rules",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "indexes": [models.Index(fields=["user", "state", "valid_from"], name="trading_rules_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "fact_id"), name="trading_rule_once_per_fact"),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["waiting", "confirmed", "dismissed"])),
+                        name="trading_rule_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("valid_until__isnull", True), ("valid_until__gt", models.F("valid_from")), _connector="OR"
+                        ),
+                        name="trading_rule_ends_after_start",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("decided_at__isnull", True), ("state", "waiting")),
+                            models.Q(("decided_at__isnull", False), ("state__in", ["confirmed", "dismissed"])),
+                            _connector="OR",
+                        ),
+                        name="trading_rule_decided_at_an_instant",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SavedFilter",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("query", models.CharField(max_length=1000)),
+                ("created_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "saved_filters",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "constraints": [models.UniqueConstraint(fields=("user", "name"), name="saved_filter_once_per_name")],
+            },
+        ),
+        migrations.CreateModel(
+            name="TradeRemark",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("trade_id", models.UUIDField()),
+                ("text", models.TextField(blank=True, max_length=2000)),
+                ("tags", models.CharField(blank=True, max_length=301)),
+                ("picture", models.BinaryField(blank=True, null=True)),
+                ("picture_width", models.PositiveIntegerField(blank=True, null=True)),
+                ("picture_height", models.PositiveIntegerField(blank=True, null=True)),
+                ("updated_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "trade_remarks",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "trade_id"), name="remark_once_per_trade"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("picture__isnull", True),
+                                ("picture_height__isnull", True),
+                                ("picture_width__isnull", True),
+                            ),
+                            models.Q(
+                                ("picture__isnull", False),
+                                ("picture_height__isnull", False),
+                                ("picture_width__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="remark_picture_has_its_size",
                     ),
                 ],
             },

@@ -203,6 +203,7 @@ class Migration(migrations.Migration):
                         to="chat.memorysnapshot",
                     ),
                 ),
+                ("preamble", models.JSONField(blank=True, default=list)),
                 ("model", models.CharField(blank=True, max_length=120)),
                 ("usage", models.JSONField(blank=True, null=True)),
                 ("reserved_tokens", models.PositiveIntegerField(default=0)),
@@ -297,6 +298,7 @@ class Migration(migrations.Migration):
                 ("replaced_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                "verbose_name_plural": "conversation summaries",
                 "db_table": "conversation_summaries",
                 "abstract": False,
                 "base_manager_name": "objects",
@@ -361,6 +363,7 @@ class Migration(migrations.Migration):
                 ("opening_fact_id", models.UUIDField(blank=True, null=True)),
                 ("tools_sha256", models.CharField(max_length=64)),
                 ("models_asked", models.JSONField(default=list)),
+                ("effort", models.CharField(blank=True, default="", max_length=10)),
                 ("sha256", models.CharField(max_length=64)),
             ],
             options={
@@ -518,8 +521,10 @@ class Migration(migrations.Migration):
                 ("prompt_tokens", models.PositiveBigIntegerField(default=0)),
                 ("completion_tokens", models.PositiveBigIntegerField(default=0)),
                 ("cached_tokens", models.PositiveBigIntegerField(default=0)),
+                ("cache_write_tokens", models.PositiveBigIntegerField(default=0)),
                 ("reserved_tokens", models.PositiveBigIntegerField(default=0)),
                 ("cost_usd", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ("saved_usd", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
             ],
             options={
                 "db_table": "usage_days",
@@ -529,5 +534,30 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("user", "day"), name="usage_once_a_day")],
             },
         ),
-        AddSearchIndex("Message", unless="replaced_at"),
+        migrations.CreateModel(
+            name="DayNote",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("text", models.TextField(max_length=4000)),
+                ("updated_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "day_notes",
+                "abstract": False,
+                "base_manager_name": "objects",
+                "default_manager_name": "objects",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "day"), name="day_note_once_a_day"),
+                    models.CheckConstraint(condition=models.Q(("text__gt", "")), name="day_note_says_something"),
+                ],
+            },
+        ),
+        AddSearchIndex(model="Message", unless="replaced_at"),
     ]
