@@ -46,8 +46,8 @@ sys.modules.setdefault("daphne.testing", types.ModuleType("daphne.testing")).Dap
 warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
 
 
-# How long an example takes says how busy the machine is, not whether the code is right. To explain a failing example takes
-# a minute or two under the tracer of Python 3.11, and the example itself is what helps.
+# How long an example takes says how busy the machine is, not whether the code is right. To explain a failing example
+# takes a minute or two under the tracer of Python 3.11, and the example itself is what helps.
 _PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
 for _name, _examples in (("again", 10), ("dev", 20), ("ci", 100), ("nightly", 1000)):
     hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples, phases=_PHASES)
