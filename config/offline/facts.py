@@ -28,6 +28,10 @@ _SAME: Final = {
     **dict.fromkeys(("target", "aim", "objective"), "goal"),
 }
 _WAS_SO = re.compile(r"\bknown already\b|\bnothing changed\b")
+# Errors are written for a model; what they tell it to do is not for the user.
+_TO_THE_MODEL = re.compile(
+    r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
+)
 _TEXT_KEYS: Final = ("fact", "content", "text", "forgotten", "saved", "archived")
 
 
@@ -76,6 +80,12 @@ class Outcome:
         listed = error if isinstance(error, list) else [error] if error else []
         told = (one.get("problem") or one.get("msg") or one if isinstance(one, dict) else one for one in listed)
         return "; ".join(map(str, told))
+
+    @property
+    def told_error(self) -> str:
+        """Return the error in words for the user."""
+        told = re.sub(r"\bthe user's\b", "your", _TO_THE_MODEL.sub(" ", self.error).strip() or self.error)
+        return re.sub(r"(?<=\. )[a-z]", lambda match: match[0].upper(), told)
 
     @property
     def held(self) -> str:

@@ -96,6 +96,9 @@ def spell(row: Row, key: str) -> str:
     bounds = row.get(key)
     if "interval" in key and isinstance(bounds, list) and len(bounds) == 2:
         return " and ".join(spell({key: bound}, key) or "no bound" for bound in bounds)
+    if key == "lessons_text":
+        lines = [line.removeprefix("- ") for line in exact(row, key).splitlines() if line.strip()]
+        return "\n>\n".join(f"> {escape(line)}" for line in lines)
     return plain(row, key).replace("\\_", " ") if key.endswith("_kind") else plain(row, key)
 
 

@@ -7,8 +7,10 @@ to say. `follow_steps` runs it on the results there are, from its beginning each
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from config.lib.text import normal_form
 from config.offline.adapters import LOOKUPS
-from config.offline.facts import Call, Known, Outcome
+from config.offline.facts import Call, Known, Outcome, best_matches
+from config.offline.figures import Row, exact
 from config.offline.scene import Scene
 
 Steps = Generator[tuple[Call, ...], list[Outcome], str]
@@ -41,6 +43,11 @@ class Talk:
     def names(self) -> dict[str, str]:
         """Return the texts of facts by their ids."""
         return {fact.id: fact.text for fact in self.known if fact.id}
+
+    def tell_errors(self, outcomes: Iterable[Outcome]) -> str:
+        """Say which lookups failed, "" when none did."""
+        failed = (outcome for outcome in outcomes if outcome.error)
+        return "\n\n".join(f"`{one.tool or one.name}` could not answer: {one.told_error}" for one in failed)
 
     def can_look(self, act: str) -> bool:
         """Tell whether this lookup is available and still unused."""
@@ -80,3 +87,12 @@ def say_text(text: str) -> Steps:
     """Return a text, without any step."""
     yield from ()
     return text
+
+
+def pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
+    """Return the rows of a name, exact or by shared words."""
+    if same := [row for row in found if normal_form(exact(row, key)) == normal_form(name)]:
+        return same
+    names = [Known(text) for text in sorted({exact(row, key) for row in found})]
+    best = {match.text for match in best_matches(name, names, least=0.5)}
+    return [row for row in found if exact(row, key) in best]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
 from config.lib.figures import format_count
-from config.offline.coach.answers import few
+from config.offline.coach.telling import few
 from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import (
@@ -23,25 +23,11 @@ from config.offline.figures import (
     rows,
     spell,
 )
-from config.offline.memory.report import failure
 from config.offline.reading.sentences import Pattern
 from config.offline.talk import Steps, Talk, say_text
 from memory.claims.subjects import read_subject
+from trading.asking.query import MEASURES
 
-_MEASURES: Final = {  # by tag, in the order in which they are looked for
-    "win_rate": "Win rate",
-    "profit_factor": "Profit factor",
-    "drawdown": "Max drawdown",
-    "mfe": "Best excursion of a trade",
-    "mae": "Worst excursion of a trade",
-    "r": "R of a trade",
-    "holding": "Time in a trade",
-    "fees": "Fees",
-    "funding": "Funding",
-    "expectancy": "A trade makes",
-    "count": "Closed trades",
-    "net": "Net",
-}
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
 _FIRST: Final = {"low": "Worst", "long": "Longest", "short": "Shortest"}
 _MOST_GROUPS: Final = 8
@@ -64,42 +50,29 @@ def is_query(words: Words) -> bool:
         "me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent",
         "top|low|long|short trade|group|agent|skill|side",
     )
-    return bool(words.tags & {*_MEASURES, "result", "average"}) or any(map(words.has, shapes))
+    return bool(words.tags & {*MEASURES, "result", "average"}) or any(map(words.has, shapes))
 
 
 def query_steps(talk: Talk, words: Words) -> Steps:
     """Return the steps that ask the record and tell its answer."""
-    if "common" in words.tags:
-        return (yield from _find_common(talk, words))
-    arguments: dict[str, Any] = {"measure": _read_measure(words), "group": _read_group(words)}
-    arguments["where"] = _read_where(words, arguments["group"])
+    group = _read_group(words)
+    arguments: dict[str, Any] = {"measure": _read_measure(words), "period": words.given.get("period", "")}
+    arguments["where"] = _read_where(words, group)
     if talk.scene.deployment_id and words.has("it -me"):
         arguments["where"]["deployment"] = talk.scene.deployment_id
-    arguments["period"] = words.given.get("period", "")
-    [found] = yield (Call(QUERY_TRADES.name, {name: value for name, value in arguments.items() if value}),)
-    return failure(found, talk.names) if found.error else format_answer(found.as_row, words, arguments["group"])
-
-
-def _find_common(talk: Talk, words: Words) -> Steps:
-    """Tell the largest group of the trades by each of several groupings."""
-    base = {"measure": "count", "where": _read_where(words, "")}
-    found = yield tuple(Call(QUERY_TRADES.name, {**base, "group": group}) for group in _LIKE)
-    lines = []
-    for group, outcome in zip(_LIKE, found, strict=False):
-        if outcome.error:
-            return failure(outcome, talk.names)
-        largest = max(outcome.entries("groups"), key=lambda one: count(one, "n"), default=None)
-        of = count(outcome.as_row, "n")
-        lines += [f"{group}: {escape(exact(largest, 'group'))}, {count(largest, 'n')} of {of}"] if largest else []
-    kind = {"lost": "losing ", "won": "winning "}.get(words.given.get("result", ""), "")
-    total = count(found[0].as_row, "n") if found else 0
-    told = f"What {format_count(total, f'{kind}trade')} most often had{few(total)}:\n\n{listing(lines)}"
-    return told if lines else f"There is no closed {kind}trade yet."
+    groups = _LIKE if "common" in words.tags else (group,)
+    asked = [{name: value for name, value in {**arguments, "group": one}.items() if value} for one in groups]
+    found = yield tuple(Call(QUERY_TRADES.name, one) for one in asked)
+    told = [
+        [error] if (error := talk.tell_errors([outcome])) else _list_parts(outcome.as_row, words, group)
+        for outcome, group in zip(found, groups, strict=False)
+    ]
+    return paragraphs(*dict.fromkeys(part for parts in told for part in parts))
 
 
 def _read_measure(words: Words) -> str:
-    found = next((tag for tag in _MEASURES if tag in words.tags), "")
-    if words.has("rule|broken") and not words.has("net|pay|effect|doing|fees"):
+    found = next((tag for tag in reversed(list(MEASURES)) if tag in words.tags), "")
+    if "common" in words.tags or (words.has("rule|broken") and not words.has("net|pay|effect|doing|fees")):
         return "count"
     if words.has("long|short trade|result"):
         return "holding"
@@ -136,30 +109,35 @@ def _read_where(words: Words, group: str) -> dict[str, str]:
     return {key: value for key, value in where.items() if value and key != group}
 
 
+def _few(trades: int) -> str:
+    return f" {few(trades)}".rstrip()
+
+
 # --- Telling ---
 
 
-def format_answer(result: Row, words: Words, group: str) -> str:
+def _list_parts(result: Row, words: Words, group: str) -> list[str]:
     """Return value, sample, interval, groups and link of an answer."""
     trades, scope, measure = count(result, "n"), escape(exact(result, "scope")), exact(result, "measure")
-    label = _MEASURES.get(measure, "Net")
+    label, unknown = MEASURES.get(measure, "Net"), format_count(count(result, "not_known"), "trade")
     if not trades:
-        unknown = format_count(count(result, "not_known"), "trade")
-        return f"{label}: not known for {unknown}." if count(result, "not_known") else f"No closed trade fits: {scope}."
+        return [
+            f"{label}: not known for {unknown}." if count(result, "not_known") else f"No closed trade fits: {scope}."
+        ]
     of = "" if measure == "count" else f" of {format_count(trades, 'closed trade')}"
-    mean, interval = number(result, "mean"), result.get("interval_90pct")
-    doubt = f"; a trade {_spell(result, result.get('mean'))}" if mean is not None else ""
+    interval = result.get("interval_90pct")
+    doubt = f"; a trade {_spell(result, result.get('mean'))}" if number(result, "mean") is not None else ""
     if isinstance(interval, list) and len(interval) == 2:
         low, high = (_spell(result, bound) if bound is not None else "no bound" for bound in interval)
         doubt += f"{',' if doubt else ';'} about 90 % between {low} and {high}"
     left_out, link = count(result, "groups_left_out"), exact(result, "link")
-    return paragraphs(
-        f"**{label}: {_spell(result, result.get('value'))}**{of} ({scope}){few(trades)}{doubt}.",
+    return [
+        f"**{label}: {_spell(result, result.get('value'))}**{of} ({scope}){_few(trades)}{doubt}.",
         _format_groups(result, words, group),
         f"{format_count(left_out, 'more group')} not shown." if left_out else "",
         _judge(result, interval) if "trust" in words.tags else "",
         f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
-    )
+    ]
 
 
 def _spell(result: Row, value: object) -> str:
@@ -184,14 +162,14 @@ def _format_groups(result: Row, words: Words, group: str) -> str:
     """List the groups, the one that was asked for first."""
     is_loss = exact(result, "measure") == "net" and (words.has("result=lost|pay top") or words.has("result=lost which"))
     groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=True)
+    most = 3 if group == "trade" or "common" in words.tags else _MOST_GROUPS
     lines = []
-    for one in (groups[::-1] if is_loss or words.has("low|short") else groups)[
-        : 3 if group == "trade" else _MOST_GROUPS
-    ]:
-        value, trades = _spell(result, one.get("value")), count(one, "n")
+    for one in (groups[::-1] if is_loss or words.has("low|short") else groups)[:most]:
+        trades = count(one, "n")
         doubt = ", too few to say" if few(trades) else ""
-        told = f"{escape(exact(one, 'group'))}: {value} (n={trades}{doubt})"
-        lines.append(fill(f"{{symbol}} {{side}}: {value}|, closed {{exit_at}}", one) if "trade_id" in one else told)
+        value = _spell(result, one.get("value"))
+        told = fill(f"{{symbol}} {{side}}: {value}|, closed {{exit_at}}", one)
+        lines.append(told if "trade_id" in one else f"{escape(exact(one, 'group'))}: {value} (n={trades}{doubt})")
     if not lines or not words.has("top|low|long|short|which|versus"):
         return listing(lines)
     which = "Worst" if is_loss else next((word for tag, word in _FIRST.items() if tag in words.tags), "Best")
@@ -225,7 +203,7 @@ def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
     has_stop = bool(_STOP.search(words.text) or _AWAY.search(words.text))
     is_planned = words.has("side coin") and has_stop and bool(words.has("size") or _ASKS.match(words.text))
-    return is_planned or (words.has("size -result -average") and not words.unknown)
+    return is_planned or (words.has("size -result -average") and words.is_covered)
 
 
 def check_steps(talk: Talk, words: Words) -> Steps:
@@ -262,10 +240,10 @@ def _check(talk: Talk, check: dict[str, Any], away: float) -> Steps:
         f"{fill(_PLAN, plan)}.{' The price is simulated.' if plan.get('is_simulated') is True else ''}",
         paragraphs(f"Verdict: **{exact(plan, 'verdict') or 'not known'}**.", listing(why)),
         fill_rows("{rule}: {verdict}", rows(plan, "rules")),
-        f"{fill(_SIMILAR, similar)}{few(count(similar, 'n'))}." if count(similar, "n") else "",
+        f"{fill(_SIMILAR, similar)}{_few(count(similar, 'n'))}." if count(similar, "n") else "",
         "I commit nothing: this is arithmetic on what you told me and your record.",
     )
-    return failure(found, talk.names) if found.error else told
+    return talk.tell_errors([found]) if found.error else told
 
 
 def _read_amount(match: re.Match[str]) -> float:

@@ -6,36 +6,35 @@ questions, drafts and actions; each is answered in turn from the results of its 
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from chat.tools.questions import QUERY_TRADES
-from config.offline.coach import answers, ledger
-from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
-from config.offline.coach.lookups import (
+from config.offline.coach import ledger
+from config.offline.coach.actions import action_steps, choice_steps, click_steps, find_skill, order_steps
+from config.offline.coach.telling import (
+    AHEAD_HOURS,
     DEPLOYMENTS,
     EVENTS,
     MARKETS,
+    NAME,
     NEWS,
     PERFORMANCE,
-    SKILLS,
-    pick_rows,
-    tell_refused,
+    VIEWS,
+    join_exposure,
+    list_positions,
+    tell,
+    tell_risk,
 )
 from config.offline.coach.words import Words, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
-from config.offline.facts import Call, Outcome
-from config.offline.figures import Row, block, exact, listing, number, paragraphs, rows
+from config.offline.facts import Call
+from config.offline.figures import Row, block, exact, fill, number, paragraphs, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
 from trading.market.names import is_market
-from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
-AHEAD_HOURS: Final = MAX_EVENT_LOOKAHEAD_HOURS
-SOON_HOURS: Final = 24
-_MAX_TRADES: Final = 10
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
 _MAX_SENTENCES: Final = 12  # of a message that are read for questions
@@ -106,12 +105,12 @@ def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
         return ledger.check_steps(talk, words)
     if PERFORMANCE in talk.acts and (name := _find_skill_name(talk, asked, words)):
         return _answer_performance(talk, name)
-    if words.unknown or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
+    if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
         return None
-    for row in _QUESTIONS:
-        is_met = words.has(row.wanted) and row.tool in talk.acts
-        if is_met and (row.said is None or row.said.search(asked)):
-            return row.ask(talk, words)
+    for wanted, answer, said in _QUESTIONS:
+        tool = VIEWS[answer].tool if isinstance(answer, str) else answer[0]
+        if words.has(wanted) and tool in talk.acts and re.search(said, asked, re.IGNORECASE):
+            return _look_up(talk, words, answer) if isinstance(answer, str) else answer[1](talk, words)
     return ledger.query_steps(talk, words) if QUERY_TRADES.name in talk.acts and ledger.is_query(words) else None
 
 
@@ -124,7 +123,26 @@ def _find_skill_name(talk: Talk, asked: str, words: Words) -> str:
     if _IT.match(name):
         return name if talk.scene.skill_id and not is_how else ""
     is_named = name[:1].isupper() and not words.symbols
-    return name if is_named or (words.unknown and (match["my"] or match["two"] or not is_how)) else ""
+    return name if is_named or (not words.is_covered and (match["my"] or match["two"] or not is_how)) else ""
+
+
+def _look_up(talk: Talk, words: Words, view: str) -> Steps:
+    """Call the tool of a view and tell its result."""
+    tool, detail = VIEWS[view].tool, VIEWS[view].detail
+    coins = {"symbols": words.symbols} if words.symbols else {}
+    is_own = (detail or words.has("it|you|reject -agent")) and "running" not in words.tags
+    arguments: dict[str, dict[str, Any]] = {
+        DEPLOYMENTS: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
+        MARKETS: coins,
+        NEWS: {**coins, "lookbackHours": words.hours_back},
+        EVENTS: {**coins, "lookaheadHours": words.hours_ahead, **({"types": words.kinds} if words.kinds else {})},
+    }
+    [found] = yield (Call(tool, arguments.get(tool, {})),)
+    result = found.as_row
+    if words.has("backtest|test|next") and view == "skills":  # the newest one, or the one that waits longest
+        listed = sorted(rows(result, view), key=lambda one: exact(block(one, "last_simulation"), "ends_at"))
+        result = {view: listed[:1] if words.has("test|next") else listed[-1:]}
+    return talk.tell_errors([found]) or paragraphs(tell(view, result, words), tell("drafts", result))
 
 
 # --- Several lookups ---
@@ -132,30 +150,25 @@ def _find_skill_name(talk: Talk, asked: str, words: Words) -> str:
 
 def _answer_performance(talk: Talk, name: str) -> Steps:
     name = re.sub(r"\s+(?:skill|strategy|agent|bot)$", "", name, flags=re.IGNORECASE)
-    skill_id = talk.scene.skill_id if _IT.match(name) else ""
-    if not skill_id:
-        [listed] = yield (Call(SKILLS, {}),)
-        skills = listed.entries("skills")
-        meant = skills if _IT.match(name) else pick_rows(name, skills, "name")
-        if listed.error or not skills:
-            return tell_refused(talk, [listed]) or answers.format_skills(listed.as_row)
-        if len(meant) != 1:
-            said = "Which skill do you mean?" if meant else f"I find no skill called “{name[:80]}”."
-            return f"{said} Yours:\n\n{listing([exact(one, 'name') for one in skills])}"
-        skill_id = exact(meant[0], "skill_id")
+    skill_id = yield from find_skill(talk, "" if _IT.match(name) else name)
+    if not isinstance(skill_id, str):
+        return skill_id[0]
     [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
-    return tell_refused(talk, [found]) or answers.format_performance(found.as_row)
+    by_kind = block(found.as_row, "summary")
+    records = [{**block(by_kind, kind), "mode": kind.capitalize()} for kind in ("live", "paper", "backtest")]
+    told = tell("records", {**found.as_row, "records": [one for one in records if len(one) > 1]})
+    return talk.tell_errors([found]) or told
 
 
 def _own(talk: Talk) -> dict[str, Any]:
     return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
-def _list_exposed(deployments: list[Row], symbols: list[str], side: str) -> list[Row]:
+def _list_exposed(deployments: list[Row], symbols: Sequence[str] = (), side: str = "") -> list[Row]:
     """Return deployments with positions that the words can mean, the largest first."""
-    sizes = {id(one): sum(number(held, "size_usd") or 0 for _, held in answers.list_positions([one], symbols)
-                          if not side or exact(held, "side") in side) for one in deployments}  # fmt: skip
-    return sorted((one for one in deployments if sizes[id(one)] > 0), key=lambda one: -sizes[id(one)])
+    sizes = [(sum(number(held, "size_usd") or 0 for _, held in list_positions([one], symbols)
+                  if not side or exact(held, "side") in side), one) for one in deployments]  # fmt: skip
+    return [one for size, one in sorted(sizes, key=lambda pair: -pair[0]) if size > 0]
 
 
 def _ask_ahead(deployments: list[Row], hours: int, **more: object) -> tuple[Call, ...]:
@@ -164,203 +177,92 @@ def _ask_ahead(deployments: list[Row], hours: int, **more: object) -> tuple[Call
 
 
 def _answer_risk(talk: Talk, words: Words) -> Steps:
-    """Name the largest position, or what stands out, and the events ahead."""
-    is_worry = "worry" in words.tags or "mood" in words.tags
+    """Name the largest position, what stands out and the events ahead."""
     [found] = yield (Call(DEPLOYMENTS, _own(talk)),)
     deployments = found.entries("deployments")
-    events = yield _ask_ahead(_list_exposed(deployments, [], ""), SOON_HOURS if is_worry else AHEAD_HOURS)
-    ahead = [one.as_row for one in events]
-    told = answers.format_risk(deployments, ahead)
-    if is_worry:
-        told = answers.format_worries(deployments, ahead, talk.scene.now)
-    return tell_refused(talk, [found]) or paragraphs(told, tell_refused(talk, events))
+    events = yield _ask_ahead(_list_exposed(deployments), AHEAD_HOURS)
+    told = tell_risk(deployments, [one.as_row for one in events], talk.scene.now)
+    return talk.tell_errors([found]) or paragraphs(told, talk.tell_errors(events))
 
 
 def _answer_effect(talk: Talk, words: Words) -> Steps:
     """Answer an event's effect on positions of the focus or question."""
-    kinds, symbols, side = words.kinds, words.symbols, words.given.get("side", "")
-    what = " or ".join(kind.replace("_", " ") if "_" in kind else kind.upper() for kind in kinds)
+    kinds, side = words.kinds, words.given.get("side", "")
     types = {"types": kinds} if kinds else {}
     meant: list[Row] = [{**_own(talk), "skill_name": talk.scene.focus.get("skill")}]
     if not talk.scene.deployment_id:
         [found] = yield (Call(DEPLOYMENTS, {}),)
         if found.error:
-            return tell_refused(talk, [found])
-        meant = _list_exposed(found.entries("deployments"), symbols, side)
-    if not meant:
-        [calendar] = yield (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, **types}),)
-        held = " ".join(part for part in (" or ".join(symbols), side, "position") if part)
-        return tell_refused(talk, [calendar]) or f"You hold no open {held} now. {_tell_events(calendar, words)}"
-    events = yield _ask_ahead(meant, AHEAD_HOURS, **types)
-    told = []
-    for one, outcome in zip(meant, events, strict=False):
-        exposed = rows(outcome.as_row, "your_exposure")
-        met = [row for row in exposed if is_market(exact(row, "symbol"), symbols)] or exposed
-        effect = answers.format_effect({**outcome.as_row, "your_exposure": met}, what, AHEAD_HOURS)
-        told += [f"**{answers.name_of(one)}**"] if len(meant) > 1 else []
-        told.append(tell_refused(talk, [outcome]) or effect)
-    return paragraphs(*told)
+            return talk.tell_errors([found])
+        meant = _list_exposed(found.entries("deployments"), words.symbols, side)
+    calls = _ask_ahead(meant, AHEAD_HOURS, **types) or (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, **types}),)
+    events = yield calls
+    held = " ".join(part for part in (" or ".join(words.symbols), side, "position") if part)
+    parts = [] if meant else [f"You hold no open {held} now."]
+    for one, outcome in zip(meant or [{}], events, strict=False):
+        parts += [f"**{fill(NAME, one)}**"] if len(meant) > 1 else []
+        told = tell("events", {"events": join_exposure(outcome.as_row, words.symbols)})
+        parts.append(talk.tell_errors([outcome]) or told)
+    return paragraphs(*parts)
 
 
 def _answer_why(talk: Talk, words: Words) -> Steps:
     """Quote the notes of the trade in focus, of what is open or of the last trade."""
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
     [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": "trades"}),)
-    deployments = found.entries("deployments")
     trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
-    held = [row for _, row in answers.list_positions(deployments, words.symbols)]
+    held = [row for _, row in list_positions(found.entries("deployments"), words.symbols)]
     meant = trades[:1] if words.has("close|exit=stop") else held
     if trade_id:
         meant = [row for row in (*trades, *held) if exact(row, "trade_id") == trade_id]
     if trade_id and not meant and not found.error:
         return f"This trade: {talk.scene.focus.get('trade', '')}. Its page has the reasons."
-    return tell_refused(talk, [found]) or answers.format_why(meant, deployments)
+    return talk.tell_errors([found]) or tell("why", {"trades": meant})
 
 
-# --- One lookup ---
-
-
-def _tell_trades(found: Outcome, words: Words) -> str:
-    trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
-    is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", words.text, re.IGNORECASE)
-    amount = next((int(said) for said in words.numbers if said.isdecimal()), _MAX_TRADES)
-    return answers.format_trades(trades, 1 if is_one else max(1, amount))
-
-
-def _hours_ahead(words: Words) -> int:
-    return SOON_HOURS if words.given.get("period") == "today" else AHEAD_HOURS
-
-
-def _tell_events(found: Outcome, words: Words) -> str:
-    events, hours = found.entries("events"), _hours_ahead(words)
-    listed = f"Scheduled in the next {hours} hours:\n\n{listing([answers.format_event(one) for one in events])}"
-    is_longer = re.search(r"week|month", words.given.get("period", ""))
-    more = f"I see {AHEAD_HOURS} hours ahead; the calendar page has more." if is_longer else ""
-    return paragraphs(listed if events else f"No event of weight is scheduled in the next {hours} hours.", more)
-
-
-def _hours_back(words: Words) -> int:
-    return 168 if "week" in words.given.get("period", "") or "week" in words.text else 24
-
-
-def _tell_news(found: Outcome, words: Words) -> str:
-    hours, told = _hours_back(words), answers.tell_rows("news", found.entries("news"))
-    quoted = f"News of the last {hours} hours, quoted as their sources have them:\n\n{told}"
-    return quoted if told else f"No news in the last {hours} hours."
-
-
-def _tell_tests(found: Outcome, words: Words) -> str:
-    skills = sorted(found.entries("skills"), key=lambda one: exact(block(one, "last_simulation"), "ends_at"))
-    if not skills:
-        return answers.format_skills(found.as_row)
-    is_next = words.has("next|test")
-    one = skills[0 if is_next else -1]
-    first = "The one whose last backtest is oldest or missing: " if is_next else ""
-    return f"{first}**{exact(one, 'name')}**: {answers.format_test(one)}."
-
-
-_MARKET_FIELDS: Final = {
-    **{"funding": "funding_rate_pct", "basis": "basis_pct", "vol": "realised_vol_pct"},
-    **{"regime": "regime", "price": "last_price"},
-}
-
-
-def _tell_markets(found: Outcome, words: Words) -> str:
-    field = next((key for tag, key in _MARKET_FIELDS.items() if tag in words.tags), "")
-    return answers.format_markets(found.as_row, field)
-
-
-def _tell_money(found: Outcome, words: Words) -> str:
-    kinds = sorted({exact(one, "broker_kind") for one in found.entries("deployments")})
-    runs = f"Your deployments run on: {', '.join(kinds)}." if kinds else "You have no deployment."
-    return f"{runs} Paper means simulated fills and no real money; only a deployment marked live trades money."
-
-
-def _look_up(tool: str, tell: Callable[[Outcome, Words], str], detail: str = "") -> Ask:
-    def ask(talk: Talk, words: Words) -> Steps:
-        coins = {"symbols": words.symbols} if words.symbols else {}
-        is_own = (detail or words.has("it|you|reject -agent")) and "running" not in words.tags
-        arguments: dict[str, dict[str, Any]] = {
-            DEPLOYMENTS: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
-            MARKETS: coins,
-            NEWS: {**coins, "lookbackHours": _hours_back(words)},
-            EVENTS: {**coins, "lookaheadHours": _hours_ahead(words), **({"types": words.kinds} if words.kinds else {})},
-        }
-        [found] = yield (Call(tool, arguments.get(tool, {})),)
-        return tell_refused(talk, [found]) or tell(found, words)
-
-    return ask
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A row of the table."""
-
-    wanted: str  # tags, as `Words.has` reads them
-    ask: Ask
-    tool: str = DEPLOYMENTS  # that the chat must have
-    said: re.Pattern[str] | None = None  # words that it must have beside
-
-
-_STATUS: Final = _look_up(DEPLOYMENTS, lambda found, words: answers.format_deployments(found.entries("deployments")))
-_TRADES: Final = _look_up(DEPLOYMENTS, _tell_trades, "trades")
-_MARKET: Final = _look_up(MARKETS, _tell_markets)
-_TESTS: Final = _look_up(SKILLS, _tell_tests)
-_SKILLS: Final = _look_up(SKILLS, lambda found, words: answers.format_skills(found.as_row))
-_CALENDAR: Final = _look_up(EVENTS, _tell_events)
-_CLOSES: Final = _look_up(
-    DEPLOYMENTS,
-    lambda found, words: answers.format_what_closes(
-        found.entries("deployments"), found.entries("trades"), words.symbols
-    ),
-    "trades",
-)
-_REFUSED: Final = _look_up(DEPLOYMENTS, lambda found, words: answers.format_rejections(found.entries("deployments")))
-_LESSONS: Final = _look_up(
-    DEPLOYMENTS, lambda found, words: answers.format_lessons(found.entries("lessons")), "lessons"
-)
+_RISK: Final = (DEPLOYMENTS, _answer_risk)
+_EFFECT: Final = (EVENTS, _answer_effect)
+_WHY: Final = (DEPLOYMENTS, _answer_why)
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
-_QUESTIONS: Final = (
-    Question("paper", _look_up(DEPLOYMENTS, _tell_money)),
-    Question("kind effect|risk me|position|it|side -trade", _answer_effect, EVENTS),
-    Question("event effect|risk -trade", _answer_effect, EVENTS),
-    Question("kind effect -coin -trade", _answer_effect, EVENTS),
-    Question("why close|exit=stop -trust", _answer_why),
-    Question("why open|side|position|trade -reject -trust", _answer_why),
-    Question("close it|agent|you|position -count -trade -net -last", _CLOSES, said=re.compile(r"(?i)^(?:what|when)\b")),
-    Question("reject", _REFUSED),
-    Question("worry -trade", _answer_risk),
-    Question("mood agent|position -trade", _answer_risk),
-    Question("risk -trade -per -rule -stop -number -result", _answer_risk),
-    Question("learn", _LESSONS),
-    Question("backtest", _TESTS, SKILLS),
-    Question("skill test|next", _TESTS, SKILLS),
-    Question(f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", _TRADES),
-    Question(
+# Tags that a question must and must not have; a view, or a tool with the steps of several; a pattern that it must meet.
+_QUESTIONS: Final[tuple[tuple[str, str | tuple[str, Ask], str], ...]] = (
+    ("paper", "paper", ""),
+    ("kind effect|risk me|position|it|side -trade", _EFFECT, ""),
+    ("event effect|risk -trade", _EFFECT, ""),
+    ("kind effect -coin -trade", _EFFECT, ""),
+    ("why close|exit=stop -trust", _WHY, ""),
+    ("why open|side|position|trade -reject -trust", _WHY, ""),
+    ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
+    ("reject", "refused", ""),
+    ("worry -trade", _RISK, ""),
+    ("mood agent|position -trade", _RISK, ""),
+    ("risk -trade -per -rule -stop -number -result", _RISK, ""),
+    ("learn", "lessons", ""),
+    ("backtest", "skills", ""),
+    ("skill test|next", "skills", ""),
+    (f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", "trades", ""),
+    (
         f"trade -group -per -versus -side -period -coin -trust -doing -rule {_MEASURED}",
-        _TRADES,
-        said=re.compile(r"(?i)^(?:my |its |the )?(?:trades|trading history)$|trades (?:did|has|have)\b"),
+        "trades",
+        r"^(?:my |its |the )?(?:trades|trading history)$|trades (?:did|has|have)\b",
     ),
-    Question("trade last -doing -learn -why", _TRADES, said=re.compile(r"(?i)\blast trade\b")),
-    Question("news", _look_up(NEWS, _tell_news), NEWS),
-    Question("event -trade", _CALENDAR, EVENTS),
-    Question("kind -trade -me -effect", _CALENDAR, EVENTS, re.compile(r"(?i)^(?:when|what time|is there|any)")),
-    Question(
-        f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side {_MEASURED}", _MARKET, MARKETS
-    ),
-    Question("market -trade -me -group -net", _MARKET, MARKETS),
-    Question("funding -me -pay -trade -top", _MARKET, MARKETS),
-    Question(
+    ("trade last -doing -learn -why", "trades", r"\blast trade\b"),
+    ("news", "news", ""),
+    ("event -trade", "events", ""),
+    ("kind -trade -me -effect", "events", "^(?:when|what time|is there|any)"),
+    (f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side {_MEASURED}", "markets", ""),
+    ("market -trade -me -group -net", "markets", ""),
+    ("funding -me -pay -trade -top", "markets", ""),
+    (
         f"coin -me -trade -side -risk -effect -kind -open -close -order -stop -number -group -performance {_MEASURED}",
-        _MARKET,
-        MARKETS,
-        re.compile(r"(?i)^(?:how|what)"),
+        "markets",
+        "^(?:how|what)",
     ),
-    Question(f"skill|draft -doing -trade -performance {_MEASURED}", _SKILLS, SKILLS),
-    Question("skill count -trade -net", _SKILLS, SKILLS),
-    Question("running|unrealised|holding_now -trade -count", _STATUS),
-    Question(f"open -me -why -coin -trade -close -side {_MEASURED}", _STATUS, said=re.compile(r"(?i)^what")),
-    Question(f"position|agent -trade -close -rule -performance -period {_MEASURED}", _STATUS),
-    Question(f"agent|position|skill doing -trade {_MEASURED}", _STATUS),
-    Question(f"it doing -trade -me {_MEASURED}", _STATUS),
+    (f"skill|draft -doing -trade -performance {_MEASURED}", "skills", ""),
+    ("skill count -trade -net", "skills", ""),
+    ("running|unrealised|holding_now -trade -count", "status", ""),
+    (f"open -me -why -coin -trade -close -side {_MEASURED}", "status", "^what"),
+    (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
+    (f"agent|position|skill doing -trade {_MEASURED}", "status", ""),
+    (f"it doing -trade -me {_MEASURED}", "status", ""),
 )

@@ -56,13 +56,13 @@ def test_a_wish_about_the_deployment_in_focus_becomes_a_card(text, action):
         ("backtest it", {}),
         ("Backtest it over the last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
         ("backtest it over last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
-        ("run a backtest over the past 2 weeks", {"starts_on": "2026-11-08", "ends_on": "2026-11-21"}),
+        ("run a backtest over the past 2 weeks", {"starts_on": "2026-11-09", "ends_on": "2026-11-21"}),
         ("backtest it from 2026-01-01 to 2026-03-01", {"starts_on": "2026-01-01", "ends_on": "2026-03-01"}),
         ("backtest it since 2026-10-01", {"starts_on": "2026-10-01", "ends_on": "2026-11-21"}),
         ("backtest it with $10,000", {"starting_equity_usd": 10000}),
         (
             "backtest it over the last 90 days with $5k",
-            {"starts_on": "2026-08-24", "ends_on": "2026-11-21", "starting_equity_usd": 5000},
+            {"starts_on": "2026-08-25", "ends_on": "2026-11-21", "starting_equity_usd": 5000},
         ),
     ],
 )

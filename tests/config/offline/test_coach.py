@@ -94,8 +94,8 @@ def ahead(events=(CPI,), exposed=(EXPOSED,)):
         ("why did my agent go long BTC", "get_my_deployments", {"detail": "trades"}),
         ("why are you short ETH?", "get_my_deployments", {"detail": "trades"}),
         ("Why did it close the last trade?", "get_my_deployments", {"detail": "trades"}),
-        ("What would make you close it?", "get_my_deployments", {"detail": "trades"}),
-        ("when will it take profit?", "get_my_deployments", {"detail": "trades"}),
+        ("What would make you close it?", "get_my_deployments", {}),
+        ("when will it take profit?", "get_my_deployments", {}),
         ("Show my last trades", "get_my_deployments", {"detail": "trades"}),
         ("can you show me my last 5 trades?", "get_my_deployments", {"detail": "trades"}),
         ("what lessons are there?", "get_my_deployments", {"detail": "lessons"}),
@@ -124,7 +124,7 @@ def test_a_question_looks_up_what_it_asks(text, name, arguments):
     ("text", "name", "arguments"),
     [
         ("Why did you open this position?", "get_my_deployments", {**OURS, "detail": "trades"}),
-        ("What would make you close it?", "get_my_deployments", {**OURS, "detail": "trades"}),
+        ("What would make you close it?", "get_my_deployments", OURS),
         ("Have you been rejected recently?", "get_my_deployments", OURS),
         ("What's my biggest risk right now?", "get_my_deployments", OURS),
         ("how is it doing?", "get_my_deployments", OURS),
@@ -253,9 +253,9 @@ def test_running_deployments_are_reported_with_numbers():
     ("question", "said"),
     [
         ("what's running?", "Nothing is deployed"),
-        ("anything I should worry about?", "nothing of yours at risk"),
+        ("anything I should worry about?", "you carry no risk here"),
         ("what's my biggest risk right now?", "you carry no risk here"),
-        ("why did you open this position?", "Nothing is deployed"),
+        ("why did you open this position?", "I see no such trade or position"),
         ("what would make you close it?", "Nothing is deployed"),
         ("have you been rejected recently?", "Nothing is deployed"),
         ("show my last trades", "No closed trade yet."),
@@ -300,13 +300,11 @@ def test_a_reason_draws_no_markdown_and_gives_no_order():
     assert [name for name, _ in chat.calls] == ["get_my_deployments"]
 
 
-def test_what_would_close_it_tells_the_record_and_does_not_guess():
-    trades = [closed(), closed(exit_kind="stop", net_pnl_usd=-20.0), closed()]
+def test_what_would_close_it_names_the_skill_and_does_not_guess():
+    told = Chat(deployments(deployed())).say("What would make you close it?")
 
-    told = Chat(deployments(deployed(), trades=trades)).say("What would make you close it?")
-
-    assert "How the last 3 closed trades ended: 2 by agent, 1 by stop." in told
-    assert f"[Funding fade v2](/skills/{SKILL}/)" in told
+    assert f"exit of [Funding fade v2](/skills/{SKILL}/)" in told
+    assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC" in told
     assert "I do not guess" in told
 
 
@@ -324,7 +322,7 @@ def test_trades_come_with_their_sum_and_sample():
     two = Chat(deployments(trades=trades)).say("show my last 2 trades")
     bitcoin = Chat(deployments(trades=trades)).say("show my last BTC trades")
 
-    assert two.startswith("The last 2 closed trades: net +$26.00, 1 won (too few to say anything).")
+    assert two.startswith("Your last closed trades: net +$26.00, 1 of 2 won (too few to say anything).")
     assert "1 older one not shown." in two
     assert "3,000 → 2,940, held 3 h 30 min, exit by agent" in two
     assert "BTC short $2,000.00: -$12.20 (-0.6%)" in bitcoin
@@ -336,7 +334,7 @@ def test_rejections_are_reported_with_time_and_code():
 
     told = Chat(deployments(deployed(recent_rejections=[rejected]))).say("Have you been rejected recently?")
 
-    assert told.startswith("Refused for Funding fade v2:")
+    assert told.startswith("Refused:\n\n- Funding fade v2:")
     assert "2026-11-22 08:00 UTC R5\\_LEVERAGE: “5x is above 3x”" in told
     assert Chat(deployments(deployed())).say("have you been rejected recently?").startswith("No.")
 
@@ -354,7 +352,9 @@ def test_lessons_are_quoted_with_their_window():
 
     told = Chat(deployments(lessons=[note])).say("what lessons have you learned?")
 
-    assert told.startswith("From 10 trades, 2026-11-01 to 2026-11-20, written 2026-11-20 01:00 UTC:")
+    assert told.startswith(
+        "- From 10 trades, 2026-11-01 00:00 UTC to 2026-11-20 00:00 UTC, written 2026-11-20 01:00 UTC:"
+    )
     assert "> Shorts in chop paid, n=8." in told
     assert "> Fees took $12.40." in told
 
@@ -374,10 +374,10 @@ def test_performance_is_reported_by_mode_with_its_sample():
 
     assert chat.calls[-1] == ("get_skill_performance", {"skill_id": SKILL})
     assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20 over 31 days; n=24" in told
-    few = "no Sharpe ratio yet (too few days); n=4 (too few to say anything)"
+    few = "no Sharpe ratio yet; n=4 (too few to say anything)"
     assert f"Paper: net -$12.00, win rate 50.0%, {few}" in told
     assert "Live" not in told
-    assert "I find no skill called “Moon boy”. Yours:" in Chat(results).say("how did Moon boy perform?")
+    assert "I find nothing called “Moon boy”." in Chat(results).say("how did Moon boy perform?")
 
 
 def test_markets_are_reported_with_simulated_ones_marked():
@@ -460,13 +460,13 @@ def test_the_median_move_is_reported_with_its_interval_and_the_move_of_quiet_hou
     assert "; the usual move of 12 quiet hours was 0.4%; the worst was" in told
 
 
-@pytest.mark.parametrize(("back", "words"), [(0, "no past event"), (1, "only 1 past event"), (2, "only 2 past events")])
+@pytest.mark.parametrize(("back", "words"), [(0, "0 past events"), (1, "1 past events"), (2, "2 past events")])
 def test_fewer_than_three_past_events_give_no_typical_move(back, words):
     row = EXPOSED | {"similar_events_back": back, "median_abs_move_pct": None, "worst_move_pct": None}
 
     told = Chat(ahead(exposed=[row]), focus=FOCUS).say("what will CPI do to my BTC long?")
 
-    assert f"{words} of this kind on record, fewer than 3, so I give no typical move" in told
+    assert f"{words} of its kind are on record, fewer than 3, so I give no typical move" in told
 
 
 def test_the_deployment_that_holds_what_was_named_is_asked_for():
@@ -488,7 +488,7 @@ def test_without_a_position_the_calendar_alone_is_reported():
 def test_no_event_in_range_is_reported():
     told = Chat(ahead(events=[], exposed=[]), focus=FOCUS).say("what will FOMC do to my position?")
 
-    assert "I see no FOMC in the next 72 hours" in told
+    assert "I see no event of weight in the next 72 hours" in told
 
 
 def test_risk_names_the_largest_position_and_its_share():
@@ -498,7 +498,7 @@ def test_risk_names_the_largest_position_and_its_share():
 
     assert told.startswith("Your largest position: ETH long $15,000.00")
     assert "held by Trend v2, 75.0% of $20,000.00 open in all" in told
-    assert "2 open positions in all, unrealised +$100.00" in told
+    assert "2 open positions in 2 deployments, unrealised +$100.00" in told
     assert "about $106.05 either way" in told
 
 
@@ -512,7 +512,7 @@ def test_worries_are_losses_rejections_silence_and_events():
     assert "-$300.00 at a mark of 79,000, -6.0% of its size" in told
     assert "it runs, but its last decision was 2026-11-20 09:00 UTC" in told
     assert "US CPI" in told
-    assert calm.startswith("Nothing stands out. I looked at 1 deployment, 1 open position")
+    assert "Nothing stands out." in calm
 
 
 def test_a_tool_that_fails_is_named():

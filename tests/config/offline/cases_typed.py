@@ -1,0 +1,191 @@
+"""Statements, remarks and changes as a trader types them: lower case, no stops, typos, several clauses, units.
+
+Written before the rules that read them, which were tuned on the rows with even numbers; the others are unseen.
+"""
+
+import re
+from typing import Final
+
+# Each lasts. Where less than the whole message is kept, it follows the bar.
+TYPED_STATEMENTS: Final = """
+never more than 3 positions open at the same time for me
+im in hong kong so the us open is late at night for me
+i only take longs on eth, shorts are not my thing
+cant watch charts between 9 and 5 because of work
+0.5% risk is the most i put on one idea
+btw i dont trust indicators, price only | i dont trust indicators, price only
+my stop always goes 1.5 atr away
+i get greedy after 3 winners in a row
+i keep 30k usd at okx and the rest in a bank
+have been trading since 2014, mostly fx
+sundays are for review not for trading
+answer me in bullet points please
+no more than 2k usd per position ever
+i scale out at 1r and 2r
+funding above 30% makes me close a long
+my time frame is 4h, sometimes daily
+i trade for my kids college fund
+i really suck at holding winners
+ok so i never add to losers, thats my rule no 1 | i never add to losers, thats my rule no 1
+what is my pnl? and remember i only use limit orders | i only use limit orders
+nice day today. i trade only the london session | i trade only the london session
+i lost money today but i always stop after 2 losses | i always stop after 2 losses
+we are two people on this account, my wife and me
+position size is max 5% of my equity
+i refuse to hold anything over a weekend
+doge and shib are forbidden for me
+im 52 and want to retire at 60
+leverage above 3 scares me
+my base currency is chf
+pls no emojis
+i use tradingview alerts for everything
+my internet is bad in the mornings so i trade after lunch
+i need 8 hours of sleep so nothing after 23:00
+i target 3R minimum
+swing trader here, 2 to 10 days
+i pay 0.02% maker and 0.05% taker
+i usually risk 100 usd a trade
+drawdown of 10% and i stop for a month
+bollinger bands and rsi is all i look at
+i took up trading to quit my job at the bank
+i cant read long texts, keep it under 5 lines
+my account is prop firm money so daily loss is max 4%
+i never trade news but i do read them
+most of the time im in cash
+after a big win i take the next day off
+gold and silver i leave to others
+stops at round numbers get hunted so i dont put mine there
+i check my phone every 4 hours during the day
+i'd like to make 1k a month by next year
+i have adhd so remind me about my stops
+my entries are always limit orders at support
+never short btc
+i do not average down, ever
+my worst habit is moving stops
+tuesdays and thursdays i cant trade, i have classes
+explain things like im a beginner
+i hold my coins on a ledger and trade with 10% of them
+i am a software dev so numbers and formulas are fine
+asian session is too slow for me
+ive got 2 small kids, evenings are dead
+""".strip().splitlines()
+
+TYPED_REMARKS: Final = """
+im so tired today
+btc just broke 65k lol
+i closed it at 64200 for +120
+ugh stopped out again
+this chart looks like 2021
+my eth long is up 4%
+wish id waited
+maybe i should try scalping
+a mate of mine only trades gold
+is 5x ok for this one
+im going long here with 2x
+thx that helps
+my kid is sick so im not at the desk today
+i shorted the top yesterday and it felt great
+cpi came in hot
+they say never trade on fridays
+if i had 100k id buy a house
+i dont get what you mean
+where do i see my fees
+i think sol goes to 300
+lets say i risk 2%
+i need to go to the dentist
+my laptop froze in the middle of the trade
+i might try okx
+funding is insane right now
+i made 3r this week
+my brother in law says stops are for losers
+how do you calculate my risk
+i hope the fed cuts
+i was up 10% and gave it all back
+everyone is long and thats scary
+this app is fast
+i cant find the export button
+market is dead, i'm bored
+i sold my apples and bought eth
+should i take profit at 70k
+i bet this is a fakeout
+my order didnt fill
+i moved my stop to break even on this one
+just woke up, what did i miss
+it always dumps when i buy haha
+i would never survive a 50% drawdown
+my dog is barking
+i read that whales are selling
+im looking for a short on eth at 3.4k
+the last trade was stupid
+gonna lunch, back in 20
+i feel like revenge trading right now
+i didn't sleep, too much coffee
+my wife says hi
+i ran the backtest twice
+i want to check my last trades
+we pumped 5% in an hour
+i like this setup
+holding 2 btc from 61k, stop at 59
+he always risks too much
+imagine i traded with 1 million
+almost got liquidated this morning
+i dont like the look of this candle
+i have one open order left
+""".strip().splitlines()
+
+# What is known, what is said, and what is known afterwards; facts are split by " / ", readings that are as good by
+# " || ".
+TYPED_CHANGES: Final = (
+    re.sub(
+        r"\n +",
+        " ",
+        """
+My max leverage is 5x => make my max leverage 4x pls => My max leverage is 4x
+I risk 1% per trade => im risking 0.5% per trade from now on => im risking 0.5% per trade from now on
+My stop is 2% => no wait my stop is 3% => my stop is 3%
+I trade on Binance => i dont use binance anymore, im on okx now => i dont use binance anymore / im on okx now
+    || im on okx now || i dont use binance anymore, im on okx now
+My name is Sam => call me sammy not sam => call me sammy not sam || call me sammy || My name is sammy
+I never trade alts / I trade at night => forget the alts thing => I trade at night
+I live in Berlin => i live in rome now => i live in rome now
+My goal is to double my account => new goal: 20% a year => new goal: 20% a year || My goal is 20% a year
+I use the 4h chart => i switched to the daily chart => i switched to the daily chart
+I take at most 3 trades a day => max 2 trades a day from now on => max 2 trades a day from now on
+My daily loss limit is 3% / I like BTC => delete my daily loss limit => I like BTC
+I prefer short answers => longer answers please => longer answers please
+My account is 10k => my account is 25k now => my account is 25k now
+I only trade BTC => i only trade sol now => i only trade sol now
+I stop after two losses in a row => make that three losses => I stop after three losses in a row
+I never hold overnight => i do hold overnight now => i do hold overnight now
+My max leverage is 5x => whats the max leverage on kraken? => My max leverage is 5x
+My max leverage is 5x => i used 10x on that one, dumb => My max leverage is 5x
+My stop is 2% => set the stop of my btc trade to 1% => My stop is 2%
+I trade from 9:00 to 12:00 => i trade from 8:00 to 11:00 now => i trade from 8:00 to 11:00 now
+My broker is Kraken => my broker is not kraken its bitstamp => My broker is bitstamp
+    || my broker is not kraken its bitstamp
+I'm a day trader => im not a day trader anymore => im not a day trader anymore || -
+My time zone is CET => time zone is EST now => time zone is EST now || My time zone is EST
+I risk 1% per trade / I trade BTC => erase everything => -
+I think in dollars => i count in euros now => i count in euros now
+I don't trade Mondays => mondays are fine again for me => mondays are fine again for me
+I never risk more than 1% per trade => never more than 2% per trade => never more than 2% per trade
+My position size is 2% of equity => increase my position size to 4% => My position size is 4% of equity
+My weekly loss limit is 500 dollars => my weekly loss limit is 800 dollars => my weekly loss limit is 800 dollars
+I scalp => i quit scalping => i quit scalping
+My drawdown limit is 10% => correction, drawdown limit 8% => drawdown limit 8% || My drawdown limit is 8%
+My goal is to retire at 50 => make it 52 => My goal is to retire at 52
+I trade BTC and ETH => stop remembering what i trade => -
+I use limit orders => do i use limit orders? => I use limit orders
+My max leverage is 5x => my buddy lowered his max leverage to 2x => My max leverage is 5x
+I trade the London session / I like short answers => please forget my session => I like short answers
+I hold at most 3 positions at once => i hold at most 5 positions at once => i hold at most 5 positions at once
+My base currency is USD => base currency should be EUR => base currency should be EUR || My base currency is EUR
+    || My base currency should be EUR
+I live in Berlin / My max leverage is 5x => i live in paris and my max leverage is 2x
+    => i live in paris / my max leverage is 2x
+I trade at night => thats wrong, i trade in the morning => i trade in the morning
+""",
+    )
+    .strip()
+    .splitlines()
+)
