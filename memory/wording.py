@@ -85,6 +85,10 @@ class FactRefused(DomainError):
     """A refused text; the message gives reason and remedy."""
 
 
+class SecretRefused(FactRefused):
+    """A text with a secret, which no message repeats."""
+
+
 def parse_content(text: str) -> str:
     """Return a fact's text as stored. Raises FactRefused (length, secret)."""
     line = stored_line(text)
@@ -120,7 +124,7 @@ def parse_detail(text: str) -> str:
 def refuse_secrets(text: str) -> None:
     """Raise FactRefused for a secret or identity number (settled 12)."""
     if any(pattern.search(text) for pattern in _SECRET_PATTERNS) or _has_card_number(text):
-        raise FactRefused(
+        raise SecretRefused(
             "This looks like a password, a key or a card, account or identity number. Keel never keeps those. "
             "Say it without the number and it can be remembered."
         )

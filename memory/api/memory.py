@@ -13,13 +13,13 @@ from config.lib.rest.operations import make_act_view, read, read_pages, write
 from config.lib.rest.views import ApiView
 from memory.api import serializers as shapes
 from memory.facts.document import build_document
-from memory.facts.exchange import import_document
 from memory.facts.queries import get_next_block, get_switches
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.facts.services import set_switches
 from memory.facts.undo import undo_batch, undo_event
 from memory.models import MemoryEvent
 from memory.transfer.arrival import MAX_ARCHIVE, import_archive
+from memory.transfer.documents import import_document
 from memory.transfer.lists import import_list
 
 

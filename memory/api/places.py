@@ -8,14 +8,15 @@ from django.utils import timezone
 from config.lib.rest.operations import NEW_OR_KNOWN, read, write
 from config.lib.rest.views import ApiView
 from memory.api.serializers import PlaceInput, PlacesSerializer, PlaceWrittenSerializer
-from memory.facts.places import add_place, list_places, remove_place
+from memory.facts.places import add_place, remove_place
+from memory.facts.queries import list_places
 
 
 class PlacesView(ApiView):
     @read("list_places", "places", PlacesSerializer)
     def get(self) -> Any:
         """List all places, by name."""
-        return {"places": list_places()}
+        return {"places": list_places("name")}
 
     @write("save_place", "places", PlaceWrittenSerializer, PlaceInput, status=NEW_OR_KNOWN)
     def post(self, **fields: Any) -> Any:

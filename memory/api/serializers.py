@@ -7,7 +7,7 @@ from rest_framework import serializers
 from config.lib.rest.views import InputSerializer, PageQuery, RowSerializer
 from memory import wording
 from memory.facts.schemas import MAX_DOCUMENT
-from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, UserFact
+from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, Place, UserFact
 from memory.models.review import ProposalStatus
 from memory.recall.search import MAX_RECALLED
 
@@ -228,16 +228,16 @@ class PlaceInput(InputSerializer):
     notes = serializers.CharField(required=False, max_length=wording.MAX_PLACE_NOTES, allow_blank=True)
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
+class PlaceSerializer(serializers.ModelSerializer[Place]):
     """A place of interest."""
 
-    id = serializers.UUIDField(source="place.pk")
-    place_id = serializers.CharField(source="place.place_id")
-    name = serializers.CharField(source="place.name")
-    notes = serializers.CharField(source="place.notes", allow_blank=True)
-    added_at = serializers.DateTimeField(source="place.added_at")
     conversations = serializers.IntegerField(help_text="That mention it.")
     last_mentioned_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        model = Place
+        fields = ("id", "place_id", "name", "notes", "added_at", "conversations", "last_mentioned_at")
+        read_only_fields = fields
 
 
 class PlacesSerializer(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ A single-valued subject has one fact at a time. A fact that begins later, "From 
 what is said of the time before holds until then.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
@@ -133,7 +133,11 @@ def supersede_with_rivals(
         return versions.supersede_version(old, kind, wanted, origin=origin, is_statement=is_statement, now=now)
 
     text = changes.get("content", old.content)
-    return write_with_rivals(text, write, begins=begins, ends=ends, lineage=old.lineage, origin=origin, now=now)
+    written = write_with_rivals(text, write, begins=begins, ends=ends, lineage=old.lineage, origin=origin, now=now)
+    if written.event is not None and (moved := move_ends(old, written.fact, origin=origin, now=now)):
+        written.event.detail["released"] = [str(event_id) for event_id in moved]
+        written.event.save(update_fields=["detail"])
+    return written
 
 
 def insert_with_rivals(
@@ -153,29 +157,44 @@ def insert_with_rivals(
     return write_with_rivals(values["content"], write, **period, rivals=rivals, origin=origin, now=now)
 
 
-def release_ends(plan: UserFact, *, origin: Origin, now: datetime) -> list[UUID]:
-    """Let facts go on that would have ended where an archived plan begins; return the events, which its undo undoes."""
+def move_ends(plan: UserFact, successor: UserFact | None, *, origin: Origin, now: datetime) -> list[UUID]:
+    """Move the ends that an archived plan had set; return the events, which the undo of its own event undoes.
+
+    A fact goes on until its own end, or until `successor` or another plan that excludes it begins.
+    """
     if not _is_plan(plan, now):
         return []
-    put_off = MemoryEvent.objects.filter(detail__later=str(plan.pk), undone_at__isnull=True).values("lineage")
+    rows = UserFact.objects.filter(lineage=plan.lineage)
+    later = MemoryEvent.objects.filter(detail__later__in=[str(row.pk) for row in rows], undone_at__isnull=True)
+    put_off = {event.lineage for event in later}
     bounded = UserFact.objects.open(now).filter(valid_until=plan.valid_from).exclude(lineage=plan.lineage)
-    released = []
+    moved = []
     for fact in bounded.filter(Q(subject=plan.subject) | Q(lineage__in=put_off)):
-        ends = _find_own_end(fact)
-        is_other = fact.subject == plan.subject and judge_change(fact.content, plan.content) != "replaces"
-        if not is_other and ends != fact.valid_until:
-            apart = replace(origin, batch_id=None)
-            write = versions.supersede_version(fact, EventKind.UPDATE, {"valid_until": ends}, origin=apart, now=now)
-            released += [write.event.pk] if write.event else []
-    return released
+        if fact.subject == plan.subject and judge_change(fact.content, plan.content) != "replaces":
+            continue
+        begins = {row.valid_from for row in rows}
+        own_end = _find_own_end(fact, begins)
+        rivals = list_rivals(fact.content, begins=plan.valid_from, ends=own_end, lineage=fact.lineage, now=now)
+        starts = [rival.valid_from for rival in rivals if rival.valid_from > fact.valid_from]
+        apart = replace(origin, batch_id=None)
+        follows = successor is not None and successor.lineage == plan.lineage and fact.lineage in put_off
+        if successor is not None and follows and successor.valid_from <= now:
+            moved.append(versions.merge_versions(fact, successor, origin=apart, now=now))
+            continue
+        starts += [successor.valid_from] if successor is not None and follows else []
+        ends = min(filter(None, [own_end, *starts]), default=None)
+        if ends != fact.valid_until:
+            dates = {"valid_until": ends}
+            moved.append(versions.supersede_version(fact, EventKind.UPDATE, dates, origin=apart, now=now))
+    return [write.event.pk for write in moved if write.event is not None]
 
 
-def _find_own_end(fact: UserFact) -> datetime | None:
-    """Return when a fact ended before a plan bounded it: by its last other version, else by its words."""
+def _find_own_end(fact: UserFact, begins: Collection[datetime]) -> datetime | None:
+    """Return when a fact ended before a plan with these beginnings bounded it: by its versions, or its words."""
     row = fact
     while row.supersedes is not None and row.supersedes.content_key == fact.content_key:
         row = row.supersedes
-        if row.valid_until != fact.valid_until:
+        if row.valid_until not in begins:
             return row.valid_until
     return find_validity(fact.content, said_at=fact.learned_at).ends
 

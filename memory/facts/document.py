@@ -67,9 +67,9 @@ def count_fact_tokens(row: UserFact) -> int:
     return count_tokens(f"}},{_build_fact(row).model_dump_json()[:-1]}")
 
 
-def format_document(document: MemoryDocument) -> str:
-    """Return the document as exported JSON text."""
-    return json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
+def export_document(*, now: datetime) -> str:
+    """Return the owner's memory document as JSON text."""
+    return json.dumps(build_document(now=now).model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
 
 
 def _format_body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str:

@@ -43,7 +43,7 @@ def begin_fact(text: str, given: Validity | None, *, now: datetime) -> dict[str,
     """Return the dates of a new fact. Raises FactRefused if it would end before it begins."""
     validity = given or find_validity(text, said_at=now)
     begins = validity.begins or now
-    _refuse_early_end(begins, validity.ends)
+    refuse_early_end(begins, validity.ends)
     return {"valid_from": begins, "valid_until": validity.ends}
 
 
@@ -71,7 +71,7 @@ def change_dates(old: UserFact, text: str, given: Validity | None, *, now: datet
         begins = given.begins or max(now, old.valid_from)
         if given.ends is not None and given.ends <= begins:
             begins = given.begins or old.valid_from  # it has ended; so it was true until then
-        _refuse_early_end(begins, given.ends)
+        refuse_early_end(begins, given.ends)
         if given.begins in (None, old.valid_from) and given.ends == old.valid_until:
             return {}
         return {"valid_from": begins, "valid_until": given.ends}
@@ -101,6 +101,7 @@ def is_same_but_dates(one: str, other: str) -> bool:
     return strip_dates(one).casefold() == strip_dates(other).casefold()
 
 
-def _refuse_early_end(begins: datetime, ends: datetime | None) -> None:
+def refuse_early_end(begins: datetime, ends: datetime | None) -> None:
+    """Raise FactRefused for an end before the beginning."""
     if ends is not None and ends <= begins:
         raise FactRefused(ENDS_TOO_EARLY)

@@ -5,8 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Max
-
 from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
@@ -122,29 +120,6 @@ def _add_mention(place: Place, origin: Origin, now: datetime) -> int | None:
         defaults={"mentioned_at": now},
     )
     return mention.pk if is_new else None
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPlace:
-    """A place with its mentions in conversations."""
-
-    place: Place
-    conversations: int
-    last_mentioned_at: datetime | None
-
-
-def list_places() -> list[ListedPlace]:
-    """Return the places with their mentions, by name."""
-    mentions = {
-        row["place"]: row
-        for row in PlaceMention.objects.values("place").annotate(
-            conversations=Count("conversation_ref", distinct=True), last=Max("mentioned_at")
-        )
-    }
-    return [
-        ListedPlace(place, mentions.get(place.pk, {}).get("conversations", 0), mentions.get(place.pk, {}).get("last"))
-        for place in Place.objects.filter(removed_at__isnull=True).order_by("name", "id")
-    ]
 
 
 def find_place(place_pk: UUID) -> Place | None:

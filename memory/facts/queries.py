@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import BooleanField, Case, Count, ExpressionWrapper, OuterRef, Q, Subquery, When
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, Max, OuterRef, Q, Subquery, When
 from django.db.models.functions import Coalesce
 
 from config.lib.paging import locate_page
@@ -17,7 +17,7 @@ from memory import models
 from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
-from memory.recall.blocks import Block, BlockFact, BlockPlace
+from memory.recall.blocks import Block
 from memory.recall.search import find_relevant
 
 PAGE_SIZE: Final = 100  # facts that the list shows at a time
@@ -114,7 +114,7 @@ def is_learning() -> bool:
     return not models.MemorySwitches.objects.filter(learns=False).exists()
 
 
-def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
+def iter_block_facts(now: datetime) -> Iterator[UserFact]:
     """Yield the current facts for prompts, most recently referenced first.
 
     Decay only lowers a score, so the database drops scores below the floor first and the block drops decayed ones.
@@ -135,13 +135,15 @@ def list_relevant_lines(message: str, *, without: Collection[UUID], now: datetim
     return [(fact.id, blocks.format_fact(fact)) for fact in facts if blocks.is_injectable(fact, now)]
 
 
-def iter_block_places() -> Iterator[BlockPlace]:
-    """Yield the places with conversation counts, oldest first."""
+def list_places(*order: str) -> list[Place]:
+    """Return the places with their mentions in conversations."""
     mentions = PlaceMention.objects.filter(place=OuterRef("pk")).order_by().values("place")
     number = mentions.annotate(number=Count("conversation_ref", distinct=True)).values("number")
-    rows = Place.objects.filter(removed_at__isnull=True).annotate(conversations=Coalesce(Subquery(number), 0))
-    for row in rows.order_by("added_at", "id").only("id", "user_id", "name", "notes").iterator(chunk_size=50):
-        yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
+    places = Place.objects.filter(removed_at__isnull=True).annotate(
+        conversations=Coalesce(Subquery(number), 0),
+        last_mentioned_at=Subquery(mentions.annotate(last=Max("mentioned_at")).values("last")),
+    )
+    return list(places.order_by(*order, "id"))
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
@@ -158,7 +160,7 @@ _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
     "coach": lambda now: blocks.build_coach_block(iter_block_facts(now), now=now),
     "advisor": lambda now: _build_advisor_block(now),
     "companion": lambda now: blocks.build_companion_block(
-        _iter_facts(_select_injectable(now).in_document()), iter_block_places(), now=now
+        _iter_facts(_select_injectable(now).in_document()), list_places("added_at"), now=now
     ),
 }
 
@@ -175,29 +177,18 @@ def _build_advisor_block(now: datetime) -> Block:
     return blocks.build_advisor_block(chosen, now=now, unread=total - len(wanted))
 
 
-def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+def _iter_facts(facts: UserFactQuerySet) -> Iterator[UserFact]:
     return read_block_facts(facts.only(*_BLOCK_COLUMNS).iterator(chunk_size=50))
 
 
-def read_block_facts(facts: Iterable[UserFact]) -> Iterator[BlockFact]:
-    """Yield facts as the block planner needs them."""
+def read_block_facts(facts: Iterable[UserFact]) -> Iterator[UserFact]:
+    """Yield facts with their period, as blocks show it."""
     zone = None  # read once, for the facts with an end
     for row in facts:
         if row.valid_until is not None:
             zone = zone or get_zone()
-        yield BlockFact(
-            id=row.pk,
-            category=row.category,
-            topic=row.topic,
-            line=row.line,
-            is_inferred=row.confidence == "inferred",
-            score=row.score,
-            affirmed_at=max(row.valid_from, row.last_confirmed_at or row.valid_from),
-            learned_at=row.learned_at,
-            created_at=row.created_at,
-            is_in_document=row.left_document_at is None,
-            period=f"until {format_day(row.valid_until, zone)}" if row.valid_until else "",
-        )
+            row.period = f"until {format_day(row.valid_until, zone)}"
+        yield row
 
 
 def list_new_facts(*, since: datetime, now: datetime, limit: int) -> list[UserFact]:

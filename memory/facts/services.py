@@ -22,7 +22,7 @@ from memory.facts.conflicts import (
     choose_conflict,
     insert_with_rivals,
     list_conflicts,
-    release_ends,
+    move_ends,
     supersede_with_rivals,
     write_with_rivals,
 )
@@ -340,8 +340,8 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
     versions.archive_version(fact, reason, now)
-    released = release_ends(fact, origin=origin, now=now)
-    detail = {"released": [str(event_id) for event_id in released]} if released else {}
+    moved = move_ends(fact, None, origin=origin, now=now)
+    detail = {"released": [str(event_id) for event_id in moved]} if moved else {}
     event = versions.log_event(kind, before=fact, detail=detail, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
     enforce_token_limit(now=now)  # there may be room for facts that had left the document

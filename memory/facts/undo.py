@@ -95,6 +95,9 @@ def _undo_events(events: list[MemoryEvent], now: datetime) -> None:
 
 
 def _undo_event(event: MemoryEvent, now: datetime) -> None:
+    # A plan that ended or moved had moved the ends of other facts.
+    for moved in MemoryEvent.objects.filter(pk__in=event.detail.get("released", []), undone_at__isnull=True):
+        _undo_event(moved, now)
     _UNDO[EventKind(event.kind)](event, now)
     event.undone_at = now
     event.save(update_fields=["undone_at"])
@@ -169,8 +172,7 @@ def _undo_change(event: MemoryEvent, now: datetime) -> None:
         return
     # The old row was valid until the undone one began, so it resumes there unless it had ended by then. A row that was
     # put off had never been valid, so the old one resumes from its own beginning.
-    is_put_off = last.valid_from > now and before.valid_from <= now
-    valid_from = before.valid_from if is_put_off else max(before.valid_from, last.valid_from)
+    valid_from = before.valid_from if last.valid_from > now else max(before.valid_from, last.valid_from)
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
     revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
 
@@ -187,9 +189,6 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
-    # A forgotten plan let the facts before it go on.
-    for released in MemoryEvent.objects.filter(pk__in=event.detail.get("released", []), undone_at__isnull=True):
-        _undo_event(released, now)
     models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         models.FactLink.objects.filter(event=event).delete()

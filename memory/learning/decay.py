@@ -38,5 +38,4 @@ def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[Faded
 
 def _get_score_at(fact: UserFact, moment: datetime) -> float:
     assert fact.score is not None, "only learned facts are looked at"
-    affirmed_at = max(fact.valid_from, fact.last_confirmed_at or fact.valid_from)
-    return effective_score(fact.score, unconfirmed_for=moment - affirmed_at)
+    return effective_score(fact.score, unconfirmed_for=moment - fact.affirmed_at)

@@ -155,6 +155,7 @@ class UserFact(OwnedModel):
     # Ids from an imported document: {"id", "conversation_id", "message_id"}, optional texts.
     external = models.JSONField(default=dict, blank=True)
     search_terms = SearchTermsField(sources=("content", "summary", "body"))
+    period = ""  # of a block: when it holds, if it has an end, such as "until 2027-03-01"
 
     # A changed content is a new row (`memory.facts.services`), because the derived columns would go stale.
     frozen_columns: ClassVar[frozenset[str]] = frozenset(
@@ -226,6 +227,16 @@ class UserFact(OwnedModel):
     def line(self) -> str:
         """The text that prompts and lists show."""
         return self.summary or self.content
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether Keel concluded it."""
+        return self.confidence == Confidence.INFERRED
+
+    @property
+    def affirmed_at(self) -> datetime:
+        """When the owner last said or confirmed it."""
+        return max(self.valid_from, self.last_confirmed_at or self.valid_from)
 
     @property
     def is_archived(self) -> bool:

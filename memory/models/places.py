@@ -1,5 +1,6 @@
 """Places and their mentions."""
 
+from datetime import datetime
 from uuid import uuid4
 
 from django.db import models
@@ -21,6 +22,10 @@ class Place(OwnedModel):
     added_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)
+
+    # Annotated by `list_places`.
+    conversations: int  # number that mention it
+    last_mentioned_at: datetime | None
 
     class Meta(OwnedModel.Meta):
         db_table = "memory_places"

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.text import prompt_line
+from memory.models import Place, UserFact
 
 COACH_LIMIT: Final = 10  # seed 000
 INJECTION_FLOOR: Final = 0.7  # seed 001: a learned fact below it is for recall only
@@ -24,33 +25,6 @@ COMPANION_FACTS_HEADING: Final = "USER'S STORED MEMORIES:"
 COMPANION_PLACES_HEADING: Final = "PLACES OF INTEREST:"
 
 _LAST_MARK: Final = re.compile(r"\s+#+$")
-
-
-@dataclass(frozen=True, slots=True)
-class BlockFact:
-    """A fact as the block planner needs it."""
-
-    id: UUID
-    category: str
-    topic: str
-    line: str  # summary or content
-    is_inferred: bool
-    score: float | None  # None: explicit; 0..1: learned
-    affirmed_at: datetime  # the later of valid_from and last_confirmed_at
-    learned_at: datetime  # when the first version was written (aware UTC)
-    created_at: datetime  # when this version was written
-    is_in_document: bool = True  # the companion's block is the memory document
-    period: str = ""  # when it holds, if it has an end: "until 2027-03-01"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockPlace:
-    """A place in the companion's block."""
-
-    id: UUID
-    name: str
-    notes: str
-    conversations: int  # number that mention it
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +66,18 @@ def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
     return min(score, max(DECAY_FLOOR, round(score - DECAY_STEP * periods, 6)))
 
 
-def is_injectable(fact: BlockFact, now: datetime) -> bool:
+def is_injectable(fact: UserFact, now: datetime) -> bool:
     """Tell whether a fact is explicit or has enough score."""
     return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
 
 
-def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
+def build_coach_block(facts: Iterable[UserFact], *, now: datetime) -> Block:
     """Build the coach's block: ten facts, last referenced first."""
     chosen = list(islice(_iter_lines(facts, format_fact, now), COACH_LIMIT))
     return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
-def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime, unread: int = 0) -> Block:
+def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
     """Build the advisor's block by category, within its token budget.
 
     `unread` more facts exist for which there is surely no room.
@@ -121,9 +95,9 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime, unread: in
     return _build_block([lines, overflow], chosen)
 
 
-def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
+def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *, now: datetime) -> Block:
     """Build the companion's block: facts by first learning, then places."""
-    inside = (line for line in _iter_lines(facts, _format_dated_line, now) if line.fact.is_in_document)
+    inside = (line for line in _iter_lines(facts, _format_dated_line, now) if line.fact.left_document_at is None)
     chosen = sorted(inside, key=lambda line: (line.fact.learned_at, line.fact.id))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
@@ -136,7 +110,7 @@ def build_empty_block() -> Block:
 
 
 def explain_facts(
-    facts: Iterable[BlockFact], *, chosen: Collection[UUID], assistant: str, now: datetime
+    facts: Iterable[UserFact], *, chosen: Collection[UUID], assistant: str, now: datetime
 ) -> list[Explanation]:
     """Explain the place of current facts in or out of a block; `chosen` are the facts of the block."""
     return [
@@ -148,7 +122,7 @@ def explain_facts(
     ]
 
 
-def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
+def _explain_omission(fact: UserFact, assistant: str, now: datetime) -> str:
     if fact.score is not None and not is_injectable(fact, now):
         left = effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at)
         # 0.699 is below the floor and must not show as 0.70.
@@ -163,11 +137,11 @@ def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    fact: BlockFact
+    fact: UserFact
     text: str  # as the assistant's block shows it
 
 
-def _iter_lines(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], now: datetime) -> Iterator[_Line]:
+def _iter_lines(facts: Iterable[UserFact], draw: Callable[[UserFact], str], now: datetime) -> Iterator[_Line]:
     return (_Line(fact, draw(fact)) for fact in facts if is_injectable(fact, now))
 
 
@@ -188,26 +162,26 @@ def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
     return (line.fact.score is None, line.fact.created_at, line.fact.id)  # explicit first, then newest
 
 
-def format_fact(fact: BlockFact) -> str:
+def format_fact(fact: UserFact) -> str:
     """Return a fact as a line of a prompt, as in the coach's block."""
     topic = f"[{prompt_line(fact.topic)}] " if fact.topic else ""
     mark = " (inferred)" if fact.is_inferred else ""
     return f"- {topic}{_format_dated(fact)}{mark}"
 
 
-def _format_plain_line(fact: BlockFact) -> str:
+def _format_plain_line(fact: UserFact) -> str:
     return f"- {_format_dated(fact)}"
 
 
-def _format_dated_line(fact: BlockFact) -> str:
+def _format_dated_line(fact: UserFact) -> str:
     return f"- [{fact.learned_at:%Y-%m-%d}] {_format_dated(fact)}"
 
 
-def _format_dated(fact: BlockFact) -> str:
+def _format_dated(fact: UserFact) -> str:
     return _format_text(fact.line) + (f" ({fact.period})" if fact.period else "")
 
 
-def _format_place(place: BlockPlace) -> str:
+def _format_place(place: Place) -> str:
     said = ": ".join(filter(None, [_format_text(place.name), _format_text(place.notes)]))
     number = "1 conversation" if place.conversations == 1 else f"{place.conversations} conversations"
     return f"- {said} (mentioned in {number})"
@@ -219,7 +193,7 @@ def _format_text(text: str) -> str:
     return line if line.strip("- ") else ""
 
 
-_FORMATS: Final[dict[str, Callable[[BlockFact], str]]] = {
+_FORMATS: Final[dict[str, Callable[[UserFact], str]]] = {
     "coach": format_fact,
     "advisor": _format_plain_line,
     "companion": _format_dated_line,

@@ -2,25 +2,28 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 
+from config.lib.errors import DomainError
 from config.lib.fields import content_key, parse_row
 from config.lib.text import one_line
 from memory.claims.subjects import read_subject
 from memory.facts.conflicts import list_rivals
-from memory.facts.exchange import DocumentRefused, ImportResult, list_known_facts, propose_rival
 from memory.facts.limits import enforce_token_limit
+from memory.facts.periods import refuse_early_end
 from memory.facts.places import parse_place
-from memory.facts.review import fingerprint_merge, fingerprint_text
+from memory.facts.review import fingerprint_merge, fingerprint_text, propose_fact
 from memory.facts.versions import Origin, add_tombstone, lock_memory, log_event
 from memory.models import (
     ArchivedReason,
     EventKind,
     FactLink,
+    MemoryEvent,
     MemoryProposal,
     MemorySwitches,
     Place,
@@ -29,13 +32,36 @@ from memory.models import (
     UserFact,
 )
 from memory.transfer import archive
-from memory.wording import FactRefused, parse_content, parse_detail, parse_summary, parse_topic, refuse_secrets
+from memory.wording import (
+    FactRefused,
+    SecretRefused,
+    parse_content,
+    parse_detail,
+    parse_summary,
+    parse_topic,
+    refuse_secrets,
+    stored_line,
+)
 
 MAX_ARCHIVE: Final = 64 * 1024 * 1024  # bytes
 _FORGOTTEN: Final = {
     *(ArchivedReason.AGENT_FORGET, ArchivedReason.USER_DELETED),
     *(ArchivedReason.USER_ARCHIVED, ArchivedReason.STAFF_ARCHIVED),
 }
+
+
+class DocumentRefused(DomainError):
+    """The text is no valid archive, document or list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """An import's result; `batch_id` is None when nothing was written."""
+
+    batch_id: UUID | None
+    added: int = 0
+    known: int = 0
+    refused: list[str] = field(default_factory=list)  # skipped entries with their reasons
 
 
 def is_archive(text: str) -> bool:
@@ -46,12 +72,13 @@ def is_archive(text: str) -> bool:
 def import_archive(*, text: str, now: datetime) -> ImportResult:
     """Import an archive; lineages, places and proposals that are known stay.
 
-    All or nothing, but for facts with a secret, which are named in `refused`. One batch undoes the facts and places.
-    Raises DocumentRefused.
+    All or nothing, but for invalid or secret texts, which are named in `refused`. One batch undoes the facts and
+    places. Raises DocumentRefused.
     """
     data = _parse_archive(text)
     lock_memory()
-    arrival = _Arrival(now)
+    arrival = Arrival(now)
+    has_own_facts = arrival.has_facts
     try:
         with transaction.atomic():
             arrival.add_facts(data["facts"])
@@ -61,13 +88,10 @@ def import_archive(*, text: str, now: datetime) -> ImportResult:
             if not MemorySwitches.objects.exists():
                 switches = data["switches"]
                 MemorySwitches.objects.create(uses_facts=bool(switches["uses_facts"]), learns=bool(switches["learns"]))
-            if arrival.had_facts and arrival.added:
-                enforce_token_limit(now=now, batch_id=arrival.origin.batch_id)
+            return arrival.finish(fits_document=has_own_facts)
     except (ValueError, KeyError, TypeError, AttributeError, IntegrityError) as error:
         problem = "its rows contradict each other" if isinstance(error, IntegrityError) else str(error)
         raise DocumentRefused(f"This archive cannot be imported: {problem}. Nothing was changed.") from None
-    batch_id = arrival.origin.batch_id if arrival.added else None
-    return ImportResult(batch_id, arrival.added, arrival.known, arrival.refused)
 
 
 def _parse_archive(text: str) -> dict[str, Any]:
@@ -85,19 +109,26 @@ def _parse_archive(text: str) -> dict[str, Any]:
     return {**parts, "switches": data.get("switches", {"uses_facts": True, "learns": True})}
 
 
-class _Arrival:
-    """One import in progress."""
+class Arrival:
+    """One import in progress. Entries are objects of an archive."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, now: datetime, *, is_document: bool = False) -> None:
         self.now = now
         self.origin = Origin(batch_id=uuid4())
         self.added = self.known = 0
         self.refused: list[str] = []
-        rows = list_known_facts()
-        self.had_facts = bool(rows)
+        rows = _list_known_facts()
+        self.has_facts = bool(rows)
+        self._is_document = is_document  # whose ended facts may only have been replaced
         self._rows: dict[str, UUID] = {str(row.pk): row.pk for row in rows}  # by the name in an archive
         self._rows |= {str(row.external["id"]): row.pk for row in rows if row.external.get("id")}
         self._by_words = {row.content_key: row.pk for row in rows if not row.is_archived}
+
+    def finish(self, *, fits_document: bool) -> ImportResult:
+        """Return the result; with `fits_document`, facts leave a memory document that became too long."""
+        if fits_document and self.added:
+            enforce_token_limit(now=self.now, batch_id=self.origin.batch_id)
+        return ImportResult(self.origin.batch_id if self.added else None, self.added, self.known, self.refused)
 
     def add_facts(self, entries: list[dict[str, Any]]) -> None:
         """Insert the lineages that are not known."""
@@ -110,7 +141,7 @@ class _Arrival:
             try:
                 rows |= {str(entry["id"]): _parse_fact(entry) for entry in new[name]}
             except FactRefused as error:
-                self.refused.append(f"A fact of {new[name][0].get('created_at')}: {error}")
+                self._refuse(new[name][0]["content"], error)
                 del new[name]
                 continue
             if self._contradicts([rows[str(entry["id"])] for entry in new[name]]):
@@ -121,24 +152,43 @@ class _Arrival:
         ids = dict(zip(names, sorted(uuid4() for _ in names), strict=True))  # new ids keep the order of the old ones
         made = [_build_fact(rows[str(e["id"])], e, ids) for chain in new.values() for e in _order_chain(chain)]
         UserFact.objects.bulk_create(made, batch_size=archive.BATCH)
+        self.has_facts |= bool(made)
         self._rows |= ids
+        self._by_words |= {row.content_key: row.pk for row in made if not row.is_archived}
         self._log_facts(made)
+
+    def _refuse(self, text: object, error: FactRefused) -> None:
+        """Note a skipped entry with its reason; the note of a secret does not repeat it."""
+        name = "One entry" if isinstance(error, SecretRefused) else shorten_text(one_line(str(text)))
+        self.refused.append(f"{name}: {error}")
 
     def _contradicts(self, rows: list[dict[str, Any]]) -> bool:
         """Propose a believed fact that cannot hold beside a known one; tell whether there was one."""
-        for row in rows if self.had_facts else []:
+        for row in rows if self.has_facts else []:
             period = {"begins": row["valid_from"], "ends": row["valid_until"]}
             if row["archived_at"] is None and (rivals := list_rivals(row["content"], **period, now=self.now)):
-                self.refused.append(propose_rival(row["content"], rivals[0], now=self.now))
+                self._propose_rival(row["content"], rivals[0])
                 return True
         return False
+
+    def _propose_rival(self, content: str, rival: UserFact) -> None:
+        propose_fact(
+            kind=ProposalKind.CONFLICT,
+            content=content,
+            target_id=rival.pk,
+            why="The imported file says something else than Keel knows.",
+            origin=Origin(),
+            now=self.now,
+        )
+        known = shorten_text(rival.content)
+        self.refused.append(f"{shorten_text(content)}: it contradicts “{known}”, see To review.")
 
     def _is_known(self, chain: list[dict[str, Any]]) -> bool:
         if any(str(entry["id"]) in self._rows for entry in chain):
             self.known += len(chain)
             return True
         believed = [entry for entry in chain if entry.get("archived_at") is None]
-        twins = [self._by_words.get(content_key(str(entry["content"]))) for entry in believed]
+        twins = [self._by_words.get(content_key(stored_line(str(entry["content"])))) for entry in believed]
         if not any(twins):
             return False
         self._rows |= {str(entry["id"]): twin for entry, twin in zip(believed, twins, strict=True) if twin}
@@ -153,7 +203,7 @@ class _Arrival:
             if row.pk not in superseded:
                 detail = {"is_ended": True} if row.is_archived else {}
                 event = log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
-                if row.archived_reason in _FORGOTTEN:
+                if row.archived_reason in _FORGOTTEN and not self._is_document:
                     add_tombstone(row, event, self.now)
 
     def add_links(self, entries: list[dict[str, Any]]) -> None:
@@ -174,18 +224,30 @@ class _Arrival:
         """Insert the places that are not known, with their mentions."""
         for entry in entries:
             values = parse_row(entry, archive.PLACES)
-            values |= parse_place(place_id=values["place_id"], name=values["name"], notes=values["notes"])
-            if Place.objects.filter(place_id=values["place_id"]).exists():
+            try:
+                values |= parse_place(place_id=values["place_id"], name=values["name"], notes=values["notes"])
+            except FactRefused as error:
+                self._refuse(values["name"], error)
+                continue
+            if self._keeps_place(Place.objects.filter(place_id=values["place_id"]).first()):
                 self.known += 1
                 continue
             place = Place.objects.create(**values)
             PlaceMention.objects.bulk_create(
-                PlaceMention(place=place, **{name: _clean(value) for name, value in mention.items()})
-                for mention in (parse_row(one, archive.MENTIONS) for one in entry["mentions"])
+                PlaceMention(place=place, **_parse_mention(mention)) for mention in entry["mentions"]
             )
             detail = {"before": None, "updated_at": None, "stamp": place.updated_at.isoformat()}
             log_event(EventKind.PLACE, place=place, detail=detail, origin=self.origin, now=self.now)
             self.added += 1
+
+    def _keeps_place(self, known: Place | None) -> bool:
+        """Tell whether a place is known; delete one to which every write was undone."""
+        if known is None:
+            return False
+        if known.removed_at is None or MemoryEvent.objects.filter(place=known, undone_at__isnull=True).exists():
+            return True
+        known.delete()
+        return False
 
     def add_proposals(self, entries: list[dict[str, Any]]) -> None:
         """Insert the proposals that are not known."""
@@ -219,7 +281,9 @@ class _Arrival:
 def _parse_fact(entry: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(entry["external"], dict) and isinstance(entry["quotes"], list)):
         raise ValueError("external and quotes are an object and a list")
-    return _parse_texts(parse_row(entry, archive.FACTS))
+    values = _parse_texts(parse_row(entry, archive.FACTS))
+    refuse_early_end(values["valid_from"], values["valid_until"])
+    return values
 
 
 def _parse_texts(values: dict[str, Any]) -> dict[str, Any]:
@@ -257,5 +321,21 @@ def _order_chain(chain: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return ordered
 
 
-def _clean(value: Any) -> Any:
-    return one_line(value) if isinstance(value, str) else value
+def _parse_mention(entry: dict[str, Any]) -> dict[str, Any]:
+    # A place that a tool saved outside of a turn has a mention without a message.
+    values = parse_row({**entry, "message_ref": entry["message_ref"] or "-"}, archive.MENTIONS)
+    refs = ("conversation_ref", "message_ref")
+    return values | {name: one_line(values[name]) if entry[name] else "" for name in refs}
+
+
+def _list_known_facts() -> list[UserFact]:
+    """Return the rows that an import knows: all but those of imports that were undone."""
+    taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
+    gone = UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
+    known = UserFact.objects.exclude(lineage__in=gone)
+    return list(known.only("id", "user_id", "external", "content_key", "archived_at"))
+
+
+def shorten_text(text: str) -> str:
+    """Return a text's beginning for a message."""
+    return text if len(text) <= 60 else f"{text[:59]}…"

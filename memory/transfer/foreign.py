@@ -153,7 +153,7 @@ def _iter_values(value: Any, said_at: datetime | None, heading: str = "") -> Ite
         for one in value:
             yield from _iter_values(one, said_at, heading)
     elif isinstance(value, dict):
-        said = next((at for key in _DATES if (at := _parse_moment(value.get(key)))), said_at)
+        said = next((at for key in _DATES if (at := parse_moment(value.get(key)))), said_at)
         inner = [value[key] for key in _LISTS if isinstance(value.get(key), list)]
         texts = [value[key] for key in _TEXTS if isinstance(value.get(key), str)][:1]
         projects = value.get("project_memories")
@@ -176,7 +176,7 @@ def _read_line(line: str, said_at: datetime | None, heading: str) -> Iterator[Fo
     rest = _BULLET.sub("", line).strip()
     for pattern in (_LEADING_DATE, _TRAILING_DATE):
         if match := pattern.search(rest):
-            said_at = _parse_moment(match["day"]) or said_at
+            said_at = parse_moment(match["day"]) or said_at
             rest = rest[match.end() :] if pattern is _LEADING_DATE else rest[: match.start()]
     plain = one_line(re.sub(r"\*\*|__", "", _BULLET.sub("", rest)))
     for sentence in _SENTENCE.split(plain) if len(plain) > _LONG else [plain]:
@@ -184,7 +184,7 @@ def _read_line(line: str, said_at: datetime | None, heading: str) -> Iterator[Fo
         yield ForeignFact(mine, said_at, guess_topic(mine, heading))
 
 
-def _parse_moment(value: Any) -> datetime | None:
+def parse_moment(value: Any) -> datetime | None:
     """Return the instant of a date, a time or seconds since 1970; None for anything else."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
-from memory.facts.exchange import DocumentRefused, ImportResult, import_document, shorten_text
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
 from memory.facts.versions import Origin
 from memory.models import ProposalKind
-from memory.transfer.arrival import MAX_ARCHIVE, import_archive, is_archive
+from memory.transfer.arrival import MAX_ARCHIVE, DocumentRefused, ImportResult, import_archive, is_archive, shorten_text
+from memory.transfer.documents import import_document
 from memory.transfer.foreign import read_foreign
 from memory.wording import FactRefused
 

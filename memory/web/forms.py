@@ -14,11 +14,10 @@ from django.utils.datastructures import MultiValueDict
 from config.lib.errors import DomainError
 from memory import wording
 from memory.claims.validity import Validity
-from memory.facts.exchange import DocumentRefused
 from memory.facts.periods import ENDS_TOO_EARLY
 from memory.facts.queries import FactFilter
 from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
-from memory.transfer.arrival import MAX_ARCHIVE
+from memory.transfer.arrival import MAX_ARCHIVE, DocumentRefused
 from memory.transfer.lists import read_upload
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, parse_detail, parse_summary
 

@@ -5,23 +5,35 @@ from uuid import UUID
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memory.recall.blocks import Block, BlockFact, BlockPlace
+from memory.models import Place, UserFact
+from memory.recall.blocks import Block
 from memory.wording import MAX_CONTENT, MAX_TOPIC
 from tests.factories.memory import JUNE
 
 CATEGORIES = ["profile", "finance_context", "response_style", "fact"]
 
 
-def block_fact(number: int = 0, **values) -> BlockFact:
+def block_fact(
+    number: int = 0, line: str | None = None, *, is_inferred: bool = False, affirmed_at=JUNE, **values
+) -> UserFact:
     """Make a fact whose id is the number."""
-    given = {"category": "fact", "topic": "", "line": f"Fact number {number}", "is_inferred": False, "score": None}
-    times = {"affirmed_at": JUNE, "learned_at": JUNE, "created_at": JUNE}
-    return BlockFact(id=UUID(int=number), **{**given, **times, **values})
+    given = {
+        "content": f"Fact number {number}" if line is None else line,
+        "learned_at": JUNE,
+        "created_at": JUNE,
+        "score": None,
+        **values,
+    }
+    return UserFact(
+        id=UUID(int=number), confidence="inferred" if is_inferred else "asserted", valid_from=affirmed_at, **given
+    )
 
 
-def block_place(name: str = "Home", notes: str = "", conversations: int = 1) -> BlockPlace:
+def block_place(name: str = "Home", notes: str = "", conversations: int = 1) -> Place:
     """Make a place."""
-    return BlockPlace(id=UUID(int=1), name=name, notes=notes, conversations=conversations)
+    place = Place(id=UUID(int=1), name=name, notes=notes)
+    place.conversations = conversations
+    return place
 
 
 def numbers(block: Block) -> list[int]:

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.facts.exchange import export_document
+from memory.facts.document import export_document
 
 
 class Command(KeelCommand):

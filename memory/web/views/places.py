@@ -13,7 +13,8 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.errors import DomainError
 from config.lib.text import make_slug, one_line, parse_uuid
 from config.lib.web import owned_act, owned_form
-from memory.facts.places import add_place, find_place, find_place_event, list_places, remove_place
+from memory.facts.places import add_place, find_place, find_place_event, remove_place
+from memory.facts.queries import list_places
 from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
 from memory.web.forms import PlaceForm
@@ -89,7 +90,7 @@ def _show_page(
     **said: Any,
 ) -> HttpResponse:
     context = {
-        "places": list_places(),
+        "places": list_places("name"),
         "add_form": add_form or PlaceForm(),
         "edit_form": edit_form,
         "edited": edit_form.place if edit_form else None,

@@ -13,11 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from config.lib.owned import owned_tx
 from memory.claims.subjects import judge_change
-from memory.facts.exchange import export_document, import_document
+from memory.claims.validity import Validity
+from memory.facts.document import export_document
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import PAGE, FactNotFound, Origin
 from memory.models import EventKind, MemoryEvent, UserFact
+from memory.transfer.documents import import_document
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.properties import examples
 
@@ -72,6 +74,13 @@ class OneMemory(RuleBasedStateMachine):
     def change(self, place: int, text: str, origin: Origin) -> None:
         if fact := self.pick(place):
             supersede_fact(fact_id=fact.pk, content=text, origin=origin, now=self.now)
+
+    @rule(place=PLACES, days=st.sampled_from([-5, 3, 20]))
+    def move(self, place: int, days: int) -> None:
+        if fact := self.pick(place):
+            begins = max(self.now, fact.valid_from + timedelta(days=days))
+            ends = fact.valid_until if fact.valid_until and fact.valid_until > begins else None
+            supersede_fact(fact_id=fact.pk, content=fact.content, validity=Validity(begins, ends), now=self.now)
 
     @rule(place=PLACES, end=st.sampled_from([archive_fact, delete_fact]))
     def end(self, place: int, end) -> None:
@@ -253,3 +262,78 @@ def test_ending_what_resumes_after_an_exception_keeps_the_exception(as_trader):
 
     assert resumed == "I trade on Binance"
     assert _list_open(JUNE) == [("I trade on Bybit until 20 July", ends)]
+
+
+CHAT = Origin(conversation_id=UUID(int=1), message_id=1)
+DAYS = {name: datetime(2026, 7, day, tzinfo=UTC) for name, day in (("1", 1), ("10", 10), ("20", 20))}
+
+
+def _move_on_page(plan, begins):
+    return supersede_fact(fact_id=plan.pk, content=plan.content, validity=Validity(begins, None), now=JUNE)
+
+
+def _move_in_chat(plan, begins):
+    return remember_fact(
+        content=f"From {begins.day} July I trade on Kraken", confidence="asserted", origin=CHAT, now=JUNE
+    )
+
+
+@pytest.mark.parametrize("move", [_move_on_page, _move_in_chat])
+@pytest.mark.parametrize("origin", [PAGE, CHAT], ids=["page", "chat"])
+@pytest.mark.parametrize(("first", "second"), [("1", "10"), ("10", "1"), ("10", "20")])
+def test_moving_a_plan_moves_the_end_of_the_fact_before_it(as_trader, move, origin, first, second):
+    remember_fact(content="I trade on Binance", origin=origin, now=MAY)
+    remember_fact(content=f"From {first} July I trade on Kraken", confidence="asserted", origin=origin, now=MAY)
+    before = _list_open(MAY)
+
+    moved = move(UserFact.objects.believed().get(content__contains="Kraken"), DAYS[second])
+
+    [(old, ends), (plan, _)] = _list_open(JUNE)
+    assert (old, ends) == ("I trade on Binance", DAYS[second])
+    assert UserFact.objects.open(JUNE).get(content=plan).valid_from == DAYS[second]
+    if moved.event.batch_id:
+        undo_batch(batch_id=moved.event.batch_id, now=JUNE)
+    else:
+        undo_event(event_id=moved.event.pk, now=JUNE)
+    assert _list_open(JUNE) == before
+    assert UserFact.objects.open(JUNE).get(content=before[1][0]).valid_from == DAYS[first]
+
+
+def test_moving_a_plan_twice_keeps_an_end_of_its_own(as_trader):
+    for text in ("I trade on Binance until 15 July", "From 1 July I trade on Kraken"):
+        remember_fact(content=text, confidence="asserted", now=MAY)
+
+    for day in ("10", "20"):
+        _move_on_page(UserFact.objects.believed().get(content__contains="Kraken"), DAYS[day])
+
+    assert _list_open(JUNE)[0] == ("I trade on Binance until 15 July", datetime(2026, 7, 15, tzinfo=UTC))
+
+
+def test_moving_a_plan_before_another_plan_ends_nothing_after_that(as_trader):
+    texts = ("I trade on Binance", "From 1 July I trade on Kraken", "From 10 July I trade on Bybit")
+    for text in texts:
+        remember_fact(content=text, confidence="asserted", origin=CHAT, now=MAY)
+
+    forget_fact(id_or_substring="Kraken", now=JUNE)
+
+    assert _list_open(JUNE) == [("I trade on Binance", DAYS["10"]), ("From 10 July I trade on Bybit", None)]
+
+
+def test_moving_a_plan_in_other_words_moves_the_end_too(as_trader):
+    half = remember_fact(content="I trade half size", confidence="asserted", origin=CHAT, now=MAY).fact
+    text = "From 1 July I use the whole account"
+    supersede_fact(fact_id=half.pk, content=text, origin=CHAT, now=MAY)
+    assert _list_open(MAY)[0] == ("I trade half size", DAYS["1"])
+
+    _move_on_page(UserFact.objects.believed().get(content=text), DAYS["10"])
+
+    assert _list_open(JUNE)[0] == ("I trade half size", DAYS["10"])
+
+
+def test_plan_that_holds_at_once_ends_the_fact_before_it(as_trader):
+    for text in ("I trade on Binance", "From 1 July I trade on Kraken"):
+        remember_fact(content=text, confidence="asserted", origin=CHAT, now=MAY)
+
+    _move_on_page(UserFact.objects.believed().get(content__contains="Kraken"), JUNE)
+
+    assert _list_open(JUNE) == [("From 1 July I trade on Kraken", None)]

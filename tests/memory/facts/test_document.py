@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from config.lib.llm.tokens import count_tokens
-from memory.facts.document import build_document, format_document
+from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.services import archive_fact, forget_fact, restore_fact, supersede_fact
 from memory.facts.versions import Origin
@@ -19,7 +19,7 @@ METADATA_KEYS = ["last_updated", "total_facts", "total_active_facts", "total_poi
 
 
 def document(now=JULY) -> dict:
-    return json.loads(format_document(build_document(now=now)))
+    return json.loads(export_document(now=now))
 
 
 def test_document_has_exactly_the_keys_of_the_seed(as_trader):
@@ -139,7 +139,7 @@ def test_same_rows_give_the_same_bytes(as_trader):
     UserFactFactory.create_batch(3)
     PlaceMentionFactory.create_batch(3)
 
-    assert format_document(build_document(now=JUNE)) == format_document(build_document(now=JULY))
+    assert export_document(now=JUNE) == export_document(now=JULY)
 
 
 def test_last_updated_follows_each_kind_of_write(as_trader):

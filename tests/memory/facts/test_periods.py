@@ -6,12 +6,13 @@ from uuid import uuid4
 import pytest
 
 from memory.claims.validity import Validity
-from memory.facts.exchange import export_document, import_document
+from memory.facts.document import export_document
 from memory.facts.services import forget_fact, remember_fact, render_coach_block, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import PAGE, Origin
 from memory.learning.writes import TrustRefused, learn_fact
 from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
+from memory.transfer.documents import import_document
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 

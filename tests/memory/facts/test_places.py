@@ -4,7 +4,7 @@ from uuid import uuid4
 import pytest
 
 from memory.facts.places import add_place, mention_place, remove_place
-from memory.facts.queries import iter_block_places
+from memory.facts.queries import list_places
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactNotFound, Origin
 from memory.models import EventKind, MemoryEvent, Place, PlaceMention
@@ -88,7 +88,7 @@ def test_mention_place_counts_a_message_once_and_a_conversation_once(as_trader):
 
     assert again.event is None
     assert PlaceMention.objects.count() == 3
-    assert [(place.name, place.conversations) for place in iter_block_places()] == [("Home", 2)]
+    assert [(place.name, place.conversations) for place in list_places("added_at")] == [("Home", 2)]
 
 
 @pytest.mark.parametrize("state", ["unknown", "removed"])
@@ -107,7 +107,7 @@ def test_remove_place_takes_it_out_of_what_assistants_see(as_trader):
 
     written = remove_place(id=place.pk, now=JULY)
 
-    assert list(iter_block_places()) == []
+    assert list_places("added_at") == []
     assert (written.event.kind, state(place)["removed_at"]) == (EventKind.PLACE, JULY)
     with pytest.raises(FactNotFound):
         remove_place(id=place.pk, now=JULY)
@@ -119,7 +119,7 @@ def test_add_place_brings_a_removed_place_back(as_trader):
 
     home(now=JULY + DAY)
 
-    assert [(place.name, place.notes, place.conversations) for place in iter_block_places()] == [
+    assert [(place.name, place.notes, place.conversations) for place in list_places("added_at")] == [
         ("Home", "123 Main St", 1)
     ]
 
@@ -150,7 +150,7 @@ def test_undo_of_a_new_place_takes_it_and_its_mention_away(as_trader):
 
     undo_event(event_id=written.event.pk, now=JULY)
 
-    assert list(iter_block_places()) == []
+    assert list_places("added_at") == []
     assert not PlaceMention.objects.exists()
 
 
@@ -215,7 +215,7 @@ def test_undo_of_a_place_does_nothing_the_second_time(as_trader):
     home(now=JULY)
 
     assert undo_event(event_id=written.event.pk, now=JULY + DAY).undone_at == JULY
-    assert len(list(iter_block_places())) == 1
+    assert len(list_places("added_at")) == 1
 
 
 def test_list_places_excludes_other_users(stranger, as_trader):
@@ -226,5 +226,5 @@ def test_list_places_excludes_other_users(stranger, as_trader):
         remove_place(id=foreign.pk, now=JUNE)
     with pytest.raises(FactNotFound):
         mention_place(place_id="theirs", origin=chat(), now=JUNE)
-    assert [place.name for place in iter_block_places()] == ["Home"]
+    assert [place.name for place in list_places("added_at")] == ["Home"]
     assert as_owner(stranger, lambda: Place.objects.get().updated_at) == MAY

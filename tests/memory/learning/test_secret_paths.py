@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
-from memory.facts.exchange import import_document
 from memory.facts.places import add_place
 from memory.facts.review import propose_fact
 from memory.facts.services import link_facts, remember_fact, supersede_fact
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
 from memory.models import UserFact
+from memory.transfer.documents import import_document
 from memory.transfer.lists import import_list
 from memory.wording import FactRefused
 from tests.factories.memory import JUNE, MAY, UserFactFactory

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm.tokens import estimate_tokens
-from memory.facts.queries import iter_block_facts, iter_block_places
+from memory.facts.queries import iter_block_facts, list_places
 from memory.models import FactCategory, Place, PlaceMention, UserFact
 from memory.recall.blocks import build_advisor_block, build_companion_block, build_empty_block
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -237,7 +237,7 @@ def rendered(now=JUNE):
     """The advisor's and the companion's blocks."""
     return (
         build_advisor_block(iter_block_facts(now), now=now),
-        build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
+        build_companion_block(iter_block_facts(now), list_places("added_at"), now=now),
     )
 
 
@@ -321,7 +321,7 @@ def test_places_count_each_conversation_once_in_the_order_they_were_added(as_tra
         mention(home, conversation, message)
     mention(work, "a", "3")
 
-    assert [(place.name, place.notes, place.conversations) for place in iter_block_places()] == [
+    assert [(place.name, place.notes, place.conversations) for place in list_places("added_at")] == [
         ("Home", "123 Main St", 3),
         ("Work", "", 1),
     ]
@@ -330,7 +330,7 @@ def test_places_count_each_conversation_once_in_the_order_they_were_added(as_tra
 def test_removed_place_is_in_no_block(as_trader):
     add_place("Home", removed_at=JUNE)
 
-    assert list(iter_block_places()) == []
+    assert list_places("added_at") == []
 
 
 def test_places_take_one_query_however_many(as_trader, django_assert_num_queries):
@@ -338,4 +338,4 @@ def test_places_take_one_query_however_many(as_trader, django_assert_num_queries
         mention(add_place(f"Place {number}"), "a", "1")
 
     with django_assert_num_queries(1):
-        assert len(list(iter_block_places())) == 60
+        assert len(list_places("added_at")) == 60

@@ -281,6 +281,8 @@ def test_render_coach_block_takes_as_many_queries_for_one_fact_as_for_sixty(as_t
     ],
 )
 def test_line_shows_the_end_of_a_fact(build, line):
-    facts = [block_fact(1, line="Half size", topic="risk", period="until 2027-03-01")]
+    fact = block_fact(1, line="Half size", topic="risk")
+    fact.period = "until 2027-03-01"
+    facts = [fact]
 
     assert line in build(facts, now=JUNE).text

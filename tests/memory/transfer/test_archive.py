@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from chat.endings.erasure import erase_user
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from memory.facts.exchange import DocumentRefused
 from memory.facts.places import add_place
 from memory.facts.queries import get_next_block
 from memory.facts.review import accept_proposal, dismiss_proposal, propose_fact, propose_merge
@@ -31,7 +30,7 @@ from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.models import FactLink, MemoryEvent, MemoryProposal, ProposalKind, Tombstone, UserFact
 from memory.transfer.archive import iter_archive
-from memory.transfer.arrival import import_archive
+from memory.transfer.arrival import DocumentRefused, import_archive
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.factories.trading import TraderFactory
 from tests.properties import examples
@@ -153,7 +152,7 @@ def test_undo_of_an_import_takes_its_facts_back(full):
         undo_batch(batch_id=done.batch_id, now=NOW + DAY)
 
         assert not UserFact.objects.believed().exists()
-        assert import_archive(text=text, now=NOW + 2 * DAY).added == 6  # the place is known as removed
+        assert import_archive(text=text, now=NOW + 2 * DAY).added == 7
 
 
 def test_import_keeps_forgotten_facts_from_coming_back(full):

@@ -5,9 +5,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from memory.facts.exchange import DocumentRefused
 from memory.facts.review import accept_proposal
 from memory.models import MemoryProposal, UserFact
+from memory.transfer.arrival import DocumentRefused
 from memory.transfer.lists import import_list, import_own, read_upload
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.exchange import export_document
+from memory.facts.document import export_document
 from memory.facts.queries import Switches, get_switches
 from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from config.lib.owned import owned_tx
-from memory.facts.exchange import DocumentRefused, export_document, import_document
+from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.queries import list_current
 from memory.facts.review import accept_proposal
@@ -28,6 +28,8 @@ from memory.models import (
     ProposalKind,
     UserFact,
 )
+from memory.transfer.arrival import DocumentRefused
+from memory.transfer.documents import import_document
 from memory.transfer.lists import import_list
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
