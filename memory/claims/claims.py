@@ -306,6 +306,8 @@ def _has_number(items: Sequence[_Item], at: int) -> bool:
 def _set_meaning(item: _Item, meaning: str) -> None:
     if meaning in {vocabulary.NOT, vocabulary.OPENS_NOT, vocabulary.PARTLY, vocabulary.ONLY}:
         item.kind = meaning
+    elif meaning in vocabulary.CONDITIONS:
+        item.kind, item.key = "condition", meaning
     elif meaning:
         item.kind, item.key = "bound", meaning
     elif item.text in vocabulary.CONDITIONS:

@@ -36,12 +36,26 @@ _PARTS: Final = tuple(
         (r"(?:^[^,\n]+,(?![\s\d])[^\n]*(?:\n|\Z)){2,}", re.MULTILINE),
         (r"^(?: {4}|\t)(?![ \t]*[-*•])[^\n]*\S[^\n]*$", re.MULTILINE),  # indented code
         (r"\{[^{}]*\}", 0),
+        # A letter, from its greeting to its sender.
+        (
+            r"^[ \t]*(?:dear|hi|hello|hey|good (?:morning|day|evening))\b(?! keel)[^\n.!?:]{0,40}[,!]?[ \t]*\n"
+            r"(?:[^\n]*\n){0,60}?"
+            r"[ \t]*(?:(?:best|kind|warm)(?: (?:regards|wishes))?|regards|sincerely|cheers|yours(?: \w+)?|greetings)"
+            r"[ \t]*,?[ \t]*(?:\n[^\n]{1,40}|\Z)",
+            re.MULTILINE | re.IGNORECASE,
+        ),
     )
 )
 _LABEL: Final = re.compile(
     r"(?:^|(?<=[.!?] ))[ \t]*(?:[-*•][ \t]+)?(?P<time>\[[^\]\n]{1,40}\][ \t]*|\(?\d{1,2}:\d\d[^\s]{0,6}\)?[ \t]+)?"
     r"(?P<label>[^\s:\[][^:.!?\n]{0,40}?)(?:[ \t]*\([^)\n]{1,20}\))?[ \t]*:[ \t]+(?P<text>\S[^\n]*)$",
     re.MULTILINE,
+)
+# "Ana 09:12" or "Ana, [09:12]" on a line of its own, and what Ana wrote.
+_CHAT_HEADER: Final = re.compile(
+    r"^[ \t]*(?P<label>[^\W\d][\w.'-]*(?: [^\s:]+){0,2}?)[ ,—–-]*[\[(]?\d{1,2}:\d\d(?:[ \t]?[ap]m)?[\])]?[ \t]*\n"
+    r"(?:(?![ \t]*\n)[^\n]+(?:\n|\Z)){1,8}?(?=\s*\Z|[ \t]*\n|[^\n]{1,40}\d:\d\d[^\n]{0,4}\n)",
+    re.MULTILINE | re.IGNORECASE,
 )
 _QUOTED_KEY: Final = re.compile(r"[\"']\s*:")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -79,6 +93,7 @@ def find_pasted(text: str) -> Iterator[Span]:
     for match in _LABEL.finditer(text):
         if match["time"] or not _is_own_label(match["label"], match["text"]):
             yield match.span()
+    yield from _find_chat_logs(text)
     yield from _find_long_voices(text)
 
 
@@ -90,6 +105,13 @@ def _is_own_label(label: str, text: str) -> bool:
         # "Here is what I do: ..." has a verb of the user; a speaker's label is short.
         return len(words) > 4
     return words[-1] in _OWN_LABELS or not _FIRST_PERSON.match(text)
+
+
+def _find_chat_logs(text: str) -> Iterator[Span]:
+    """Yield the lines under the names and times of a copied chat, if there are two."""
+    headers = [match for match in _CHAT_HEADER.finditer(text) if not _is_own_label(match["label"], "")]
+    if len(headers) > 1:
+        yield from (match.span() for match in headers)
 
 
 def _find_long_voices(text: str) -> Iterator[Span]:

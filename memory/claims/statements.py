@@ -36,7 +36,7 @@ _OWN_QUOTATION: Final = re.compile(
 
 _REPORTING: Final = (
     r"(?:(?:says?|said|claimed|stated|writes|wrote|reported|tweeted|posted|argue[sd]|thinks|thought|believe[sd]"
-    r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|insist(?:s|ed)|announced)\b"
+    r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|texted|messaged|e-?mailed|replied|answered|explained|mentioned|shared|warned|promised|insist(?:s|ed)|announced)\b"
     # These can be nouns: "earnings reports", "United States".
     r"|(?:claims?|states?|reports?|tweets?|posts?|goes|reads|announces)(?=\s+that\b|\s*:))"
 )

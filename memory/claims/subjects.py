@@ -136,7 +136,8 @@ _NO_SCOPE: Final = word_set(
 )
 _ALSO: Final = re.compile(r"\b(?:also|too|as well|in addition|besides|additionally|another)\b", re.IGNORECASE)
 _ENDED: Final = re.compile(
-    r"\b(?:stopped|stop|quit|no longer|any ?more|never|not|don['’]t|doesn['’]t|gave up|avoid|hate)\b", re.IGNORECASE
+    r"\b(?:stopped|stop|quit|no longer|any ?more|never|not|don['’]t|doesn['’]t|gave up|left|avoid|hate)\b",
+    re.IGNORECASE,
 )
 
 
@@ -169,7 +170,12 @@ def _choice(names: str) -> _Read:
     pattern = re.compile(rf"(?<!\w)(?P<name>{names})(?!\w)", re.IGNORECASE)
 
     def read(name: str, text: str, reading: Reading) -> Subject | None:
-        moved = re.search(r"\bfrom\b.*?\bto\b(?P<to>.*)|(?P<kept>.*?)\b(?:not|instead of|rather than)\b", text, re.I)
+        moved = re.search(
+            r"\b(?:from\b.*?\bto|(?:quit|left|dropped|swapped|replaced)\b.*?\b(?:for|by|with))\b(?P<to>.*)"
+            r"|(?P<kept>.*?)\b(?:not|instead of|rather than)\b",
+            text,
+            re.I,
+        )
         part = text
         if moved is not None and pattern.search(moved["to"] or moved["kept"] or ""):
             part = moved["to"] or moved["kept"]
@@ -276,7 +282,7 @@ _TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
         ),
         (
             "exchange",
-            r"\b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now)\b",
+            r"\b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now|quit|left|swapped)\b",
             _choice(_EXCHANGES),
         ),
         (

@@ -40,6 +40,7 @@ PHRASES: Final[dict[tuple[str, ...], str]] = {
     ),
     **_phrases_to(PARTLY, "n't always,n't every,n't all,n't only,n't just,n't necessarily,n't exclusively"),
     **_phrases_to(ONLY, "nothing but,nothing except"),
+    **_phrases_to("maybe", "i might,i could,i may,we might,we could"),
     **_phrases_to(MAX, "at most,up to,no more than,not more than"),
     **_phrases_to(MIN, "at least,no less than,not less than"),
     **_phrases_to(UP, "more than,higher than,greater than,bigger than,larger than,longer than"),
@@ -69,7 +70,7 @@ BEFORE_NUMBERS: Final[dict[str, str]] = {
 }
 # Words that make a statement depend on something. One may neither be added to what a user said nor left out.
 CONDITIONS: Final = word_set(
-    "if unless until till when whenever while provided providing assuming once depending whether"
+    "if unless until till when whenever while provided providing assuming once depending whether maybe perhaps possibly"
 )
 # Words that take a statement back or put it in doubt; a support may not leave them out.
 DOUBTS: Final = word_set(

@@ -12,6 +12,7 @@ from config.lib.search.quantities import word_set
 from memory.claims.claims import read_claims, stem_word
 from memory.claims.statements import MASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support
+from memory.claims.vocabulary import LIGHT_WORDS
 
 Naming = Literal["named", "pointed", "unnamed"]
 
@@ -50,6 +51,13 @@ _ASKS: Final = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|\Z))+")
+# "Forget that I like gold" does not mean the fact "I trade gold".
+_CLAUSE: Final = re.compile(
+    r"\bthat I (?:(?:never|always|only|usually|often|really|still|also|do|will)\s+)*"
+    r"(?!(?:am|was|have|had|don|can|could|should|would|no)\b)(?P<verb>[a-z]+)",
+    re.IGNORECASE,
+)
+_LIGHT: Final = frozenset(map(stem_word, LIGHT_WORDS))
 # Words of the wish itself: they name no fact.
 _IDLE: Final = frozenset(
     map(
@@ -124,9 +132,14 @@ def _read_object(sentence: str) -> str | None:
 
 
 def _is_named(wish: str, fact: str) -> bool:
-    """Tell whether a wish has words of the fact and no others."""
-    named = _list_words(wish)
-    return bool(named) and named <= _list_words(fact) | _IDLE
+    """Tell whether a wish has words of the fact and no others, its verb included."""
+    named, clause = _list_words(wish), _CLAUSE.search(wish)
+    if not named or not named <= _list_words(fact) | _IDLE:
+        return False
+    if clause is None:
+        return True
+    verb, stems = stem_word(clause["verb"].casefold()), {*map(stem_word, _WORD.findall(fact.casefold()))}
+    return verb in stems or (verb in _LIGHT and not _LIGHT.isdisjoint(stems))
 
 
 def _list_words(text: str) -> frozenset[object]:

@@ -8,6 +8,7 @@ from memory.claims.support import TypedMessage, verify_quotes
 from memory.models import FactLink, MemoryProposal, Place, UserFact
 from memory.recall.search import recall_facts
 from tests.chat.tools.gate_cases import DRAFTED, HIGH, HONEST, HOSTILE, Case
+from tests.chat.tools.gate_cases_more import MORE_HONEST, MORE_HOSTILE
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import UserFactFactory
 from trading.models import SkillDraft
@@ -38,7 +39,7 @@ def attempt(user, case: Case) -> bool:
     return state(user) != before
 
 
-@pytest.mark.parametrize("case", HOSTILE, ids=str)
+@pytest.mark.parametrize("case", [*HOSTILE, *MORE_HOSTILE], ids=str)
 def test_hostile_write_changes_nothing(as_trader, case):
     assert not attempt(as_trader, case)
 
@@ -68,10 +69,11 @@ def test_draft_written_with_untrusted_text_in_view_is_untrusted_wherever_it_is_r
     assert UserFact.objects.exists() is not has_news
 
 
-def test_honest_writes_are_saved_or_proposed(as_trader):
-    held = [case for case in HONEST if not _attempt_alone(as_trader, case)]
+@pytest.mark.parametrize("cases", [HONEST, MORE_HONEST], ids=["first", "more"])
+def test_honest_writes_are_saved_or_proposed(as_trader, cases):
+    held = [case for case in cases if not _attempt_alone(as_trader, case)]
 
-    assert len(held) <= len(HONEST) // 10, "\n".join(map(str, held))
+    assert len(held) <= len(cases) // 10, "\n".join(map(str, held))
 
 
 def _attempt_alone(user, case):

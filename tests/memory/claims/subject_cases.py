@@ -81,4 +81,9 @@ PAIRS = [
     ("I am in Lisbon until June", "I am in Lisbon until July", "same"),
     ("I trade at most 3 trades a day", "This month I take at most 2 trades a day", "replaces"),
     ("I sleep until noon", "I sleep until ten", "apart"),
+    ("I trade on Bybit", "I quit Bybit for OKX", "replaces"),
+    ("I trade on Kraken", "I left Kraken", "replaces"),
+    ("I use OKX", "I swapped OKX for Bybit", "replaces"),
+    ("I trade on Kraken", "I quit Bybit for Kraken", "same"),
+    ("I trade on Kraken", "I quit smoking on Mondays", "apart"),
 ]
