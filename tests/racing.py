@@ -28,7 +28,8 @@ from chat.endings.closing import Outcome, close_conversation
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from memory.claims.support import Quote
-from memory.learning.extraction import Candidate, Extraction, KnownFact, Turn
+from memory.learning.extraction import Candidate, Extraction, Turn
+from memory.models import UserFact
 from tests.factories.memory import JUNE
 
 ROOT = Path(__file__).parent.parent
@@ -118,7 +119,7 @@ def close_chat(user_id: int, conversation_id: UUID) -> Outcome:
     return close_conversation(conversation_id, user_id=user_id, clock=lambda: JUNE).outcome
 
 
-async def _extract(calls: Path, turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
+async def _extract(calls: Path, turns: Sequence[Turn], known: Sequence[UserFact], summary: str) -> Extraction:
     """Stand in for the model: it takes a while, and finds what the user typed."""
     with calls.open("a") as log:
         log.write(f"{turns[-1].message_id}\n")

@@ -33,16 +33,9 @@ from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.work.jobs import Clock
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
-from memory.learning.extraction import (
-    CHUNK_TOKENS,
-    Extraction,
-    KnownFact,
-    Turn,
-    chunk_turns,
-    extract_facts,
-    strip_block,
-)
+from memory.learning.extraction import CHUNK_TOKENS, Extraction, Turn, chunk_turns, extract_facts, strip_block
 from memory.learning.reconcile import ReconcileCounts, list_known_facts, reconcile_candidates
+from memory.models import UserFact
 
 logger = logging.getLogger(__name__)
 
@@ -177,7 +170,7 @@ def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
     return batches
 
 
-async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
+async def _extract_batch(turns: Sequence[Turn], known: Sequence[UserFact], summary: str) -> Extraction:
     try:
         return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
     finally:

@@ -1,6 +1,5 @@
 """Facts and their links over REST."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +8,11 @@ from django.utils import timezone
 
 from config.lib.rest.operations import NEW_OR_KNOWN, make_act_view, read, read_pages, write
 from config.lib.rest.views import ApiView
-from config.lib.search.terms import build_word_filter
 from memory.api import serializers as shapes
 from memory.claims.validity import Validity
 from memory.facts import services
 from memory.facts.history import list_versions
-from memory.facts.queries import find_last_version, list_links
+from memory.facts.queries import FactFilter, find_last_version, list_links, select_facts
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall_for_user
 
@@ -23,7 +21,8 @@ class FactsView(ApiView):
     @read_pages("list_facts", "facts", shapes.FactSerializer, shapes.FactQuery)
     def get(self, **query: Any) -> UserFactQuerySet:
         """List facts, the newest first."""
-        return select_facts(**query, now=timezone.now())
+        wanted = FactFilter(shelf=query.pop("state"), words=query.pop("q"), **query)
+        return select_facts(wanted, timezone.now())
 
     @write("add_fact", "facts", shapes.WrittenSerializer, shapes.FactInput, status=NEW_OR_KNOWN)
     def post(self, **fields: Any) -> Any:
@@ -113,38 +112,3 @@ def _replace_dates(fields: dict[str, Any], newest: UserFact | None = None) -> di
     begins, ends = (dates.get(name, newest and getattr(newest, name)) for name in ("valid_from", "valid_until"))
     kept = {name: value for name, value in fields.items() if name not in dates}
     return {**kept, "validity": Validity(begins, ends)}
-
-
-def select_facts(
-    *,
-    state: str,
-    q: str,
-    category: str,
-    source: str,
-    confidence: str,
-    topic: str | None,
-    valid_at: datetime | None,
-    known_at: datetime | None,
-    now: datetime,
-) -> UserFactQuerySet:
-    """Return matching facts, unordered; an instant overrides `state`."""
-    rows = _in_state(state, now)
-    if valid_at or known_at:
-        rows = UserFact.objects.as_of(valid_at or now, known_at or now)
-    given = {"category": category, "source": source, "confidence": confidence}
-    rows = rows.filter(
-        build_word_filter(q, "normalised", "topic"), **{name: value for name, value in given.items() if value}
-    )
-    return rows if topic is None else rows.filter(topic=topic)
-
-
-def _in_state(state: str, now: datetime) -> UserFactQuerySet:
-    rows: UserFactQuerySet = UserFact.objects.last_of_lineage()
-    match state:
-        case "trash":
-            return rows.filter(trashed_at__isnull=False)
-        case "archived":
-            return rows.filter(archived_at__isnull=False, trashed_at__isnull=True)
-        case "believed":
-            return rows.filter(archived_at__isnull=True)
-    return rows.current(now)

@@ -228,7 +228,7 @@ class PlaceInput(InputSerializer):
     notes = serializers.CharField(required=False, max_length=wording.MAX_PLACE_NOTES, allow_blank=True)
 
 
-class PlaceSerializer(serializers.ModelSerializer[Place]):
+class PlaceSerializer(RowSerializer):
     """A place of interest."""
 
     conversations = serializers.IntegerField(help_text="That mention it.")
@@ -237,7 +237,6 @@ class PlaceSerializer(serializers.ModelSerializer[Place]):
     class Meta:
         model = Place
         fields = ("id", "place_id", "name", "notes", "added_at", "conversations", "last_mentioned_at")
-        read_only_fields = fields
 
 
 class PlacesSerializer(serializers.Serializer[Any]):

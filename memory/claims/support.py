@@ -78,8 +78,8 @@ def verify_quotes(
 ) -> tuple[Quote, ...]:
     """Return the quotes that support the content, or else any support.
 
-    A quote is a Quote, literal text, or a mapping `{message_id, text}` or `{message_id, start, end}`; the message id is
-    optional beside a text. Other values are ignored. Without a valid quote the result is that of `find_support`.
+    A quote is literal text, or a mapping `{message_id, text}`, whose message id is optional. Other values are ignored.
+    Without a valid quote the result is that of `find_support`.
     """
     claim = _Claim(read_claims(content), is_exact=is_exact)
     verified: dict[Quote, None] = {}
@@ -240,24 +240,18 @@ def _list_distinct(terms: Sequence[Term]) -> list[Term]:
 
 def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
     """Find all places of a quote in typed messages."""
-    if isinstance(quote, Quote):
-        quote = {"message_id": quote.message_id, "start": quote.start, "end": quote.end}
     if isinstance(quote, str):
         quote = {"text": quote}
     if not isinstance(quote, Mapping):
         return []
     message_id, text = quote.get("message_id"), quote.get("text")
     among = [message for message in messages if message_id is None or message.id == message_id]
-    if isinstance(text, str) and text.strip():
-        literal = text.strip()
-        return [
-            (message, at, at + len(literal))
-            # The model may give a wrong id with the right text, so search the other messages too.
-            for message in [*among, *(message for message in messages if message not in among)]
-            if (at := message.text.lower().find(literal.lower())) >= 0
-            and len(message.text.lower()) == len(message.text)
-        ]
-    start, end = quote.get("start"), quote.get("end")
-    if type(start) is not int or type(end) is not int or message_id is None:
+    if not isinstance(text, str) or not text.strip():
         return []
-    return [(message, start, end) for message in among if 0 <= start < end <= len(message.text)]
+    literal = text.strip()
+    return [
+        (message, at, at + len(literal))
+        # The model may give a wrong id with the right text, so search the other messages too.
+        for message in [*among, *(message for message in messages if message not in among)]
+        if (at := message.text.lower().find(literal.lower())) >= 0 and len(message.text.lower()) == len(message.text)
+    ]

@@ -1,15 +1,15 @@
 """The history of a fact: its versions, events and word changes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils import timezone
 
 from config.lib.paging import locate_page
 from config.lib.text import WordRun, list_word_changes
-from memory.models import EventKind, MemoryEvent, UserFact
+from memory.models import MemoryEvent, UserFact
 
 CHANGES_SHOWN: Final = 50  # on a page of the timeline
 
@@ -20,14 +20,11 @@ class HistoryEntry:
 
     at: datetime
     label: str
+    event: MemoryEvent | None = None
     version: UserFact | None = None  # the version written then, or None
     # The difference to the version before; empty for the first one and for equal words.
     words: list[WordRun] = field(default_factory=list)
     changes: list[tuple[str, str, str]] = field(default_factory=list)  # other changes: name, before, after
-    merged_into: UserFact | None = None
-    conversation_id: UUID | None = None
-    message_id: int | None = None
-    undone_at: datetime | None = None
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
@@ -45,19 +42,10 @@ def list_events(lineage: UUID) -> list[MemoryEvent]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One write to the memory, in the timeline of all."""
-
-    event: MemoryEvent
-    words: list[WordRun]
-    changes: list[tuple[str, str, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class Timeline:
     """One page of the writes to facts, newest first."""
 
-    changes: list[Change]
+    changes: list[HistoryEntry]
     number: int  # from 1
     pages: int
 
@@ -67,7 +55,8 @@ def get_timeline(number: int) -> Timeline:
     rows = MemoryEvent.objects.filter(lineage__isnull=False).select_related("before", "after")
     place = locate_page(number, total=rows.count(), size=CHANGES_SHOWN)
     events = rows.order_by("-created_at", "id")[place.rows]
-    return Timeline([Change(event, *compare_event(event)) for event in events], place.number, place.pages)
+    changes = [replace(_act_entry(event), **compare_event(event)) for event in events]
+    return Timeline(changes, place.number, place.pages)
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:
@@ -81,39 +70,25 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
     return sorted(entries, key=lambda entry: entry.at)
 
 
-def compare_event(event: MemoryEvent) -> tuple[list[WordRun], list[tuple[str, str, str]]]:
-    """Return the words that a write changed, and the other changes: name, before, after."""
-    before, after = event.before, event.after
+def compare_event(event: MemoryEvent) -> dict[str, Any]:
+    """Return the `words` that a write changed, and the other `changes`: name, before, after."""
+    return _compare_rows(event.before, event.after)
+
+
+def _compare_rows(before: UserFact | None, after: UserFact | None) -> dict[str, Any]:
     if before is None or after is None:
-        return [], []
+        return {"words": [], "changes": []}
     words = list_word_changes(before.content, after.content) if before.content != after.content else []
-    return words, _list_changes(before, after)
+    return {"words": words, "changes": _list_changes(before, after)}
 
 
 def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
     label = event.get_kind_display() if event else "Brought back by an undo" if before else "Memory saved"
-    same_words = before is None or before.content == version.content
-    return HistoryEntry(
-        at=version.created_at,
-        label=label,
-        version=version,
-        words=[] if before is None or same_words else list_word_changes(before.content, version.content),
-        changes=[] if before is None else _list_changes(before, version),
-        conversation_id=event.conversation_id if event else None,
-        message_id=event.message_id if event else None,
-        undone_at=event.undone_at if event else None,
-    )
+    return HistoryEntry(version.created_at, label, event, version, **_compare_rows(before, version))
 
 
 def _act_entry(event: MemoryEvent) -> HistoryEntry:
-    return HistoryEntry(
-        at=event.created_at,
-        label=event.get_kind_display(),
-        merged_into=event.after if event.kind == EventKind.MERGE else None,
-        conversation_id=event.conversation_id,
-        message_id=event.message_id,
-        undone_at=event.undone_at,
-    )
+    return HistoryEntry(event.created_at, event.get_kind_display(), event)
 
 
 def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -108,19 +109,15 @@ def _percent(room: int) -> int:
 def _choose_leaving(sizes: Mapping[UUID, int], room: int, now: datetime) -> list[UserFact]:
     """Return the facts that leave first, until there is room."""
     rows = UserFact.objects.open(now).in_document().only(*_ORDERING)
+    ordered = rows.order_by(_IS_EXPLICIT, "last_referenced_at", "created_at", "id").iterator(chunk_size=8)
     left: list[UserFact] = []
-    rules: list[UserFact] = []
-    for fact in rows.order_by(_IS_EXPLICIT, "last_referenced_at", "created_at", "id").iterator(chunk_size=8):
-        if room >= 0:
-            return left
-        if _is_risk_rule(fact):
-            rules.append(fact)  # leaves after all others
-            continue
-        left.append(fact)
-        room += sizes[fact.pk]
-    for fact in rules:
+    rules: list[UserFact] = []  # leave after all others
+    for fact in chain(ordered, rules):
         if room >= 0:
             break
+        if _is_risk_rule(fact) and fact not in rules:
+            rules.append(fact)
+            continue
         left.append(fact)
         room += sizes[fact.pk]
     return left

@@ -42,17 +42,16 @@ _BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts the page lists, and their order."""
+    """Which facts to list, and their order on the page."""
 
     words: str = ""
     source: str = ""
     confidence: str = ""
     category: str = ""
     topic: str | None = None  # None: any; empty: facts without a topic
-    archived: bool = False
-    trashed: bool = False  # overrides `archived`
-    as_of: datetime | None = None  # what was true then; overrides both
-    is_known_then: bool = True  # `as_of` also goes by what Keel knew then, instead of what it knows now
+    shelf: str = "believed"  # or "current", "archived", "trash"
+    valid_at: datetime | None = None  # what was true then; overrides the shelf
+    known_at: datetime | None = None  # by what Keel knew then, instead of what it knows now
     grouped: bool = False  # by category first, then in order
     order: str = "referenced"  # a key of _ORDERS
 
@@ -106,12 +105,12 @@ class FactCounts:
 
 def uses_facts() -> bool:
     """Tell whether prompts may carry facts (default)."""
-    return not models.MemorySwitches.objects.filter(uses_facts=False).exists()
+    return get_switches().uses_facts
 
 
 def is_learning() -> bool:
     """Tell whether chats may save facts (default)."""
-    return not models.MemorySwitches.objects.filter(learns=False).exists()
+    return get_switches().learns
 
 
 def iter_block_facts(now: datetime) -> Iterator[UserFact]:
@@ -226,13 +225,7 @@ def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
 
 def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     """Return a page of matching facts, ended and future ones included."""
-    rows = _select_facts(wanted, now)
-    rows = rows.filter(build_word_filter(wanted.words, "normalised", "topic"))
-    for column in ("source", "confidence", "category"):
-        value = getattr(wanted, column)
-        rows = rows.filter(**{column: value}) if value else rows
-    if wanted.topic is not None:
-        rows = rows.filter(topic=wanted.topic)
+    rows = select_facts(wanted, now)
     totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
     total = sum(totals.values())
     place = locate_page(page, total=total, size=PAGE_SIZE)
@@ -323,25 +316,26 @@ def find_event(event_id: UUID) -> MemoryEvent | None:
     return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
 
 
-def _select_facts(wanted: FactFilter, now: datetime) -> UserFactQuerySet:
-    if wanted.as_of is not None:
-        return UserFact.objects.as_of(wanted.as_of, wanted.as_of if wanted.is_known_then else now)
-    if wanted.trashed:
-        return UserFact.objects.in_trash()
-    if wanted.archived:
-        return UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
-    return UserFact.objects.believed()
+def select_facts(wanted: FactFilter, now: datetime) -> UserFactQuerySet:
+    """Return the matching facts, unordered."""
+    rows = _SHELVES[wanted.shelf](now)
+    if wanted.valid_at or wanted.known_at:
+        rows = UserFact.objects.as_of(wanted.valid_at or now, wanted.known_at or now)
+    given = {name: value for name in ("source", "confidence", "category") if (value := getattr(wanted, name))}
+    given |= {} if wanted.topic is None else {"topic": wanted.topic}
+    return rows.filter(build_word_filter(wanted.words, "normalised", "topic"), **given)
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
-    """What the owner lets memory do."""
+_SHELVES: Final[dict[str, Callable[[datetime], UserFactQuerySet]]] = {
+    "believed": lambda now: UserFact.objects.believed(),
+    "current": lambda now: UserFact.objects.current(now),
+    "archived": lambda now: UserFact.objects.last_of_lineage().filter(
+        archived_at__isnull=False, trashed_at__isnull=True
+    ),
+    "trash": lambda now: UserFact.objects.in_trash(),
+}
 
-    uses_facts: bool
-    learns: bool
 
-
-def get_switches() -> Switches:
+def get_switches() -> models.MemorySwitches:
     """Return the owner's switches; without a row both are on."""
-    row = models.MemorySwitches.objects.values_list("uses_facts", "learns").first()
-    return Switches(*row) if row else Switches(uses_facts=True, learns=True)
+    return models.MemorySwitches.objects.first() or models.MemorySwitches()

@@ -1,29 +1,18 @@
 """Report learned facts that faded from prompts."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from memory.models import MemorySwitches, UserFact
 from memory.recall.blocks import INJECTION_FLOOR, effective_score
 
 
-@dataclass(frozen=True, slots=True)
-class FadedFact:
-    """A fact whose effective score (0..1) fell below the injection floor."""
-
-    fact_id: UUID
-    content: str
-    score: float
-
-
-def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[FadedFact]:
-    """Return learned facts that faded since the last report, and log it."""
+def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UserFact, float]]:
+    """Return learned facts that faded since the last report, with their scores, and log it."""
     switches = MemorySwitches.objects.first()
     since = switches.decay_reported_at if switches is not None else None
     learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")
     faded = [
-        FadedFact(fact.pk, fact.content, _get_score_at(fact, now))
+        (fact, _get_score_at(fact, now))
         for fact in learned
         if _get_score_at(fact, now) < INJECTION_FLOOR
         and (since is None or _get_score_at(fact, since) >= INJECTION_FLOOR)

@@ -16,6 +16,7 @@ from config.lib.text import clean_text, normal_form
 from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
+from memory.models import UserFact
 
 CHUNK_TOKENS: Final = 8_000  # estimated tokens of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
@@ -31,17 +32,6 @@ class Turn:
     role: Literal["user", "assistant", "tool"]
     text: str
     is_tainted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class KnownFact:
-    """A current fact of the user."""
-
-    id: UUID
-    category: str
-    topic: str
-    content: str
-    is_explicit: bool  # said outright, so no extraction replaces it
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +83,7 @@ class Extraction:
 
 async def extract_facts(
     turns: Sequence[Turn],
-    known_facts: Sequence[KnownFact],
+    known_facts: Sequence[UserFact],
     summary: str,
     *,
     models: Sequence[str],
@@ -150,7 +140,7 @@ def strip_block(text: str, block_text: str) -> str:
 
 
 async def _ask_model(
-    chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]
+    chunk: Chunk, known_facts: Sequence[UserFact], summary: str, models: Sequence[str]
 ) -> tuple[ExtractionAnswer, Usage]:
     request = format_request(
         known_facts=[
@@ -158,7 +148,7 @@ async def _ask_model(
                 "id": str(fact.id),
                 "category": fact.category,
                 "topic": fact.topic,
-                "explicit": fact.is_explicit,
+                "explicit": fact.score is None,
                 "content": fact.content,
             }
             for fact in known_facts
@@ -215,7 +205,7 @@ def _describe_turn(turn: Turn) -> dict[str, Any]:
 
 
 def _list_candidates(
-    answer: ExtractionAnswer, known_facts: Sequence[KnownFact], typed: Sequence[TypedMessage], *, is_exact: bool
+    answer: ExtractionAnswer, known_facts: Sequence[UserFact], typed: Sequence[TypedMessage], *, is_exact: bool
 ) -> list[Candidate]:
     known = {fact.id: fact for fact in known_facts}
     by_words = {normal_form(fact.content): fact for fact in known_facts}
@@ -225,8 +215,8 @@ def _list_candidates(
 
 def _check_fact(
     fact: AnsweredFact,
-    known: Mapping[UUID, KnownFact],
-    by_words: Mapping[str, KnownFact],
+    known: Mapping[UUID, UserFact],
+    by_words: Mapping[str, UserFact],
     typed: Sequence[TypedMessage],
     is_exact: bool,
 ) -> Candidate | None:
@@ -243,14 +233,14 @@ def _check_fact(
         quotes = verify_quotes(target.content, fact.quotes, typed)
         return Candidate("skip", target.id, target.category, target.topic, target.content, fact.confidence, quotes)
     against = known.get(fact.conflicts_with) if fact.conflicts_with else None
-    if against is not None and not against.is_explicit:
+    if against is not None and against.score is not None:
         target, against = target or against, None  # learned facts are simply replaced
     elif fact.op == "add":
         target = None
-    if target is not None and target.is_explicit:
+    if target is not None and target.score is None:
         against = target
     if against is None:
-        explicit = (other for other in known.values() if other.is_explicit)
+        explicit = (other for other in known.values() if other.score is None)
         against = next((other for other in explicit if contradicts(other.content, fact.content)), None)
     return Candidate(
         op="add" if target is None else "update",

@@ -16,7 +16,7 @@ from memory.facts.conflicts import find_conflict
 from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
-from memory.learning.extraction import Candidate, KnownFact
+from memory.learning.extraction import Candidate
 from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refuse_forgotten
 from memory.models import ProposalKind, UserFact
 from memory.wording import FactRefused, filter_topic
@@ -52,12 +52,9 @@ class _Scene:
     said_since: tuple[UserFact, ...]  # explicit facts since the last message, which the extractor may not know
 
 
-def list_known_facts(now: datetime) -> list[KnownFact]:
+def list_known_facts(now: datetime) -> list[UserFact]:
     """Return the current facts to compare an extraction with."""
-    return [
-        KnownFact(fact.pk, fact.category, fact.topic, fact.content, is_explicit=fact.score is None)
-        for fact in UserFact.objects.current(now).by_reference()[:MAX_KNOWN]
-    ]
+    return list(UserFact.objects.current(now).by_reference()[:MAX_KNOWN])
 
 
 def reconcile_candidates(

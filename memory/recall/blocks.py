@@ -40,6 +40,7 @@ class Block:
 class Explanation:
     """Why a block contains a fact or not, and its line's tokens."""
 
+    fact: UserFact
     reason: str  # begins with "in the block", "rank", "budget", "document" or "score"
     tokens: int  # estimated
 
@@ -115,6 +116,7 @@ def explain_facts(
     """Explain the place of current facts in or out of a block; `chosen` are the facts of the block."""
     return [
         Explanation(
+            fact,
             reason="in the block" if fact.id in chosen else _explain_omission(fact, assistant, now),
             tokens=_estimate_line(_Line(fact, _FORMATS[assistant](fact))),
         )

@@ -295,19 +295,15 @@ class FactFilterForm(forms.Form):
 
     def build_filter(self) -> FactFilter:
         """Return the filter of the list."""
-        known = self.known
-        shelf = known.get("show", "")
-        topic = known.get("topic")
+        known, day = self.known, self._read_end_of_day()
+        shelf, topic = known.get("show", ""), known.get("topic")
         return FactFilter(
+            **{name: known[name] for name in ("source", "confidence", "category") if name in known},
             words=known.get("q", ""),
-            source=known.get("source", ""),
-            confidence=known.get("confidence", ""),
-            category=known.get("category", ""),
             topic="" if topic == NO_TOPIC else topic,
-            archived=shelf == "archived",
-            trashed=shelf == "trash",
-            as_of=self._read_end_of_day(),
-            is_known_then=known.get("by") != "now",
+            shelf=shelf or "believed",
+            valid_at=day,
+            known_at=None if known.get("by") == "now" else day,
             grouped=not shelf and known.get("group") != "none",
             order=known.get("sort") or _FIRST_ORDERS.get(shelf, ("referenced", ""))[0],
         )

@@ -13,9 +13,9 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
 from config.lib.text import WordRun, list_word_changes
 from memory import models
-from memory.facts.queries import Switches, get_block, get_next_block, get_switches, list_links, read_block_facts
+from memory.facts.queries import get_block, get_next_block, get_switches, list_links, read_block_facts
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
-from memory.recall.blocks import explain_facts
+from memory.recall.blocks import Explanation, explain_facts
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
 FORGOTTEN_SHOWN: Final = 10
@@ -35,7 +35,7 @@ _FORGOTTEN: Final = (
 class Surroundings:
     """The frame of every page of memory."""
 
-    switches: Switches
+    switches: models.MemorySwitches
     proposals: int  # number of pending proposals
 
 
@@ -83,23 +83,14 @@ class ShownProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFact:
-    """A current fact in or outside an assistant's block, and why."""
-
-    fact: UserFact
-    reason: str
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Preview:
     """An assistant's next block, and a page of omitted facts."""
 
     text: str
     tokens: int  # counted
-    used: list[SeenFact]  # the 50 most recently referenced; the text has all
+    used: list[Explanation]  # the 50 most recently referenced; the text has all
     used_total: int
-    left_out: list[SeenFact]  # one page
+    left_out: list[Explanation]  # one page
     left_out_total: int
     number: int
     pages: int
@@ -201,10 +192,8 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
     left_out_total = left_out.count()
     place = locate_page(page, total=left_out_total, size=SEEN_SHOWN)
 
-    def see(facts: UserFactQuerySet) -> list[SeenFact]:
-        rows = list(facts)
-        explained = explain_facts(read_block_facts(rows), chosen=chosen, assistant=assistant, now=now)
-        return [SeenFact(fact, entry.reason, entry.tokens) for fact, entry in zip(rows, explained, strict=True)]
+    def see(facts: UserFactQuerySet) -> list[Explanation]:
+        return explain_facts(read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
 
     tokens = count_tokens(block.text) if block.text else 0
     shown = see(used[:SEEN_SHOWN]), see(left_out[place.rows])
@@ -213,34 +202,21 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
 
 def _describe_proposals(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:
     rows = list(proposals)
-    merged = {row.payload["fact_id"] for row in rows if row.kind == ProposalKind.MERGE}
+    merged = [row.payload["fact_id"] for row in rows if row.kind == ProposalKind.MERGE]
     facts = {str(fact.pk): fact for fact in UserFact.objects.filter(pk__in=merged)} if merged else {}
-    return [_describe_merge(row, facts) if row.kind == ProposalKind.MERGE else _describe_words(row) for row in rows]
+    return [_describe_proposal(row, facts.get(row.payload.get("fact_id", ""))) for row in rows]
 
 
-def _describe_merge(row: MemoryProposal, facts: dict[str, UserFact]) -> ShownProposal:
-    ending = facts[row.payload["fact_id"]]
-    return ShownProposal(
-        proposal=row,
-        content=ending.content,
-        topic=ending.topic,
-        category=ending.get_category_display(),
-        target=row.target,
-        words=[],
-        why=row.evidence.get("why", ""),
-        message_id=None,
-    )
-
-
-def _describe_words(row: MemoryProposal) -> ShownProposal:
-    content = row.payload["content"]
+def _describe_proposal(row: MemoryProposal, merged: UserFact | None) -> ShownProposal:
+    """Describe a proposal; `merged` is the fact that a merge would end."""
+    content = merged.content if merged else row.payload["content"]
     return ShownProposal(
         proposal=row,
         content=content,
-        topic=row.payload.get("topic", ""),
-        category=FactCategory(row.payload["category"]).label,
+        topic=merged.topic if merged else row.payload.get("topic", ""),
+        category=FactCategory(merged.category if merged else row.payload["category"]).label,
         target=row.target,
-        words=list_word_changes(row.target.content, content) if row.target else [],
+        words=list_word_changes(row.target.content, content) if row.target and not merged else [],
         why=row.evidence.get("why", ""),
         message_id=row.evidence.get("message_id"),
     )

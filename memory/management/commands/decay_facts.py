@@ -11,7 +11,7 @@ class Command(SweepCommand):
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
         faded = report_faded_facts(now=now, is_dry_run=is_dry_run)
-        for fact in faded:
+        for fact, score in faded:
             # Command output ends up in logs, so do not print the text.
-            self.say(f"{fact.fact_id}: {fact.score:.2f}", fact_id=fact.fact_id, score=fact.score)
+            self.say(f"{fact.pk}: {score:.2f}", fact_id=fact.pk, score=score)
         return len(faded)

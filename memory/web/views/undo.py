@@ -31,8 +31,7 @@ def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
         raise Http404
     if not request.htmx:
         return redirect("memory:fact", event.lineage)
-    words, changes = compare_event(event)
-    return TemplateResponse(request, "memory/_event.html", {"event": event, "words": words, "changes": changes})
+    return TemplateResponse(request, "memory/_event.html", {"event": event, **compare_event(event)})
 
 
 @owned_act

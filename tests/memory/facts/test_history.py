@@ -50,7 +50,7 @@ def test_list_history_tells_versions_and_acts_in_order(as_trader):
         WordRun("kept", "on BTC"),
     ]
     assert ("Confidence", "You said so", "Inferred") in history[3].changes
-    assert history[3].undone_at == MAY + 4 * DAY
+    assert history[3].event.undone_at == MAY + 4 * DAY
     assert [entry.words for entry in history if entry is not history[1]] == [[]] * 5
 
 
@@ -62,7 +62,7 @@ def test_list_history_names_what_a_fact_was_merged_into(as_trader):
     history = list_history(merged.lineage)
 
     assert [entry.label for entry in history] == ["Memory saved", "Memory merged"]
-    assert history[1].merged_into == kept
+    assert (history[1].event.kind, history[1].event.after) == ("merge", kept)
 
 
 def test_list_history_is_empty_for_the_fact_of_another_user(as_trader, strangers_fact):

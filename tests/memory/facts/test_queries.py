@@ -40,7 +40,7 @@ def test_list_facts_lists_an_archived_fact_once_in_its_last_version(as_trader, s
     second = supersede_fact(fact_id=first.pk, content="second words", now=JUNE).fact
     archive_fact(fact_id=second.pk, now=JUNE)
 
-    page = list_facts(FactFilter(archived=True, order="archived"), page=1, now=JUNE)
+    page = list_facts(FactFilter(shelf="archived", order="archived"), page=1, now=JUNE)
 
     assert [shown.fact.content for shown in page.facts] == ["second words"]
     assert page.facts[0].fact.archived_reason == ArchivedReason.USER_ARCHIVED
@@ -92,7 +92,7 @@ def test_list_facts_with_an_order_returns_sorted_facts(as_trader, order, expecte
         content="alpha", topic="a", learned_at=MAY + 2 * DAY, last_referenced_at=MAY, archived_at=JUNE - DAY, **gone
     )
 
-    assert contents(FactFilter(archived=True, order=order)) == expected
+    assert contents(FactFilter(shelf="archived", order=order)) == expected
 
 
 def test_list_facts_orders_by_text_without_case(as_trader):

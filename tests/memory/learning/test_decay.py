@@ -22,7 +22,7 @@ def learned(as_trader) -> UserFact:
 
 
 def names(faded):
-    return [fact.content for fact in faded]
+    return [fact.content for fact, _ in faded]
 
 
 def test_a_fact_is_reported_when_its_score_falls_below_what_a_prompt_may_carry(learned):
@@ -30,7 +30,7 @@ def test_a_fact_is_reported_when_its_score_falls_below_what_a_prompt_may_carry(l
 
     [faded] = report_faded_facts(now=MAY + 3 * PERIOD)
 
-    assert (faded.fact_id, faded.content, faded.score) == (learned.pk, "Prefers gold", 0.6)
+    assert faded == (learned, 0.6)
 
 
 def test_what_is_reported_has_left_the_prompt(learned):

@@ -24,9 +24,11 @@ def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterF
             FactFilter("btc", "chat", "inferred", "fact", "risk", grouped=True, order="newest"),
             id="everything asked",
         ),
-        pytest.param("show=archived", FactFilter(archived=True, order="archived"), id="archived, the last one first"),
-        pytest.param("show=archived&sort=referenced", FactFilter(archived=True), id="archived in another order"),
-        pytest.param("show=trash", FactFilter(trashed=True, order="trashed"), id="the trash, the last one first"),
+        pytest.param(
+            "show=archived", FactFilter(shelf="archived", order="archived"), id="archived, the last one first"
+        ),
+        pytest.param("show=archived&sort=referenced", FactFilter(shelf="archived"), id="archived in another order"),
+        pytest.param("show=trash", FactFilter(shelf="trash", order="trashed"), id="the trash, the last one first"),
         pytest.param("topic=-", FactFilter(topic="", grouped=True), id="without a topic"),
         pytest.param("topic=gone", FactFilter(topic="gone", grouped=True), id="a topic in use no more"),
         pytest.param("source=zzz&sort=archived&page=x&show=all", FactFilter(grouped=True), id="unknown values"),

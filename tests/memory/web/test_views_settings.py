@@ -6,11 +6,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.facts.document import export_document
-from memory.facts.queries import Switches, get_switches
+from memory.facts.queries import get_switches
 from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact
 from tests.memory.browsing import FACTS, SECRET, into, is_page, text_of
 from tests.owners import as_owner
+
+
+def switches_of(user) -> tuple[bool, bool]:
+    """Return whether prompts carry facts and chats save them."""
+    switches = as_owner(user, get_switches)
+    return switches.uses_facts, switches.learns
+
 
 SETTINGS, IMPORT, EXPORT = f"{FACTS}settings/", f"{FACTS}import/", f"{FACTS}export/"
 
@@ -18,18 +25,18 @@ SETTINGS, IMPORT, EXPORT = f"{FACTS}settings/", f"{FACTS}import/", f"{FACTS}expo
 @pytest.mark.parametrize(
     ("switch", "paused", "told"),
     [
-        ("uses_facts", Switches(uses_facts=False, learns=True), "No chat uses what Keel knows"),
-        ("learns", Switches(uses_facts=True, learns=False), "Keel learns nothing from your chats"),
+        ("uses_facts", (False, True), "No chat uses what Keel knows"),
+        ("learns", (True, False), "Keel learns nothing from your chats"),
     ],
 )
 def test_a_switch_is_turned_off_told_on_the_page_and_turned_on_again(client, trader, switch, paused, told):
     client.post(SETTINGS, {"switch": switch, "to": "off"})
     page = client.get(FACTS)
 
-    assert as_owner(trader, get_switches) == paused
+    assert switches_of(trader) == paused
     assert told in text_of(page)
     back = client.post(SETTINGS, {"switch": switch, "to": "on", "next": FACTS}, follow=True)
-    assert as_owner(trader, get_switches) == Switches(uses_facts=True, learns=True)
+    assert switches_of(trader) == (True, True)
     assert back.redirect_chain == [(FACTS, 302)]
     assert told not in text_of(back)
 
@@ -44,7 +51,7 @@ def test_htmx_gets_the_switches_alone(client):
 @pytest.mark.parametrize("data", [{}, {"switch": "learns"}, {"switch": "decay_reported_at", "to": "off"}])
 def test_no_other_switch_can_be_turned(client, trader, data):
     assert client.post(SETTINGS, data).status_code == 400
-    assert as_owner(trader, get_switches) == Switches(uses_facts=True, learns=True)
+    assert switches_of(trader) == (True, True)
 
 
 def test_export_is_the_document_as_a_file(client, trader, know, strangers_fact):
@@ -108,6 +115,6 @@ def test_import_refuses_and_keeps_what_was_typed(client, trader, data, words):
 def test_switches_belong_to_their_owner(client, stranger):
     client.post(SETTINGS, {"switch": "learns", "to": "off"})
 
-    assert as_owner(stranger, get_switches) == Switches(uses_facts=True, learns=True)
+    assert switches_of(stranger) == (True, True)
     as_owner(stranger, lambda: set_switches(uses_facts=False))
     assert "No chat uses what Keel knows" not in text_of(client.get(FACTS))
