@@ -138,11 +138,11 @@ def list_places(*order: str) -> list[Place]:
     """Return the places with their mentions in conversations."""
     mentions = PlaceMention.objects.filter(place=OuterRef("pk")).order_by().values("place")
     number = mentions.annotate(number=Count("conversation_ref", distinct=True)).values("number")
-    places = Place.objects.filter(removed_at__isnull=True).annotate(
-        conversations=Coalesce(Subquery(number), 0),
-        last_mentioned_at=Subquery(mentions.annotate(last=Max("mentioned_at")).values("last")),
-    )
-    return list(places.order_by(*order, "id"))
+    mentioned: dict[str, Any] = {
+        "conversations": Coalesce(Subquery(number), 0),
+        "last_mentioned_at": Subquery(mentions.annotate(last=Max("mentioned_at")).values("last")),
+    }
+    return list(Place.objects.filter(removed_at__isnull=True).annotate(**mentioned).order_by(*order, "id"))
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
@@ -329,9 +329,7 @@ def select_facts(wanted: FactFilter, now: datetime) -> UserFactQuerySet:
 _SHELVES: Final[dict[str, Callable[[datetime], UserFactQuerySet]]] = {
     "believed": lambda now: UserFact.objects.believed(),
     "current": lambda now: UserFact.objects.current(now),
-    "archived": lambda now: UserFact.objects.last_of_lineage().filter(
-        archived_at__isnull=False, trashed_at__isnull=True
-    ),
+    "archived": lambda now: UserFact.objects.archived(),
     "trash": lambda now: UserFact.objects.in_trash(),
 }
 

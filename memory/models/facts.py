@@ -108,6 +108,10 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
             valid_from__lte=valid_at,
         )
 
+    def archived(self) -> Self:
+        """Keep the newest row of each archived lineage outside of the trash."""
+        return self.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
+
     def in_trash(self) -> Self:
         """Keep the newest row of each trashed lineage."""
         return self.last_of_lineage().filter(trashed_at__isnull=False)

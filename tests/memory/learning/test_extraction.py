@@ -24,7 +24,13 @@ from tests.fakes import ScriptedModel
 from tests.memory.learning.answers import answer, fact
 
 LEVERAGE = UserFact(id=UUID(int=1), category="profile", topic="risk", content="Max leverage is 5x")
-GOAL = UserFact(id=UUID(int=2), category="profile", topic="goal", content="Wants to double the account", score=0.8)
+
+
+def _goal(content: str = "Wants to double the account") -> UserFact:
+    return UserFact(id=UUID(int=2), category="profile", topic="goal", content=content, score=0.8)
+
+
+GOAL = _goal()
 KNOWN = [LEVERAGE, GOAL]
 UNKNOWN = UUID(int=9)
 CHAT = [

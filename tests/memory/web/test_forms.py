@@ -24,9 +24,7 @@ def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterF
             FactFilter("btc", "chat", "inferred", "fact", "risk", grouped=True, order="newest"),
             id="everything asked",
         ),
-        pytest.param(
-            "show=archived", FactFilter(shelf="archived", order="archived"), id="archived, the last one first"
-        ),
+        pytest.param("show=archived", FactFilter(shelf="archived", order="archived"), id="archived, last first"),
         pytest.param("show=archived&sort=referenced", FactFilter(shelf="archived"), id="archived in another order"),
         pytest.param("show=trash", FactFilter(shelf="trash", order="trashed"), id="the trash, the last one first"),
         pytest.param("topic=-", FactFilter(topic="", grouped=True), id="without a topic"),
