@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hmac import compare_digest
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from django.db import transaction
 
 from chat.conversations.queries import get_conversation
 from chat.models import ActionCard, CardStatus
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound, StateConflict
 from trading.models.deployments import ActionType
 from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw_action, lock_state, run_action
 
@@ -44,28 +43,20 @@ _OUT_OF_DATE: Final = "Out of date"
 _EXPIRED: Final = "Expired. Nothing was done. Ask Keel to prepare it again."
 
 
-class CardNotFound(DomainError):
+class CardNotFound(NotFound):
     """The owner has no such card."""
 
-    http_status = HTTPStatus.NOT_FOUND
 
-
-class CardDecided(DomainError):
+class CardDecided(StateConflict):
     """The card was already confirmed or cancelled."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class CardExpired(DomainError):
+class CardExpired(StateConflict):
     """The card's time is over."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class CardOutdated(DomainError):
+class CardOutdated(StateConflict):
     """The card or its state changed since it was seen."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +194,7 @@ def _is_equal(one: str, other: str) -> bool:
 
 def get_card(card_id: UUID) -> ActionCard:
     """Return a card. Raises CardNotFound."""
-    card: ActionCard | None = ActionCard.objects.filter(pk=card_id).first()
-    if card is None:
-        raise CardNotFound("There is no such card.")
-    return card
+    return ActionCard.objects.filter(pk=card_id).first_or(CardNotFound("There is no such card."))
 
 
 def list_cards(card_ids: Collection[UUID]) -> dict[UUID, ActionCard]:

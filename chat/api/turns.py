@@ -26,7 +26,7 @@ from chat.turns import live
 from chat.turns.accept import accept_message
 from chat.turns.events import MessageAccepted
 from chat.turns.start import Accepted
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView
@@ -34,10 +34,8 @@ from config.lib.rest.views import ApiRequest, ApiView
 EVENT_STREAM = "text/event-stream"
 
 
-class MessageReplaced(DomainError):
+class MessageReplaced(StateConflict):
     """There is no answer to this message any more."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 class TurnsView(ApiView):

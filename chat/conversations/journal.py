@@ -3,12 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from chat.models import Bookmark, Conversation, DayNote, Message, MessageStatus, Role
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.locks import lock_owner
 from config.lib.paging import locate_page
 from config.lib.text import clean_text, normal_form
@@ -18,22 +17,16 @@ MAX_NOTE: Final = 500  # characters, as in the column
 MAX_DAY_NOTE: Final = 4000
 
 
-class ReplyNotFound(DomainError):
+class ReplyNotFound(NotFound):
     """The owner has no such reply."""
 
-    http_status = HTTPStatus.NOT_FOUND
 
-
-class ReplyNotKept(DomainError):
+class ReplyNotKept(StateConflict):
     """There is nothing to keep (yet)."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class BookmarkNotFound(DomainError):
+class BookmarkNotFound(NotFound):
     """The journal has no such entry."""
-
-    http_status = HTTPStatus.NOT_FOUND
 
 
 class NoteRefused(DomainError):
@@ -78,9 +71,9 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
         NoteRefused: the note is too long.
     """
     lock_owner()
-    reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).first()
-    if reply is None:
-        raise ReplyNotFound("There is no such reply.")
+    reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).first_or(
+        ReplyNotFound("There is no such reply.")
+    )
     kept = find_bookmark(message_id)
     if kept is not None:
         return kept
@@ -211,10 +204,7 @@ def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:
 
 
 def _get_bookmark(bookmark_id: UUID) -> Bookmark:
-    bookmark: Bookmark | None = Bookmark.objects.filter(pk=bookmark_id).first()
-    if bookmark is None:
-        raise BookmarkNotFound("There is no such entry in the journal.")
-    return bookmark
+    return Bookmark.objects.filter(pk=bookmark_id).first_or(BookmarkNotFound("There is no such entry in the journal."))
 
 
 def _check_note(text: str, most: int = MAX_NOTE) -> str:

@@ -7,7 +7,6 @@ out, and whoever takes the lease closes it. Append and close both lock the row, 
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -17,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from chat.conversations.queries import ConversationNotFound, get_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.parts import Json
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.work.defer import defer
@@ -44,10 +43,8 @@ _NOT_PENDING: Final[Json] = {"extraction_pending": False, "extraction_tries": 0,
 AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
 
 
-class NothingToExtract(DomainError):
+class NothingToExtract(StateConflict):
     """A chat has nothing left to extract."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

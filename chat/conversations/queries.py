@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from chat.models import Conversation, ConversationStatus, ConversationSummary, Message, Role
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from config.lib.paging import locate_page
 from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
@@ -20,10 +19,8 @@ TRASH_PAGE: Final = 50
 QUOTE_CONTEXT: Final = 160  # characters shown on either side of quoted words
 
 
-class ConversationNotFound(DomainError):
+class ConversationNotFound(NotFound):
     """The owner has no such conversation."""
-
-    http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from chat.models import MAX_TITLE, AssistantName, Conversation, Message, Role
 from chat.prompt.assistants import default_assistant
 from chat.prompt.focus import can_refocus, check_opening
 from chat.prompt.texts import ASK_WHAT_CHANGES
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.text import one_line
 from memory.facts.queries import find_last_version
 from memory.facts.versions import FactNotFound
@@ -94,10 +94,8 @@ def title_from(text: str) -> str:
     return title + ("…" if len(words) > TITLE_WORDS else "")
 
 
-class MessageRefused(DomainError):
+class MessageRefused(StateConflict):
     """The message is refused; the user keeps the text."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 class TooMuchAsked(MessageRefused):

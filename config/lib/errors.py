@@ -11,5 +11,16 @@ class DomainError(Exception):
     and no word of another user's rows.
     """
 
-    # 404: no such row; 409: the request conflicts with the current state; 422: the input is invalid.
-    http_status: ClassVar[HTTPStatus] = HTTPStatus.UNPROCESSABLE_ENTITY
+    http_status: ClassVar[HTTPStatus] = HTTPStatus.UNPROCESSABLE_ENTITY  # the input is invalid
+
+
+class NotFound(DomainError):
+    """The owner has no such row."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class StateConflict(DomainError):
+    """The request conflicts with the current state."""
+
+    http_status = HTTPStatus.CONFLICT

@@ -16,7 +16,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 
 # The first migrations of each app before each squash. Every older database has applied one of them.
 _OLD_MIGRATIONS: Final = set(product(("chat", "memory", "trading"), ("0001_initial", "0001_schema")))
@@ -28,10 +28,8 @@ _REMEDY: Final = (
 )
 
 
-class OldDatabase(DomainError):
+class OldDatabase(StateConflict):
     """The database comes from an earlier development state."""
-
-    http_status = HTTPStatus.CONFLICT
 
     def __init__(self) -> None:
         super().__init__(f"{_REASON} {_REMEDY}")

@@ -182,6 +182,13 @@ class OwnedQuerySet(models.QuerySet[M]):
         self.model.refuse_columns(kwargs)
         return super().update(**kwargs)
 
+    def first_or(self, refusal: Exception) -> M:
+        """Return the first row. Raises the refusal if there is none."""
+        row = self.first()
+        if row is None:
+            raise refusal
+        return row
+
     def raw(self, *args: object, **kwargs: object) -> NoReturn:
         """Refuse: no expression can be added to raw SQL."""
         raise ScopeError("raw() is not scoped")

@@ -53,9 +53,9 @@ def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite
     """Note a place's mention once per message. Raises FactNotFound, MemoryPaused."""
     refuse_when_paused(origin)
     lock_memory()
-    place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first()
-    if place is None:
-        raise FactNotFound("There is no such place.")
+    place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first_or(
+        FactNotFound("There is no such place.")
+    )
     mention = _add_mention(place, origin, now)
     if mention is None:
         return PlaceWrite(place, None)
@@ -66,9 +66,7 @@ def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite
 def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     """Hide a place from the assistants until undone. Raises FactNotFound."""
     lock_memory()
-    place = Place.objects.filter(pk=id, removed_at__isnull=True).first()
-    if place is None:
-        raise FactNotFound("There is no such place.")
+    place = Place.objects.filter(pk=id, removed_at__isnull=True).first_or(FactNotFound("There is no such place."))
     before = _describe_before(place)
     place.removed_at, place.updated_at = now, _next_update(place, now)
     place.save(update_fields=["removed_at", "updated_at"])

@@ -4,11 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import content_key
 from memory.claims.validity import Validity
 from memory.facts.periods import find_validity
@@ -19,16 +18,12 @@ from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, 
 from memory.wording import find_category, parse_content, parse_detail, parse_topic
 
 
-class ProposalNotFound(DomainError):
+class ProposalNotFound(NotFound):
     """The owner has no such proposal."""
 
-    http_status = HTTPStatus.NOT_FOUND
 
-
-class ProposalDecided(DomainError):
+class ProposalDecided(StateConflict):
     """The proposal was already accepted or dismissed."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 # The source of an accepted fact; imported text was not typed here.
@@ -178,10 +173,11 @@ def _get_pending(proposal_id: UUID) -> MemoryProposal:
 
 
 def _get_proposal(proposal_id: UUID) -> MemoryProposal:
-    proposal = MemoryProposal.objects.select_related("target").filter(pk=proposal_id).first()
-    if proposal is None:
-        raise ProposalNotFound("There is no such proposal.")
-    return proposal
+    return (
+        MemoryProposal.objects.select_related("target")
+        .filter(pk=proposal_id)
+        .first_or(ProposalNotFound("There is no such proposal."))
+    )
 
 
 def _set_decision(

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from memory import models
 from memory.facts.conflicts import list_rivals
 from memory.facts.history import list_versions
@@ -24,10 +23,8 @@ from memory.facts.versions import (
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
 
 
-class UndoRefused(DomainError):
+class UndoRefused(StateConflict):
     """A later write depends on the one to undo."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 # These change no version, so they never block another undo.
@@ -43,9 +40,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     behind the write reopens. Raises FactNotFound, UndoRefused.
     """
     lock_memory()
-    event = MemoryEvent.objects.filter(pk=event_id).first()
-    if event is None:
-        raise FactNotFound("There is nothing to undo.")
+    event = MemoryEvent.objects.filter(pk=event_id).first_or(FactNotFound("There is nothing to undo."))
     if event.undone_at is None:
         with transaction.atomic():  # a refusal must roll back the undo
             _undo_event(event, now)
@@ -205,9 +200,11 @@ def _undo_eviction(event: MemoryEvent, now: datetime) -> None:
 
 
 def _undo_link(event: MemoryEvent, now: datetime) -> None:
-    link = models.FactLink.objects.select_related("from_fact", "to_fact").filter(event=event).first()
-    if link is None:
-        raise UndoRefused("This link was removed since; undo that first.")
+    link = (
+        models.FactLink.objects.select_related("from_fact", "to_fact")
+        .filter(event=event)
+        .first_or(UndoRefused("This link was removed since; undo that first."))
+    )
     if ArchivedReason.MERGED in (link.from_fact.archived_reason, link.to_fact.archived_reason):
         raise UndoRefused(_CHANGED_SINCE)  # the other fact has taken the link
     link.delete()
@@ -216,9 +213,9 @@ def _undo_link(event: MemoryEvent, now: datetime) -> None:
 def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
     made_by = None
     if event.detail.get("event"):
-        made_by = MemoryEvent.objects.filter(pk=event.detail["event"], undone_at__isnull=True).first()
-        if made_by is None:
-            raise UndoRefused("What made this link was itself undone since.")
+        made_by = MemoryEvent.objects.filter(pk=event.detail["event"], undone_at__isnull=True).first_or(
+            UndoRefused("What made this link was itself undone since.")
+        )
     from_fact, to_fact = (get_last_version(UUID(event.detail[end])) for end in ("from", "to"))
     models.FactLink.objects.get_or_create(
         from_fact=from_fact,

@@ -7,14 +7,13 @@ a new row on the same lineage replaces it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import content_key
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
@@ -27,32 +26,24 @@ from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Plac
 from memory.wording import MAX_TOPIC
 
 
-class FactNotFound(DomainError):
+class FactNotFound(NotFound):
     """The owner has no such fact."""
 
-    http_status = HTTPStatus.NOT_FOUND
 
-
-class FactChanged(DomainError):
+class FactChanged(StateConflict):
     """Another write changed the fact first."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class FactAmbiguous(DomainError):
+class FactAmbiguous(StateConflict):
     """Several facts match, or none is meant for certain; `candidates` has them, likeliest first."""
-
-    http_status = HTTPStatus.CONFLICT
 
     def __init__(self, candidates: list[UserFact], message: str = "") -> None:
         self.candidates = candidates
         super().__init__(message or f"{len(candidates)} facts fit these words. Which one is meant?")
 
 
-class MemoryPaused(DomainError):
+class MemoryPaused(StateConflict):
     """The user does not let chats save facts."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +94,7 @@ def refuse_when_paused(origin: Origin) -> None:
 
 def get_believed(fact_id: UUID) -> UserFact:
     """Return the fact with this id. Raises FactNotFound, FactChanged."""
-    row = UserFact.objects.filter(pk=fact_id).first()
-    if row is None:
-        raise FactNotFound("There is no such fact.")
+    row = UserFact.objects.filter(pk=fact_id).first_or(FactNotFound("There is no such fact."))
     if row.is_archived:
         raise FactChanged("This fact has changed. Look at it again before you change it.")
     return row
@@ -113,9 +102,9 @@ def get_believed(fact_id: UUID) -> UserFact:
 
 def get_last_version(fact_id: UUID) -> UserFact:
     """Return the newest row of a row's lineage. Raises FactNotFound."""
-    row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
-    if row is None:
-        raise FactNotFound("There is no such fact.")
+    row = (
+        UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first_or(FactNotFound("There is no such fact."))
+    )
     return UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
 
 

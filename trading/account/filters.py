@@ -1,11 +1,10 @@
 """Filters of the trades page, kept under a name."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
 from trading.models import SavedFilter
 from trading.models.remarks import MAX_NAME, MAX_QUERY
@@ -13,14 +12,12 @@ from trading.models.remarks import MAX_NAME, MAX_QUERY
 MAX_FILTERS: Final = 30
 
 
-class FilterNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class FilterNotFound(NotFound):
+    """The user has no such filter."""
 
 
 class FilterRefused(DomainError):
     """The filter cannot be saved; the message says why."""
-
-    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def save_filter(*, name: str, query: str, now: datetime) -> SavedFilter:

@@ -2,11 +2,10 @@
 
 import secrets
 from datetime import datetime
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import one_line
@@ -16,8 +15,8 @@ from trading.models.tokens import MAX_TOKEN_NAME, SECRET_BYTES, SECRET_SHOWN, US
 MAX_TOKENS: Final = 20
 
 
-class TokenNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class TokenNotFound(NotFound):
+    """The user has no such token."""
 
 
 class TokenRefused(DomainError):
@@ -63,10 +62,7 @@ def create_token(
 def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
     """Revoke a token; idempotent. Raises TokenNotFound."""
     ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True).update(revoked_at=now)
-    token = ApiToken.objects.filter(pk=token_id).first()
-    if token is None:
-        raise TokenNotFound("There is no such token.")
-    return token
+    return ApiToken.objects.filter(pk=token_id).first_or(TokenNotFound("There is no such token."))
 
 
 def note_use(*, token: ApiToken, now: datetime) -> None:

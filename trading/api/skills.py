@@ -131,10 +131,9 @@ class DraftView(ApiView):
     @read("get_draft", "drafts", shapes.WholeDraftSerializer)
     def get(self, draft_id: UUID) -> SkillDraft:
         """Return a draft with what still keeps it from being saved."""
-        draft: SkillDraft | None = SkillDraft.objects.filter(pk=draft_id, status=DraftStatus.EDITING).first()
-        if draft is None:
-            raise DraftNotFound("There is no such draft any more.")
-        return draft
+        return SkillDraft.objects.filter(pk=draft_id, status=DraftStatus.EDITING).first_or(
+            DraftNotFound("There is no such draft any more.")
+        )
 
     @extend_schema(request={"application/json": skill_schema(is_patch=True)})
     @write("patch_draft", "drafts", shapes.WholeDraftSerializer)

@@ -4,11 +4,10 @@ import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
 from trading.intake.formats import FORMATS, FillMapping, propose_mapping
 from trading.intake.ledgers import LedgerImport, LedgerPreview, add_reading, name_venue, preview_reading
@@ -22,14 +21,12 @@ PROBLEMS_SHOWN: Final = 100
 _SAMPLE_ROWS: Final = 3
 
 
-class FileNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class FileNotFound(NotFound):
+    """There is no such file."""
 
 
 class ImportRefused(DomainError):
     """The file cannot be imported as it is; nothing was."""
-
-    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
         self.problems = problems
@@ -85,10 +82,9 @@ def keep_file(*, name: str, content: bytes, zone: str, now: datetime) -> TradeFi
 
 def get_file(file_id: UUID) -> TradeFile:
     """Return a waiting file. Raises FileNotFound."""
-    file: TradeFile | None = TradeFile.objects.filter(pk=file_id).first()
-    if file is None:
-        raise FileNotFound("This file is not here any more: it was imported or dropped. Choose it again.")
-    return file
+    return TradeFile.objects.filter(pk=file_id).first_or(
+        FileNotFound("This file is not here any more: it was imported or dropped. Choose it again.")
+    )
 
 
 def open_file(file: TradeFile) -> tuple[Table, FillMapping]:

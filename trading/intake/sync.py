@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx, owner_id
 from config.lib.work.defer import defer
@@ -41,8 +40,8 @@ class AccountRefused(DomainError):
     """The account cannot be added; the message says why."""
 
 
-class AccountNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class AccountNotFound(NotFound):
+    """There is no such account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +126,7 @@ def list_accounts() -> list[VenueAccount]:
 
 def get_account(account_id: UUID) -> VenueAccount:
     """Return an account. Raises AccountNotFound."""
-    account: VenueAccount | None = VenueAccount.objects.filter(pk=account_id).first()
-    if account is None:
-        raise AccountNotFound("You have no such account.")
-    return account
+    return VenueAccount.objects.filter(pk=account_id).first_or(AccountNotFound("You have no such account."))
 
 
 def remove_account(account_id: UUID) -> VenueAccount:

@@ -27,9 +27,11 @@ def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> Abstract
             raise DeploymentNotFound("You have no such deployment.")
         return user
     with system_tx("whose deployment the operator names"):
-        deployment = Deployment.objects.filter(pk=deployment_id).select_related("user").first()
-    if deployment is None:
-        raise DeploymentNotFound("There is no such deployment.")
+        deployment = (
+            Deployment.objects.filter(pk=deployment_id)
+            .select_related("user")
+            .first_or(DeploymentNotFound("There is no such deployment."))
+        )
     return deployment.user
 
 

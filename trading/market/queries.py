@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from http import HTTPStatus
 from itertools import chain
 from typing import Final
 
 from django.db.models import Subquery
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
 from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
 from trading.market.tape import STORED, Tape
@@ -27,10 +26,8 @@ _MOST_INSTANTS: Final = 5_000  # of one query
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
 
 
-class EventNotFound(DomainError):
+class EventNotFound(NotFound):
     """No event has that id."""
-
-    http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)

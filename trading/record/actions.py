@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.figures import format_count, format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
 from trading.market.queries import find_marks
@@ -68,10 +67,8 @@ BACKTEST_FIRST: Final = (
 Line = tuple[str, str]  # label, text
 
 
-class ActionImpossible(DomainError):
+class ActionImpossible(StateConflict):
     """The action would be refused, so no card is drawn."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Count, Max, Min, Q, Value
 from django.db.models.functions import Coalesce
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.paging import locate_page
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
@@ -46,16 +45,16 @@ VOLUME_PCT: Final = Decimal(10)  # of a bar's volume that orders may take, unles
 USUAL_DAYS: Final = 30  # of a backtest without given days
 
 
-class BacktestNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class BacktestNotFound(NotFound):
+    """The user has no such backtest."""
 
 
 class BacktestRefused(DomainError):
     """The range of a backtest makes no sense."""
 
 
-class BacktestIsOver(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class BacktestIsOver(StateConflict):
+    """The backtest has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,11 @@ class BarsInRange:
 
 def get_backtest(run_id: UUID) -> BacktestRun:
     """Return a backtest. Raises BacktestNotFound."""
-    run: BacktestRun | None = BacktestRun.objects.filter(pk=run_id).select_related("deployment").first()
-    if run is None:
-        raise BacktestNotFound("You have no such backtest.")
-    return run
+    return (
+        BacktestRun.objects.filter(pk=run_id)
+        .select_related("deployment")
+        .first_or(BacktestNotFound("You have no such backtest."))
+    )
 
 
 def start_backtest(

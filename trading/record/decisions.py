@@ -1,13 +1,12 @@
 """Decisions of a deployment and their orders."""
 
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from config.lib.paging import Page, get_page, locate_page
 from trading.models import DecisionSnapshot, Order
 from trading.record.deployment_queries import get_deployment
@@ -17,8 +16,8 @@ NEWEST: Final = 88
 _EXPORTED_AT_ONCE: Final = 500
 
 
-class DecisionNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class DecisionNotFound(NotFound):
+    """There is no such decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,9 @@ class DecisionPage:
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     """Return a decision, also of a backtest. Raises DeploymentNotFound, DecisionNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
-    decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
-    if decision is None:
-        raise DecisionNotFound("There is no such decision.")
-    return decision
+    return DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first_or(
+        DecisionNotFound("There is no such decision.")
+    )
 
 
 def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:

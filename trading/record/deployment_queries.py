@@ -5,14 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import CharField, Count, FloatField, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Cast
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from trading.market.queries import Mark, find_marks
 from trading.models import (
     BacktestRun,
@@ -52,8 +51,8 @@ _SUMS: Final = {  # of `Totals`
 M = TypeVar("M", bound=Model)
 
 
-class DeploymentNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class DeploymentNotFound(NotFound):
+    """The user has no such deployment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from datetime import datetime
 from decimal import Decimal
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from django.db.models import Q
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.owned import owner_id
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
@@ -31,22 +30,20 @@ TICK: Final = "tick_deployment"  # the task
 STARTING_EQUITY_USD: Final = Decimal(10_000)
 
 
-class CommandRefused(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class CommandRefused(StateConflict):
+    """The deployment cannot take this command now."""
 
 
-class PushRefused(DomainError):
+class PushRefused(StateConflict):
     """Another program may not write this deployment's record."""
 
-    http_status = HTTPStatus.CONFLICT
+
+class SkillIsRecord(StateConflict):
+    """The skill holds the user's own trades."""
 
 
-class SkillIsRecord(DomainError):
-    http_status = HTTPStatus.CONFLICT
-
-
-class LeaseLost(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class LeaseLost(StateConflict):
+    """Another runner has the lease."""
 
 
 def deploy_skill(

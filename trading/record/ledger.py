@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.fields import AmongRows
 from trading.models import (
     BrokerKind,
@@ -53,12 +52,12 @@ _TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of
 _Key = tuple[str, str]  # of a trade: symbol and first fill
 
 
-class TickMissing(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class TickMissing(StateConflict):
+    """An earlier tick is not in the ledger."""
 
 
-class TickOutOfTime(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class TickOutOfTime(StateConflict):
+    """The tick is not later than the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +102,7 @@ class TickRecord:
 def lock_deployment(deployment_id: UUID) -> Deployment:
     """Lock and return a deployment. Raises DeploymentNotFound."""
     rows = Deployment.objects.select_for_update(of=("self",)).select_related("version")
-    deployment = rows.filter(pk=deployment_id).first()
-    if deployment is None:
-        raise DeploymentNotFound("You have no such deployment.")
-    return deployment
+    return rows.filter(pk=deployment_id).first_or(DeploymentNotFound("You have no such deployment."))
 
 
 class TickDetails(TypedDict, total=False):

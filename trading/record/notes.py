@@ -2,13 +2,12 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from django.db.models import F, Q
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from trading.models import BrokerKind, Deployment, NoteStatus, ReflectionNote, Skill, Trade
 from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
 
@@ -16,17 +15,16 @@ MAX_NOTES: Final = 20
 MAX_LESSONS: Final = 50  # notes that are searched for a trade
 
 
-class NoteNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class NoteNotFound(NotFound):
+    """There are no such lessons."""
 
 
 def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
     """Return lessons of a deployment. Raises DeploymentNotFound, NoteNotFound."""
     deployment = get_deployment(deployment_id)
-    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first()
-    if note is None:
-        raise NoteNotFound("There are no such lessons.")
-    return note
+    return ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first_or(
+        NoteNotFound("There are no such lessons.")
+    )
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
@@ -89,9 +87,9 @@ def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
 
 def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
     """Copy a note to the skill (settled 28). Raises NoteNotFound."""
-    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment__isnull=False).first()
-    if note is None:
-        raise NoteNotFound("There are no such lessons.")
+    note = ReflectionNote.objects.filter(pk=note_id, deployment__isnull=False).first_or(
+        NoteNotFound("There are no such lessons.")
+    )
     kept = {
         name: getattr(note, name)
         for name in ("skill_version", "window_start", "window_end", "trades_considered", "trade_ids", "lessons_text")

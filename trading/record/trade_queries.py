@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, reduce
-from http import HTTPStatus
 from operator import or_
 from typing import Any, Final
 from uuid import UUID
@@ -13,7 +12,7 @@ from uuid import UUID
 from django.db.models import DateTimeField, Exists, F, Max, Min, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from config.lib.paging import locate_page
 from trading.models import (
     BacktestRun,
@@ -50,8 +49,8 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-class TradeNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class TradeNotFound(NotFound):
+    """The user has no such trade."""
 
 
 @dataclass(frozen=True, slots=True)

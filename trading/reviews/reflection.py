@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
 from django.db.models import Case, Count, Exists, Min, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.figures import format_signed_whole_usd, format_usd
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
@@ -60,10 +59,8 @@ _WENT_AWAY: Final = "Its worker went away before the end."
 _BROKE: Final = "It failed; the log says why."
 
 
-class ReflectionIsOver(DomainError):
+class ReflectionIsOver(StateConflict):
     """A reflection has another status than the one to change."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 class Outcome(StrEnum):

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F, OuterRef, Q, Subquery, Window
 from django.db.models.functions import Rank
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from trading.models import (
     Deployment,
     EquityPoint,
@@ -37,8 +36,8 @@ _FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
 _A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
-class RuleNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class RuleNotFound(NotFound):
+    """The user has no such rule."""
 
 
 @dataclass(frozen=True, slots=True)

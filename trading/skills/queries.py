@@ -2,25 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from uuid import UUID
 
 from django.db.models import Count, Max, Q
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound
 from config.lib.owned import owner_id
 from trading.models import BacktestRun, BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion, Trader
 from trading.skills.patches import list_changes
 
 
-class SkillNotFound(DomainError):
+class SkillNotFound(NotFound):
     """The owner has no such skill or version."""
 
-    http_status = HTTPStatus.NOT_FOUND
 
-
-class DraftNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class DraftNotFound(NotFound):
+    """There is no such draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +32,15 @@ class ListedSkill:
 
 def get_skill(skill_id: UUID) -> Skill:
     """Return a skill. Raises SkillNotFound."""
-    skill = Skill.objects.filter(pk=skill_id).first()
-    if skill is None:
-        raise SkillNotFound("You have no such skill.")
-    return skill
+    return Skill.objects.filter(pk=skill_id).first_or(SkillNotFound("You have no such skill."))
 
 
 def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
     """Return a version of a skill, by default the newest. Raises SkillNotFound."""
     number = get_skill(skill_id).latest_version if version is None else version
-    found = SkillVersion.objects.filter(skill=skill_id, version=number).first()
-    if found is None:
-        raise SkillNotFound("This skill has no such version.")
-    return found
+    return SkillVersion.objects.filter(skill=skill_id, version=number).first_or(
+        SkillNotFound("This skill has no such version.")
+    )
 
 
 def list_versions(skill_id: UUID) -> list[SkillVersion]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from trading.models import BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import DraftNotFound, get_skill, get_version
@@ -17,24 +16,20 @@ from trading.skills.schemas import FieldError, PayloadInvalid, SkillPayload, lis
 from trading.skills.templates import apply_template
 
 
-class SkillNameTaken(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class SkillNameTaken(StateConflict):
+    """Another skill has this name."""
 
 
-class DraftOutdated(DomainError):
+class DraftOutdated(StateConflict):
     """The skill got another version since the draft was begun."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class SkillInUse(DomainError):
+class SkillInUse(StateConflict):
     """A skill that runs cannot be archived."""
 
-    http_status = HTTPStatus.CONFLICT
 
-
-class SkillArchived(DomainError):
-    http_status = HTTPStatus.CONFLICT
+class SkillArchived(StateConflict):
+    """The skill is archived."""
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
@@ -160,10 +155,7 @@ def _model_problems(payload: SkillPayload) -> list[FieldError]:
 
 def _lock_draft(draft_id: UUID) -> SkillDraft:
     rows = SkillDraft.objects.select_for_update().filter(pk=draft_id, status=DraftStatus.EDITING)
-    draft = rows.first()
-    if draft is None:
-        raise DraftNotFound("There is no such draft any more.")
-    return draft
+    return rows.first_or(DraftNotFound("There is no such draft any more."))
 
 
 def _write_draft(draft: SkillDraft, payload: dict[str, Any], now: datetime) -> SkillDraft:

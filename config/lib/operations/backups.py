@@ -14,7 +14,6 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from graphlib import TopologicalSorter
 from hashlib import sha256
-from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any, Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
@@ -25,7 +24,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.lib.errors import DomainError
+from config.lib.errors import StateConflict
 from config.lib.owned import system
 
 _FORMAT: Final = "keel-backup"
@@ -41,10 +40,8 @@ _OF_MIGRATE: Final = {
 Manifest = dict[str, Any]
 
 
-class BackupRefused(DomainError):
+class BackupRefused(StateConflict):
     """The archive or the target does not allow the restoration."""
-
-    http_status = HTTPStatus.CONFLICT
 
 
 def write_backup(path: Path, *, now: datetime) -> Manifest:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from http import HTTPStatus
 from uuid import UUID
 
 from config.lib.errors import DomainError
@@ -15,8 +14,6 @@ from trading.record.positions import Check, Funding
 
 class EntriesRefused(DomainError):
     """Some entries cannot be taken; nothing was imported."""
-
-    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
 
     def __init__(self, problems: "Sequence[Problem]") -> None:
         self.problems = problems

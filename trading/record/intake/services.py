@@ -9,13 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Count, Q
 
-from config.lib.errors import DomainError
+from config.lib.errors import NotFound, StateConflict
 from trading.models import (
     BrokerKind,
     Deployment,
@@ -42,18 +41,16 @@ MAX_CONFLICTS: Final = 500  # kept with a batch
 MAX_PROBLEMS: Final = 100  # named in a refusal
 
 
-class RecordKept(DomainError):
+class RecordKept(StateConflict):
     """Keel keeps this deployment's record by its own ticks."""
 
-    http_status = HTTPStatus.CONFLICT
+
+class BatchNotFound(NotFound):
+    """The user has no such import."""
 
 
-class BatchNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
-
-
-class OpeningNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class OpeningNotFound(NotFound):
+    """The user has no such opening position."""
 
 
 def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: datetime) -> IntakePreview:
@@ -167,9 +164,9 @@ def list_openings(deployments: Iterable[UUID]) -> list[PositionCheck]:
 
 def remove_opening(opening_id: int, *, now: datetime) -> PositionCheck:
     """Take an opening position out of the record; needs `owned_tx(user)`. Raises OpeningNotFound."""
-    opening: PositionCheck | None = PositionCheck.objects.filter(pk=opening_id, is_opening=True).first()
-    if opening is None:
-        raise OpeningNotFound("You have no such opening position.")
+    opening = PositionCheck.objects.filter(pk=opening_id, is_opening=True).first_or(
+        OpeningNotFound("You have no such opening position.")
+    )
     deployment = lock_deployment(opening.deployment_id)
     PositionCheck.objects.filter(pk=opening.pk).delete()
     rebuild_symbols(deployment, find_spans([opening]), now=now)
@@ -217,9 +214,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
 
     Entries that a later import brought as well stay, as part of that one.
     """
-    batch: ImportBatch | None = ImportBatch.objects.filter(pk=batch_id).first()
-    if batch is None:
-        raise BatchNotFound("You have no such import.")
+    batch = ImportBatch.objects.filter(pk=batch_id).first_or(BatchNotFound("You have no such import."))
     deployment = lock_deployment(batch.deployment_id)
     batch.refresh_from_db()
     if batch.undone_at is not None:

@@ -3,14 +3,13 @@
 import struct
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from io import BytesIO
 from typing import Final
 from uuid import UUID
 
 from PIL import Image, ImageOps
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from trading.models import TradeRemark
 from trading.record.trade_queries import get_trade
 
@@ -27,11 +26,9 @@ _TOO_LARGE: Final = f"The picture has more than {MAX_PIXELS // 1_000_000} millio
 class PictureRefused(DomainError):
     """The file is no picture that Keel keeps."""
 
-    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
 
-
-class PictureNotFound(DomainError):
-    http_status = HTTPStatus.NOT_FOUND
+class PictureNotFound(NotFound):
+    """The trade has no picture."""
 
 
 @dataclass(frozen=True, slots=True)

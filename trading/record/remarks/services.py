@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from http import HTTPStatus
 from uuid import UUID
 
 from config.lib.errors import DomainError
@@ -14,8 +13,6 @@ from trading.record.trade_queries import get_trade
 
 class RemarkRefused(DomainError):
     """The note or a tag is too long."""
-
-    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def get_remark(trade_id: UUID) -> TradeRemark:
