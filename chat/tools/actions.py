@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, WithJsonSchema, model_validator
 
 from chat.cards import TITLES, draw_card
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.text import prompt_line
 from trading.models.deployments import ActionType
 from trading.record.actions import Action, ActionImpossible
@@ -81,19 +81,11 @@ def _prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
     }
 
 
-def _summarise_card(result: Result) -> str:
-    return str(result.get("title", ""))
-
-
-PREPARE_ACTION = Tool(
-    name="prepare_action",
-    label="Prepare an action",
-    description=(
-        "Prepare an action for the user to confirm: deploy a skill's newest version on paper, redeploy (move to "
-        "it), stop, pause, resume, flatten (close its positions) or start_backtest. Draws a card; only "
-        "their click on Confirm acts. Never say that it is done."
-    ),
-    args=PrepareActionArgs,
-    run=_prepare_action,
-    summarise=_summarise_card,
+PREPARE_ACTION = make_tool(
+    _prepare_action,
+    "Prepare an action",
+    "Prepare an action for the user to confirm: deploy a skill's newest version on paper, redeploy (move to "
+    "it), stop, pause, resume, flatten (close its positions) or start_backtest. Draws a card; only "
+    "their click on Confirm acts. Never say that it is done.",
+    summarise=lambda result: str(result.get("title", "")),
 )

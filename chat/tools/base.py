@@ -116,6 +116,12 @@ class Tool(Generic[A]):
             return {"error": TOOL_FAILED}
 
 
+def make_tool(run: Run[A], label: str, description: str, **options: Any) -> Tool[A]:
+    """Return the tool of a function: its name follows the underscore, its arguments have the type of `args`."""
+    function: Any = run
+    return Tool(function.__name__[1:], label, description, function.__annotations__["args"], run, **options)
+
+
 @cache
 def _describe_parameters(args: type[BaseModel]) -> Json:
     schema: Json = _shorten_schema(args.model_json_schema())

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from chat.tools import records
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count, format_instant, round_usd
 from config.lib.text import prompt_line
 from trading.market.queries import Mark, find_marks
@@ -51,16 +51,12 @@ def _summarise_deployments(result: Result) -> str:
     )
 
 
-GET_MY_DEPLOYMENTS = Tool(
-    name="get_my_deployments",
-    label="Your deployments",
-    description=(
-        "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
-        "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
-        "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised."
-    ),
-    args=GetMyDeploymentsArgs,
-    run=_get_my_deployments,
+GET_MY_DEPLOYMENTS = make_tool(
+    _get_my_deployments,
+    "Your deployments",
+    "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
+    "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
+    "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised.",
     summarise=_summarise_deployments,
     reads_untrusted=True,
 )

@@ -5,7 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chat.parts import Json
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Run, ToolContext, make_tool
 from chat.tools.gate import WriteRefused, admit_end, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
@@ -88,15 +88,11 @@ def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
 
 
-def _get_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    return build_document(now=context.now).model_dump(mode="json")
-
-
-_OPERATIONS: Final = {
+_OPERATIONS: Final[dict[str, Run[ManageUserMemoryArgs]]] = {
     "add_fact": _add_fact,
     "deactivate_fact": _deactivate_fact,
     "add_poi": _add_poi,
-    "get_memory": _get_memory,
+    "get_memory": lambda context, args: build_document(now=context.now).model_dump(mode="json"),
 }
 
 
@@ -104,14 +100,7 @@ def _manage_user_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Res
     return _OPERATIONS[args.operation](context, args)
 
 
-MANAGE_USER_MEMORY = Tool(
-    name="manage_user_memory",
-    label="Memory",
-    description=DESCRIPTION,
-    args=ManageUserMemoryArgs,
-    run=_manage_user_memory,
-    acts=frozenset({"remember", "forget"}),
-)
+MANAGE_USER_MEMORY = make_tool(_manage_user_memory, "Memory", DESCRIPTION, acts=frozenset({"remember", "forget"}))
 
 
 def _require_text(value: str | None, name: str, operation: str) -> str:

@@ -5,7 +5,7 @@ nothing changed, not even a template that was asked for in the same call.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from django.urls import reverse
 from pydantic import BaseModel, ConfigDict
 
 from chat.parts import Json
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext, make_tool
 from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
 from config.lib.text import prompt_line
@@ -38,42 +38,12 @@ class PatchArgs(BaseModel):
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
-        """Return the schema of the part."""
-        return part_schema(cls.part)
-
-
-P = TypeVar("P", bound=PatchArgs)
-
-
-class SetBasicsArgs(PatchArgs):
-    part = BASICS_PART
-
-
-class SetStrategyArgs(PatchArgs):
-    part = "strategy"
-
-    @classmethod
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
-        """Return the strategy's schema with the template."""
-        schema = super().model_json_schema(*args, **kwargs)
+        """Return the schema of the part; of the strategy with the template."""
+        schema = part_schema(cls.part)
+        if cls.part != "strategy":
+            return schema
         template = {"type": "string", "enum": list(TEMPLATES)}
         return {**schema, "properties": {**schema["properties"], "template": template}}
-
-
-class SetContextArgs(PatchArgs):
-    part = "context"
-
-
-class SetRiskArgs(PatchArgs):
-    part = "risk"
-
-
-class SetScheduleArgs(PatchArgs):
-    part = "schedule"
-
-
-class SetToolsArgs(PatchArgs):
-    part = "tools"
 
 
 def _critique_draft(context: ToolContext, args: Args) -> Result:
@@ -113,7 +83,7 @@ def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
 
 def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
     given = dict(args.model_extra or {})
-    template = given.pop("template", None) if isinstance(args, SetStrategyArgs) else None
+    template = given.pop("template", None) if args.part == "strategy" else None
     try:
         # A patch that is refused takes back a draft that was begun for it, and a template.
         with transaction.atomic():
@@ -168,68 +138,54 @@ def _summarise_patch(result: Result) -> str:
     return join_counts(changes, f"{missing} still missing" if missing else "")
 
 
-def _summarise_review(result: Result) -> str:
-    return count_rows(result, "findings", "finding", or_none=True)
-
-
-def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
-    return Tool(
-        name=f"set_{args.part}",
-        label=label,
-        description=description,
-        args=args,
-        run=_patch_draft,
-        summarise=_summarise_patch,
-    )
+def _patch_tool(part: str, label: str, description: str) -> Tool[PatchArgs]:
+    args: type[PatchArgs] = type("SetArgs", (PatchArgs,), {"part": part})
+    return Tool(f"set_{part}", label, description, args, _patch_draft, _summarise_patch)
 
 
 SET_BASICS = _patch_tool(
-    SetBasicsArgs,
+    BASICS_PART,
     "Draft, basics",
     "Set the draft's basics; tradingStyle is fixed once saved. All set_* tools: set only"
     " what you name, in one call; a refusal changes nothing and names what to mend.",
 )
 SET_STRATEGY = _patch_tool(
-    SetStrategyArgs,
+    "strategy",
     "Draft, strategy",
     "Set what the draft trades on, in the person's words: mode (thesis: one idea; rules: spelled out), leash (reading"
     " between the lines: tight never, standard sensibly, loose freely), avoid (hard rules, a line each; replaces the"
     " list). template fills the whole draft first.",
 )
 SET_CONTEXT = _patch_tool(
-    SetContextArgs,
+    "context",
     "Draft, context",
     "Set what its agent sees. higherTimeframes are longer than barsInterval; recentTradesK 0: no"
     " record; no kinds: all; null model: the site's. Lists are replaced, memory and events merged.",
 )
 SET_RISK = _patch_tool(
-    SetRiskArgs,
+    "risk",
     "Draft, risk",
     "Set the limits that the engine enforces. Percents (0 to 100) are of equity; maxPositionPct is at most"
     " maxTotalExposurePct; dailyLossHaltPct, since 00:00 UTC, stops new positions.",
 )
 SET_SCHEDULE = _patch_tool(
-    SetScheduleArgs,
+    "schedule",
     "Draft, schedule",
     'Set when its agent ticks, in UTC: type interval with value "15m", "4h" or "1d", or daily with a time such as'
     ' "13:30". Give both.',
 )
 SET_TOOLS = _patch_tool(
-    SetToolsArgs,
+    "tools",
     "Draft, tools",
     "Set what its agent may call. builtIn replaces the list and needs propose_order to trade; mcpServers are kept, not"
     " called yet.",
 )
-CRITIQUE_DRAFT = Tool(
-    name="critique_draft",
-    label="Review of the draft",
-    description=(
-        "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
-        " when asked, or before they save."
-    ),
-    args=Args,
-    run=_critique_draft,
+CRITIQUE_DRAFT = make_tool(
+    _critique_draft,
+    "Review of the draft",
+    "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
+    " when asked, or before they save.",
     reads_untrusted=True,
     asks_model=True,
-    summarise=_summarise_review,
+    summarise=lambda result: count_rows(result, "findings", "finding", or_none=True),
 )

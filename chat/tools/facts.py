@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from chat.parts import Json
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from chat.tools.gate import admit_end
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
@@ -29,7 +29,7 @@ class ForgetArgs(Args):
     )
 
 
-def _remember_fact(context: ToolContext, args: RememberArgs) -> Result:
+def _remember(context: ToolContext, args: RememberArgs) -> Result:
     written = save_fact(context, content=args.fact, topic=args.topic, confidence=args.confidence)
     if not isinstance(written, FactWrite):
         return written
@@ -40,21 +40,17 @@ def _remember_fact(context: ToolContext, args: RememberArgs) -> Result:
     return {**result, "memoryEvent": memory_event(written.event)}
 
 
-REMEMBER = Tool(
-    name="remember",
-    label="Remember",
-    description=(
-        "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
-        "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently."
-    ),
-    args=RememberArgs,
-    run=_remember_fact,
+REMEMBER = make_tool(
+    _remember,
+    "Remember",
+    "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
+    "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently.",
     acts=frozenset({"remember"}),
 )
 
 
 @or_candidates("fact_id")
-def _forget_fact(context: ToolContext, args: ForgetArgs) -> Result:
+def _forget(context: ToolContext, args: ForgetArgs) -> Result:
     fact = resolve_fact(args.fact_id, context.now)
     written = forget_fact(
         id_or_substring=str(fact.pk),
@@ -71,14 +67,10 @@ def _forget_fact(context: ToolContext, args: ForgetArgs) -> Result:
     }
 
 
-FORGET = Tool(
-    name="forget",
-    label="Forget",
-    description=(
-        "End a fact when they contradict it, correct it or ask. Give its id, or words in it alone; if several fit, "
-        "nothing changes and you get candidates to ask about."
-    ),
-    args=ForgetArgs,
-    run=_forget_fact,
+FORGET = make_tool(
+    _forget,
+    "Forget",
+    "End a fact when they contradict it, correct it or ask. Give its id, or words in it alone; if several fit, "
+    "nothing changes and you get candidates to ask about.",
     acts=frozenset({"forget"}),
 )

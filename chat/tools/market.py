@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from chat.tools.records import Row, count_rows, within_limits
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
@@ -57,21 +57,13 @@ def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> R
     }
 
 
-def _summarise_markets(result: Result) -> str:
-    return ", ".join(market["symbol"] for market in result.get("markets", ())) or "no symbols"
-
-
-GET_MARKET_OVERVIEW = Tool(
-    name="get_market_overview",
-    label="Markets",
-    description=(
-        "Symbols now (default: those held or traded): last price, 24-hour change, funding (last payment, one every "
-        "funding_hours), basis, realised volatility (annualised), regime (trend, chop, shock, unknown). null: no data; "
-        "never fill it in. Say so, and that is_simulated is a made-up market."
-    ),
-    args=GetMarketOverviewArgs,
-    run=_get_market_overview,
-    summarise=_summarise_markets,
+GET_MARKET_OVERVIEW = make_tool(
+    _get_market_overview,
+    "Markets",
+    "Symbols now (default: those held or traded): last price, 24-hour change, funding (last payment, one every "
+    "funding_hours), basis, realised volatility (annualised), regime (trend, chop, shock, unknown). null: no data; "
+    "never fill it in. Say so, and that is_simulated is a made-up market.",
+    summarise=lambda result: ", ".join(market["symbol"] for market in result.get("markets", ())) or "no symbols",
 )
 
 
@@ -81,19 +73,11 @@ def _get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
     return {"lookback_hours": args.lookback_hours, "news": [_headline_row(item) for item in news]}
 
 
-def _summarise_news(result: Result) -> str:
-    return f"{count_rows(result, 'news', 'headline', or_none=True)} in {result.get('lookback_hours')} hours"
-
-
-GET_RECENT_NEWS = Tool(
-    name="get_recent_news",
-    label="News",
-    description=(
-        "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); no symbols: the whole market."
-    ),
-    args=GetRecentNewsArgs,
-    run=_get_recent_news,
-    summarise=_summarise_news,
+GET_RECENT_NEWS = make_tool(
+    _get_recent_news,
+    "News",
+    "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); no symbols: the whole market.",
+    summarise=lambda result: _count_in_hours(result, "news", "headline", result.get("lookback_hours")),
     reads_untrusted=True,
 )
 
@@ -113,24 +97,20 @@ def _get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> R
     return within_limits(result)
 
 
-def _summarise_events(result: Result) -> str:
-    return f"{count_rows(result, 'events', 'event', or_none=True)} in {result.get('lookahead_hours')} hours"
-
-
-GET_UPCOMING_EVENTS = Tool(
-    name="get_upcoming_events",
-    label="Upcoming events",
-    description=(
-        "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
-        "positions against each: median_abs_move_pct and worst_move_pct are shares of the price (0.02 is 2 %) in the "
-        "hour after past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below "
-        "zero is against the position. Null below three such events: warn in words, without numbers."
-    ),
-    args=GetUpcomingEventsArgs,
-    run=_get_upcoming_events,
-    summarise=_summarise_events,
+GET_UPCOMING_EVENTS = make_tool(
+    _get_upcoming_events,
+    "Upcoming events",
+    "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
+    "positions against each: median_abs_move_pct and worst_move_pct are shares of the price (0.02 is 2 %) in the "
+    "hour after past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below "
+    "zero is against the position. Null below three such events: warn in words, without numbers.",
+    summarise=lambda result: _count_in_hours(result, "events", "event", result.get("lookahead_hours")),
     reads_untrusted=True,
 )
+
+
+def _count_in_hours(result: Result, name: str, noun: str, hours: object) -> str:
+    return f"{count_rows(result, name, noun, or_none=True)} in {hours} hours"
 
 
 def _market_row(seen: Overview) -> Row:

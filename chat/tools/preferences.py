@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, hold_for_review
 from chat.tools.memory_lines import memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
@@ -76,15 +76,11 @@ def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
     return _describe_write(written, "Saved.") if isinstance(written, FactWrite) else written
 
 
-SAVE_PREFERENCE = Tool(
-    name="save_preference",
-    label="Save a fact",
-    description=(
-        "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update a "
-        "known fact rather than add a twin."
-    ),
-    args=SavePreferenceArgs,
-    run=_save_preference,
+SAVE_PREFERENCE = make_tool(
+    _save_preference,
+    "Save a fact",
+    "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update a "
+    "known fact rather than add a twin.",
     acts=frozenset({"remember"}),
 )
 
@@ -113,15 +109,11 @@ def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Resu
     return _describe_write(written, "Updated; the earlier version is kept as history.")
 
 
-UPDATE_PREFERENCE = Tool(
-    name="update_preference",
-    label="Update a fact",
-    description=(
-        "Replace a fact by what holds now (“actually, change that to 55”). If words fit several, nothing changes and "
-        "you get candidates to ask about; so with the next three tools."
-    ),
-    args=UpdatePreferenceArgs,
-    run=_update_preference,
+UPDATE_PREFERENCE = make_tool(
+    _update_preference,
+    "Update a fact",
+    "Replace a fact by what holds now (“actually, change that to 55”). If words fit several, nothing changes and "
+    "you get candidates to ask about; so with the next three tools.",
     acts=frozenset({"update"}),
 )
 
@@ -133,12 +125,10 @@ def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
     return _describe_write(forget_fact(id_or_substring=str(fact.pk), origin=origin, now=context.now), "Forgotten.")
 
 
-FORGET_PREFERENCE = Tool(
-    name="forget_preference",
-    label="Forget a fact",
-    description=("End a fact: it is never loaded again, and kept for audit."),
-    args=FactArgs,
-    run=_forget_preference,
+FORGET_PREFERENCE = make_tool(
+    _forget_preference,
+    "Forget a fact",
+    "End a fact: it is never loaded again, and kept for audit.",
     acts=frozenset({"forget"}),
 )
 
@@ -150,12 +140,10 @@ def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
     return _describe_write(confirm_fact(fact_id=fact.pk, origin=origin, now=context.now), "Confirmed.")
 
 
-CONFIRM_PREFERENCE = Tool(
-    name="confirm_preference",
-    label="Confirm a fact",
-    description=("Note that the user affirmed a fact (“yes, still funds only”), so that it stays current."),
-    args=FactArgs,
-    run=_confirm_preference,
+CONFIRM_PREFERENCE = make_tool(
+    _confirm_preference,
+    "Confirm a fact",
+    "Note that the user affirmed a fact (“yes, still funds only”), so that it stays current.",
     acts=frozenset({"confirm"}),
 )
 
@@ -175,12 +163,10 @@ def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result
     return {"message": "Linked.", "memoryEvent": memory_event(event)}
 
 
-LINK_PREFERENCES = Tool(
-    name="link_preferences",
-    label="Link two facts",
-    description="Record how two facts (ids or words) relate, such as a limit and the loss behind it.",
-    args=LinkPreferencesArgs,
-    run=_link_preferences,
+LINK_PREFERENCES = make_tool(
+    _link_preferences,
+    "Link two facts",
+    "Record how two facts (ids or words) relate, such as a limit and the loss behind it.",
     acts=frozenset({"link"}),
 )
 
@@ -190,12 +176,10 @@ def _list_preferences(context: ToolContext, args: ListPreferencesArgs) -> Result
     return {"preferences": [_fact_row(fact) for fact in facts], "total": total, "truncated": total > len(facts)}
 
 
-LIST_PREFERENCES = Tool(
-    name="list_preferences",
-    label="Look through what Keel knows",
-    description="List the user's facts as they stand now, this chat's included, with their ids.",
-    args=ListPreferencesArgs,
-    run=_list_preferences,
+LIST_PREFERENCES = make_tool(
+    _list_preferences,
+    "Look through what Keel knows",
+    "List the user's facts as they stand now, this chat's included, with their ids.",
 )
 
 
@@ -205,15 +189,11 @@ def _recall_preferences(context: ToolContext, args: RecallPreferencesArgs) -> Re
     return {"preferences": rows, "total": recalled.total, "truncated": recalled.truncated}
 
 
-RECALL_PREFERENCES = Tool(
-    name="recall_preferences",
-    label="Search what Keel knows",
-    description=(
-        "Search all the user's facts, also those left out above for space or low confidence; best first. origin: "
-        "stated or inferred; score: how sure."
-    ),
-    args=RecallPreferencesArgs,
-    run=_recall_preferences,
+RECALL_PREFERENCES = make_tool(
+    _recall_preferences,
+    "Search what Keel knows",
+    "Search all the user's facts, also those left out above for space or low confidence; best first. origin: "
+    "stated or inferred; score: how sure.",
 )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, WithJsonSchema
 
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count
 from config.lib.web import find_time_zone
 from trading.asking.answers import describe_answer, describe_check
@@ -57,16 +57,12 @@ def _summarise_answer(result: Result) -> str:
     return f"{MEASURES[result['measure']]}: {format_count(result['n'], 'trade', zero='no')}" if "n" in result else ""
 
 
-QUERY_TRADES: Final = Tool(
-    name="query_trades",
-    label="Your record",
-    description=(
-        "Figures of the user's closed trades (record: own, agents), no backtests: a measure (net), by group, where "
-        "filters hold, in a period of their zone (this week, 2026-03, 2026-03-01..2026-03-15). Returns n, value, 90 % "
-        "interval (null: too few), best, worst, ids, link. trade ranks trades; hour, weekday: of the entry; month, "
-        "period: of the exit."
-    ),
-    args=QueryTradesArgs,
-    run=_query_trades,
+QUERY_TRADES = make_tool(
+    _query_trades,
+    "Your record",
+    "Figures of the user's closed trades (record: own, agents), no backtests: a measure (net), by group, where "
+    "filters hold, in a period of their zone (this week, 2026-03, 2026-03-01..2026-03-15). Returns n, value, 90 % "
+    "interval (null: too few), best, worst, ids, link. trade ranks trades; hour, weekday: of the entry; month, "
+    "period: of the exit.",
     summarise=_summarise_answer,
 )

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from chat.tools import records
-from chat.tools.base import Args, Result, Tool, ToolContext
+from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count, format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
@@ -32,22 +32,14 @@ def _list_my_skills(context: ToolContext, args: Args) -> Result:
     )
 
 
-def _summarise_skills(result: Result) -> str:
-    return records.join_counts(
+LIST_MY_SKILLS = make_tool(
+    _list_my_skills,
+    "Your skills",
+    "The user's skills, last changed first, with last simulation, and drafts. All tools: percents are "
+    "0 to 100, money USD, times UTC.",
+    summarise=lambda result: records.join_counts(
         records.count_rows(result, "skills", "skill", or_none=True), records.count_rows(result, "open_drafts", "draft")
-    )
-
-
-LIST_MY_SKILLS = Tool(
-    name="list_my_skills",
-    label="Your skills",
-    description=(
-        "The user's skills, last changed first, with last simulation, and drafts. All tools: percents are "
-        "0 to 100, money USD, times UTC."
     ),
-    args=Args,
-    run=_list_my_skills,
-    summarise=_summarise_skills,
 )
 
 
@@ -86,16 +78,12 @@ def _summarise_performance(result: Result) -> str:
     return records.join_counts(str(result.get("name", "")), counts or "nothing yet")
 
 
-GET_SKILL_PERFORMANCE = Tool(
-    name="get_skill_performance",
-    label="How a skill does",
-    description=(
-        "A skill's net PnL, Sharpe, drawdown and win rate in backtests, on paper and live, with sample sizes and 90 % "
-        "intervals; null: too little to say. detail adds the last 30 closed trades or lessons; record_of: whose "
-        "(deployments, else the last backtest). Trade percents are of its size, unlevered, net of fees and funding."
-    ),
-    args=GetSkillPerformanceArgs,
-    run=_get_skill_performance,
+GET_SKILL_PERFORMANCE = make_tool(
+    _get_skill_performance,
+    "How a skill does",
+    "A skill's net PnL, Sharpe, drawdown and win rate in backtests, on paper and live, with sample sizes and 90 % "
+    "intervals; null: too little to say. detail adds the last 30 closed trades or lessons; record_of: whose "
+    "(deployments, else the last backtest). Trade percents are of its size, unlevered, net of fees and funding.",
     summarise=_summarise_performance,
     reads_untrusted=True,
 )
