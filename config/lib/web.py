@@ -1,7 +1,8 @@
 """Owner scope for views, admin and sockets."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,14 +11,16 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.middleware import HtmxDetails
 
+from config.lib.errors import NotFound
 from config.lib.owned import owned, system, system_tx
 
 THEMES = ("auto", "light", "dark")
@@ -32,15 +35,30 @@ class AuthedRequest(HttpRequest):
     user: Any
 
 
+class PageRequest(AuthedRequest):
+    """A request of a signed-in user, with htmx."""
+
+    htmx: HtmxDetails
+
+
 def owned_view(view: View) -> View:
-    """Run view and template in the reading scope; writes open `owned_tx`."""
+    """Run view and template in the reading scope; writes open `owned_tx`. A missing row is a 404."""
 
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        with owned(request.user):
+        with or_404(), owned(request.user):
             return render_now(view(request, *args, **kwargs))
 
     return inner
+
+
+@contextmanager
+def or_404() -> Iterator[None]:
+    """Raise Http404 for a row that is missing or foreign."""
+    try:
+        yield
+    except NotFound as error:
+        raise Http404 from error
 
 
 def owned_page(view: View) -> View:

@@ -102,10 +102,9 @@ def get_believed(fact_id: UUID) -> UserFact:
 
 def get_last_version(fact_id: UUID) -> UserFact:
     """Return the newest row of a row's lineage. Raises FactNotFound."""
-    row = (
-        UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first_or(FactNotFound("There is no such fact."))
-    )
-    return UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
+    lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
+    rows = UserFact.objects.last_of_lineage().filter(lineage__in=lineage)
+    return rows.first_or(FactNotFound("There is no such fact."))
 
 
 def is_valid_at(fact: UserFact, now: datetime) -> bool:

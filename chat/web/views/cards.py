@@ -6,7 +6,7 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -27,10 +27,7 @@ from config.lib.web import AuthedRequest, owned_act, owned_page
 @vary_on_headers("HX-Request")
 def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Show a card; to htmx, the card alone."""
-    try:
-        shown = get_card(card_id)
-    except CardNotFound:
-        raise Http404 from None
+    shown = get_card(card_id)
     return _answer_card(request, shown, view_card(shown, at=timezone.now()))
 
 
@@ -62,7 +59,7 @@ def _decide_card(
         with owned_tx(request.user):
             decided = decide()
     except CardNotFound:
-        raise Http404 from None
+        raise
     except DomainError as error:
         # The transaction was rolled back; show the card unchanged, with the error.
         standing = get_card(card_id)

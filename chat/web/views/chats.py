@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from http import HTTPStatus
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,13 +27,12 @@ from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import can_refocus, subject_of
 from chat.web.forms import SUBJECTS, EraseAccountForm, NewChatForm, OpeningForm
 from chat.web.rendering import Gap, MessageView, view_messages
-from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_context
+from chat.web.views.sidebar import answer_act, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_form, owned_page
-from memory.facts.queries import find_last_version
-from memory.facts.versions import FactNotFound
+from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_form, owned_page
+from memory.facts.versions import get_last_version
 
 _FOCUS = {"mode": "mode", **SUBJECTS}
 
@@ -48,7 +46,7 @@ def index(request: AuthedRequest) -> HttpResponse:
 @owned_page
 def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Show one chat with its messages."""
-    return _show_page(request, _get_or_404(conversation_id))
+    return _show_page(request, queries.get_conversation(conversation_id))
 
 
 def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
@@ -135,7 +133,7 @@ def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> Http
     404 where another message took the place of the one that all others follow: then the page has to start over.
     """
     after, before, around = (_parse_id(request, name) for name in ("after", "before", "message"))
-    shown = _get_or_404(conversation_id)
+    shown = queries.get_conversation(conversation_id)
     views: Sequence[MessageView | Gap]
     if before or not after:
         window = queries.get_window(shown.pk, after=after, before=before or None, around=around)
@@ -161,18 +159,13 @@ def new(request: AuthedRequest) -> HttpResponse:
         return JsonResponse(
             {"error": "There is no such assistant, or no such kind of chat. Reload the page."}, status=422
         )
-    try:
-        with owned_tx(request.user):
-            made = start_conversation(
-                assistant=form.cleaned_data["assistant"] or None,
-                is_temporary=form.cleaned_data["temporary"],
-                opening=form.opening,
-                now=timezone.now(),
-            )
-    except DomainError as error:
-        if error.http_status == HTTPStatus.NOT_FOUND:
-            raise Http404 from None
-        raise
+    with owned_tx(request.user):
+        made = start_conversation(
+            assistant=form.cleaned_data["assistant"] or None,
+            is_temporary=form.cleaned_data["temporary"],
+            opening=form.opening,
+            now=timezone.now(),
+        )
     url = reverse("chat:conversation", args=[made.pk])
     said = {"assistant": made.get_assistant_display(), "temporary": made.is_temporary}
     return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
@@ -185,15 +178,18 @@ def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     opening = form.opening if form.is_valid() else None
     if opening is None:
         return JsonResponse({"error": "This page is about nothing that a chat can turn to."}, status=422)
-    with open_write(request, DomainError):
-        refocus_conversation(conversation_id=conversation_id, opening=opening)
+    try:
+        with owned_tx(request.user):
+            refocus_conversation(conversation_id=conversation_id, opening=opening)
+    except DomainError:
+        raise Http404 from None
     return HttpResponse(status=204)
 
 
 @owned_act
 def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Open a chat that asks what to change in a fact."""
-    with open_write(request, FactNotFound):
+    with owned_tx(request.user):
         made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
     return redirect("chat:conversation", made.pk)
 
@@ -201,7 +197,7 @@ def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
 @owned_act
 def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Ask for a chat to be closed."""
-    with open_write(request, queries.ConversationNotFound):
+    with owned_tx(request.user):
         request_close(conversation_id=conversation_id, now=timezone.now())
     return HttpResponse(status=202)
 
@@ -211,16 +207,14 @@ def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Note a left chat page; `here`: the user is still on site."""
     note = note_here if request.POST.get("here") else note_left
     with owned_tx(request.user):
-        note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
+        note(conversation_id=queries.get_conversation(conversation_id).pk, now=timezone.now())
     return HttpResponse(status=204)
 
 
 @owned_form
 def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Confirm and erase a trashed fact, optionally with its source messages."""
-    fact = find_last_version(fact_id)
-    if fact is None:
-        raise Http404
+    fact = get_last_version(fact_id)
     if fact.trashed_at is None:
         messages.error(request, "Only a fact in the trash can be deleted for good. Delete it first.")
         return redirect("memory:fact", fact.pk)
@@ -237,9 +231,7 @@ def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Show the user's own words that a fact was learned from."""
-    fact = find_last_version(fact_id)
-    if fact is None:
-        raise Http404
+    fact = get_last_version(fact_id)
     template = "chat/_quotes.html" if request.headers.get("HX-Request") else "chat/quotes.html"
     return TemplateResponse(request, template, {"fact": fact, "quotes": queries.list_quotes(fact.quotes)})
 
@@ -264,7 +256,7 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Set a chat's title."""
     refusal = ""
     try:
-        with open_write(request, queries.ConversationNotFound):
+        with owned_tx(request.user):
             rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
     except MessageRefused as error:
         refusal = str(error)
@@ -275,10 +267,3 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if request.headers.get("Accept", "").startswith("application/json"):
         return JsonResponse({"title": queries.get_conversation(conversation_id).title})
     return redirect(get_safe_next(request, reverse("chat:conversation", args=[conversation_id])))
-
-
-def _get_or_404(conversation_id: UUID) -> Conversation:
-    try:
-        return queries.get_conversation(conversation_id)
-    except queries.ConversationNotFound:
-        raise Http404 from None

@@ -12,10 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.conversations import lifecycle
-from chat.conversations.queries import ConversationNotFound, page_of_trash
-from chat.web.views.sidebar import PageRequest, answer_act, open_write
+from chat.conversations.queries import page_of_trash
+from chat.web.views.sidebar import answer_act
+from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
-from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
+from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
 
 @owned_act
@@ -58,5 +59,5 @@ def trashed(request: AuthedRequest) -> HttpResponse:
 
 
 def _run_act(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
-    with open_write(request, ConversationNotFound):
+    with owned_tx(request.user):
         act(**values)

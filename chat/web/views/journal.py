@@ -19,7 +19,6 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
 from chat.conversations.journal import (
-    BookmarkNotFound,
     Kept,
     NoteRefused,
     Removed,
@@ -36,11 +35,10 @@ from chat.conversations.journal import edit_note as set_note
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.web.markdown import render_markdown
-from chat.web.views.sidebar import PageRequest, open_write
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
 from config.lib.text import one_line
-from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
+from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
 MAX_QUERY: Final = 200  # characters
 UNDO_FOR: Final = timedelta(hours=1)
@@ -81,7 +79,7 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
         raise Http404
     undo = refusal = ""
     try:
-        with open_write(request, ReplyNotFound, BookmarkNotFound):
+        with owned_tx(request.user):
             if request.POST.get("to") != "off":
                 _keep_reply(request, message_id, now)
             elif row := find_bookmark(message_id):
@@ -112,7 +110,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Set the note of an entry."""
     typed, refusal = request.POST.get("note", ""), ""
     try:
-        with open_write(request, ReplyNotFound, BookmarkNotFound):
+        with owned_tx(request.user):
             set_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
     except NoteRefused as error:
         refusal = str(error)
@@ -124,7 +122,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
 @owned_act
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Remove an entry; the response can restore it."""
-    with open_write(request, ReplyNotFound, BookmarkNotFound):
+    with owned_tx(request.user):
         removed = remove_bookmark(bookmark_id=bookmark_id)
     context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:

@@ -10,13 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.rules import follow_facts, read_fact
-from chat.web.views.sidebar import open_write
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
 from trading.models import RuleState, TradingRule
 from trading.rules.compile import Refusal
 from trading.rules.grammar import describe_rule, parse_rule
-from trading.rules.services import RuleNotFound, decide_rule, list_rule_records, list_rules
+from trading.rules.services import decide_rule, list_rule_records, list_rules
 
 _ANSWERS = {
     RuleState.CONFIRMED: "Your trades are judged by: {}.",
@@ -44,7 +43,7 @@ def show_rules(request: AuthedRequest) -> HttpResponse:
 def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
     """Use a reading as a rule, or not."""
     state = RuleState(given) if (given := request.POST.get("state")) in RuleState.values else RuleState.WAITING
-    with open_write(request, RuleNotFound):
+    with owned_tx(request.user):
         row = decide_rule(rule_id=rule_id, state=state, now=timezone.now())
     messages.success(request, _ANSWERS[state].format(describe_rule(parse_rule(row.payload))))
     return redirect(get_safe_next(request, reverse("chat:rules")))

@@ -15,11 +15,10 @@ from django.views.decorators.vary import vary_on_headers
 from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
 from chat.models import Conversation, ConversationStatus
 from chat.parts import Json
-from chat.web.views.sidebar import PageRequest
 from config.lib.paging import build_page_links, locate_page, parse_page_number
 from config.lib.search.terms import list_query_terms
 from config.lib.text import one_line
-from config.lib.web import owned_page
+from config.lib.web import PageRequest, owned_page
 
 MAX_QUERY: Final = 200  # characters
 PAGE_SIZE: Final = 10

@@ -1,35 +1,24 @@
 """The list of conversations, on pages and in responses."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
-from django_htmx.middleware import HtmxDetails
 
 from chat.conversations.queries import find_conversation, get_threads
 from chat.models import Conversation, ConversationStatus
 from chat.parts import Json
-from config.lib.errors import DomainError
-from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, get_safe_next
+from config.lib.web import AuthedRequest, PageRequest, get_safe_next
 
 DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an address may say was done, and to which chat
-
-
-class PageRequest(AuthedRequest):
-    """A request of a signed-in user, with htmx."""
-
-    htmx: HtmxDetails
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +54,6 @@ def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", re
     context = {**sidebar_context(request, active_id=active_id, done=done), "touched": found, "refusal": refusal}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if refusal else HTTPStatus.OK
     return TemplateResponse(request, "chat/_threads.html", context, status=status)
-
-
-@contextmanager
-def open_write(request: AuthedRequest, *missing: type[DomainError]) -> Iterator[None]:
-    """Write as the user; answer 404 to `missing` errors."""
-    try:
-        with owned_tx(request.user):
-            yield
-    except missing:
-        raise Http404 from None
 
 
 def _shown_at(address: str) -> UUID | None:

@@ -13,12 +13,11 @@ from django.utils import timezone
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_act
+from config.lib.web import PageRequest, owned_act
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
 from memory.facts.versions import FactNotFound, FactWrite, Origin
 from memory.web.views import responses
 from memory.web.views.fact_list import build_batch_listing, build_listing, show_facts_page
-from memory.web.views.responses import PageRequest
 
 MOST_AT_ONCE: Final = 500  # facts
 _ACTS: Final[dict[str, Callable[..., FactWrite]]] = {

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_act, owned_page
+from config.lib.web import PageRequest, owned_act, owned_page
 from memory.facts.document import export_document
 from memory.transfer.arrival import ImportResult
 from memory.transfer.lists import import_list, import_own
 from memory.web.forms import ImportForm
-from memory.web.views.responses import REFUSED, PageRequest, get_page_frame, redirect_back
+from memory.web.views.responses import REFUSED, get_page_frame, redirect_back
 
 _REFUSED_SHOWN = 5
 

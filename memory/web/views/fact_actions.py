@@ -10,20 +10,20 @@ from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import owned_act, owned_view
+from config.lib.web import PageRequest, owned_act, owned_view
 from memory.facts import services
-from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite
+from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite, get_last_version
 from memory.models import UserFact
 from memory.web.forms import EditFactForm, LinkForm
 from memory.web.views import fact_list
-from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest, is_for_element, write_or_404
+from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, is_for_element, write_or_404
 
 
 @owned_act
 def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Correct a fact's text, topic, category, shorter line or detail."""
     now = timezone.now()
-    form = EditFactForm(fact_list.get_last_version_or_404(fact_id), request.POST)
+    form = EditFactForm(get_last_version(fact_id), request.POST)
     status = REFUSED
     if form.is_valid():
         try:
@@ -31,7 +31,7 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
                 done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
             # The form is now based on the newest version, so a second save replaces it knowingly.
-            form = EditFactForm(fact_list.get_last_version_or_404(fact_id), request.POST)
+            form = EditFactForm(get_last_version(fact_id), request.POST)
             form.add_error(None, _format_conflict(form.fact))
             status = CONFLICT
         except DomainError as error:
@@ -73,7 +73,7 @@ restore = _action_view(services.restore_fact)
 def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Link a fact to another one, found by words or picked."""
     now = timezone.now()
-    last = fact_list.get_last_version_or_404(fact_id)
+    last = get_last_version(fact_id)
     form = LinkForm(request.POST)
     if form.is_valid():
         try:
@@ -98,8 +98,8 @@ def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
 def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     """Remove a link and show the address's fact."""
     now = timezone.now()
-    last = fact_list.get_last_version_or_404(fact_id)
-    with write_or_404(request, FactNotFound):
+    last = get_last_version(fact_id)
+    with owned_tx(request.user):
         event = services.unlink_facts(link_id=link_id, now=now)
     return fact_list.show_result(request, last.pk, now, event=event)
 

@@ -5,29 +5,21 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.lib.paging import build_page_links
+from config.lib.web import PageRequest
 from memory.facts.conflicts import list_clashes
 from memory.facts.history import list_history
 from memory.facts.limits import measure_document
-from memory.facts.queries import count_facts, find_last_version, list_facts, list_shown_facts, list_topics
-from memory.facts.versions import FactWrite
+from memory.facts.queries import count_facts, list_facts, list_shown_facts, list_topics
+from memory.facts.versions import FactWrite, get_last_version
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
 from memory.web.queries import find_message, list_forgotten_facts, list_linked_facts
 from memory.web.views import responses
-from memory.web.views.responses import PageRequest
-
-
-def get_last_version_or_404(fact_id: UUID) -> UserFact:
-    """Return a fact's newest row, or raise Http404."""
-    last = find_last_version(fact_id)
-    if last is None:
-        raise Http404
-    return last
 
 
 def get_fact_address(last: UserFact, query: QueryDict | None = None) -> str:
@@ -171,9 +163,9 @@ def show_result(
     """Show the fact with the undo line of `event`, or the notice."""
     notice = "" if event else notice
     if responses.is_for_element(request, "slot-"):
-        return show_slot(request, get_last_version_or_404(fact_id), now, event=event, notice=notice)
+        return show_slot(request, get_last_version(fact_id), now, event=event, notice=notice)
     if responses.is_for_element(request, "fact-page"):
-        return show_fact_page(request, get_last_version_or_404(fact_id), now, event=event, notice=notice)
+        return show_fact_page(request, get_last_version(fact_id), now, event=event, notice=notice)
     if notice:
         messages.info(request, notice)
     return responses.redirect_back(request, reverse("memory:fact", args=[fact_id]), event=event.pk if event else None)
@@ -181,7 +173,7 @@ def show_result(
 
 def show_refusal(request: PageRequest, fact_id: UUID, refusal: str, now: datetime) -> HttpResponse:
     """Show the unchanged fact and the refusal."""
-    last = get_last_version_or_404(fact_id)
+    last = get_last_version(fact_id)
     if responses.is_for_element(request, "slot-"):
         return show_slot(request, last, now, refusal=refusal, status=responses.CONFLICT)
     return show_fact_page(request, last, now, refusal=refusal, status=responses.CONFLICT)

@@ -11,16 +11,15 @@ from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
-from config.lib.web import owned_form, owned_page
+from config.lib.web import PageRequest, owned_form, owned_page
 from memory.facts.queries import list_shown_facts
 from memory.facts.services import remember_fact
-from memory.facts.versions import FactNotFound, FactWrite
+from memory.facts.versions import FactNotFound, FactWrite, get_last_version
 from memory.models import Confidence, FactSource
 from memory.web.forms import EditFactForm, FactForm
 from memory.web.views import fact_list
 from memory.web.views.responses import (
     REFUSED,
-    PageRequest,
     find_query_event,
     get_source_address,
     is_for_element,
@@ -59,7 +58,7 @@ def show_facts(request: PageRequest) -> HttpResponse:
 def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Show a fact with its history, or its slot or form."""
     now = timezone.now()
-    last = fact_list.get_last_version_or_404(fact_id)
+    last = get_last_version(fact_id)
     if is_for_element(request, "slot-"):
         if "edit" not in request.GET or last.is_archived:
             return fact_list.show_slot(request, last, now)

@@ -11,15 +11,15 @@ from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
 from config.lib.text import make_slug, one_line, parse_uuid
-from config.lib.web import owned_act, owned_form
+from config.lib.web import PageRequest, owned_act, owned_form
 from memory.facts.places import add_place, find_place, find_place_event, remove_place
 from memory.facts.queries import list_places
 from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
 from memory.web.forms import PlaceForm
 from memory.web.views import responses
-from memory.web.views.responses import PageRequest
 from memory.wording import MAX_PLACE_ID
 
 
@@ -52,7 +52,7 @@ def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
 @owned_act
 def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     """Hide a place from the assistants."""
-    with responses.write_or_404(request, FactNotFound):
+    with owned_tx(request.user):
         done = remove_place(id=place_id, now=timezone.now())
     return show_places_result(request, event=done.event)
 

@@ -7,11 +7,11 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from config.lib.paging import build_page_links
-from config.lib.web import owned_page
+from config.lib.web import PageRequest, owned_page
 from memory.facts.history import get_timeline
 from memory.web import queries
 from memory.web.forms import PageForm, PreviewForm
-from memory.web.views.responses import PageRequest, get_page_frame
+from memory.web.views.responses import get_page_frame
 
 ABOUT: Final = {
     "coach": "The ten facts it used last, whatever their category. Inferred ones are marked as such.",

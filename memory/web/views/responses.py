@@ -15,12 +15,11 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django_htmx.middleware import HtmxDetails
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, get_safe_next
+from config.lib.web import PageRequest, get_safe_next
 from memory.facts.queries import find_event
 from memory.models import EventKind, MemoryEvent
 from memory.web.queries import Batch, find_batch, get_surroundings
@@ -44,12 +43,6 @@ _PAST: Final = {
     EventKind.EVICT: "left out for space",
     EventKind.IMPORT: "imported",
 }
-
-
-class PageRequest(AuthedRequest):
-    """A signed-in user's request with htmx details."""
-
-    htmx: HtmxDetails
 
 
 @contextmanager

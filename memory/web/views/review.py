@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import one_line
-from config.lib.web import owned_act, owned_form, owned_view
+from config.lib.web import PageRequest, owned_act, owned_form, owned_view
 from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
 from memory.facts.services import forget_fact, promote_fact, supersede_fact
 from memory.facts.versions import FactWrite, Origin
@@ -26,7 +26,6 @@ from memory.models import ArchivedReason, MemoryProposal, UserFact
 from memory.web import queries
 from memory.web.forms import PageForm
 from memory.web.views import responses
-from memory.web.views.responses import PageRequest
 
 RIGHT: Final = "right"
 FORGET: Final = "forget"

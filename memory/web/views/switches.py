@@ -5,10 +5,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.lib.owned import owned_tx
-from config.lib.web import owned_form
+from config.lib.web import PageRequest, owned_form
 from memory.facts.services import set_switches
 from memory.web.forms import ImportForm, SwitchForm
-from memory.web.views.responses import PageRequest, get_page_frame, is_for_element, redirect_back
+from memory.web.views.responses import get_page_frame, is_for_element, redirect_back
 
 
 @owned_form

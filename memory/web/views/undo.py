@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.text import parse_uuid
-from config.lib.web import owned_act, owned_page
+from config.lib.web import PageRequest, owned_act, owned_page
 from memory.facts.history import compare_event
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
@@ -19,7 +19,7 @@ from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
-from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, redirect_back, try_write
+from memory.web.views.responses import CONFLICT, is_for_element, redirect_back, try_write
 
 
 @owned_page

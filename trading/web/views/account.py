@@ -22,7 +22,6 @@ from trading.account.staff import list_entries
 from trading.account.tokens import create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
-from trading.web.views.skills import or_404
 
 ENTRIES_ON_A_PAGE = 50
 ONE_YEAR = 365 * 24 * 3600
@@ -97,7 +96,7 @@ def add_token(request: AuthedRequest) -> HttpResponse:
 @owned_act
 def end_token(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     """End a token."""
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         token = revoke_token(token_id=token_id, now=timezone.now())
     messages.success(request, f"The token “{token.name}” opens nothing any more.")
     return redirect(f"{reverse('trading:profile')}#tokens")

@@ -14,7 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, owned_act, owned_form, owned_page
+from config.lib.web import AuthedRequest, PageRequest, owned_act, owned_form, owned_page
 from trading.models import BacktestRun
 from trading.record import backtests
 from trading.record.notes import list_notes
@@ -24,8 +24,7 @@ from trading.web.backtest_charts import compare_runs, picture_run
 from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, RunPairForm, get_instants
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
-from trading.web.views.fragments import PageRequest, goes_into
-from trading.web.views.skills import or_404
+from trading.web.views.fragments import goes_into
 
 USUAL_DAYS = 30
 COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
@@ -51,8 +50,7 @@ def show_backtests(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request", "HX-Target")
 def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show a run; htmx gets the part that changes."""
-    with or_404():
-        shown = backtests.show_backtest(run_id)
+    shown = backtests.show_backtest(run_id)
     reading = read_draft(shown.run.deployment.version.payload)
     left = None if shown.numbers else shown.measure_time_left(timezone.now())
     context: dict[str, object] = {"shown": shown, "run": shown.run, "reading": reading, "time_left": left}
@@ -73,8 +71,7 @@ def compare_two(request: AuthedRequest) -> HttpResponse:
     form = RunPairForm(request.GET, runs=backtests.list_finished())
     context: dict[str, object] = {"form": form}
     if form.is_valid():
-        with or_404():
-            context["compared"] = compare_runs(*(UUID(form.cleaned_data[name]) for name in ("first", "second")))
+        context["compared"] = compare_runs(*(UUID(form.cleaned_data[name]) for name in ("first", "second")))
     return TemplateResponse(request, "trading/backtest_pair.html", context)
 
 
@@ -82,7 +79,7 @@ def compare_two(request: AuthedRequest) -> HttpResponse:
 def cancel_run(request: AuthedRequest, run_id: UUID) -> HttpResponse:
     """End a run that waits or runs."""
     try:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             backtests.cancel_backtest(run_id=run_id, now=timezone.now())
     except backtests.BacktestIsOver as error:
         messages.info(request, str(error))

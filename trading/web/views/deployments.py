@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, owned_act, owned_page
+from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand
@@ -34,7 +34,6 @@ from trading.web.columns import build_rows
 from trading.web.filters import DecisionFilterForm
 from trading.web.forms import CommandForm
 from trading.web.views.exports import export_rows
-from trading.web.views.skills import or_404
 
 TRADE_COLUMNS: Final = ("size", "entry", "exit", "held", "by")
 REFUSALS: Final[dict[str, str]] = {
@@ -83,8 +82,7 @@ def show_deployments(request: AuthedRequest) -> HttpResponse:
 def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show a deployment and its record."""
     now = timezone.now()
-    with or_404():
-        shown = deployment_queries.get_deployment(deployment_id)
+    shown = deployment_queries.get_deployment(deployment_id)
     held, newest = page.list_newest(shown)
     live = _describe_live(shown, page.read_live(shown, held, now), now)
     record, notes = trade_queries.read_account(shown), list_notes(shown.pk)
@@ -111,8 +109,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
 def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the live part of a deployment's page; 204 while it is as the page has it."""
     now = timezone.now()
-    with or_404():
-        shown = deployment_queries.get_deployment(deployment_id)
+    shown = deployment_queries.get_deployment(deployment_id)
     live = page.read_live(shown, trade_queries.list_open(shown.pk), now)
     if live["digest"] == request.GET.get("seen"):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -122,8 +119,7 @@ def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
 @owned_page
 def show_prices(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the chart of a symbol's prices, for a deployment's page."""
-    with or_404():
-        shown = deployment_queries.get_deployment(deployment_id)
+    shown = deployment_queries.get_deployment(deployment_id)
     asked = request.GET.get("symbol", "").upper()
     chart = page.draw_prices(shown, asked if SYMBOL.fullmatch(asked) else "", timezone.now())
     return TemplateResponse(request, "charts/_chart.html", {"chart": chart})
@@ -148,14 +144,13 @@ def _describe_live(shown: Deployment, live: dict[str, object], now: datetime) ->
 @owned_act
 def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
-    with or_404():
-        shown = deployment_queries.get_deployment(deployment_id)
+    shown = deployment_queries.get_deployment(deployment_id)
     form = CommandForm(request.POST)
     if not form.is_valid():
         messages.error(request, "There is no such command.")
         return redirect("trading:deployment", shown.pk)
     try:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             asked = request_command(deployment_id=shown.pk, kind=form.cleaned_data["kind"], now=timezone.now())
     except CommandRefused as error:
         messages.error(request, str(error))
@@ -167,10 +162,9 @@ def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
 @owned_act
 def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> HttpResponse:
     """Keep a deployment's lessons for all deployments of its skill."""
-    with or_404():
-        note = get_note(deployment_id, note_id)
-        with owned_tx(request.user):
-            keep_note_for_skill(note_id=note.pk, now=timezone.now())
+    note = get_note(deployment_id, note_id)
+    with owned_tx(request.user):
+        keep_note_for_skill(note_id=note.pk, now=timezone.now())
     messages.success(request, "Kept for the skill. Deployments of it without lessons of their own start with them.")
     return redirect("trading:skill", note.skill_id)
 
@@ -178,11 +172,10 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 @owned_page
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
-    with or_404():
-        shown, found = (
-            deployment_queries.get_deployment(deployment_id, or_backtest=True),
-            decisions.get_decision(deployment_id, tick),
-        )
+    shown, found = (
+        deployment_queries.get_deployment(deployment_id, or_backtest=True),
+        decisions.get_decision(deployment_id, tick),
+    )
     before, after = decisions.find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
@@ -238,8 +231,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
 def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()
-    with or_404():
-        shown = deployment_queries.get_deployment(deployment_id)
+    shown = deployment_queries.get_deployment(deployment_id)
     return TemplateResponse(
         request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_describe_prompt(shown, now)}
     )

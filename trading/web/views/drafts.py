@@ -34,7 +34,7 @@ from trading.skills.schemas import FieldError, PayloadInvalid, list_problems
 from trading.skills.templates import TEMPLATES
 from trading.web.forms import DraftActForm
 from trading.web.views.account import asks_for_tier
-from trading.web.views.skills import REFUSED, describe_cost, or_404
+from trading.web.views.skills import REFUSED, describe_cost
 
 CONFLICT: Final = HTTPStatus.CONFLICT
 CHANGED_ELSEWHERE: Final = (
@@ -110,8 +110,7 @@ def new_skill(request: AuthedRequest) -> HttpResponse:
 @owned_form
 def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Show or change the draft of a skill's next version."""
-    with or_404():
-        skill = get_skill(skill_id)
+    skill = get_skill(skill_id)
     try:
         if skill.archived_at is None:
             return _edit_draft(request, skill)
@@ -130,8 +129,7 @@ def new_preview(request: AuthedRequest) -> HttpResponse:
 @owned_page
 def edit_preview(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Return the preview of a skill's draft if it has changed."""
-    with or_404():
-        skill = get_skill(skill_id)
+    skill = get_skill(skill_id)
     if skill.archived_at is not None:
         raise Http404
     return _render_piece(request, skill)
@@ -147,10 +145,10 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     if act == "discard":
         return _discard_open(request, edited)
     is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
-    with or_404():  # another tab may have saved or discarded the draft
-        if is_form:
-            return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
-        return _act_on_preview(request, edited, act, template, is_fresh=is_fresh)
+    # another tab may have saved or discarded the draft
+    if is_form:
+        return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
+    return _act_on_preview(request, edited, act, template, is_fresh=is_fresh)
 
 
 def _act_on_preview(
@@ -333,7 +331,7 @@ def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_
 
 def _discard_open(request: AuthedRequest, edited: _Edited) -> HttpResponse:
     if edited.draft is not None:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             services.discard_draft(draft_id=edited.draft.pk, now=timezone.now())
         messages.success(request, "The draft is discarded.")
     return redirect(edited.place)

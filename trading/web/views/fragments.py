@@ -4,15 +4,8 @@ from urllib.parse import urlsplit
 
 from django.http import HttpResponse, QueryDict
 from django.template.response import TemplateResponse
-from django_htmx.middleware import HtmxDetails
 
-from config.lib.web import AuthedRequest
-
-
-class PageRequest(AuthedRequest):
-    """A signed-in user's request, with htmx details."""
-
-    htmx: HtmxDetails
+from config.lib.web import PageRequest
 
 
 def goes_into(request: PageRequest, element_id: str) -> bool:

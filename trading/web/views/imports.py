@@ -22,7 +22,6 @@ from trading.models import EntrySource, ImportBatch, TradeFile
 from trading.record.intake.entries import Entries, EntriesRefused
 from trading.record.intake.services import add_entries, count_trades, list_openings, remove_opening, undo_batch
 from trading.web.import_forms import AccountForm, MappingForm, OpeningForm, TradeFileForm
-from trading.web.views.skills import or_404
 
 REFUSED = 422
 BATCHES_SHOWN = 20
@@ -51,13 +50,12 @@ def show_imports(request: AuthedRequest) -> HttpResponse:
 @owned_form
 def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
     """Show what a file holds; correct the mapping, import the file or drop it."""
-    with or_404():
-        file = files.get_file(file_id)
+    file = files.get_file(file_id)
     if request.method != "POST":
         return _render_file(request, file)
     act = request.POST.get("act", "")
     if act == "drop":
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             files.drop_file(file_id)
         messages.info(request, f"Dropped {file.name}. Nothing was imported.")
         return redirect("trading:imports")
@@ -65,7 +63,7 @@ def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
     form = MappingForm(request.POST, table=table, mapping=mapping)
     if not form.is_valid():
         return _render_file(request, file, form=form, status=REFUSED)
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         file = files.get_file(file_id)
         files.correct_mapping(file, form.get_changes())
     if act != "import":
@@ -76,7 +74,7 @@ def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
 @owned_act
 def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
     """Take an import out of the record."""
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         batch = undo_batch(batch_id=import_id, now=timezone.now())
     messages.success(request, f"Undone: {batch.new_fills} fills left the record. The file can be imported again.")
     return redirect(f"{reverse('trading:imports')}#past")
@@ -86,7 +84,7 @@ def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
 def change_openings(request: AuthedRequest) -> HttpResponse:
     """Enter, correct or remove a position from before the first fill."""
     if opening_id := request.POST.get("remove"):
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             remove_opening(int(opening_id) if opening_id.isdecimal() else 0, now=timezone.now())
         messages.success(request, "Removed. The trades were built again.")
         return redirect(f"{reverse('trading:imports')}#openings")
@@ -94,7 +92,7 @@ def change_openings(request: AuthedRequest) -> HttpResponse:
     if form.is_valid():
         entries, ledger_id = Entries(openings=[form.build_check()]), UUID(form.cleaned_data["account"])
         try:
-            with or_404(), owned_tx(request.user):
+            with owned_tx(request.user):
                 add_entries(deployment_id=ledger_id, entries=entries, source=EntrySource.HAND, now=timezone.now())
         except EntriesRefused as error:
             form.add_error(None, str(error))
@@ -125,7 +123,7 @@ def start_reading(request: AuthedRequest) -> HttpResponse:
 @owned_act
 def change_account(request: AuthedRequest, account_id: UUID) -> HttpResponse:
     """Read an account at once, or remove it with its key."""
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         if request.POST.get("act") == "remove":
             remove_account(account_id)
             messages.success(request, "Removed, and the key is deleted. The trades stay.")

@@ -18,7 +18,7 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_page
+from config.lib.web import AuthedRequest, PageRequest, find_time_zone, owned_act, owned_page
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
@@ -30,8 +30,7 @@ from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
 from trading.web.trades import TradeChoices, get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
-from trading.web.views.fragments import PageRequest, goes_into, render_results
-from trading.web.views.skills import or_404
+from trading.web.views.fragments import goes_into, render_results
 
 
 @owned_page
@@ -101,7 +100,7 @@ def add_filter(request: AuthedRequest) -> HttpResponse:
 @owned_act
 def remove_filter(request: AuthedRequest, filter_id: UUID) -> HttpResponse:
     """Delete a saved filter."""
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         delete_filter(filter_id)
     messages.success(request, "Deleted the saved filter. Its trades stay.")
     return redirect("trading:trades")
@@ -120,8 +119,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 @owned_page
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
-    with or_404():
-        shown = get_trade_details(trade_id, timezone.now())
+    shown = get_trade_details(trade_id, timezone.now())
     context = {"shown": shown, "trade": shown.trade, "verdicts": judge_trade(trade_id)}
     return TemplateResponse(request, "trading/trade.html", context)
 
@@ -135,7 +133,7 @@ def _build_which(filters: TradeFilterForm) -> TradeFilter:
 @owned_act
 def measure_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Measure best and worst again, by the bars stored since."""
-    with or_404(), owned_tx(request.user):
+    with owned_tx(request.user):
         trade = get_trade(trade_id)
         has_path = measure_paths(Trade.objects.filter(pk=trade.pk), now=timezone.now())
     if has_path:

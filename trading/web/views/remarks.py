@@ -19,7 +19,6 @@ from trading.record.remarks.pictures import (
     read_picture,
 )
 from trading.record.remarks.services import RemarkRefused, write_remark
-from trading.web.views.skills import or_404
 
 
 @owned_act
@@ -27,7 +26,7 @@ def save_remark(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Save the note and the tags of a trade."""
     text, tags = request.POST.get("text", ""), request.POST.get("tags", "").split(",")
     try:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             write_remark(trade_id=trade_id, text=text, tags=tags, now=timezone.now())
     except RemarkRefused as error:
         messages.error(request, str(error))
@@ -41,8 +40,7 @@ def show_picture(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Send a trade's picture; replace or delete it."""
     if request.method == "POST":
         return _change_picture(request, trade_id)
-    with or_404():
-        content = read_picture(trade_id)
+    content = read_picture(trade_id)
     # Opened on its own, the address runs nothing and loads nothing, whatever a browser takes its bytes for.
     headers = {
         "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -57,11 +55,11 @@ def _change_picture(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     try:
         if file is not None:
             picture = clean_picture(file.read())  # takes long enough to keep it out of the transaction
-            with or_404(), owned_tx(request.user):
+            with owned_tx(request.user):
                 keep_picture(trade_id=trade_id, picture=picture, now=now)
             messages.success(request, "Saved the picture without its metadata.")
         elif request.POST.get("act") == "drop":
-            with or_404(), owned_tx(request.user):
+            with owned_tx(request.user):
                 drop_picture(trade_id=trade_id, now=now)
             messages.success(request, "Deleted the picture.")
         else:

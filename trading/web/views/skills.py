@@ -1,19 +1,17 @@
 """Skills: the list, a skill and its versions."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.cost import find_sample_cost
@@ -32,17 +30,6 @@ from trading.web.filters import CompareForm
 from trading.web.forms import DeployForm
 
 REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
-
-
-@contextmanager
-def or_404() -> Iterator[None]:
-    """Raise Http404 for rows missing or not theirs."""
-    try:
-        yield
-    except DomainError as error:
-        if error.http_status == HTTPStatus.NOT_FOUND:
-            raise Http404 from error
-        raise
 
 
 @owned_page
@@ -69,8 +56,7 @@ def show_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 @owned_page
 def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
     """Show one version of a skill."""
-    with or_404():
-        shown, found = queries.get_skill(skill_id), queries.get_version(skill_id, version)
+    shown, found = queries.get_skill(skill_id), queries.get_version(skill_id, version)
     context = {
         "skill": shown,
         "version": found,
@@ -88,7 +74,7 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return _render_skill(request, skill_id, form, status=REFUSED)
     try:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             equity = form.cleaned_data["starting_equity_usd"]
             deployment = deploy_skill(skill_id=skill_id, starting_equity_usd=equity, now=timezone.now())
     except (SkillArchived, SkillIsRecord) as error:
@@ -102,7 +88,7 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Take a skill off the list."""
     try:
-        with or_404(), owned_tx(request.user):
+        with owned_tx(request.user):
             archived = archive_skill(skill_id=skill_id, now=timezone.now())
     except SkillInUse as error:
         messages.error(request, str(error))
@@ -114,12 +100,11 @@ def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 def _render_skill(
     request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
 ) -> HttpResponse:
-    with or_404():
-        shown, newest, versions = (
-            queries.get_skill(skill_id),
-            queries.get_version(skill_id),
-            queries.list_versions(skill_id),
-        )
+    shown, newest, versions = (
+        queries.get_skill(skill_id),
+        queries.get_version(skill_id),
+        queries.list_versions(skill_id),
+    )
     compare, performance = CompareForm(request.GET), get_skill_performance(skill_id)
     listed = performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart by deployment
     context = {
