@@ -145,7 +145,6 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     if act == "discard":
         return _discard_open(request, edited)
     is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
-    # another tab may have saved or discarded the draft
     if is_form:
         return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
     return _act_on_preview(request, edited, act, template, is_fresh=is_fresh)
