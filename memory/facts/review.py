@@ -173,11 +173,8 @@ def _get_pending(proposal_id: UUID) -> MemoryProposal:
 
 
 def _get_proposal(proposal_id: UUID) -> MemoryProposal:
-    return (
-        MemoryProposal.objects.select_related("target")
-        .filter(pk=proposal_id)
-        .first_or(ProposalNotFound("There is no such proposal."))
-    )
+    rows = MemoryProposal.objects.select_related("target")
+    return rows.filter(pk=proposal_id).first_or(ProposalNotFound("There is no such proposal."))
 
 
 def _set_decision(

@@ -290,11 +290,8 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
 def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
     """Remove a link between two facts. Raises FactNotFound."""
     lock_memory()
-    link = (
-        FactLink.objects.select_related("from_fact", "to_fact")
-        .filter(pk=link_id)
-        .first_or(FactNotFound("There is no such link."))
-    )
+    rows = FactLink.objects.select_related("from_fact", "to_fact").filter(pk=link_id)
+    link = rows.first_or(FactNotFound("There is no such link."))
     detail = _describe_link(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
     detail["event"] = str(link.event_id or "")
     link.delete()

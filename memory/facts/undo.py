@@ -200,11 +200,8 @@ def _undo_eviction(event: MemoryEvent, now: datetime) -> None:
 
 
 def _undo_link(event: MemoryEvent, now: datetime) -> None:
-    link = (
-        models.FactLink.objects.select_related("from_fact", "to_fact")
-        .filter(event=event)
-        .first_or(UndoRefused("This link was removed since; undo that first."))
-    )
+    rows = models.FactLink.objects.select_related("from_fact", "to_fact").filter(event=event)
+    link = rows.first_or(UndoRefused("This link was removed since; undo that first."))
     if ArchivedReason.MERGED in (link.from_fact.archived_reason, link.to_fact.archived_reason):
         raise UndoRefused(_CHANGED_SINCE)  # the other fact has taken the link
     link.delete()

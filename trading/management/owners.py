@@ -27,11 +27,8 @@ def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> Abstract
             raise DeploymentNotFound("You have no such deployment.")
         return user
     with system_tx("whose deployment the operator names"):
-        deployment = (
-            Deployment.objects.filter(pk=deployment_id)
-            .select_related("user")
-            .first_or(DeploymentNotFound("There is no such deployment."))
-        )
+        rows = Deployment.objects.filter(pk=deployment_id).select_related("user")
+        deployment = rows.first_or(DeploymentNotFound("There is no such deployment."))
     return deployment.user
 
 

@@ -144,11 +144,8 @@ class BarsInRange:
 
 def get_backtest(run_id: UUID) -> BacktestRun:
     """Return a backtest. Raises BacktestNotFound."""
-    return (
-        BacktestRun.objects.filter(pk=run_id)
-        .select_related("deployment")
-        .first_or(BacktestNotFound("You have no such backtest."))
-    )
+    rows = BacktestRun.objects.filter(pk=run_id).select_related("deployment")
+    return rows.first_or(BacktestNotFound("You have no such backtest."))
 
 
 def start_backtest(
