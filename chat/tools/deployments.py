@@ -1,7 +1,8 @@
 """The tool that reads deployments, positions and refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Final, Literal
 from uuid import UUID
 
@@ -11,10 +12,11 @@ from chat.tools import records
 from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count, format_instant, round_usd
 from config.lib.text import prompt_line
-from trading.market.queries import Mark, find_marks
+from trading.market.queries import find_marks
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import ListedDeployment, list_deployments, list_open_positions
+from trading.record.deployment_queries import ListedDeployment, OpenPosition, list_deployments, list_open_positions
 from trading.record.notes import list_active_notes
+from trading.record.performance import ZERO
 from trading.record.trade_queries import TradeFilter, list_last_closed
 
 POSITIONS: Final = 20  # of one deployment, the newest; others it has are counted
@@ -30,8 +32,10 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     with_trades, with_lessons = args.detail in ("trades", "full"), args.detail in ("lessons", "full")
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
     marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
-    rows = [_deployment_row(one, marks, context.now, with_reasons=with_trades) for one in listed]
-    result: Result = {"deployments": rows}
+    held = [list_open_positions(one.deployment, one.positions, marks) for one in listed]
+    pairs = zip(listed, held, strict=True)
+    rows = [_deployment_row(one, positions, context.now, with_reasons=with_trades) for one, positions in pairs]
+    result: Result = {"deployments": rows, **({"all": _total_row(listed, list(chain(*held)))} if listed else {})}
     if with_trades:
         which = TradeFilter(deployment_id=args.deployment_id)
         result["trades"] = [records.trade_row(trade) for trade in list_last_closed(which, records.TRADES)]
@@ -56,17 +60,29 @@ GET_MY_DEPLOYMENTS = make_tool(
     "Your deployments",
     "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
     "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
-    "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised.",
+    "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised; all: sums of all deployments.",
     summarise=_summarise_deployments,
     reads_untrusted=True,
 )
 
 
+def _total_row(listed: Sequence[ListedDeployment], positions: Sequence[OpenPosition]) -> records.Row:
+    """Return the sums over all deployments; null if one of their prices is not known."""
+    worth, made = [one.notional_usd for one in positions], [one.unrealised_usd for one in positions]
+    return {
+        "net_pnl_usd": round_usd(sum((one.totals.net_usd for one in listed), ZERO)),
+        "closed_trades": sum(one.totals.closed_trades for one in listed),
+        "open_so_far_usd": round_usd(sum((one.totals.open_so_far_usd for one in listed), ZERO)),
+        "open_positions": len(positions),
+        "notional_usd": round_usd(sum(filter(None, worth), ZERO)) if None not in worth else None,
+        "unrealised_pnl_usd": round_usd(sum(filter(None, made), ZERO)) if None not in made else None,
+    }
+
+
 def _deployment_row(
-    listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool
+    listed: ListedDeployment, positions: Sequence[OpenPosition], now: datetime, *, with_reasons: bool
 ) -> records.Row:
     deployment = listed.deployment
-    positions = list_open_positions(deployment, listed.positions[:POSITIONS], marks)
     return {
         "deployment_id": str(deployment.pk),
         "skill_id": str(deployment.skill_id),
@@ -80,7 +96,7 @@ def _deployment_row(
         "closed_trades": listed.totals.closed_trades,
         "open_so_far_usd": round_usd(listed.totals.open_so_far_usd),
         "open_positions": len(listed.positions),
-        "positions": [records.position_row(position, with_reason=with_reasons) for position in positions],
+        "positions": [records.position_row(position, with_reason=with_reasons) for position in positions[:POSITIONS]],
         "last_decision_at": format_instant(listed.decided_at),
         "recent_rejections": [_rejection_row(snapshot) for snapshot in listed.refusals[:REFUSALS]],
     }

@@ -1,6 +1,7 @@
 """Tools that read markets, news and events."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -101,9 +102,9 @@ GET_UPCOMING_EVENTS = make_tool(
     _get_upcoming_events,
     "Upcoming events",
     "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
-    "positions against each: median_abs_move_pct and worst_move_pct are shares of the price (0.02 is 2 %) in the "
-    "hour after past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below "
-    "zero is against the position. Null below three such events: warn in words, without numbers.",
+    "positions against each: median_abs_move_pct and worst_move_pct are percents of the price in the hour after "
+    "past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below zero is "
+    "against the position. Null below three such events: warn in words, without numbers.",
     summarise=lambda result: _count_in_hours(result, "events", "event", result.get("lookahead_hours")),
     reads_untrusted=True,
 )
@@ -162,9 +163,15 @@ def _exposure_row(exposure: Exposure) -> Row:
         "price_at": format_instant(exposure.price_at),
         "is_simulated": exposure.is_simulated,
         "similar_events_back": exposure.past.events,
-        "median_abs_move_pct": round_number(exposure.past.median_abs_move_fraction, 4),
-        "worst_move_pct": round_number(exposure.past.worst_move_fraction, 4),
-        "median_90pct_interval": [round_number(bound, 4) for bound in interval] if interval else None,
+        "median_abs_move_pct": round_pct(exposure.past.median_abs_move_fraction),
+        "median_abs_move_usd": _move_usd(exposure, exposure.past.median_abs_move_fraction),
+        "worst_move_pct": round_pct(exposure.past.worst_move_fraction),
+        "worst_move_usd": _move_usd(exposure, exposure.past.worst_move_fraction),
+        "median_90pct_interval": [round_pct(bound) for bound in interval] if interval else None,
         "quiet_hours_back": exposure.past.quiet_hours,
-        "quiet_median_abs_move_pct": round_number(exposure.past.quiet_abs_move_fraction, 4),
+        "quiet_median_abs_move_pct": round_pct(exposure.past.quiet_abs_move_fraction),
     }
+
+
+def _move_usd(exposure: Exposure, share: float | None) -> float | None:
+    return None if share is None else round_usd(exposure.notional_usd * Decimal(str(share)))

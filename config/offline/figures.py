@@ -21,7 +21,6 @@ MAX_QUOTED: Final = 300  # characters
 _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
 _KEY = re.compile(r"\{(\w+)\}")
 _SIGNED: Final = re.compile(r"pnl|unrealised|open_so_far|change_|worst|funding_rate|basis")
-_SHARES: Final = re.compile(r"abs_move_pct|worst_move_pct|median_90pct")  # 0..1, as in seed 000
 
 Row = Mapping[str, Any]
 
@@ -107,9 +106,8 @@ def _spell_number(key: str, value: Decimal) -> str:
     if key.endswith("_usd"):
         return (figures.format_signed_usd if is_signed else figures.format_usd)(value)
     if key.endswith("_pct") or key.startswith("median_90pct"):
-        share = value if _SHARES.search(key) else value / 100
         places = {"funding_rate_pct": 4, "basis_pct": 4, "value_pct": 2}.get(key, 1)
-        return (figures.format_signed_pct if is_signed else figures.format_pct)(share, places)
+        return (figures.format_signed_pct if is_signed else figures.format_pct)(value / 100, places)
     if key.endswith("price"):
         return figures.format_price(value)
     if key.endswith("minutes"):

@@ -127,7 +127,7 @@ VIEWS: Final = {
     ),
     "exposed": View(
         "Your {symbol} {position_side} of {notional_usd}: |the median move around {similar_events_back} past events of"
-        " this kind was {median_abs_move_pct}|, about {typical_usd} either way| (about 90 % between"
+        " this kind was {median_abs_move_pct}|, about {median_abs_move_usd} either way| (about 90 % between"
         " {median_90pct_interval})|; the usual move of {quiet_hours_back} quiet hours was {quiet_median_abs_move_pct}|;"
         " the worst was {worst_move_pct}|, {bad_usd}| {way} you. Past moves in either direction, not a forecast"
         "|{similar_events_back} past events of its kind are on record, {unknown}, so I give no typical move",
@@ -200,16 +200,13 @@ def _complete(row: Row) -> Row:
     """Return a row with what is told of it beside its own keys."""
     test = block(row, "last_simulation")
     trades = next((count(one, key) for one in (test, row) for key in _SAMPLES if key in one), 0)
-    notional, median, worst = (number(row, key) for key in ("notional_usd", "median_abs_move_pct", "worst_move_pct"))
+    notional, median, worst = (number(row, key) for key in ("notional_usd", "median_abs_move_pct", "worst_move_usd"))
     more: dict[str, object] = {"few": few(trades), "event_kind": exact(row, "kind").upper()}
     more |= {"untested": "never backtested"} if "latest_version" in row and not test else {}
     more |= {"no_data": "no data"} if "last_price" in row and number(row, "last_price") is None else {}
     more |= {"unknown": "fewer than 3"} if notional is not None and median is None else {}
     more |= {"no_sharpe": "no Sharpe ratio yet"} if "sample_size" in row and number(row, "sharpe") is None else {}
-    more |= {"typical_usd": float(notional * median)} if notional is not None and median is not None else {}
-    if notional is not None and worst is not None:
-        is_against = (worst < 0) == (exact(row, "position_side") == "long")
-        more |= {"bad_usd": float(abs(notional * worst)), "way": "against" if is_against else "for"}
+    more |= {"bad_usd": float(abs(worst)), "way": "against" if worst < 0 else "for"} if worst is not None else {}
     return {**row, **test, **more}
 
 

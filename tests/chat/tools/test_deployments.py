@@ -131,10 +131,10 @@ def test_running_ones_come_first_and_backtests_not_at_all(box):
 @pytest.mark.parametrize(
     ("detail", "keys", "has_reasons"),
     [
-        ("list", ["deployments"], False),
-        ("trades", ["deployments", "trades"], True),
-        ("lessons", ["deployments", "lessons"], False),
-        ("full", ["deployments", "trades", "lessons"], True),
+        ("list", ["deployments", "all"], False),
+        ("trades", ["deployments", "all", "trades"], True),
+        ("lessons", ["deployments", "all", "lessons"], False),
+        ("full", ["deployments", "all", "trades", "lessons"], True),
     ],
 )
 def test_detail_says_what_comes_with_the_list(box, deployment, detail, keys, has_reasons):

@@ -46,8 +46,10 @@ EXPOSED = {
     "position_side": "long",
     "notional_usd": 5050.0,
     "similar_events_back": 7,
-    "median_abs_move_pct": 0.021,
-    "worst_move_pct": -0.064,
+    "median_abs_move_pct": 2.1,
+    "median_abs_move_usd": 106.05,
+    "worst_move_pct": -6.4,
+    "worst_move_usd": -323.2,
 }
 MARKET = {
     "symbol": "BTC",
@@ -440,19 +442,19 @@ def test_what_an_event_does_to_a_position_is_reckoned_in_usd():
 @pytest.mark.parametrize(
     ("side", "worst", "words"),
     [
-        ("long", -0.05, "$252.50 against you"),
-        ("short", 0.05, "$252.50 against you"),
-        ("short", -0.05, "$252.50 for you"),
+        ("long", -5.0, "$252.50 against you"),
+        ("short", -5.0, "$252.50 against you"),
+        ("short", 5.0, "$252.50 for you"),
     ],
 )
 def test_the_worst_move_is_reported_by_the_side_held(side, worst, words):
-    row = EXPOSED | {"position_side": side, "worst_move_pct": worst}
+    row = EXPOSED | {"position_side": side, "worst_move_pct": worst, "worst_move_usd": 50.5 * worst}
 
     assert words in Chat(ahead(exposed=[row]), focus=FOCUS).say("what will CPI do to my position?")
 
 
 def test_the_median_move_is_reported_with_its_interval_and_the_move_of_quiet_hours():
-    more = {"median_90pct_interval": [0.012, 0.034], "quiet_hours_back": 12, "quiet_median_abs_move_pct": 0.004}
+    more = {"median_90pct_interval": [1.2, 3.4], "quiet_hours_back": 12, "quiet_median_abs_move_pct": 0.4}
 
     told = Chat(ahead(exposed=[EXPOSED | more]), focus=FOCUS).say("what will CPI do to my position?")
 
