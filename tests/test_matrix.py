@@ -352,6 +352,10 @@ ROUTES = {
         sends=(
             ("post", {"opening_context": {"mode": "coach", "deployment_id": "{deployment_id}"}}),
             ("post", {"opening_context": {"mode": "authoring", "skill_id": "{skill_id}"}}),
+            ("post", {"opening_context": {"mode": "ops", "skill_id": "{skill_id}", "version": 1}}),
+            ("post", {"opening_context": {"mode": "ops", "trade_id": "{trade_id}"}}),
+            ("post", {"opening_context": {"mode": "ops", "backtest_id": "{run_id}"}}),
+            ("post", {"opening_context": {"mode": "ops", "about_fact_id": "{fact_id}"}}),
             ("post", {"id": "{conversation_id}", "user": "{user_id}"}),
         ),
     ),

@@ -4,7 +4,7 @@ The conversation's `opening_context` names it by the keys of a kind below, besid
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -80,6 +80,13 @@ def check_opening(opening: Opening) -> None:
     kind = _find_kind(opening)
     if kind is not None:
         kind.find(opening)
+
+
+def fits_mode(mode: str, keys: Collection[str]) -> bool:
+    """Tell whether a chat of a mode can be about what these keys of an opening name."""
+    ordinary = [(), *(kind.keys for kind in _KINDS if kind is not _DEPLOYMENT)]
+    allowed = {"coach": [_DEPLOYMENT.keys], "authoring": [(), ("skill_id",)]}.get(mode, ordinary)
+    return {*keys} in map(set, allowed)
 
 
 def can_refocus(current: Opening, wanted: Opening) -> bool:
@@ -170,14 +177,15 @@ _DRAFT: Final = _Kind(
     describe=_describe_draft,
     is_untrusted=lambda found: any(row is not None and row.is_untrusted for row in found),
 )
+_DEPLOYMENT: Final = _Kind(
+    keys=("deployment_id",),
+    find=lambda opening: get_deployment(UUID(opening["deployment_id"])),
+    name=lambda deployment: f"About {deployment.skill.name}",
+    describe=_describe_deployment,
+    is_untrusted=lambda deployment: deployment.skill.is_untrusted,
+)
 _KINDS: Final = (
-    _Kind(
-        keys=("deployment_id",),
-        find=lambda opening: get_deployment(UUID(opening["deployment_id"])),
-        name=lambda deployment: f"About {deployment.skill.name}",
-        describe=_describe_deployment,
-        is_untrusted=lambda deployment: deployment.skill.is_untrusted,
-    ),
+    _DEPLOYMENT,
     _Kind(
         keys=("trade_id",),
         find=lambda opening: get_trade(UUID(opening["trade_id"])),

@@ -4,6 +4,7 @@ from django import forms
 
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
+from chat.prompt.focus import fits_mode
 
 # The subjects of a chat, by their name in an address, with their key in `Conversation.opening_context`.
 SUBJECTS: Final = {
@@ -15,8 +16,6 @@ SUBJECTS: Final = {
     "event": "event_id",
     "fact": "about_fact_id",
 }
-# What an ordinary chat can be about, if anything.
-ABOUT: Final[tuple[list[str], ...]] = ([], ["skill", "version"], ["trade"], ["backtest"], ["event"], ["fact"])
 
 
 class OpeningForm(forms.Form):
@@ -31,10 +30,7 @@ class OpeningForm(forms.Form):
 
     def clean(self) -> Json:
         given = super().clean() or {}
-        mode = given.get("mode") or "ops"
-        subjects = [name for name in SUBJECTS if given.get(name)]
-        allowed = {"coach": [["deployment"]], "authoring": [[], ["skill"]]}.get(mode, list(ABOUT))
-        if subjects not in allowed:
+        if not fits_mode(given.get("mode") or "ops", [key for name, key in SUBJECTS.items() if given.get(name)]):
             raise forms.ValidationError("What the chat is about does not go with its mode.")
         return given
 

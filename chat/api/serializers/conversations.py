@@ -35,7 +35,7 @@ class ConversationSerializer(RowSerializer):
     """A conversation, without its messages."""
 
     opening_context = serializers.DictField(
-        child=serializers.CharField(), read_only=True, help_text="`mode`, and by mode `deployment_id` or `skill_id`."
+        child=serializers.CharField(), read_only=True, help_text="`mode`, and what the chat is about, as it was opened."
     )
 
     class Meta:

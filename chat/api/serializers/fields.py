@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from chat.models import MAX_TITLE, CardStatus
 from chat.parts import Json
+from chat.prompt.focus import fits_mode
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from config.lib.rest.views import InputSerializer
 from config.lib.text import clean_text, one_line
@@ -15,6 +16,10 @@ from trading.models.deployments import ActionType
 
 MODES: Final = ("ops", "coach", "authoring")
 
+_MISFIT: Final = (
+    "Coach takes a deployment_id, authoring a skill_id or nothing, ops at most one of trade_id, backtest_id, event_id,"
+    " about_fact_id, or skill_id with version."
+)
 _TEXT: Final = {"type": "string"}
 _ID: Final = {"type": "string", "format": "uuid"}
 _STATUSES: Final = ["running", "done", "error"]
@@ -43,18 +48,21 @@ class TitleField(serializers.CharField):
 
 
 class OpeningInput(InputSerializer):
-    """The subject of a chat: `coach` a deployment, `authoring` a skill, `ops`."""
+    """The subject of a chat: `coach` a deployment, `authoring` a skill or none, `ops` one of the others or none."""
 
     mode = serializers.ChoiceField(MODES)
     deployment_id = serializers.UUIDField(required=False)
-    skill_id = serializers.UUIDField(required=False)
+    skill_id = serializers.UUIDField(required=False, help_text="In mode ops with its `version`.")
+    version = serializers.IntegerField(required=False, min_value=1, max_value=1_000_000)
+    trade_id = serializers.UUIDField(required=False)
+    backtest_id = serializers.UUIDField(required=False)
+    event_id = serializers.IntegerField(required=False, min_value=1, max_value=2**31)
+    about_fact_id = serializers.UUIDField(required=False)
 
     def validate(self, attrs: Json) -> dict[str, str]:
-        """Check that the focus fits the mode; return its stored form."""
-        if (attrs["mode"] == "coach") != ("deployment_id" in attrs):
-            raise serializers.ValidationError({"deployment_id": ["Mode coach needs this, and no other mode has it."]})
-        if "skill_id" in attrs and attrs["mode"] != "authoring":
-            raise serializers.ValidationError({"skill_id": ["Only mode authoring has this."]})
+        """Check that the subject fits the mode; return its stored form."""
+        if not fits_mode(attrs["mode"], attrs.keys() - {"mode"}):
+            raise serializers.ValidationError({"mode": [_MISFIT]})
         return {name: str(value) for name, value in attrs.items()}
 
 

@@ -11,8 +11,14 @@ from chat.models import ActionCard, Bookmark, Conversation, Message, UsageDay
 from memory.facts.services import remember_fact
 from memory.facts.undo import undo_event
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
-from tests.factories.memory import JUNE
-from tests.factories.record import DeploymentFactory, SkillFactory
+from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.record import (
+    BacktestRunFactory,
+    DeploymentFactory,
+    MarketEventFactory,
+    SkillFactory,
+    TradeFactory,
+)
 from tests.owners import as_owner
 from tests.trading.conftest import api
 
@@ -70,17 +76,45 @@ def test_conversation_is_made_as_it_was_asked_for(api, trader):
     assert api("post", "conversations/", {}, 201)["assistant"] == "coach"
 
 
-def test_conversation_may_be_about_a_deployment_or_a_skill(api, trader):
-    deployment, skill = as_owner(trader, lambda: (DeploymentFactory(), SkillFactory(name="Dips")))
+def test_conversation_may_be_about_whatever_a_page_can_be_about(api, trader):
+    deployment, skill, trade, fact, event, run = as_owner(
+        trader,
+        lambda: (
+            DeploymentFactory(),
+            SkillFactory(name="Dips"),
+            TradeFactory(),
+            UserFactFactory(),
+            MarketEventFactory(),
+            BacktestRunFactory(),
+        ),
+    )
 
     for opening in (
         {"mode": "coach", "deployment_id": str(deployment.pk)},
         {"mode": "authoring", "skill_id": str(skill.pk)},
         {"mode": "authoring"},
+        {"mode": "ops", "trade_id": str(trade.pk)},
+        {"mode": "ops", "backtest_id": str(run.pk)},
+        {"mode": "ops", "event_id": str(event.pk)},
+        {"mode": "ops", "about_fact_id": str(fact.pk)},
+        {"mode": "ops", "skill_id": str(deployment.skill_id), "version": str(deployment.version.version)},
     ):
         made = api("post", "conversations/", {"opening_context": opening}, 201)
 
         assert made["opening_context"] == opening
+
+
+def test_conversation_about_two_things_or_in_an_unfit_mode_is_422(api):
+    one = {"trade_id": str(uuid4())}
+
+    for opening in (
+        {"mode": "coach", **one},
+        {"mode": "authoring", **one},
+        {"mode": "ops", **one, "event_id": 1},
+        {"mode": "ops", "version": 1},
+        {"mode": "ops", "deployment_id": str(uuid4())},
+    ):
+        api("post", "conversations/", {"opening_context": opening}, 422)
 
 
 def test_conversation_about_what_is_not_ones_own_is_404(api, stranger, trader):
