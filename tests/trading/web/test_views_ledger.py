@@ -401,7 +401,7 @@ def test_trade_that_is_open_says_what_is_held(client, made):
 
     assert "Outcome so far" in text
     assert "Still held: 2 BTC" in text
-    assert "too few bars to say" in text
+    assert "at the entry, from closed hourly bars: too few hourly bars to tell" in text
 
 
 @pytest.mark.parametrize(

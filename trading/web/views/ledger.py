@@ -26,6 +26,7 @@ from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.intake.excursions import measure_paths
 from trading.record.trade_queries import TradeFilter, get_trade, select_trades
 from trading.rules.services import find_trades_by_verdict, judge_trade
+from trading.skills.explained import REGIMES
 from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
 from trading.web.trades import TradeChoices, get_trade_details, get_trades_page, list_trade_choices, read_trades_after
@@ -121,6 +122,7 @@ def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     shown = get_trade_details(trade_id, timezone.now())
     context = {"shown": shown, "trade": shown.trade, "verdicts": judge_trade(trade_id)}
+    context["regime"] = REGIMES[shown.trade.entry_regime_tag]
     return TemplateResponse(request, "trading/trade.html", context)
 
 
