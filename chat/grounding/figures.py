@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from chat.parts import Json
+from config.lib.search.moments import MOMENT, spell_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +32,13 @@ class Figure:
         return {"start": self.start, "end": self.end, "text": self.text, "source": source}
 
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
 _NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"
 # "3 hours and 5 minutes" is one figure; "45 min and 2 h" are two.
 _SMALL_UNIT: Final = r"(?:hours?|minutes?|seconds?)\b"
 _TIME_UNIT: Final = r"(?:weeks?|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b"
 _FIGURE: Final = re.compile(
     rf"""(?<![\w.\#@/\\])(?<![A-Za-z]-)(?:
-    (?P<iso>\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b))
-    | (?P<day>\d\d?)(?:st|nd|rd|th)?\ (?P<month>{_MONTH})(?:,?\ (?P<year>\d{{4}})\b)?
-    | (?P<month_2>\b{_MONTH})\ (?:(?P<year_3>\d{{4}})\b
-        | (?P<day_2>\d\d?)(?:st|nd|rd|th)?\b(?!,\d)(?:,?\ (?P<year_2>\d{{4}})\b)?)
-    | (?P<time>\d\d?:\d\d)(?::\d\d)?(?P<half>\ ?[ap]\.?m\b\.?)?
+    {MOMENT}
     | (?P<span>{_NUMBER}[ -]?{_TIME_UNIT}(?:\ {_NUMBER}\ ?{_TIME_UNIT}|\ and\ {_NUMBER}\ {_SMALL_UNIT})*)
     | (?P<sign>[+\-\u2212])?(?P<currency>[$\u20ac\u00a3]\ ?)?(?P<number>{_NUMBER})
       (?P<scale>\ ?(?:k|K|M|bn|B|thousand|million|billion)\b)?
@@ -89,7 +81,7 @@ def find_figures(text: str) -> Iterator[Figure]:
 def _read_figure(match: re.Match[str]) -> Figure:
     text = match[0].rstrip()
     figure = Figure(text, match.start(), match.start() + len(text))
-    if moment := _read_moment(match):
+    if moment := spell_moment(match):
         return replace(figure, moment=moment)
     if match["span"]:
         parts = [(_decimal(number), _MINUTES[unit.lower()]) for number, unit in _SPAN_PART.findall(match["span"])]
@@ -101,26 +93,6 @@ def _read_figure(match: re.Match[str]) -> Figure:
     unit = "usd" if match["currency"] else _UNITS[match["unit"].strip()[0].lower()] if match["unit"] else ""
     sign = (match["sign"] or "").replace("\u2212", "-")
     return replace(figure, unit=unit, value=number * scale, grain=_grain(number) * scale, sign=sign)
-
-
-def _read_moment(match: re.Match[str]) -> str:
-    if match["iso"]:
-        return match["iso"].replace("T", " ").rstrip("Z")[:16]
-    if match["time"]:
-        return _read_time(match["time"], match["half"])
-    month, day = match["month"] or match["month_2"], match["day"] or match["day_2"]
-    if not month:
-        return ""
-    year = match["year"] or match["year_2"] or match["year_3"]
-    found = f"{_MONTHS.index(month[:3].lower()) + 1:02}"
-    return "-".join([*([year] if year else []), found, *([f"{int(day):02}"] if day else [])])
-
-
-def _read_time(time: str, half: str | None) -> str:
-    hour, minute = map(int, time.split(":"))
-    if half:
-        hour = hour % 12 + 12 * ("p" in half.lower())
-    return f"{hour:02}:{minute:02}"
 
 
 def _decimal(number: str) -> Decimal:

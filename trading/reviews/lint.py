@@ -6,12 +6,13 @@ Pure: the text, the avoid rules and the trades of the window in, findings out.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from itertools import chain
 from typing import Final, Literal
 
+from config.lib.search.moments import MOMENT, spell_moment, spell_time
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
 
@@ -114,24 +115,12 @@ def _light_words() -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(_LIGHT))
 
 
-_MONTHS: Final = (
-    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    "|nov(?:ember)?|dec(?:ember)?"
-)
-_MONTH_NUMBERS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
-_DAYS: Final = "monday tuesday wednesday thursday friday saturday sunday".split()  # noqa: SIM905
-_DATE: Final = r"\d{4}-\d{2}-\d{2}"
-_CLOCK: Final = r"(?:[01]?\d|2[0-3]):[0-5]\d"
-_MONTH: Final = rf"(?:{_MONTHS})\b\.?"
+_WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _TIME: Final = re.compile(
-    rf"(?P<date>{_DATE})(?:(?:T|\s+|\s+at\s+)(?P<date_clock>{_CLOCK})(?::\d{{2}})?)?"
-    rf"|(?<![\d:.,])(?P<clock>{_CLOCK})(?::\d{{2}})?(?![\d:])(?:\s*(?P<clock_half>[ap]m)\b)?"
-    r"|(?<![\d:.,$])(?P<hour>1[0-2]|0?[1-9])\s?(?P<hour_half>[ap]m)\b"
-    rf"|\b(?P<month>{_MONTH})\s+(?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b(?![:.,]?\d)"
-    rf"|(?<![\d:.,$])(?P<day_first>[0-3]?\d)(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month_last>{_MONTH})"
-    rf"|\b(?P<weekday>{'|'.join(_DAYS)})s?\b",
-    re.IGNORECASE,
+    rf"(?<![\w:.,$])(?:{MOMENT}|(?P<hour>1[0-2]|0?[1-9])\s?(?P<hour_half>[ap]m)\b|(?P<weekday>{_WEEKDAYS})s?\b)",
+    re.VERBOSE | re.IGNORECASE,
 )
+_FORMS: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%d", "%m-%d", "%H:%M", "%A")
 _TO: Final = re.compile(r"\s*(?:utc)?\s*(?:-|–|—|\.\.+|to|and|until|till|through)\s*", re.IGNORECASE)
 
 # Letters in capitals beside a side that are no symbol.
@@ -166,7 +155,9 @@ class _Window:
     """What the trades of the window name."""
 
     def __init__(self, trades: Sequence[WindowTrade], symbols: Iterable[str]) -> None:
-        self._moments = sorted(at.astimezone(UTC) for trade in trades for at in trade.times)
+        moments = [at.astimezone(UTC) for trade in trades for at in trade.times]
+        self._moments = {f"{at:%Y-%m-%d %H:%M}" for at in moments}
+        self._times = {f"{at:{form}}" for at in moments for form in _FORMS}
         self._traded = {(trade.symbol, trade.side) for trade in trades}
         self._named: dict[str, set[str]] = {}  # by the ways to write them: symbols
         for symbol in chain(symbols, (trade.symbol for trade in trades)):
@@ -183,34 +174,29 @@ class _Window:
 
     def unknown_times(self, bullet: str) -> Iterator[str]:
         """Yield named times and ranges without an entry or exit."""
-        named = list(_TIME.finditer(bullet))
+        named = [(match, text) for match in _TIME.finditer(bullet) if len(text := _spell_time(match)) != len("2026-03")]
         at = 0
         while at < len(named):
-            one, other = named[at], named[at + 1] if at + 1 < len(named) else None
-            if other is not None and _TO.fullmatch(bullet, one.end(), other.start()) and _same_kind(one, other):
+            (one, first), (other, last) = named[at], named[at + 1] if at + 1 < len(named) else named[at]
+            if _TO.fullmatch(bullet, one.end(), other.start()) and _is_range(first, last):
                 # An "and" may also list two times.
-                if not self._has_any_between(one, other) and not (self._has_moment(one) and self._has_moment(other)):
+                if not self._has_any_between(first, last) and not {first, last} <= self._times:
                     yield bullet[one.start() : other.end()]
                 at += 2
             else:
-                if not self._has_moment(one):
+                if first not in self._times:
                     yield one[0]
                 at += 1
 
-    def _has_moment(self, named: re.Match[str]) -> bool:
-        return any(_matches_moment(moment, named) for moment in self._moments)
-
-    def _has_any_between(self, one: re.Match[str], other: re.Match[str]) -> bool:
-        if one["date"] and other["date"]:
-            first, last = _parse_instant(one, time.min), _parse_instant(other, time.max)
-            return any(first <= moment <= last for moment in self._moments)
-        first_clock, last_clock = _parse_clock(one), _parse_clock(other)
-        if first_clock is None or last_clock is None:
-            return self._has_moment(one) and self._has_moment(other)
-        clocks = [moment.time().replace(second=0, microsecond=0) for moment in self._moments]
-        if first_clock <= last_clock:
-            return any(first_clock <= clock <= last_clock for clock in clocks)
-        return any(clock >= first_clock or clock <= last_clock for clock in clocks)  # over midnight
+    def _has_any_between(self, first: str, last: str) -> bool:
+        is_clock = first[2] == ":"
+        if first > last and not is_clock:
+            return True  # there is no such day: it bounds nothing
+        texts = {text[-len(first) :] for text in self._moments} if is_clock else self._moments
+        edges = [(text[: len(first)], text[: len(last)]) for text in texts]
+        if first <= last:
+            return any(first <= begin and end <= last for begin, end in edges)
+        return any(first <= begin or end <= last for begin, end in edges)  # over midnight
 
     def unknown_trades(self, bullet: str) -> Iterator[tuple[str, Side]]:
         """Yield the (symbol, side) pairs that the window lacks."""
@@ -247,47 +233,12 @@ def _looks_like_symbol(word: str) -> bool:
     return bool(re.fullmatch(r"@?[A-Z][A-Z0-9/:_-]+", word)) and word not in _NO_SYMBOLS
 
 
-def _same_kind(one: re.Match[str], other: re.Match[str]) -> bool:
-    if one["date"] or other["date"]:
-        return bool(one["date"] and other["date"])
-    return _parse_clock(one) is not None and _parse_clock(other) is not None
-
-
-def _matches_moment(moment: datetime, named: re.Match[str]) -> bool:
+def _spell_time(named: re.Match[str]) -> str:
     if named["weekday"]:
-        return _DAYS[moment.weekday()] == named["weekday"].lower()
-    if month := named["month"] or named["month_last"]:
-        day = int(named["day"] or named["day_first"])
-        return (moment.month, moment.day) == (_MONTH_NUMBERS.index(month[:3].lower()) + 1, day)
-    if named["date"] and moment.date().isoformat() != named["date"]:
-        return False
-    clock = _parse_clock(named)
-    return clock is None or moment.time().replace(second=0, microsecond=0) == clock
+        return named["weekday"].capitalize()
+    return spell_time(named["hour"], named["hour_half"]) if named["hour"] else spell_moment(named)
 
 
-def _parse_clock(named: re.Match[str]) -> time | None:
-    """Return a match's time of day; None if it names none."""
-    if named["hour"]:
-        return time(_parse_hour(int(named["hour"]), named["hour_half"]))
-    written = named["clock"] or named["date_clock"]
-    if not written:
-        return None
-    hour, minute = map(int, written.split(":"))
-    return time(_parse_hour(hour, named["clock_half"]), minute)
-
-
-def _parse_hour(hour: int, half: str | None) -> int:
-    if half is None or hour > 12:
-        return hour
-    return hour % 12 + (12 if half.lower() == "pm" else 0)
-
-
-def _parse_instant(named: re.Match[str], otherwise: time) -> datetime:
-    try:
-        day = date.fromisoformat(named["date"])
-    except ValueError:
-        day = date.min if otherwise == time.min else date.max  # there is no such day: it bounds nothing
-    clock = _parse_clock(named)
-    if clock is not None and otherwise == time.max:
-        clock = clock.replace(second=59)
-    return datetime.combine(day, otherwise if clock is None else clock, tzinfo=UTC)
+def _is_range(first: str, last: str) -> bool:
+    """Tell whether two times are of one kind: dates with years, or times of day."""
+    return all(one[4:5] == "-" for one in (first, last)) or all(one[2:3] == ":" for one in (first, last))
