@@ -21,7 +21,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def read_window(tape: Tape, symbol: str, interval: str, at: datetime, lookback: int) -> list[Bar]:
     """Return at least `lookback` closed bars, oldest first, if there are so many."""
     length = INTERVALS[interval]
-    begin = block_start(interval, lookback, at) - _count_settled(lookback) * length
+    begin = block_start(interval, lookback, at) - count_settled(lookback) * length
     bars = tape.last_bars(symbol, interval, at, (at - begin) // length)
     anchored = [bar for bar in bars if bar.opened_at >= begin]
     # After a gap the block has too few bars: then the window ends at the newest bar, as long as asked.
@@ -46,12 +46,13 @@ def block_length(interval: str, lookback: int) -> timedelta:
 
 def most_bars(lookback: int) -> int:
     """Return the most bars that a window has."""
-    return _count_settled(lookback) + _count_block(lookback) - 1
+    return count_settled(lookback) + _count_block(lookback) - 1
 
 
 def _count_block(lookback: int) -> int:
     return -(-lookback // BLOCKS)
 
 
-def _count_settled(lookback: int) -> int:
+def count_settled(lookback: int) -> int:
+    """Return the least bars of whole blocks that a window has."""
     return -(-lookback // _count_block(lookback)) * _count_block(lookback)

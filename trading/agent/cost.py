@@ -15,23 +15,10 @@ from django.conf import settings
 
 from config.lib.llm.door import Usage, cost_usd
 from config.lib.llm.tokens import count_tokens
-from trading.agent.bars import block_length, most_bars
-from trading.agent.context import (
-    HIGHER_BARS,
-    STABLE_END,
-    AgentPrompt,
-    ContextInputs,
-    LastDecision,
-    Portfolio,
-    Record,
-    assemble_context,
-)
+from trading.agent.bars import block_length, count_settled, most_bars
+from trading.agent.context import HIGHER_BARS, STABLE_END, AgentPrompt
 from trading.agent.decide import define_tools
 from trading.agent.prompts import LESSONS_HEADER, Lessons, system_prompt
-from trading.market.queries import Overview
-from trading.market.regime import Regime
-from trading.models import Bar, MarketEvent, NewsItem, Trade, TradeSide, TradeStatus
-from trading.models.choices import INTERVALS
 from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
@@ -39,14 +26,26 @@ LESSONS_SEGMENT: Final = "LESSONS"
 TOOLS: Final = "Tools"
 MEMORY_HEADINGS: Final = ("Recent trades on this skill", "Open positions (memory view)")
 _AT: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
-_PRICE: Final = Decimal("65214.5")
 _LESSONS: Final = Lessons(
     "\n".join(["- Longs taken into a falling daily trend lost three times out of four; wait for the regime"] * 6),
     trades=10,
     window_start=_AT - timedelta(days=14),
     window_end=_AT,
 )
-_REASON: Final = "Funding is crowded at +0.021 % and price made no new high in six bars; fading with a stop above"
+# Lines of a sample, as long as usual; only their tokens matter.
+_HELD, _EVENTS, _SECTIONS = 2, 4, 6
+_REASON: Final = '"Funding is crowded at +0.021 % and price made no new high in six bars; fading with a stop above"'
+_HEADING: Final = "\n## Bars BTC 1h (open, high, low, close, volume; closed bars, oldest first)"
+_BAR: Final = "- 2026-01-15 12:00 65214.5 65275.5 65127.5 65202.5 1834.5172"
+_TRADE: Final = f"- 2026-01-14 06:00 → 01-15 08:00 BTC long $250 @ 64904.5 → 65214.5 -$9.70 (-3.9%) 26h 0m {_REASON}"
+_POSITION: Final = f"- BTC long $250 @ 64904.5 mark=65214.5 MFE=+$22 / MAE=-$8 held 30h 0m {_REASON}"
+_HOLDING: Final = "- BTC long 0.0038 = $247.82"
+_MARKET: Final = "- BTC last=65214.5 24h=+1.2% funding=+0.0100%/8h basis=+0.040% vol=47% regime=trend"
+_NEWS: Final = (
+    "- 2026-01-15 11:00 [newswire] Exchange reserves fall to a three-year low as long-term holders keep accumulating"
+    " into the weekend (+0.25)"
+)
+_EVENT: Final = "- 2026-01-15 13:00 cpi US consumer prices (importance 0.80)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +138,32 @@ def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayl
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
-    """Return the cost of a skill's full sample prompt."""
-    # Each symbol has the same bars, so those of one are counted.
-    bare, with_bars = (_count_context(assemble_context(_sample_inputs(payload, has_bars=has))) for has in (False, True))
-    symbols = len(payload.context.symbols)
-    stable, changing = (one + (full - one) * symbols for one, full in zip(bare, with_bars, strict=True))
-    reflects = payload.context.memory.reflection.cadence != "off"
-    lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
-    without = payload.model_copy(
-        update={
-            "context": payload.context.model_copy(
-                update={"memory": payload.context.memory.model_copy(update={"enabled": False})}
-            )
+    """Return the cost of a prompt as full as the skill lets it be."""
+    dial, symbols = payload.context, len(payload.context.symbols)
+    charts = [dial.bars_lookback, *(HIGHER_BARS for _ in dial.higher_timeframes)]
+    settled, bars = sum(map(count_settled, charts)), sum(map(most_bars, charts))
+    held = min(symbols, _HELD)
+    record = _count_lines({_TRADE: dial.memory.recent_trades_k, _POSITION: held * dial.memory.include_open_positions})
+    record *= dial.memory.shows_trades
+    stable = _count_lines({_HEADING: symbols * len(charts), _BAR: symbols * settled})
+    changing = record + _count_lines(
+        {
+            _HEADING: symbols * len(charts) + _SECTIONS,
+            _BAR: symbols * (bars - settled),
+            _NEWS: dial.news_top_k,
+            _EVENT: _EVENTS if dial.events.lookahead_hours else 0,
+            _MARKET: symbols,
+            _HOLDING: held,
         }
     )
-    memory = sum(bare) - sum(_count_context(assemble_context(_sample_inputs(without, has_bars=False))))
-    return _price_prompt(payload, _Tokens(full + tools_part(payload).tokens, stable, changing, memory + full - lean))
+    reflects = dial.memory.reflection.cadence != "off"
+    lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
+    return _price_prompt(payload, _Tokens(full + tools_part(payload).tokens, stable, changing, record + full - lean))
+
+
+def _count_lines(lines: Mapping[str, int]) -> int:
+    """Count the tokens of lines, each so many times."""
+    return sum(count_tokens(f"{line}\n") * number for line, number in lines.items())
 
 
 def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
@@ -191,85 +200,4 @@ def _price_prompt(payload: SkillPayload, tokens: _Tokens) -> PromptCost:
         model,
         cost_usd(model, Usage(total, 0)),
         cost_usd(model, Usage(total, 0, cached, cache_write_tokens=tokens.fixed + tokens.stable - cached)),
-    )
-
-
-def _sample_inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
-    dial = payload.context
-    first = dial.symbols[0]
-    return ContextInputs(
-        at=_AT,
-        payload=payload,
-        portfolio=Portfolio(Decimal("10123.40"), Decimal("10094.75")),
-        bars={first: _sample_bars(dial.bars_interval, most_bars(dial.bars_lookback))} if has_bars else {},
-        higher={first: {one: _sample_bars(one, most_bars(HIGHER_BARS)) for one in dial.higher_timeframes}}
-        if has_bars
-        else {},
-        overviews=[_sample_overview(symbol) for symbol in dial.symbols],
-        news=[_sample_news(number) for number in range(dial.news_top_k)],
-        events=[_sample_event(hours) for hours in range(4)],
-        marks=dict.fromkeys(dial.symbols, _PRICE),
-        record=Record(
-            open_trades=[_sample_trade(symbol, TradeStatus.OPEN) for symbol in dial.symbols[:2]],
-            closed_trades=[_sample_trade(first, TradeStatus.CLOSED)] * dial.memory.recent_trades_k,
-        ),
-        last_decision=LastDecision(_AT - payload.schedule.every, "accepted"),
-    )
-
-
-def _sample_bars(interval: str, lookback: int) -> list[Bar]:
-    length, count = INTERVALS[interval], most_bars(lookback)
-    prices = {"open": _PRICE, "high": _PRICE + 61, "low": _PRICE - 87, "close": _PRICE - 12}
-    return [
-        Bar(interval=interval, opened_at=_AT - number * length, volume=Decimal("1834.5172"), **prices)
-        for number in range(count, 0, -1)
-    ]
-
-
-def _sample_overview(symbol: str) -> Overview:
-    return Overview(
-        symbol=symbol,
-        at=_AT,
-        price=_PRICE,
-        change_24h_fraction=0.0123,
-        funding_rate_fraction=0.0001,
-        funding_hours=8,
-        basis_fraction=0.0004,
-        realised_volatility_fraction=0.47,
-        regime=Regime.TREND,
-        is_simulated=True,
-    )
-
-
-def _sample_news(number: int) -> NewsItem:
-    headline = "Exchange reserves fall to a three-year low as long-term holders keep accumulating into the weekend"
-    return NewsItem(headline=headline, source="newswire", published_at=_AT - timedelta(hours=number), sentiment=0.25)
-
-
-def _sample_event(hours: int) -> MarketEvent:
-    return MarketEvent(kind="cpi", title="US consumer prices", starts_at=_AT + timedelta(hours=hours), importance=0.8)
-
-
-def _sample_trade(symbol: str, status: str) -> Trade:
-    is_open = status == TradeStatus.OPEN
-    return Trade(
-        symbol=symbol,
-        side=TradeSide.LONG,
-        status=status,
-        quantity=Decimal("0.0038") if is_open else Decimal(0),
-        entry_tick_at=_AT - timedelta(hours=30),
-        entry_at=_AT - timedelta(hours=30),
-        entry_price=_PRICE - 310,
-        entry_size_usd=Decimal(250),
-        entry_reason=_REASON,
-        exit_at=None if is_open else _AT - timedelta(hours=4),
-        exit_tick_at=None if is_open else _AT - timedelta(hours=4),
-        gross_pnl_usd=Decimal(0),
-        exit_price=None if is_open else _PRICE,
-        holding_minutes=None if is_open else Decimal(1560),
-        realized_pnl_usd=Decimal(0) if is_open else Decimal("-9.70"),
-        mfe_usd=Decimal(22),
-        mae_usd=Decimal(-8),
-        path_minutes=60,
-        reconciled="exact",
     )
