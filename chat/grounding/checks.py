@@ -11,17 +11,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import combinations, groupby, islice
+from itertools import combinations, groupby, islice, takewhile
 from typing import Final
 
 from chat.grounding.figures import Figure, find_figures
-from chat.grounding.sources import Known, Moment, Sources, find_measures, find_symbols
+from chat.grounding.sources import Known, Moment, Path, Sources, find_measures, find_symbols, read_nouns
 from chat.parts import Json
 
 _ABOUT: Final = re.compile(r"(?:about|around|roughly|approximately|nearly|almost|~|≈)\s*$", re.IGNORECASE)
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)|\n")
 _PHRASE_END: Final = re.compile(r"[,;|()\n]\s|[.!?](?=\s|$)|\s(?:and|but|while|with)\s")
 _WORD: Final = re.compile(r"[A-Za-z]{2}")
+_OF_TRADES: Final = re.compile(r"\bn ?= ?$")
+_LISTED: Final = re.compile(r"[ \t]*(?:[-*•]|\d+[.)]) ")
 _OPERATIONS: Final = {
     "sum": re.compile(r"\b(?:sum|total|together|combined|altogether|in all|plus)\b", re.IGNORECASE),
     "difference": re.compile(
@@ -89,6 +91,7 @@ def check_figures(text: str, sources: Sources) -> list[Json]:
                 one for said, _, one in found if isinstance(one, Known) and (said is sentence or figure.grain < 1)
             ]
             source = _find_computed(figure, sentence, stated[:_MOST_STATED], sources)
+            source = source or _find_listed(figure, text)
         checked.append(figure.to_json(source))
     return checked
 
@@ -104,6 +107,17 @@ def _split_sentences(text: str) -> Iterator[_Sentence]:
 def _bounds_of(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
     """Return where a piece of a text begins and ends, of those that `ends` cuts it into."""
     return ends[place - 1] if place else 0, ends[place] if place < len(ends) else length
+
+
+def _find_listed(figure: Figure, text: str) -> Json | None:
+    """Return the source of a count of the lines that the reply lists below it."""
+    lines = iter(text[figure.end :].split("\n")[1:])
+    listed = [line for line in takewhile(lambda line: _LISTED.match(line) or not line, lines) if line]
+    return {"kind": "list"} if listed and _is_small_count(figure) and len(listed) == figure.value else None
+
+
+def _is_small_count(figure: Figure) -> bool:
+    return not (figure.unit or figure.sign or figure.moment) and figure.grain >= 1 and figure.value < 100
 
 
 def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Known | Moment]:
@@ -164,16 +178,23 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
         measures = find_measures(_read_phrase(words, at, ends))
         candidates = _find_candidates(figure, words[:at], sources)
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
+        if _is_small_count(figure):
+            nouns = read_nouns(words, figure.end - sentence.start)
+            nouns |= {"trade"} if _OF_TRADES.search(words[:at]) else set()
+            known_nouns = nouns & sources.nouns
+            near = [one for one in near if one.nouns & nouns or not (one.after or known_nouns) or (one.after and not nouns)]
         stated.append(_Stated(figure, measures, len(measures) > 1 and sources.has_measured(measures), near))
     covers = Counter(row for said in stated for row in {_row_of(known) for known in said.candidates})
     most = max(covers.values(), default=0)
+    paths = {known.path for said in stated if not _is_small_count(said.figure) for known in said.candidates}
+    anchors = {path for path in paths if len(path) > 1} or paths
     is_mixed = len({_kind_of(said.figure) for said in stated if _is_of_rows(said)}) > 1
 
     def is_bound(known: Known | Moment, said: _Stated) -> bool:
         cover = covers[_row_of(known)]
         if known.source["kind"] in _ALWAYS_NEAR or (known.symbol and cover > 1):
             return True  # several figures of a sentence are of this trade: no word needs to say what each measures
-        if not said.takes(known):
+        if not said.takes(known) or (_is_small_count(said.figure) and not _is_related(known.path, anchors)):
             return False
         if cover > 1 or (len(symbols) > 1 and known.symbol in symbols):
             return True
@@ -184,6 +205,12 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
     for said in stated:
         bound = [known for known in said.candidates if is_bound(known, said)]
         yield sentence, said.figure, max(bound, key=lambda known: _rank(known, said.measures, covers), default=None)
+
+
+def _is_related(path: Path, anchors: Set[Path]) -> bool:
+    """Tell whether a count is of the whole result, or of a row that a sentence states another figure of."""
+    lines = (zip(path, anchor, strict=False) for anchor in anchors)
+    return len(path) == 1 or not anchors or any(all(one == other for one, other in line) for line in lines)
 
 
 def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:
@@ -222,7 +249,7 @@ def _find_computed(figure: Figure, sentence: _Sentence, stated: Sequence[Known],
     if named and like < 3:  # else the sentence states what it computes with
         pairs += [(one, other, named) for one, other in _pair_rows(figure, sentence.words, sources)]
     for one, other, operations in pairs:
-        if (one.group, one.unit) == (other.group, other.unit) and any(
+        if (one.path[0], one.unit) == (other.path[0], other.unit) and any(
             _is_close(value, figure, figure.grain) for value in _compute(figure, one, other, operations)
         ):
             return {"kind": "computed", "of": [one.source, other.source]}
@@ -235,7 +262,7 @@ def _pair_rows(figure: Figure, sentence: str, sources: Sources) -> Iterator[tupl
     rows: dict[tuple[int, str], list[Known]] = {}
     for known in sources.numbers:
         if known.key and known.unit in _FITTING[figure.unit] and (not symbols or known.symbol in symbols):
-            rows.setdefault((known.group, known.key), []).append(known)
+            rows.setdefault((known.path[0], known.key), []).append(known)
     for group in rows.values():
         if len(group) <= _MOST_OPERANDS:
             yield from combinations(group, 2)

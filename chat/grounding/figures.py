@@ -48,9 +48,9 @@ _FIGURE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-# Where no figure is looked for: code, addresses, the numbers of a list.
+# Where no figure is looked for: code, addresses, the numbers of a list, questions that the user may ask.
 _SKIPPED: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)\s]*\)"
+    r"“[^”\n]*\?”|```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)\s]*\)"
     r"|(?:https?://|www\.)\S+|(?<![\w-])[\w-]+\.[a-z]{2,}[/?]\S*|(?m:^[ \t>]*\d+[.)](?=\s))",
     re.DOTALL,
 )

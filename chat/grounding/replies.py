@@ -22,6 +22,7 @@ _WORDS: Final = {
     "context": "the time and what was in focus",
     "clock": "the clock",
     "computed": "two figures of one look-up",
+    "list": "the list below it",
 }
 
 

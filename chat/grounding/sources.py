@@ -6,12 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import count
 from typing import Any, Final
 
 from chat.grounding.figures import find_figures
 from chat.parts import Json
 
+Path = tuple[int, ...]
 MAX_TEXT: Final = 40_000  # characters of text that are searched for figures
 
 _KINDS: Final = {  # of the rows that have a page, by the name of their id; the first that a row has names it
@@ -56,8 +58,9 @@ _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
 _BY_KEY: Final = [(name, re.compile(rf"(?:^|_)(?:{key})(?:_|$)")) for name, (key, _) in _MEASURES.items()]
 _BY_WORD: Final = [(name, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for name, (_, words) in _MEASURES.items()]
 _COUNT: Final = re.compile(r"^n$|(?:^|_)(?:count|sample_size|not_known|left_out)(?:_|$)")
-_LEVEL: Final = re.compile(r"(\d+)pct(?=_|$)")  # an interval's, in its key
+_LEVEL: Final = re.compile(r"(\d+)(pct|h)(?=_|$)")  # of an interval, or a span of hours, in a key
 _NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `unit`; its other values have none
+_WORDS: Final = re.compile(r"[ \w-]*")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
 
 
@@ -71,7 +74,13 @@ class Known:
     measures: frozenset[str]  # names of _MEASURES
     symbol: str
     source: Json
-    group: int  # the result that it stands in
+    path: Path  # the result that it stands in, and its rows
+    after: frozenset[str] = frozenset()  # words behind it in a text, in the singular
+
+    @property
+    def nouns(self) -> frozenset[str]:
+        """What it may count."""
+        return self.after or split_nouns(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class _Row:
     """What the values of a row of a result share."""
 
     source: Json
+    path: Path
     symbol: str = ""
     unit: str = ""
 
@@ -89,6 +99,7 @@ class Moment:
 
     symbol: str
     source: Json
+    path: Path = ()
     measures: frozenset[str] = frozenset()
 
 
@@ -101,27 +112,25 @@ class Sources:
         self._instants = [(now, Moment("", {"kind": "clock"}))]
         self._written: list[tuple[str, Moment]] = []  # dates in texts
         self._zone = zone
-        self._group = 0
+        self._rows = count()
         self._text_left = MAX_TEXT
         self._keys: dict[str, tuple[str, frozenset[str]]] = {}
 
     def add_result(self, call_id: str, result: Any) -> None:
         """Add the result of a tool call."""
-        self._group += 1
-        self._walk(result, "", _Row({"kind": "tool", "call_id": call_id}))
+        self._walk(result, "", _Row({"kind": "tool", "call_id": call_id}, ()))
 
     def add_text(self, text: str, source: Json) -> None:
         """Add the figures of a text, such as a fact or the user's words."""
-        self._group += 1
-        self._read_text(text, source, "", "")
+        self._read_text(text, "", _Row(source, (next(self._rows),)))
 
-    def _read_text(self, text: str, source: Json, key: str, symbol: str) -> None:
+    def _read_text(self, text: str, key: str, row: _Row) -> None:
         for figure in find_figures(text[: self._text_left]):
             if figure.moment:
-                self._written.append((figure.moment, Moment(symbol, source)))
+                self._written.append((figure.moment, Moment(row.symbol, row.source, row.path)))
             else:
                 value = float(-figure.value if figure.sign == "-" else figure.value)
-                self._add_number(value, figure.unit, key, symbol, source)
+                self._add_number(value, figure.unit, key, row, read_nouns(text, figure.end) | {"text"})
         self._text_left = max(self._text_left - len(text), 0)
 
     def add_message(self, message: Mapping[str, Any]) -> None:
@@ -160,8 +169,8 @@ class Sources:
             case dict():
                 self._walk_row(value, row)
             case list():
-                if value and isinstance(value[0], dict):
-                    self._add_number(len(value), "count", key, row.symbol, row.source)
+                if not value or isinstance(value[0], dict):
+                    self._add_number(len(value), "count", key, row)
                 for inner in value:
                     self._walk(inner, key, row)
             case bool() | None:
@@ -169,30 +178,34 @@ class Sources:
             case int() | float():
                 unit = "count" if _COUNT.search(key) else self._read_key(key)[0] or row.unit
                 length = _IN_MINUTES.get(unit)
-                self._add_number(value * (length or 1), "minutes" if length else unit, key, row.symbol, row.source)
+                self._add_number(value * (length or 1), "minutes" if length else unit, key, row)
             case str() if _ISO.match(value):
                 at = datetime.fromisoformat(value)
-                self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), Moment(row.symbol, row.source)))
+                moment = Moment(row.symbol, row.source, row.path)
+                self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), moment))
             case str():
-                self._read_text(value, row.source, key or "text", row.symbol)
+                self._read_text(value, key or "text", row)
 
     def _walk_row(self, values: Mapping[str, Any], outer: "_Row") -> None:
         symbol, unit = values.get("symbol"), values.get("unit")
         row = _Row(
             _name_row(values, outer.source),
+            (*outer.path, next(self._rows)),
             symbol if isinstance(symbol, str) else outer.symbol,
             unit if unit in _NAMED_UNITS else outer.unit,
         )
         for name, inner in values.items():
             if level := _LEVEL.search(name):
-                self._add_number(float(level[1]), "pct", "", row.symbol, row.source)
+                is_span = level[2] == "h"
+                self._add_number(float(level[1]) * (60 if is_span else 1), "minutes" if is_span else "pct", "", row)
             if not name.endswith(("_id", "_ids")) and name != "id":
                 self._walk(inner, name, row)
 
-    def _add_number(self, value: float, unit: str, key: str, symbol: str, source: Json) -> None:
-        if symbol:
-            self.symbols.add(symbol)
-        self.numbers.append(Known(value, unit, key, self._read_key(key)[1], symbol, source, self._group))
+    def _add_number(self, value: float, unit: str, key: str, row: _Row, after: frozenset[str] = frozenset()) -> None:
+        if row.symbol:
+            self.symbols.add(row.symbol)
+        measures = self._read_key(key)[1]
+        self.numbers.append(Known(value, unit, key, measures, row.symbol, row.source, row.path, after))
 
     def _read_key(self, key: str) -> tuple[str, frozenset[str]]:
         """Return the unit and the measures that a key names."""
@@ -200,6 +213,11 @@ class Sources:
             unit = next((unit for word, unit in _UNITS if word in _LEVEL.sub("", key)), "")
             self._keys[key] = (unit, frozenset(name for name, pattern in _BY_KEY if pattern.search(key)))
         return self._keys[key]
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """What the keys of the results count."""
+        return frozenset().union(*map(split_nouns, self._keys))
 
     def has_measured(self, measures: Set[str]) -> bool:
         """Tell whether one value measures all of these."""
@@ -211,6 +229,18 @@ def _name_row(row: Mapping[str, Any], source: Json) -> Json:
         if isinstance(row.get(name), str):
             return {"kind": kind, "id": row[name]}
     return source
+
+
+@cache
+def split_nouns(key: str) -> frozenset[str]:
+    """Return the nouns of a key in the singular; `n` counts trades."""
+    return frozenset({"trade"}) if _COUNT.search(key) else frozenset(word.rstrip("s") for word in key.split("_"))
+
+
+def read_nouns(text: str, at: int) -> frozenset[str]:
+    """Return the three words behind a figure, in the singular."""
+    found = _WORDS.match(text, at)
+    return frozenset(word.rstrip("s") for word in (found[0] if found else "").lower().split()[:3])
 
 
 def find_measures(text: str) -> set[str]:

@@ -74,6 +74,7 @@ def _total_row(listed: Sequence[ListedDeployment], positions: Sequence[OpenPosit
         "closed_trades": sum(one.totals.closed_trades for one in listed),
         "open_so_far_usd": round_usd(sum((one.totals.open_so_far_usd for one in listed), ZERO)),
         "open_positions": len(positions),
+        "size_usd": round_usd(sum((one.trade.entry_size_usd for one in positions), ZERO)),
         "notional_usd": round_usd(sum(filter(None, worth), ZERO)) if None not in worth else None,
         "unrealised_pnl_usd": round_usd(sum(filter(None, made), ZERO)) if None not in made else None,
     }
