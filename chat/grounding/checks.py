@@ -7,8 +7,7 @@ Figures of one sentence come from the same row, unless the sentence names what i
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, groupby, islice, takewhile
@@ -22,7 +21,6 @@ _ABOUT: Final = re.compile(r"(?:about|around|roughly|approximately|nearly|almost
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)|\n")
 _PHRASE_END: Final = re.compile(r"[,;|()\n]\s|[.!?](?=\s|$)|\s(?:and|but|while|with)\s")
 _WORD: Final = re.compile(r"[A-Za-z]{2}")
-_OF_TRADES: Final = re.compile(r"\bn ?= ?$")
 _LISTED: Final = re.compile(r"[ \t]*(?:[-*•]|\d+[.)]) ")
 _OPERATIONS: Final = {
     "sum": re.compile(r"\b(?:sum|total|together|combined|altogether|in all|plus)\b", re.IGNORECASE),
@@ -179,19 +177,18 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
         candidates = _find_candidates(figure, words[:at], sources)
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
         if _is_small_count(figure):
-            nouns = read_nouns(words, figure.end - sentence.start)
-            nouns |= {"trade"} if _OF_TRADES.search(words[:at]) else set()
-            known_nouns = nouns & sources.nouns
-            near = [one for one in near if one.nouns & nouns or not (one.after or known_nouns) or (one.after and not nouns)]
+            nouns = read_nouns(words, at, figure.end - sentence.start)
+            counts = [one for one in near if isinstance(one, Known)]
+            near = [one for one in counts if one.nouns & nouns or not (nouns if one.after else nouns & sources.nouns)]
         stated.append(_Stated(figure, measures, len(measures) > 1 and sources.has_measured(measures), near))
-    covers = Counter(row for said in stated for row in {_row_of(known) for known in said.candidates})
+    covers = _count_covers(stated)
     most = max(covers.values(), default=0)
     paths = {known.path for said in stated if not _is_small_count(said.figure) for known in said.candidates}
     anchors = {path for path in paths if len(path) > 1} or paths
     is_mixed = len({_kind_of(said.figure) for said in stated if _is_of_rows(said)}) > 1
 
     def is_bound(known: Known | Moment, said: _Stated) -> bool:
-        cover = covers[_row_of(known)]
+        cover = covers[known.path]
         if known.source["kind"] in _ALWAYS_NEAR or (known.symbol and cover > 1):
             return True  # several figures of a sentence are of this trade: no word needs to say what each measures
         if not said.takes(known) or (_is_small_count(said.figure) and not _is_related(known.path, anchors)):
@@ -205,6 +202,12 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
     for said in stated:
         bound = [known for known in said.candidates if is_bound(known, said)]
         yield sentence, said.figure, max(bound, key=lambda known: _rank(known, said.measures, covers), default=None)
+
+
+def _is_same_line(one: Path, other: Path, is_traded: bool) -> bool:
+    """Tell whether a row is the other one, in it or around it; a result is not around its trades."""
+    length = min(len(one), len(other))
+    return one == other or (one[:length] == other[:length] and (length > 1 or not is_traded))
 
 
 def _is_related(path: Path, anchors: Set[Path]) -> bool:
@@ -221,8 +224,8 @@ def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:
     return words[max(start, at - _PHRASE) : min(end, at + _PHRASE)]
 
 
-def _rank(known: Known | Moment, measures: Set[str], covers: Counter[tuple[str, str]]) -> tuple[bool, int]:
-    return bool(known.measures & measures), covers[_row_of(known)]
+def _rank(known: Known | Moment, measures: Set[str], covers: Mapping[Path, int]) -> tuple[bool, int]:
+    return bool(known.measures & measures), covers[known.path]
 
 
 def _is_of_rows(said: _Stated) -> bool:
@@ -233,8 +236,13 @@ def _kind_of(figure: Figure) -> str:
     return str(len(figure.moment)) if figure.moment else figure.unit
 
 
-def _row_of(known: Known | Moment) -> tuple[str, str]:
-    return known.source["kind"], str(known.source.get("id", known.source.get("call_id", "")))
+def _count_covers(stated: Sequence[_Stated]) -> Mapping[Path, int]:
+    """Return how many figures of a sentence each row states, with the rows in it and around it."""
+    found = [{known.path: bool(known.symbol) for known in said.candidates} for said in stated]
+    return {
+        path: sum(any(_is_same_line(path, other, traded) for other, traded in rows.items()) for rows in found)
+        for path in set().union(*found)
+    }
 
 
 def _find_computed(figure: Figure, sentence: _Sentence, stated: Sequence[Known], sources: Sources) -> Json | None:

@@ -61,6 +61,7 @@ _COUNT: Final = re.compile(r"^n$|(?:^|_)(?:count|sample_size|not_known|left_out)
 _LEVEL: Final = re.compile(r"(\d+)(pct|h)(?=_|$)")  # of an interval, or a span of hours, in a key
 _NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `unit`; its other values have none
 _WORDS: Final = re.compile(r"[ \w-]*")
+_OF_TRADES: Final = re.compile(r"\bn ?= ?\Z")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
 
 
@@ -130,7 +131,7 @@ class Sources:
                 self._written.append((figure.moment, Moment(row.symbol, row.source, row.path)))
             else:
                 value = float(-figure.value if figure.sign == "-" else figure.value)
-                self._add_number(value, figure.unit, key, row, read_nouns(text, figure.end) | {"text"})
+                self._add_number(value, figure.unit, key, row, read_nouns(text, figure.start, figure.end) | {"text"})
         self._text_left = max(self._text_left - len(text), 0)
 
     def add_message(self, message: Mapping[str, Any]) -> None:
@@ -237,10 +238,11 @@ def split_nouns(key: str) -> frozenset[str]:
     return frozenset({"trade"}) if _COUNT.search(key) else frozenset(word.rstrip("s") for word in key.split("_"))
 
 
-def read_nouns(text: str, at: int) -> frozenset[str]:
-    """Return the three words behind a figure, in the singular."""
-    found = _WORDS.match(text, at)
-    return frozenset(word.rstrip("s") for word in (found[0] if found else "").lower().split()[:3])
+def read_nouns(text: str, start: int, end: int) -> frozenset[str]:
+    """Return the three words behind a figure, in the singular; "n = 7" is of trades."""
+    found = _WORDS.match(text, end)
+    nouns = {word.rstrip("s") for word in (found[0] if found else "").lower().split()[:3]}
+    return frozenset(nouns | ({"trade"} if _OF_TRADES.search(text, max(start - 4, 0), start) else set()))
 
 
 def find_measures(text: str) -> set[str]:

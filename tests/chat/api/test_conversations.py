@@ -12,13 +12,7 @@ from memory.facts.services import remember_fact
 from memory.facts.undo import undo_event
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
-from tests.factories.record import (
-    BacktestRunFactory,
-    DeploymentFactory,
-    MarketEventFactory,
-    SkillFactory,
-    TradeFactory,
-)
+from tests.factories.record import BacktestRunFactory, DeploymentFactory, MarketEventFactory, SkillFactory, TradeFactory
 from tests.owners import as_owner
 from tests.trading.conftest import api
 

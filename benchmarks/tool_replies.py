@@ -5,7 +5,6 @@ Those of TUNED were looked at while the checks were tuned, those of UNSEEN were 
 """
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
 from tests.chat.grounding.replies import at, pct, price, signed, span, usd, whole
@@ -49,7 +48,10 @@ def tell_deployments(result: Row) -> Iterator[str]:
 def tell_trades(result: Row) -> Iterator[str]:
     rows = result.get("trades", [])[:3]
     if rows:
-        listed = "\n".join(f"- {row['symbol']} {row['side']}: {signed(row['net_pnl_usd'])} ({pct(row['net_pnl_pct'])}), held {span(row['holding_minutes'])}" for row in rows)
+        listed = "\n".join(
+            f"- {row['symbol']} {row['side']}: {signed(row['net_pnl_usd'])} ({pct(row['net_pnl_pct'])}), held {span(row['holding_minutes'])}"
+            for row in rows
+        )
         yield f"Your last {len(rows)} trades:\n\n{listed}"
 
 
@@ -131,7 +133,10 @@ def sum_up_trades(result: Row) -> Iterator[str]:
     rows = result.get("trades", [])[:12]
     for symbol in dict.fromkeys(row["symbol"] for row in rows):
         own = [row for row in rows if row["symbol"] == symbol][:2]
-        listed = "\n".join(f"{place}. {day(row['entry_at'])}, {row['side']}: in at {price(row['entry_price'])}, out at {price(row['exit_price'])}, {signed(row['net_pnl_usd'])}" for place, row in enumerate(own, start=1))
+        listed = "\n".join(
+            f"{place}. {day(row['entry_at'])}, {row['side']}: in at {price(row['entry_price'])}, out at {price(row['exit_price'])}, {signed(row['net_pnl_usd'])}"
+            for place, row in enumerate(own, start=1)
+        )
         yield f"{symbol}, {len(own)} {'trade' if len(own) == 1 else 'trades'}:\n{listed}"
 
 
@@ -215,8 +220,3 @@ UNSEEN: dict[str, tuple[Write, ...]] = {
 def write_sentences(kind: dict[str, tuple[Write, ...]], tool: str, result: Row) -> list[str]:
     """Return the true sentences of a set about a tool's result."""
     return [text for write in kind[tool] for text in write(result)]
-
-
-def now_words(now: datetime, asked: str) -> str:
-    """Return what a reply says of the user's words and of the time."""
-    return f"As of {now:%H:%M} UTC, {asked} is what you asked about."
