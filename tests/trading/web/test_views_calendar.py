@@ -51,6 +51,15 @@ def test_calendar_groups_events_by_day_and_names_their_source(client):
     assert "Over" not in text
 
 
+def test_calendar_links_each_event_to_a_chat_about_it(client):
+    event = MarketEventFactory(starts_at=JUNE + HOUR)
+
+    link = f"/chat/?event={event.pk}"
+
+    assert f'href="{link}">Ask about this event</a>' in client.get(CALENDAR).content.decode()
+    assert "About FOMC statement" in text_of(client.get(link))
+
+
 def test_calendar_groups_by_the_day_of_the_readers_zone(client, trader):
     trader.time_zone = "Pacific/Auckland"
     trader.save(update_fields=["time_zone"])
