@@ -54,7 +54,9 @@ def _write_words(values: Mapping[str, _Value]) -> dict[str, str]:
 def _summarise_answer(result: Result) -> str:
     if "check" in result:
         return f"{result['check']['symbol']} {result['check']['side']}: {result['check']['verdict']}"
-    return f"{MEASURES[result['measure']]}: {format_count(result['n'], 'trade', zero='no')}" if "n" in result else ""
+    return (
+        f"{MEASURES[result['measure']].label}: {format_count(result['n'], 'trade', zero='no')}" if "n" in result else ""
+    )
 
 
 QUERY_TRADES = make_tool(

@@ -135,7 +135,7 @@ def get_review(monday: date, *, zone: ZoneInfo, now: datetime) -> Review:
     figures = [
         describe_figure(
             measure,
-            MEASURES[measure],
+            MEASURES[measure].label,
             *take_figure(measure, table.list_values(measure)),
             link=build_link({"measure": measure, "period": words}),
         )

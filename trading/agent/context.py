@@ -29,7 +29,7 @@ from config.lib.figures import (
 from config.lib.llm.requests import SEGMENT_SEPARATOR
 from config.lib.text import prompt_line
 from trading.agent.bars import read_window, split_window
-from trading.agent.prompts import Lessons, system_segments
+from trading.agent.prompts import system_segments
 from trading.agent.term_values import View, read_view, terms_section
 from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
@@ -61,16 +61,6 @@ class Portfolio:
 
 
 @dataclass(frozen=True, slots=True)
-class LastDecision:
-    """The previous decision, so that the agent repeats no refusal."""
-
-    at: datetime
-    verdict: str
-    code: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """The trades of one deployment that its agent sees (settled 27)."""
 
@@ -93,7 +83,7 @@ class ContextInputs:
     events: Sequence[MarketEvent] = ()
     marks: Mapping[str, Decimal] = field(default_factory=dict)
     record: Record = Record()
-    last_decision: LastDecision | None = None
+    last_decision: DecisionSnapshot | None = None  # so that the agent repeats no refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +102,7 @@ class AgentPrompt:
 
 def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionNote | None) -> AgentPrompt:
     """Return a tick's prompt; equal arguments give equal bytes."""
-    segments = system_segments(payload, None if note is None else lessons_of_note(note))
-    return AgentPrompt(segments, assemble_context(inputs), None if note is None else note.pk)
-
-
-def lessons_of_note(note: ReflectionNote) -> Lessons:
-    """Return the lessons of a note, with the sample they rest on."""
-    return Lessons(note.lessons_text, note.trades_considered, note.window_start, note.window_end)
+    return AgentPrompt(system_segments(payload, note), assemble_context(inputs), None if note is None else note.pk)
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
@@ -126,23 +110,16 @@ def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
     payload = parse_payload(find_version_at(deployment, at).payload)
     equity, day_start = get_latest_equity(deployment, at), get_equity_at_midnight(deployment, at)
     is_halted = was_halted_at(deployment, at, halt_pct=float(payload.risk.daily_loss_halt_pct))
-    before = find_decision_before(deployment, at)
-    last = None if before is None else last_decision_of(before)
     dial = payload.context.memory
     closed = list_closed_at(deployment.pk, at, dial.recent_trades_k) if dial.shows_trades else []
     inputs = gather_context(
         payload,
         record=Record(list_open_at(deployment, at), closed),
         portfolio=Portfolio(equity, day_start, is_halted=is_halted),
-        last_decision=last,
+        last_decision=find_decision_before(deployment, at),
         at=at,
     )
     return write_prompt(payload, inputs, find_note_at(deployment, at))
-
-
-def last_decision_of(snapshot: DecisionSnapshot) -> LastDecision:
-    """Return what the next prompt says of a decision."""
-    return LastDecision(snapshot.tick_at, snapshot.verdict, snapshot.verdict_code, snapshot.verdict_text)
 
 
 def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:
@@ -161,7 +138,7 @@ def gather_context(
     *,
     record: Record,
     portfolio: Portfolio,
-    last_decision: LastDecision | None = None,
+    last_decision: DecisionSnapshot | None = None,
     at: datetime,
     tape: Tape = STORED,
 ) -> ContextInputs:
@@ -288,11 +265,11 @@ def _portfolio_section(inputs: ContextInputs) -> list[str]:
     return lines if inputs.record.open_trades else [*lines, "- no positions"]
 
 
-def _last_decision_section(last: LastDecision | None) -> list[str]:
+def _last_decision_section(last: DecisionSnapshot | None) -> list[str]:
     if last is None:
         return []
-    because = f" {last.code}: {prompt_line(last.text)}" if last.code else ""
-    return ["## Last decision", f"- {format_minute(last.at)} {last.verdict}{because}"]
+    because = f" {last.verdict_code}: {prompt_line(last.verdict_text)}" if last.verdict_code else ""
+    return ["## Last decision", f"- {format_minute(last.tick_at)} {last.verdict}{because}"]
 
 
 def _news_section(inputs: ContextInputs) -> list[str]:

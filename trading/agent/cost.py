@@ -18,7 +18,8 @@ from config.lib.llm.tokens import count_tokens
 from trading.agent.bars import block_length, count_settled, most_bars
 from trading.agent.context import HIGHER_BARS, STABLE_END, AgentPrompt
 from trading.agent.decide import define_tools
-from trading.agent.prompts import LESSONS_HEADER, Lessons, system_prompt
+from trading.agent.prompts import LESSONS_HEADER, system_prompt
+from trading.models import ReflectionNote
 from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
@@ -26,9 +27,9 @@ LESSONS_SEGMENT: Final = "LESSONS"
 TOOLS: Final = "Tools"
 MEMORY_HEADINGS: Final = ("Recent trades on this skill", "Open positions (memory view)")
 _AT: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
-_LESSONS: Final = Lessons(
-    "\n".join(["- Longs taken into a falling daily trend lost three times out of four; wait for the regime"] * 6),
-    trades=10,
+_LESSONS: Final = ReflectionNote(
+    lessons_text="- Longs taken into a falling daily trend lost three times out of four; wait for the regime\n" * 6,
+    trades_considered=10,
     window_start=_AT - timedelta(days=14),
     window_end=_AT,
 )

@@ -1,12 +1,11 @@
 """Prompts of the agent, of reflection and of critique (seed 002)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from config.lib.figures import format_minute
 from config.lib.text import clean_text, prompt_line
+from trading.models import ReflectionNote
 from trading.skills.schemas import SkillPayload
 
 HEADER: Final = """\
@@ -28,17 +27,7 @@ Decide now, by one call: propose_order to trade, close_position to reduce or lea
 Only the first decision of a tick counts. The avoid rules above overrule everything else, lessons included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lessons:
-    """The lessons of a reflection, with their sample."""
-
-    text: str
-    trades: int
-    window_start: datetime
-    window_end: datetime
-
-
-def system_segments(payload: SkillPayload, lessons: Lessons | None = None) -> list[tuple[str, str]]:
+def system_segments(payload: SkillPayload, lessons: ReflectionNote | None = None) -> list[tuple[str, str]]:
     """Return the system prompt as (name, text), byte-stable."""
     segments = [("HEADER", HEADER), ("LEASH", LEASH[payload.strategy.leash]), ("STRATEGY", strategy_text(payload))]
     if lessons is not None:
@@ -46,7 +35,7 @@ def system_segments(payload: SkillPayload, lessons: Lessons | None = None) -> li
     return [*segments, ("FOOTER", FOOTER)]
 
 
-def system_prompt(payload: SkillPayload, lessons: Lessons | None = None) -> str:
+def system_prompt(payload: SkillPayload, lessons: ReflectionNote | None = None) -> str:
     """Return the segments as one text."""
     return "\n\n".join(text for _, text in system_segments(payload, lessons))
 
@@ -77,11 +66,17 @@ def strategy_text(payload: SkillPayload) -> str:
     return "\n".join(lines)
 
 
-def lessons_text(lessons: Lessons) -> str:
+def lessons_text(note: ReflectionNote) -> str:
     """Return the LESSONS segment: header, sample, one-line bullets (settled 28)."""
-    sample = f"({lessons.trades} trades, {format_minute(lessons.window_start)}..{format_minute(lessons.window_end)})"
-    bullets = [prompt_line(line.strip().lstrip("-*• ")) for line in lessons.text.splitlines()]
-    return "\n".join([LESSONS_HEADER, sample, *(f"- {bullet}" for bullet in bullets if bullet)])
+    window = f"{format_minute(note.window_start)}..{format_minute(note.window_end)}"
+    bullets = [prompt_line(line.strip().lstrip("-*• ")) for line in note.lessons_text.splitlines()]
+    return "\n".join(
+        [
+            LESSONS_HEADER,
+            f"({note.trades_considered} trades, {window})",
+            *(f"- {bullet}" for bullet in bullets if bullet),
+        ]
+    )
 
 
 REFLECTION: Final = """\
@@ -95,7 +90,7 @@ def reflection_request(
     payload: SkillPayload,
     *,
     trade_lines: Sequence[str],
-    before: Lessons | None,
+    before: ReflectionNote | None,
     record_lines: Sequence[str] = (),
     record_trades: int = 0,
 ) -> str:

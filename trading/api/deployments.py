@@ -132,7 +132,7 @@ class MemoryView(ApiView):
         """Return the memory as text for another program's agent."""
         deployment, at = get_deployment(deployment_id), timezone.now()
         note = find_active_note(deployment)
-        lessons = "" if note is None else lessons_text(context.lessons_of_note(note))
+        lessons = "" if note is None else lessons_text(note)
         sections = context.memory_sections(_gather_memory(deployment, at))
         trades = "\n\n".join("\n".join(section) for section in sections)
         text = "\n\n".join(part for part in (lessons, trades) if part)

@@ -23,7 +23,7 @@ from config.lib.figures import (
     round_usd,
 )
 from trading.asking.check import Check, ComingEvent, name_verdict
-from trading.asking.planner import FIGURES, Answer, GroupAnswer, TradeAnswer
+from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
 
@@ -69,7 +69,7 @@ class Line:
 def describe_total(answer: Answer) -> Line:
     """Return the figure of all trades in words."""
     measure = answer.query.measure
-    return describe_figure(measure, MEASURES[measure], answer.figure, answer.unknown)
+    return describe_figure(measure, MEASURES[measure].label, answer.figure, answer.unknown)
 
 
 def describe_groups(answer: Answer) -> list[Line]:
@@ -83,7 +83,7 @@ def describe_groups(answer: Answer) -> list[Line]:
 
 def format_value(measure: str, value: float | None) -> str:
     """Return a value of a measure in words."""
-    write = _BY_MEASURE.get(measure) or _BY_UNIT[FIGURES[measure][0]]
+    write = _BY_MEASURE.get(measure) or _BY_UNIT[MEASURES[measure].unit]
     return "" if value is None else write(value)
 
 
@@ -195,7 +195,9 @@ def narrow_words(query: TradeQuery, key: str) -> dict[str, str] | None:
 def describe_scope(query: TradeQuery) -> str:
     """Return which trades a question is about, in words."""
     period = query.period.words if query.period else "all time"
-    given = [f"{GROUPS[name].lower()} {', '.join(values)}" for name, values in query.where.items() if name != "record"]
+    given = [
+        f"{GROUPS[name].label.lower()} {', '.join(values)}" for name, values in query.where.items() if name != "record"
+    ]
     records = [RECORDS[name].lower() for name in query.where.get("record", ())]
     return ", ".join([*(records or ["all closed trades"]), *given, period])
 

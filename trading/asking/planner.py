@@ -1,51 +1,23 @@
 """Answer a question from closed round trips: one read, then figures of `record.performance`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeVar
 from uuid import UUID
 
 from config.lib.intervals import MIN_VALUES
-from trading.asking.query import EACH_TRADE, TradeQuery
+from trading.asking.query import EACH_TRADE, MEASURES, TradeQuery
 from trading.asking.table import TradeTable
 from trading.models import Trade
 from trading.models.choices import WEEKDAYS
-from trading.record.performance import (
-    Figure,
-    measure_fall,
-    measure_mean,
-    measure_profit_factor,
-    measure_sum,
-    measure_win_rate,
-)
+from trading.record.performance import Figure
 
 MAX_GROUPS: Final = 24
 MAX_IDS: Final = 20
 _IN_ORDER: Final = frozenset({"hour", "weekday", "month"})  # the others by value, the highest first
 Values = Sequence[Decimal | None]
 T = TypeVar("T")
-
-
-def _count(values: Sequence[Decimal], _: int) -> Figure:
-    return Figure(len(values), len(values))
-
-
-# The unit of a measure, and how its figure is taken.
-FIGURES: Final[Mapping[str, tuple[str, Callable[[Sequence[Decimal], int], Figure]]]] = {
-    "net": ("usd", measure_sum),
-    "count": ("count", _count),
-    "win_rate": ("fraction", measure_win_rate),
-    "expectancy": ("usd", measure_mean),
-    "profit_factor": ("ratio", measure_profit_factor),
-    "fees": ("usd", measure_sum),
-    "funding": ("usd", measure_sum),
-    "holding": ("minutes", measure_mean),
-    "mfe": ("usd", measure_mean),
-    "mae": ("usd", measure_mean),
-    "drawdown": ("usd", measure_fall),
-    "r": ("r", measure_mean),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +57,7 @@ class Answer:
 
 def answer_question(query: TradeQuery) -> Answer:
     """Answer from the owner's closed trades. Raises SkillNotFound, DeploymentNotFound."""
-    table, (unit, _) = TradeTable(query), FIGURES[query.measure]
+    table = TradeTable(query)
     values = table.list_values(query.measure)
     figure, unknown = take_figure(query.measure, values)
     groups = compare_groups(table, query.group, query.measure) if query.group and query.group != EACH_TRADE else []
@@ -97,7 +69,7 @@ def answer_question(query: TradeQuery) -> Answer:
     kept = groups[-MAX_GROUPS:] if query.group in _IN_ORDER else _keep_ends(groups)
     return Answer(
         query=query,
-        unit=unit,
+        unit=MEASURES[query.measure].unit,
         figure=figure,
         unknown=unknown,
         groups=kept,
@@ -113,7 +85,7 @@ def answer_question(query: TradeQuery) -> Answer:
 def take_figure(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
     """Return the figure of the known values, and how many are not known."""
     known = [value for value in values if value is not None]
-    return FIGURES[measure][1](known, compared), len(values) - len(known)
+    return MEASURES[measure].take(known, compared), len(values) - len(known)
 
 
 def compare_groups(table: TradeTable, group: str, measure: str) -> list[GroupAnswer]:

@@ -1,51 +1,29 @@
 """A question to the record: measure, group, filters, period. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from config.lib.errors import DomainError
 from trading.asking.periods import Period, parse_period
-from trading.models import ExitKind, RegimeTag, TradeSide
-from trading.models.choices import WEEKDAYS, EventKind
+from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
+from trading.models.choices import WEEKDAYS
+from trading.record.performance import (
+    Figure,
+    measure_fall,
+    measure_mean,
+    measure_profit_factor,
+    measure_sum,
+    measure_win_rate,
+)
 from trading.skills.schemas import symbol_name
 
-MEASURES: Final[Mapping[str, str]] = {
-    "net": "Net",
-    "count": "Trades",
-    "win_rate": "Win rate",
-    "expectancy": "Expectancy",
-    "profit_factor": "Profit factor",
-    "fees": "Fees",
-    "funding": "Funding",
-    "holding": "Holding time",
-    "mfe": "Best excursion",
-    "mae": "Worst excursion",
-    "drawdown": "Drawdown of closed trades",
-    "r": "R multiple",
-}
+NET: Final = "realized_pnl_usd"
 EACH_TRADE: Final = "trade"
-GROUPS: Final[Mapping[str, str]] = {
-    "symbol": "Symbol",
-    "side": "Side",
-    "skill": "Skill",
-    "version": "Version of the skill",
-    "deployment": "Deployment or account",
-    "record": "Own trades or agents'",
-    "regime": "Regime at entry",
-    "exit": "Closed by",
-    "result": "Won or lost",
-    "hour": "Hour of the entry",
-    "weekday": "Weekday of the entry",
-    "month": "Month of the exit",
-    "event": "Event around the entry",
-    "rule": "Own rules",
-    EACH_TRADE: "Each trade",
-}
-RESULTS: Final = ("won", "lost", "even")
 RECORDS: Final[Mapping[str, str]] = {"own": "Own trades", "agents": "Agents' trades"}
 NO_EVENT: Final = "none"
 VERDICTS: Final[Mapping[str, str]] = {
@@ -54,14 +32,35 @@ VERDICTS: Final[Mapping[str, str]] = {
     "kept": "Kept the rules",
     "none": "No rule then",
 }  # of all rules, the worst first
-_OF_MANY: Final = frozenset({"count", "win_rate", "profit_factor", "drawdown"})  # a single trade has no such value
-EVENTS: Final = (*(kind.value for kind in EventKind), "any", NO_EVENT)
+_EVENTS: Final = {**dict(MarketEvent._meta.get_field("kind").flatchoices), "any": "Any event", NO_EVENT: "No event"}
 MAX_VALUES: Final = 24  # of one filter
 Values = tuple[str, ...]
 
 
 class QueryRefused(DomainError):
     """The words ask for something that the record cannot answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured of trades, and how its figure is taken."""
+
+    label: str
+    unit: str  # usd, count, fraction, ratio, minutes or r
+    take: Callable[[Sequence[Decimal], int], Figure]
+    columns: tuple[str, ...] = (NET,)  # the first one holds a trade's value
+    is_of_trade: bool = True  # whether a single trade has such a value
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What trades are grouped by; what has choices or a parser is a filter, too."""
+
+    label: str
+    columns: tuple[str, ...]  # that tell a trade's group
+    choices: Mapping[str, str] = field(default_factory=dict)  # with their labels
+    column: str = ""  # on which the database filters
+    parse: Callable[[str], Values] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class TradeQuery:
     @property
     def is_of_trade(self) -> bool:
         """Whether a single trade has a value of the measure."""
-        return self.measure not in _OF_MANY
+        return MEASURES[self.measure].is_of_trade
 
     @property
     def words(self) -> dict[str, str]:
@@ -92,21 +91,21 @@ def parse_query(words: Mapping[str, str], *, zone: ZoneInfo, now: datetime) -> T
     """Return the question that words ask; empty ones ask nothing. Raises QueryRefused, PeriodRefused."""
     given = {name: text.strip() for name, text in words.items() if text.strip()}
     filters = {name: text for name, text in given.items() if name not in ("measure", "group", "period")}
-    if unknown := filters.keys() - FILTERS.keys():
+    if unknown := filters.keys() - set(FILTERS):
         raise QueryRefused(f'Trades cannot be filtered by "{min(unknown)[:60]}"; choose among {", ".join(FILTERS)}.')
     query = TradeQuery(
         zone=zone,
         measure=parse_choice(given.get("measure", "net"), MEASURES, "measure"),
         group=parse_choice(given["group"], GROUPS, "group") if "group" in given else "",
-        where={name: FILTERS[name](text) for name, text in filters.items()},
+        where={name: _parse_filter(name, text) for name, text in filters.items()},
         period=parse_period(given.get("period", ""), zone=zone, now=now),
     )
     if query.group == EACH_TRADE and not query.is_of_trade:
-        raise QueryRefused(f"A single trade has no {MEASURES[query.measure].lower()}; choose another group.")
+        raise QueryRefused(f"A single trade has no {MEASURES[query.measure].label.lower()}; choose another group.")
     return query
 
 
-def parse_choice(text: str, known: Mapping[str, str] | Values, what: str) -> str:
+def parse_choice(text: str, known: Collection[str], what: str) -> str:
     """Return a known value. Raises QueryRefused."""
     value = text.strip().lower().replace(" ", "_")
     if value not in known:
@@ -114,8 +113,9 @@ def parse_choice(text: str, known: Mapping[str, str] | Values, what: str) -> str
     return value
 
 
-def _choices_of(known: Values, what: str) -> Callable[[str], Values]:
-    return lambda text: tuple(parse_choice(value, known, what) for value in _split(text))
+def _parse_filter(name: str, text: str) -> Values:
+    group = GROUPS[name]
+    return group.parse(text) if group.parse else tuple(parse_choice(one, group.choices, name) for one in _split(text))
 
 
 def _split(text: str) -> Values:
@@ -166,19 +166,44 @@ def parse_id(text: str) -> str:
         raise QueryRefused("Give the deployment's id.") from error
 
 
-FILTERS: Final[Mapping[str, Callable[[str], Values]]] = {
-    "symbol": lambda text: tuple(dict.fromkeys(map(parse_symbol, _split(text)))),
-    "side": _choices_of(tuple(TradeSide.values), "side"),
-    "skill": lambda text: (text[:200],),  # an id or a name
-    "version": _parse_versions,
-    "deployment": lambda text: (parse_id(text),),
-    "record": _choices_of(tuple(RECORDS), "record"),
-    "regime": _choices_of(tuple(RegimeTag.values), "regime"),
-    "exit": _choices_of(tuple(ExitKind.values), "way to close"),
-    "result": _choices_of(RESULTS, "result"),
-    "hour": _parse_hours,
-    "weekday": _parse_weekdays,
-    "event": _choices_of(EVENTS, "event"),
-    "rule": _choices_of(tuple(VERDICTS), "verdict"),
+def _count(values: Sequence[Decimal], _: int) -> Figure:
+    return Figure(len(values), len(values))
+
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "net": Measure("Net", "usd", measure_sum),
+    "count": Measure("Trades", "count", _count, is_of_trade=False),
+    "win_rate": Measure("Win rate", "fraction", measure_win_rate, is_of_trade=False),
+    "expectancy": Measure("Expectancy", "usd", measure_mean),
+    "profit_factor": Measure("Profit factor", "ratio", measure_profit_factor, is_of_trade=False),
+    "fees": Measure("Fees", "usd", measure_sum, ("fees_usd", "unpriced_fees")),
+    "funding": Measure("Funding", "usd", measure_sum, ("funding_usd", "deployment", "symbol", "entry_at", "exit_at")),
+    "holding": Measure("Holding time", "minutes", measure_mean, ("holding_minutes",)),
+    "mfe": Measure("Best excursion", "usd", measure_mean, ("mfe_usd", "path_minutes")),
+    "mae": Measure("Worst excursion", "usd", measure_mean, ("mae_usd", "path_minutes")),
+    "drawdown": Measure("Drawdown of closed trades", "usd", measure_fall, is_of_trade=False),
+    "r": Measure("R multiple", "r", measure_mean, (NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")),
 }
+GROUPS: Final[Mapping[str, Group]] = {
+    "symbol": Group(
+        "Symbol", ("symbol",), column="symbol", parse=lambda text: tuple(dict.fromkeys(map(parse_symbol, _split(text))))
+    ),
+    "side": Group("Side", ("side",), dict(TradeSide.choices), column="side"),
+    "skill": Group("Skill", ("skill",), parse=lambda text: (text[:200],)),  # an id or a name
+    "version": Group("Version of the skill", ("skill", "skill_version"), column="skill_version", parse=_parse_versions),
+    "deployment": Group("Deployment or account", ("deployment",), parse=lambda text: (parse_id(text),)),
+    "record": Group("Own trades or agents'", ("deployment",), RECORDS),
+    "regime": Group("Regime at entry", ("entry_regime_tag",), dict(RegimeTag.choices), column="entry_regime_tag"),
+    "exit": Group("Closed by", ("exit_kind",), dict(ExitKind.choices), column="exit_kind"),
+    "result": Group("Won or lost", (NET,), {"won": "Won", "lost": "Lost", "even": "Even"}),
+    "hour": Group("Hour of the entry", ("entry_at",), parse=_parse_hours),
+    "weekday": Group(
+        "Weekday of the entry", ("entry_at",), {name: name.title() for name in WEEKDAYS}, parse=_parse_weekdays
+    ),
+    "month": Group("Month of the exit", ("exit_at",)),
+    "event": Group("Event around the entry", ("entry_at", "symbol", "deployment"), _EVENTS),
+    "rule": Group("Own rules", ("pk",), VERDICTS),
+    EACH_TRADE: Group("Each trade", ()),
+}
+FILTERS: Final = tuple(name for name, group in GROUPS.items() if group.choices or group.parse)
 QUESTION: Final = ("measure", "group", "period", *FILTERS)  # the words of a question

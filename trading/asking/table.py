@@ -1,7 +1,7 @@
 """The closed trades of a question, column by column."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, reduce
@@ -12,20 +12,9 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from trading.asking.query import NO_EVENT, RECORDS, VERDICTS, TradeQuery
+from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
 from trading.market.queries import is_about
-from trading.models import (
-    BrokerKind,
-    Deployment,
-    ExitKind,
-    MarketEvent,
-    Order,
-    OrderState,
-    RegimeTag,
-    Skill,
-    TradeQuerySet,
-    TradeSide,
-)
+from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet, TradeSide
 from trading.models.choices import WEEKDAYS
 from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
@@ -33,61 +22,13 @@ from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound
 
 EVENT_SPAN: Final = timedelta(hours=2)  # before and after an entry
-_NET: Final = "realized_pnl_usd"
-# The columns that a measure needs; the first one holds its value.
-_OF_MEASURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "fees": ("fees_usd", "unpriced_fees"),
-    "funding": ("funding_usd", "deployment", "symbol", "entry_at", "exit_at"),
-    "holding": ("holding_minutes",),
-    "mfe": ("mfe_usd", "path_minutes"),
-    "mae": ("mae_usd", "path_minutes"),
-    "r": (_NET, "entry_size_usd", "entry_price", "side", "entry_snapshot"),
-}
-# The columns that tell a trade's group; a filter on one column goes to the database.
-_OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "symbol": ("symbol",),
-    "side": ("side",),
-    "skill": ("skill",),
-    "version": ("skill", "skill_version"),
-    "deployment": ("deployment",),
-    "record": ("deployment",),
-    "regime": ("entry_regime_tag",),
-    "exit": ("exit_kind",),
-    "result": (_NET,),
-    "hour": ("entry_at",),
-    "weekday": ("entry_at",),
-    "month": ("exit_at",),
-    "event": ("entry_at", "symbol", "deployment"),
-    "rule": ("pk",),
-}
 _DECIDED_HERE: Final = ("hour", "weekday", "event", "rule")  # filters that no column decides
-_COLUMN_FILTERS: Final[Mapping[str, str]] = {
-    "symbol": "symbol",
-    "side": "side",
-    "version": "skill_version",
-    "regime": "entry_regime_tag",
-    "exit": "exit_kind",
-}
 _RESULTS: Final[Mapping[str, Q]] = {
     "won": Q(realized_pnl_usd__gt=0),
     "lost": Q(realized_pnl_usd__lt=0),
     "even": Q(realized_pnl_usd=0),
 }
 _BROKERS: Final[Mapping[str, str]] = {"own": BrokerKind.LIVE, "agents": BrokerKind.PAPER}
-_EVENT_LABELS: Final[Mapping[str, str]] = dict(MarketEvent._meta.get_field("kind").flatchoices)
-_LABELS: Final[Mapping[str, Mapping[str, str]]] = {
-    "side": dict(TradeSide.choices),
-    "regime": dict(RegimeTag.choices),
-    "exit": dict(ExitKind.choices),
-    "record": RECORDS,
-    "event": {**_EVENT_LABELS, NO_EVENT: "No event"},
-    "rule": VERDICTS,
-}
-_WRITE: Final[Mapping[str, Callable[[str], str]]] = {
-    "hour": "{}:00".format,
-    "weekday": str.title,
-    "result": str.capitalize,
-}
 
 
 class TradeTable:
@@ -108,8 +49,8 @@ class TradeTable:
         self._query = query
         self._rows = _select(query) if rows is None else rows.closed()
         here = [name for name in _DECIDED_HERE if name in query.where]
-        values = [column for name in (query.measure, *measures) for column in _OF_MEASURES.get(name, (_NET,))]
-        grouping = [column for name in (query.group, *groups, *here) for column in _OF_GROUPS.get(name, ())]
+        values = [column for name in (query.measure, *measures) for column in MEASURES[name].columns]
+        grouping = [column for name in filter(None, (query.group, *groups, *here)) for column in GROUPS[name].columns]
         names = list(dict.fromkeys(("pk", *values, *grouping)))
         found = list(self._rows.order_by("exit_at", "id").values_list(*names))
         columns = zip(*found, strict=True) if found else [()] * len(names)
@@ -146,7 +87,7 @@ class TradeTable:
                 return list(self._iter_multiples())
             case "holding":
                 return self["holding_minutes"]
-        return self[_NET]
+        return self[NET]
 
     def _iter_funding(self) -> Iterator[Decimal | None]:
         known, deployments = FundingOnRecord(set(self["symbol"])), self._deployments
@@ -157,7 +98,7 @@ class TradeTable:
     def _iter_multiples(self) -> Iterator[Decimal | None]:
         """Yield each trade's R multiple; None without a first stop."""
         stops = find_first_stops(self._rows.values("entry_snapshot"))
-        names = (_NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")
+        names = (NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")
         for net, size, price, side, snapshot in zip(*(self[name] for name in names), strict=True):
             yield measure_multiple(net, size, price, side, stops.get(snapshot))
 
@@ -167,7 +108,7 @@ class TradeTable:
 
     def list_keys(self, group: str) -> Sequence[str]:
         """Return each trade's group, as a filter names it."""
-        zone, columns = self._query.zone, [self[column] for column in _OF_GROUPS[group]]
+        zone, columns = self._query.zone, [self[column] for column in GROUPS[group].columns]
         match group:
             case "hour":
                 return [f"{at.astimezone(zone).hour:02}" for at in columns[0]]
@@ -207,8 +148,7 @@ class TradeTable:
             return {key: names[pk] + (f" v{number}" if number else "") for key, (pk, _, number) in parts.items()}
         if group == "deployment":
             return {str(pk): _name_deployment(one) for pk, one in self._deployments.items()}
-        write = _WRITE.get(group, str)
-        return {key: _LABELS.get(group, {}).get(key) or write(key) for key in keys}
+        return {key: GROUPS[group].choices.get(key, f"{key}:00" if group == "hour" else key) for key in keys}
 
 
 def find_first_stops(snapshots: Any) -> dict[UUID, Decimal]:
@@ -236,7 +176,8 @@ def _select(query: TradeQuery) -> TradeQuerySet:
     deployment = get_deployment(UUID(named[0]), or_backtest=True) if named else None
     which = TradeFilter(deployment_id=deployment.pk if deployment else None, with_backtests=deployment is not None)
     rows = select_trades(which).closed()
-    rows = rows.filter(**{f"{column}__in": where[name] for name, column in _COLUMN_FILTERS.items() if name in where})
+    columns = {name: column for name in where if (column := GROUPS[name].column)}
+    rows = rows.filter(**{f"{column}__in": where[name] for name, column in columns.items()})
     if "skill" in where:
         rows = rows.filter(skill__in=_find_skills(where["skill"][0]))
     if "record" in where:

@@ -6,7 +6,7 @@ Pure: the text, the avoid rules and the trades of the window in, findings out.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from enum import StrEnum
 from functools import cache
 from itertools import chain
@@ -15,6 +15,7 @@ from typing import Final, Literal
 from config.lib.search.moments import MOMENT, spell_moment, spell_time
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
+from trading.models import Trade
 
 LEAST_TRADES: Final = 5  # below it everything is chance (seed 002)
 SHARED_WORDS: Final = 2  # from which on a bullet speaks of an avoid rule
@@ -40,23 +41,13 @@ class Finding:
     text: str  # for people
 
 
-@dataclass(frozen=True, slots=True)
-class WindowTrade:
-    """A trade that the lessons were made of."""
-
-    symbol: str
-    side: str  # long or short
-    times: tuple[datetime, ...]  # aware: its entry and its exit
-    reasons: tuple[str, ...] = ()  # of the agent, which a line of the record quotes
-
-
 def list_bullets(text: str) -> list[str]:
     """Return the lessons one by one, without their marks."""
     return [bullet for line in text.splitlines() if (bullet := BULLET_MARK.sub("", line.strip()).strip())]
 
 
 def lint_lessons(
-    text: str, *, avoid: Iterable[str], trades: Sequence[WindowTrade], symbols: Iterable[str] = ()
+    text: str, *, avoid: Iterable[str], trades: Sequence[Trade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
     """Return findings by bullet, then overall; `avoid`: the hard rules.
 
@@ -154,8 +145,10 @@ _SIDE_WORDS: Final[dict[str, Side]] = {
 class _Window:
     """What the trades of the window name."""
 
-    def __init__(self, trades: Sequence[WindowTrade], symbols: Iterable[str]) -> None:
-        moments = [at.astimezone(UTC) for trade in trades for at in trade.times]
+    def __init__(self, trades: Sequence[Trade], symbols: Iterable[str]) -> None:
+        times = ("entry_tick_at", "entry_at", "exit_tick_at", "exit_at")
+        known = [at for trade in trades for name in times if (at := getattr(trade, name)) is not None]
+        moments = [at.astimezone(UTC) for at in known]
         self._moments = {f"{at:%Y-%m-%d %H:%M}" for at in moments}
         self._times = {f"{at:{form}}" for at in moments for form in _FORMS}
         self._traded = {(trade.symbol, trade.side) for trade in trades}
@@ -163,7 +156,7 @@ class _Window:
         for symbol in chain(symbols, (trade.symbol for trade in trades)):
             for name in {symbol, re.split(r"[/:_-]", symbol)[0]}:
                 self._named.setdefault(name, set()).add(symbol)
-        quoted = {_quote_reason(reason) for trade in trades for reason in trade.reasons}
+        quoted = {_quote_reason(reason) for trade in trades for reason in (trade.entry_reason, trade.exit_reason)}
         self._quotes = sorted((f'"{reason}"' for reason in quoted if reason), key=len, reverse=True)
 
     def without_quotes(self, bullet: str) -> str:

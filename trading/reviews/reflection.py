@@ -25,7 +25,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.text import prompt_line
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Clock, Key
-from trading.agent.context import lessons_of_note, trade_line
+from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
     AT_ONCE,
@@ -41,7 +41,7 @@ from trading.models import (
 from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
-from trading.reviews.lint import WindowTrade, lint_lessons
+from trading.reviews.lint import lint_lessons
 from trading.reviews.verdicts import judge_groups, record_lines
 from trading.skills.schemas import MemoryDial, PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
@@ -345,7 +345,7 @@ async def _ask_model(work: _Work) -> Completion:
         record_lines=record_lines(judge_groups(work.record)),
         record_trades=len(work.record),
         trade_lines=[review_line(trade) for trade in work.trades],
-        before=None if work.before is None else lessons_of_note(work.before),
+        before=work.before,
     )
     messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request}]
     try:
@@ -367,10 +367,7 @@ def review_line(trade: Trade) -> str:
 def _make_note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote:
     work = claim.work
     findings = lint_lessons(
-        lessons,
-        avoid=work.payload.strategy.avoid,
-        trades=[as_window_trade(trade) for trade in work.record],
-        symbols=work.payload.context.symbols,
+        lessons, avoid=work.payload.strategy.avoid, trades=work.record, symbols=work.payload.context.symbols
     )
     return ReflectionNote(
         skill_id=work.skill_id,
@@ -388,10 +385,3 @@ def _make_note(claim: _Claim, completion: Completion, lessons: str) -> Reflectio
         output_tokens=completion.usage.completion_tokens,
         cost_usd=cost_usd(completion.model, completion.usage),
     )
-
-
-def as_window_trade(trade: Trade) -> WindowTrade:
-    """Return what the linter needs of a closed trade."""
-    times = (trade.entry_tick_at, trade.entry_at, trade.exit_tick_at, trade.exit_at)
-    reasons = (trade.entry_reason, trade.exit_reason)
-    return WindowTrade(trade.symbol, trade.side, tuple(at for at in times if at is not None), reasons)

@@ -15,16 +15,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from config.lib.owned import owned_tx
-from trading.agent.context import (
-    AgentPrompt,
-    LastDecision,
-    Portfolio,
-    Record,
-    gather_context,
-    last_decision_of,
-    read_closed,
-    write_prompt,
-)
+from trading.agent.context import AgentPrompt, Portfolio, Record, gather_context, read_closed, write_prompt
 from trading.agent.decide import Ask, Decision, decide
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
@@ -100,7 +91,7 @@ class _Carried:
 
     ledger: Ledger
     closed_trades: list[Trade]
-    last_decision: LastDecision | None
+    last_decision: DecisionSnapshot | None
     note: ReflectionNote | None
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
@@ -132,7 +123,7 @@ class Ticker:
         if snapshot is None:
             self._carried = None
             return Ticked(self.deployment_id, number, at, Outcome.REPEATED, record.closed)
-        carried.last_decision = last_decision_of(snapshot)
+        carried.last_decision = snapshot
         self._carried = number, carried
         return Ticked(self.deployment_id, number, at, Outcome.DECIDED, record.closed, snapshot)
 
@@ -190,7 +181,7 @@ class Ticker:
         return _Carried(
             ledger=Ledger.load(deployment, tick),
             closed_trades=read_closed(deployment.pk, payload),
-            last_decision=None if before is None else last_decision_of(before),
+            last_decision=before,
             note=find_active_note(deployment),
         )
 

@@ -5,30 +5,21 @@ from typing import Final
 
 from django import forms
 
-from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, VERDICTS
+from trading.asking.query import GROUPS, MEASURES, QUESTION, RECORDS
 from trading.asking.sizing import NUMBERS
-from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
-from trading.models.choices import WEEKDAYS
+from trading.models import TradeSide
 
 _ANY: Final = [("", "Any")]
-_EVENT_LABELS: Final = {
-    **dict(MarketEvent._meta.get_field("kind").flatchoices),
-    "any": "Any event",
-    NO_EVENT: "No event",
-}
 _CHOICES: Final[Mapping[str, Iterable[tuple[str, str]]]] = {
-    "measure": MEASURES.items(),
-    "group": [("", "Nothing"), *GROUPS.items()],
-    "side": [*_ANY, *TradeSide.choices],
+    "measure": [(name, measure.label) for name, measure in MEASURES.items()],
+    "group": [("", "Nothing"), *((name, group.label) for name, group in GROUPS.items())],
+    **{name: [*_ANY, *group.choices.items()] for name, group in GROUPS.items() if group.choices},
     "record": [("", "Own and agents'"), *RECORDS.items()],
-    "result": [*_ANY, *((name, name.capitalize()) for name in RESULTS)],
-    "regime": [*_ANY, *RegimeTag.choices],
-    "exit": [*_ANY, *ExitKind.choices],
-    "weekday": [*_ANY, *((name, name.title()) for name in WEEKDAYS)],
-    "rule": [*_ANY, *VERDICTS.items()],
-    "event": [*_ANY, *((name, _EVENT_LABELS[name]) for name in EVENTS)],
 }
-_LABELS: Final = {**GROUPS, "measure": "Measure", "group": "Group by", "period": "Closed in"}
+_LABELS: Final = {
+    **{name: group.label for name, group in GROUPS.items()},
+    **{"measure": "Measure", "group": "Group by", "period": "Closed in"},
+}
 _EXAMPLES: Final = {"period": "last month", "symbol": "BTC, ETH", "hour": "9-17", "version": "2"}
 
 

@@ -50,7 +50,7 @@ def describe_selection(rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narro
     measures, groups = _READ[shown]
     table = TradeTable(TradeQuery(zone), rows=rows, measures=measures, groups=groups)
     nets = table.list_values("net")
-    strip = [describe_figure(name, MEASURES[name], *take_figure(name, nets)) for name in _STRIP]
+    strip = [describe_figure(name, MEASURES[name].label, *take_figure(name, nets)) for name in _STRIP]
     match shown:
         case "days":
             charts = [_draw_days(table, zone, narrow)]
@@ -114,7 +114,9 @@ def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
         line = describe_figure("net", one.label, figure, one.unknown)
         interval = line.interval or "too few to say"
         cells.append([Cell(line.label, href), line.value, line.mean, interval, format_count(line.trades)])
-    chart = draw_intervals(rows, title=f"Net of a trade by {GROUPS[group].lower()}", empty="No trade has closed yet.")
+    chart = draw_intervals(
+        rows, title=f"Net of a trade by {GROUPS[group].label.lower()}", empty="No trade has closed yet."
+    )
     return replace(chart, table=Table(("Group", "Net", "A trade", "About 90 %", "Trades"), cells))
 
 

@@ -441,11 +441,7 @@ def test_what_an_event_does_to_a_position_is_reckoned_in_usd():
 
 @pytest.mark.parametrize(
     ("side", "worst", "words"),
-    [
-        ("long", -5.0, "$252.50 against you"),
-        ("short", -5.0, "$252.50 against you"),
-        ("short", 5.0, "$252.50 for you"),
-    ],
+    [("long", -5.0, "$252.50 against you"), ("short", -5.0, "$252.50 against you"), ("short", 5.0, "$252.50 for you")],
 )
 def test_the_worst_move_is_reported_by_the_side_held(side, worst, words):
     row = EXPOSED | {"position_side": side, "worst_move_pct": worst, "worst_move_usd": 50.5 * worst}

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from config.offline.model import decide
 from config.offline.tasks.reflection import reflection_answer
 from tests.factories.record import WHOLE, TradeFactory
-from trading.agent.prompts import REFLECTION, Lessons, reflection_request
+from trading.agent.prompts import REFLECTION, reflection_request
+from trading.models import ReflectionNote
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import Code, lint_lessons, list_bullets
-from trading.reviews.reflection import as_window_trade, review_line
+from trading.reviews.reflection import review_line
 from trading.reviews.verdicts import judge_groups, record_lines
 from trading.skills.schemas import parse_payload
 
@@ -160,7 +161,12 @@ def test_what_reasons_and_lessons_say_changes_nothing(words):
         row.entry_reason = row.exit_reason = words[:280]
         row.entry_regime_tag, row.fees_usd = of.entry_regime_tag, of.fees_usd
 
-    assert bullets(*hostile, before=Lessons(words, 9, JUNE, JUNE)) == plain
+    assert (
+        bullets(
+            *hostile, before=ReflectionNote(lessons_text=words, trades_considered=9, window_start=JUNE, window_end=JUNE)
+        )
+        == plain
+    )
 
 
 def test_the_model_answers_a_reflection_through_its_rules():
@@ -198,7 +204,7 @@ AVOID = ["No BTC longs", "Never average down on losers held long", "No trade in 
 def test_lessons_are_true_bounded_and_against_no_rule(trades):
     answer = reflection_answer(request(*trades, avoid=AVOID))
 
-    found = lint_lessons(answer, avoid=AVOID, trades=[as_window_trade(row) for row in trades])
+    found = lint_lessons(answer, avoid=AVOID, trades=trades)
     assert [finding for finding in found if finding.code != Code.SMALL_SAMPLE] == []
     assert answer.startswith(parse_lessons(answer))  # long lessons end at a bullet
     won, net = sum(row.realized_pnl_usd > 0 for row in trades), sum(row.realized_pnl_usd for row in trades)

@@ -12,13 +12,14 @@ from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
+    DecisionSnapshotFactory,
     MarketEventFactory,
     NewsItemFactory,
     ReflectionNoteFactory,
     TradeFactory,
 )
 from tests.trading.ticking import offline
-from trading.agent.context import AgentPrompt, ContextInputs, LastDecision, Portfolio, Record, write_prompt
+from trading.agent.context import AgentPrompt, ContextInputs, Portfolio, Record, write_prompt
 from trading.agent.decide import decide
 from trading.agent.term_values import View
 from trading.market.regime import Candle
@@ -266,7 +267,13 @@ def test_position_without_bars_is_kept():
 
 # --- What keeps it from trading ---
 
-REFUSED = LastDecision(MAY - HOUR, "refused", "R3_POSITION_CAP", "BTC would be $2,000.00")
+REFUSED = DecisionSnapshotFactory.build(
+    deployment=None,
+    tick_at=MAY - HOUR,
+    verdict="refused",
+    verdict_code="R3_POSITION_CAP",
+    verdict_text="BTC would be $2,000.00",
+)
 
 
 def test_after_a_refusal_it_waits():
@@ -274,7 +281,13 @@ def test_after_a_refusal_it_waits():
         "hold",
         {"reason": "The last order was refused (R3_POSITION_CAP), so I wait"},
     )
-    assert called([*QUIET, 110], last_decision=LastDecision(MAY - HOUR, "accepted"))[0] == "propose_order"
+    assert (
+        called(
+            [*QUIET, 110],
+            last_decision=DecisionSnapshotFactory.build(deployment=None, tick_at=MAY - HOUR, verdict="accepted"),
+        )[0]
+        == "propose_order"
+    )
 
 
 def test_halted_it_enters_nothing():
@@ -330,7 +343,9 @@ def test_words_that_look_like_sections_change_nothing(text, held):
             closed=[TradeFactory.build(deployment=None, skill=None, entry_reason=words)],
             news=[NewsItemFactory.build(headline=words[:300], source=words[:80], published_at=MAY)],
             events=[MarketEventFactory.build(title=words, starts_at=MAY)],
-            last_decision=LastDecision(MAY - HOUR, "none", "X", words),
+            last_decision=DecisionSnapshotFactory.build(
+                deployment=None, tick_at=MAY - HOUR, verdict="none", verdict_code="X", verdict_text=words
+            ),
             note=ReflectionNoteFactory.build(deployment=None, skill=None, lessons_text=f"- {words}\n{words}"),
         )
 

@@ -20,12 +20,10 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.agent.context import (
     ContextInputs,
-    LastDecision,
     Portfolio,
     Record,
     assemble_context,
     gather_context,
-    last_decision_of,
     memory_sections,
     position_line,
     preview_prompt,
@@ -252,7 +250,13 @@ def test_higher_timeframes_have_bars_of_their_own(deployment):
 
 
 def test_refusal_of_the_last_tick_is_shown(deployment):
-    refused = LastDecision(MAY - HOUR, "refused", "R3_POSITION_CAP", "BTC would be $2,000.00")
+    refused = DecisionSnapshotFactory.build(
+        deployment=None,
+        tick_at=MAY - HOUR,
+        verdict="refused",
+        verdict_code="R3_POSITION_CAP",
+        verdict_text="BTC would be $2,000.00",
+    )
     inputs = gather_context(
         payload(), record=Record(), portfolio=replace(ACCOUNT, is_halted=True), last_decision=refused, at=MAY
     )
@@ -379,14 +383,6 @@ def test_preview_is_made_of_the_version_that_is_deployed(deployment):
     prompt = preview_prompt(deployment, at=MAY)
 
     assert prompt.context.replace("$0.00", "-$100.00") == text_of(deployment)
-
-
-def test_last_decision_is_read_from_its_snapshot():
-    snapshot = DecisionSnapshotFactory.build(
-        deployment=None, verdict="refused", verdict_code="R2_SYMBOL", verdict_text="Not a symbol of the skill"
-    )
-
-    assert last_decision_of(snapshot) == LastDecision(MAY, "refused", "R2_SYMBOL", "Not a symbol of the skill")
 
 
 def test_preview_shows_nothing_of_another_user(deployment, stranger):

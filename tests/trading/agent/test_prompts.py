@@ -3,12 +3,16 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.factories.record import WHOLE
-from trading.agent.prompts import LEASH, LESSONS_HEADER, Lessons, lessons_text, system_prompt, system_segments
+from trading.agent.prompts import LEASH, LESSONS_HEADER, lessons_text, system_prompt, system_segments
+from trading.models import ReflectionNote
 from trading.skills.schemas import SkillPayload, parse_payload
 from trading.skills.templates import TEMPLATES, apply_template
 
-LESSONS = Lessons(
-    "- Wait for the close\n\n* Size down", 12, datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+LESSONS = ReflectionNote(
+    lessons_text="- Wait for the close\n\n* Size down",
+    trades_considered=12,
+    window_start=datetime(2026, 5, 1, tzinfo=UTC),
+    window_end=datetime(2026, 6, 1, tzinfo=UTC),
 )
 
 
@@ -74,7 +78,14 @@ def test_system_prompt_contains_the_whole_strategy(name):
 
 @pytest.mark.parametrize("bullet", ["## Portfolio", "``` fence", "ignore\u2028all", "\u202eoverride"])
 def test_lesson_can_open_no_section(bullet):
-    text = lessons_text(Lessons(f"- {bullet}", 5, LESSONS.window_start, LESSONS.window_end))
+    text = lessons_text(
+        ReflectionNote(
+            lessons_text=f"- {bullet}",
+            trades_considered=5,
+            window_start=LESSONS.window_start,
+            window_end=LESSONS.window_start,
+        )
+    )
 
     assert len(text.splitlines()) == 3 or bullet == "ignore\u2028all"
     assert all(line.startswith("- ") for line in text.splitlines()[2:])

@@ -3,8 +3,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.factories.memory import JUNE
-from trading.asking.planner import FIGURES
-from trading.asking.query import FILTERS, GROUPS, MEASURES, QueryRefused, parse_query
+from trading.asking.query import QueryRefused, parse_query
 
 ZONE = ZoneInfo("UTC")
 
@@ -77,8 +76,3 @@ def test_words_of_a_question_ask_it_again():
 
     assert parse(**query.words) == query
     assert query.words == {**words, "symbol": "BTC,ETH", "hour": "22,23,00"}
-
-
-def test_each_measure_has_a_figure_and_each_filter_a_label():
-    assert FIGURES.keys() == MEASURES.keys()
-    assert FILTERS.keys() <= GROUPS.keys()

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from config.lib.llm.tokens import count_tokens
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE
-from trading.agent.prompts import Lessons, lessons_text, reflection_request
+from trading.agent.prompts import lessons_text, reflection_request
+from trading.models import ReflectionNote
 from trading.models.trades import MAX_LESSONS
 from trading.reviews.lessons import MAX_BULLET, MAX_LESSON_TOKENS, parse_lessons
 from trading.skills.schemas import parse_payload
@@ -69,7 +70,7 @@ def test_lessons_of_any_answer_are_bounded_lines_of_data(answer):
     assert count_tokens(kept) <= MAX_LESSON_TOKENS
     assert all(line.startswith("- ") for line in kept.splitlines())
     assert "\x00" not in kept
-    lesson = Lessons(kept, 10, JUNE, JUNE)
+    lesson = ReflectionNote(lessons_text=kept, trades_considered=10, window_start=JUNE, window_end=JUNE)
     assert len(lessons_text(lesson).splitlines()) == 2 + len(kept.splitlines())
     request = reflection_request(parse_payload(WHOLE), trade_lines=[], before=lesson)
     assert sum(line.startswith("#") for line in request.splitlines()) == 4

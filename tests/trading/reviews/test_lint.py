@@ -7,18 +7,26 @@ from hypothesis import strategies as st
 
 from tests.factories.record import TradeFactory
 from trading.agent.context import trade_line
-from trading.reviews.lint import LEAST_TRADES, Code, WindowTrade, lint_lessons, list_bullets
-from trading.reviews.reflection import as_window_trade
+from trading.models import Trade
+from trading.reviews.lint import LEAST_TRADES, Code, lint_lessons, list_bullets
 
 THURSDAY = datetime(2026, 6, 4, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 AVOID = ["No trade in a shock regime", "Never average down on a losing position", "No ETH shorts over the weekend"]
+
+
+def make_trade(symbol, side, entry_at, exit_at, reason=""):
+    """Return a trade that was filled in its ticks."""
+    times = {"entry_at": entry_at, "entry_tick_at": entry_at, "exit_at": exit_at, "exit_tick_at": exit_at}
+    return Trade(symbol=symbol, side=side, entry_reason=reason, **times)
+
+
 WINDOW = [
-    WindowTrade("BTC", "long", (THURSDAY, THURSDAY + 2.5 * HOUR), ("breakout at 14:45 above SOL shorts",)),
-    WindowTrade("BTC", "long", (THURSDAY + 3 * HOUR, THURSDAY + 4 * HOUR)),
-    WindowTrade("ETH", "short", (THURSDAY + 24 * HOUR, THURSDAY + 25 * HOUR)),
-    WindowTrade("SOL/USDT", "long", (THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR)),
-    WindowTrade("kPEPE", "short", (THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR)),
+    make_trade("BTC", "long", THURSDAY, THURSDAY + 2.5 * HOUR, "breakout at 14:45 above SOL shorts"),
+    make_trade("BTC", "long", THURSDAY + 3 * HOUR, THURSDAY + 4 * HOUR),
+    make_trade("ETH", "short", THURSDAY + 24 * HOUR, THURSDAY + 25 * HOUR),
+    make_trade("SOL/USDT", "long", THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR),
+    make_trade("kPEPE", "short", THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR),
 ]
 
 
@@ -193,7 +201,7 @@ def test_nothing_is_found_in_text_made_of_the_windows_own_rows(trades):
     ]
     text = "\n".join([*map(trade_line, trades), *named, *days])
 
-    assert findings(text, avoid=AVOID[:2], trades=[as_window_trade(trade) for trade in trades], symbols=()) == []
+    assert findings(text, avoid=AVOID[:2], trades=trades, symbols=()) == []
 
 
 @given(text=st.text(max_size=300), rule=st.text(max_size=80))
