@@ -161,7 +161,7 @@ class Ticker:
         portfolio = _update_portfolio(deployment, payload, report, carried, at)
         settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
         last = carried.last_decision
-        has_decided = last is not None and last.at == at
+        has_decided = last is not None and last.tick_at == at
         if has_decided or deployment.status != DeploymentStatus.RUNNING:
             return settled, carried
         inputs = gather_context(
