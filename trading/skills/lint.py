@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from config.lib.text import prompt_line
 from trading.models.choices import INTERVALS
+from trading.skills.patches import iter_leaves
 from trading.skills.schemas import BuiltInTool, Schedule
 
 LONG_BETWEEN_TICKS: Final = timedelta(hours=12)  # too seldom for positions of a day
@@ -60,13 +61,11 @@ class _Draft:
     """A payload in which anything may be missing."""
 
     def __init__(self, payload: Mapping[str, object]) -> None:
-        self._payload = payload
+        self._payload, self._leaves = payload, dict(iter_leaves(payload))
 
     def get_field(self, path: str, otherwise: Any = None) -> Any:
         """Return the value at a path such as `risk.max_leverage`."""
-        value: Any = self._payload
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
+        value = self._leaves.get(path)
         return otherwise if value is None else value
 
     def strategy_text(self, *names: str) -> str:
@@ -82,7 +81,7 @@ class _Draft:
     def schedule(self) -> Schedule | None:
         """The schedule; None if type and value do not fit."""
         try:
-            return Schedule.model_validate(self.get_field("schedule", {}))
+            return Schedule.model_validate(self._payload.get("schedule") or {})
         except ValidationError:
             return None
 

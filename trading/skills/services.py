@@ -121,11 +121,6 @@ def list_save_problems(payload: Mapping[str, object]) -> list[FieldError]:
     return list_problems(payload) or _model_problems(parse_payload(payload))
 
 
-def list_allowed_models() -> list[str]:
-    """Return the models that a skill may name (settled 31)."""
-    return list(settings.ALLOWED_MODELS)
-
-
 def list_agent_models(payload: SkillPayload) -> list[str]:
     """Return the agent's models in order: its own, the site's."""
     return _choose_models(payload.model, settings.TRADING_AGENT_MODEL)
@@ -137,13 +132,15 @@ def list_reflection_models(payload: SkillPayload) -> list[str]:
 
 
 def _choose_models(own: str | None, of_site: str) -> list[str]:
-    is_allowed = own is not None and own in list_allowed_models()  # an old version may name one that is allowed no more
+    is_allowed = (
+        own is not None and own in settings.ALLOWED_MODELS
+    )  # an old version may name one that is allowed no more
     return list(dict.fromkeys([own, of_site])) if own and is_allowed else [of_site]
 
 
 def _model_problems(payload: SkillPayload) -> list[FieldError]:
     named = {"model": payload.model, "context.memory.reflection.model": payload.context.memory.reflection.model}
-    allowed = list_allowed_models()
+    allowed = settings.ALLOWED_MODELS
     return [
         FieldError(
             field, f"the model {model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's"

@@ -20,7 +20,6 @@ from trading.skills.services import (
     archive_skill,
     discard_draft,
     list_agent_models,
-    list_allowed_models,
     list_reflection_models,
     list_save_problems,
     patch_draft,
@@ -133,7 +132,6 @@ def test_skill_with_allowed_models_is_saved(as_trader, settings):
     version = save_skill(model="site/model", context={"symbols": ["BTC"], "memory": memory})
 
     assert version.payload["model"] == "site/model"
-    assert list_allowed_models() == ["site/model"]
 
 
 @pytest.mark.parametrize(
