@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -15,12 +15,12 @@ from trading.asking.periods import parse_period
 from trading.asking.planner import compare_groups, take_figure
 from trading.asking.query import MEASURES, TradeQuery
 from trading.asking.table import TradeTable
-from trading.models import ReflectionNote, RuleState, Trade
+from trading.models import ReflectionNote, Trade
 from trading.record.performance import Figure, measure_sum
 from trading.record.trade_queries import TradeFilter, select_trades
-from trading.rules.grammar import describe_rule, parse_rule
+from trading.rules.grammar import describe_rule
 from trading.rules.judge import Judgement
-from trading.rules.services import judge_period, list_rules, read_valid
+from trading.rules.services import judge_period, list_valid_rules
 
 TRADES_SHOWN: Final = 40  # of a day
 _DAY: Final = timedelta(days=1)
@@ -33,17 +33,17 @@ class DayTrade:
 
     trade: Trade
     has_closed: bool  # on this day
-    verdicts: Sequence[tuple[str, Judgement]]  # each with its rule in words
+    verdicts: Sequence[Judgement]
 
     @property
-    def broken(self) -> list[tuple[str, Judgement]]:
+    def broken(self) -> list[Judgement]:
         """The rules that it broke."""
-        return [pair for pair in self.verdicts if pair[1].verdict == "broken"]
+        return [one for one in self.verdicts if one.verdict == "broken"]
 
     @property
     def kept(self) -> int:
         """How many rules it kept."""
-        return sum(one.verdict == "kept" for _, one in self.verdicts)
+        return sum(one.verdict == "kept" for one in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +84,6 @@ class JournalWeek:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleWeek:
-    """How the trades that opened in a week kept a rule."""
-
-    reading: str
-    kept: int
-    broken: int
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
 class Review:
     """A week in figures, computed from the record alone."""
 
@@ -103,7 +93,7 @@ class Review:
     symbols: Sequence[Line]
     best: Trade | None
     worst: Trade | None
-    rules: Sequence[RuleWeek]
+    rules: Sequence[Mapping[str, Any]]  # reading, kept, broken, unknown: of the trades that opened in the week
     lessons: Sequence[ReflectionNote]
 
 
@@ -162,7 +152,7 @@ def _find_bounds(monday: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
     return since, until
 
 
-def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek, list[RuleWeek]]:
+def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek, list[Mapping[str, Any]]]:
     since, until = _find_bounds(monday, zone)
     here = Q(exit_at__gte=since, exit_at__lt=until) | Q(entry_at__gte=since, entry_at__lt=until)
     rows = select_trades(TradeFilter()).filter(here).select_related("deployment", "skill").defer("state")
@@ -194,15 +184,16 @@ def _build_day(day: date, trades: Sequence[DayTrade], note: str, entries: Sequen
 
 def _judge(
     trades: Iterable[Trade], since: datetime, until: datetime
-) -> tuple[Mapping[UUID, list[tuple[str, Judgement]]], list[RuleWeek]]:
+) -> tuple[Mapping[UUID, list[Judgement]], list[Mapping[str, Any]]]:
     """Return what the rules in use say of each trade, and of those that opened in the week together."""
-    used = {row.pk: row for row in list_rules() if row.state == RuleState.CONFIRMED}
-    readings = {pk: describe_rule(parse_rule(row.payload)) for pk, row in used.items()}
-    found: dict[UUID, list[tuple[str, Judgement]]] = {}
-    counts = {pk: {"kept": 0, "broken": 0, "unknown": 0} for pk in used}
+    found: dict[UUID, list[Judgement]] = {}
+    used = list_valid_rules()[::-1]
+    counts = {rule.id: {"kept": 0, "broken": 0, "unknown": 0} for rule in used}
     first = min((trade.entry_at for trade in trades), default=since)
-    for trip, one in judge_period([read_valid(row) for row in used.values()], since=first, until=until):
-        found.setdefault(trip.id, []).append((readings[one.rule_id], one))
+    for trip, one in judge_period(used, since=first, until=until):
+        found.setdefault(trip.id, []).append(one)
         if trip.opened_at >= since:
             counts[one.rule_id][one.verdict] += 1
-    return found, [RuleWeek(readings[pk], **count) for pk, count in counts.items() if any(count.values())]
+    return found, [
+        {"reading": describe_rule(one.rule), **counts[one.id]} for one in used if any(counts[one.id].values())
+    ]

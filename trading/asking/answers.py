@@ -22,7 +22,7 @@ from config.lib.figures import (
     round_price,
     round_usd,
 )
-from trading.asking.check import Check, ComingEvent, name_verdict
+from trading.asking.check import Check, ComingEvent
 from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
@@ -145,7 +145,7 @@ def describe_check(check: Check) -> Row:
             {"symbol": one.trade.symbol, "side": one.trade.side, "notional_usd": round_usd(one.notional_usd)}
             for one in check.positions
         ],
-        "rules": [{"rule": one.reading, "verdict": name_verdict(one), "why": one.why} for one in check.rules],
+        "rules": [{"rule": one.reading, "verdict": one.label, "why": one.why} for one in check.rules],
         "events": [_event_row(one) for one in check.events],
         "similar": {
             "n": check.expectancy.figure.trades,

@@ -18,9 +18,9 @@ from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent
 from trading.record.deployment_queries import OpenPosition, get_deployment, list_open_positions
 from trading.record.performance import MIN_TRADES
 from trading.record.trade_queries import get_latest_equity
-from trading.rules.grammar import RiskPerTrade, describe_rule
-from trading.rules.judge import Trip, ValidRule
-from trading.rules.services import TradeVerdict, get_book, judge_record, list_valid_rules
+from trading.rules.grammar import RiskPerTrade
+from trading.rules.judge import Judgement, Trip, ValidRule
+from trading.rules.services import get_book, judge_record, list_valid_rules
 
 AHEAD: Final = timedelta(hours=72)
 _IMPORTANCE: Final = 0.4
@@ -49,7 +49,7 @@ class Check:
     sizing: Sizing
     positions: list[OpenPosition]
     exposure_usd: Decimal | None  # of the open positions; None: one has no price
-    rules: list[TradeVerdict]
+    rules: list[Judgement]
     events: list[ComingEvent]
     expectancy: Answer  # of closed trades of the symbol and side
     win_rate: Answer
@@ -122,7 +122,7 @@ def _judge_plan(
     price: Decimal | None,
     equity: Decimal | None,
     now: datetime,
-) -> list[TradeVerdict]:
+) -> list[Judgement]:
     """Judge the plan as a trade that opens now."""
     own = accounts[0] if accounts and (len(accounts) == 1 or accounts[0].broker_kind == BrokerKind.LIVE) else None
     trip = Trip(
@@ -141,14 +141,13 @@ def _judge_plan(
         knows_stop=True,
         stop_price=plan.numbers.get("stop"),
     )
-    names = {one.id: one.rule for one in rules}
-    found = []
-    for one in judge_record(rules, planned=[trip], only={trip.id}):
-        verdict, why = one.verdict, one.why
-        if isinstance(names[one.rule_id], RiskPerTrade) and sizing.risk_usd is None and trip.stop_price is not None:
-            verdict, why = "unknown", "what it risks is not known"
-        found.append(TradeVerdict(one.rule_id, describe_rule(names[one.rule_id]), verdict, why))
-    return found
+    is_unclear = sizing.risk_usd is None and trip.stop_price is not None
+    return [
+        one._replace(verdict="unknown", why="what it risks is not known")
+        if is_unclear and isinstance(one.rule.rule, RiskPerTrade)
+        else one
+        for one in judge_record(rules, planned=[trip], only={trip.id})
+    ]
 
 
 def _list_positions(accounts: Sequence[Deployment], now: datetime) -> list[OpenPosition]:
@@ -171,14 +170,9 @@ def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[Comin
     return [ComingEvent(one, measure_impact(moves[one.kind, plan.symbol], is_long=is_long)) for one in shown]
 
 
-def name_verdict(one: TradeVerdict) -> str:
-    """Return kept, broken or cannot tell."""
-    return "cannot tell" if one.verdict == "unknown" else one.verdict
-
-
-def _decide(verdicts: Sequence[TradeVerdict], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
+def _decide(verdicts: Sequence[Judgement], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
     """Return the verdict, and why in sentences."""
-    why = [f"{one.reading}: {name_verdict(one)}, {one.why}." for one in verdicts if one.verdict != "kept"]
+    why = [f"{one.reading}: {one.label}, {one.why}." for one in verdicts if one.verdict != "kept"]
     why += ["The leverage bounds the size below the risk asked for."] if is_capped else []
     if any(one.verdict == "broken" for one in verdicts):
         return "breaks a rule", why

@@ -65,10 +65,25 @@ class ValidRule:
 class Judgement(NamedTuple):
     """What one rule says of one trade."""
 
-    rule_id: UUID
+    rule: ValidRule
     trade_id: UUID
     verdict: Verdict
     why: str
+
+    @property
+    def rule_id(self) -> UUID:
+        """The id of the rule."""
+        return self.rule.id
+
+    @property
+    def reading(self) -> str:
+        """The rule in words."""
+        return grammar.describe_rule(self.rule.rule)
+
+    @property
+    def label(self) -> str:
+        """The verdict in words."""
+        return "cannot tell" if self.verdict == "unknown" else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ def iter_judgements(
         if only is None or trip.id in only:
             for one, judge in judges:
                 if one.holds_at(trip.opened_at):
-                    yield Judgement(one.id, trip.id, *judge(trip))
+                    yield Judgement(one, trip.id, *judge(trip))
 
 
 def _choose_judge(

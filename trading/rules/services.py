@@ -303,24 +303,10 @@ def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> lis
     return [pk for pk, found in find_worst_verdicts(rule_id).items() if found == verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class TradeVerdict:
-    """What one rule says of a trade, in words."""
-
-    rule_id: UUID
-    reading: str
-    verdict: Verdict
-    why: str
-
-
-def judge_trade(trade_id: UUID) -> list[TradeVerdict]:
+def judge_trade(trade_id: UUID) -> list[Judgement]:
     """Return what the confirmed rules say of a trade; nothing of a backtest's."""
     entry_at = Trade.objects.filter(pk=trade_id).values_list("entry_at", flat=True).first()
-    valid = list_valid_rules() if entry_at else []
-    rules = {one.id: one.rule for one in valid}
-    found = judge_period(valid, since=entry_at, until=entry_at + timedelta.resolution) if entry_at else []
-    return [
-        TradeVerdict(one.rule_id, describe_rule(rules[one.rule_id]), one.verdict, one.why)
-        for _, one in found
-        if one.trade_id == trade_id
-    ]
+    if entry_at is None:
+        return []
+    found = judge_period(list_valid_rules(), since=entry_at, until=entry_at + timedelta.resolution)
+    return [one for _, one in found if one.trade_id == trade_id]
