@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 from uuid import UUID, uuid4
@@ -43,7 +43,7 @@ from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import lint_lessons
 from trading.reviews.verdicts import judge_groups, record_lines
-from trading.skills.schemas import MemoryDial, PayloadInvalid, SkillPayload, parse_payload
+from trading.skills.schemas import MemoryDial, PayloadInvalid, Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
 
 logger = logging.getLogger(__name__)
@@ -99,9 +99,7 @@ class _Work:
 class _Claim:
     """The right to write lessons while the lease is ours."""
 
-    deployment_id: UUID
-    run_id: UUID
-    lease: UUID
+    run: ReflectionRun  # with the lease
     now: datetime
     claimed_at: datetime  # by the clock
     work: _Work
@@ -128,14 +126,9 @@ def is_due(
         case "per_n_trades":
             return closed >= dial.reflection.every_n_trades
         case "daily":
-            return (reflected_at or waiting_since) < _get_last_hour(dial.reflection.daily_hour_utc, now)
+            daily = Schedule(type="daily", value=f"{dial.reflection.daily_hour_utc:02}:00")
+            return (reflected_at or waiting_since) < daily.find_last(now)
     return False
-
-
-def _get_last_hour(hour: int, now: datetime) -> datetime:
-    """Return when that hour last began, in UTC."""
-    today = now.astimezone(UTC).replace(hour=hour, minute=0, second=0, microsecond=0)
-    return today if today <= now else today - timedelta(days=1)
 
 
 def list_due(now: datetime) -> list[Key]:
@@ -298,10 +291,9 @@ def _claim_run(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_f
         return Outcome.NOT_DUE
     if run is None:
         run = ReflectionRun(deployment_id=deployment_id, started_at=now)
-    lease = uuid4()
-    run.lease, run.lease_until = lease, claimed_at + LEASE
+    run.lease, run.lease_until = uuid4(), claimed_at + LEASE
     run.save()
-    return _Claim(deployment_id, run.pk, lease, now, claimed_at, work)
+    return _Claim(run, now, claimed_at, work)
 
 
 def _get_now(claim: _Claim, clock: Clock) -> datetime:
@@ -310,9 +302,9 @@ def _get_now(claim: _Claim, clock: Clock) -> datetime:
 
 
 def _find_held(claim: _Claim) -> ReflectionRun | None:
-    if not _lock_deployment(claim.deployment_id):
+    if not _lock_deployment(claim.run.deployment_id):
         return None
-    return ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING).first()
+    return ReflectionRun.objects.filter(pk=claim.run.pk, lease=claim.run.lease, status=WorkStatus.RUNNING).first()
 
 
 def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
@@ -330,13 +322,13 @@ def _finish_run(claim: _Claim, note: ReflectionNote, *, at: datetime) -> Reflect
 
 
 def _fail_run(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> ReflectionResult:
-    logger.warning("Reflection on deployment %s: %s", claim.deployment_id, error)
+    logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
     with owned_tx(user_id):
         run = _find_held(claim)
         if run is None:
-            return ReflectionResult(claim.deployment_id, Outcome.TAKEN_OVER)
+            return ReflectionResult(claim.run.deployment_id, Outcome.TAKEN_OVER)
         _end_run(run, WorkStatus.FAILED, _get_now(claim, clock), error=error[:280])
-    return ReflectionResult(claim.deployment_id, Outcome.FAILED, error=error)
+    return ReflectionResult(claim.run.deployment_id, Outcome.FAILED, error=error)
 
 
 async def _ask_model(work: _Work) -> Completion:
@@ -372,7 +364,7 @@ def _make_note(claim: _Claim, completion: Completion, lessons: str) -> Reflectio
     return ReflectionNote(
         skill_id=work.skill_id,
         skill_version=work.skill_version,
-        deployment_id=claim.deployment_id,
+        deployment_id=claim.run.deployment_id,
         window_start=min(trade.entry_tick_at for trade in work.trades),
         window_end=max(trade.exit_tick_at for trade in work.trades if trade.exit_tick_at),
         trades_considered=len(work.trades),
