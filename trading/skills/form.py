@@ -229,11 +229,20 @@ def _get_label(info: FieldInfo) -> Label:
     return next(rule for rule in info.metadata if isinstance(rule, Label))
 
 
+def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
+    """Yield paths in schema order, but bar length before bar count."""
+    for path in infos:
+        if path == "context.bars_lookback":
+            yield "context.bars_interval"
+        if path != "context.bars_interval":
+            yield path
+
+
 _INFOS: Final = dict(_iter_infos(SkillPayload))
 _FIELDS: Final = {path: _build_field(path, info) for path, info in _INFOS.items()}
 for _path, _lines in EXPLAINED.items():
     _FIELDS[_path].explained = [(_choice_label(_path, value), line) for value, line in _lines.items()]  # type: ignore[attr-defined]
-LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _INFOS}
+LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(_INFOS)}
 
 
 class SkillForm(forms.Form):

@@ -162,8 +162,8 @@ class Context(Block):
     symbols: Annotated[
         list[Symbol], AfterValidator(_without_repeats), Label("Symbols", "Separated by commas, such as BTC, ETH.")
     ] = Field(min_length=1, max_length=20)
-    bars_interval: Annotated[Interval, Label("Length of a bar", "Of the bars the agent sees.")] = "1h"
     bars_lookback: Annotated[int, Label("Bars of each symbol")] = Field(default=48, ge=5, le=500)
+    bars_interval: Annotated[Interval, Label("Length of a bar", "Of the bars the agent sees.")] = "1h"
     higher_timeframes: Annotated[
         list[Interval],
         AfterValidator(_without_repeats),
