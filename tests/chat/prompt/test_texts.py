@@ -84,7 +84,7 @@ TOLD_BY_TOOLS = {
         "percents are 0 to 100, money USD, times UTC",
         "risk refusals of the last day",
         "null: no data; never fill it in. Say so, and that is_simulated is a made-up market",
-        "shares of the price (0.02 is 2 %)",
+        "percents of the price",
         "Null below three such events: warn in words, without numbers",
         "only their click on Confirm acts. Never say that it is done",
     ],
