@@ -92,16 +92,12 @@ register_rows(
 
 
 class BudgetForm(ReasonForm):
-    """The tokens of a user per day."""
-
     tokens = forms.IntegerField(
         min_value=0, max_value=10_000_000_000, required=False, help_text="Tokens per day; empty for the usual budget."
     )
 
 
 class EraseForm(ReasonForm):
-    """The address of the one user to erase."""
-
     email = forms.EmailField(label="Email address", help_text="Type the address of the user to delete.")
 
     def clean(self) -> dict[str, Any]:

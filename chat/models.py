@@ -39,8 +39,6 @@ class MessageStatus(models.TextChoices):
 
 
 class Conversation(OwnedModel):
-    """One chat between a user and Keel."""
-
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     assistant = models.CharField(max_length=10, choices=AssistantName, default=AssistantName.COACH)
     opening_context = models.JSONField(default=dict, blank=True)  # {"mode": "ops"} and, by mode, what it is about
@@ -118,7 +116,6 @@ class MessageQuerySet(OwnedQuerySet["Message"]):
         return self.filter(replaced_at__isnull=True)
 
     def streaming(self) -> Self:
-        """Keep the replies that are being written."""
         return self.filter(status=MessageStatus.STREAMING)
 
 
@@ -184,7 +181,6 @@ class Message(OwnedModel):
 
     @property
     def is_streaming(self) -> bool:
-        """Whether a turn is writing this reply."""
         return self.status == MessageStatus.STREAMING
 
 
@@ -211,8 +207,6 @@ class ConversationSummary(OwnedModel):
 
 
 class PromptText(OwnedModel):
-    """A prompt text of one user, stored once."""
-
     sha256 = models.CharField(max_length=64)  # of the text, hex
     text = models.TextField()
 
@@ -293,7 +287,6 @@ class ActionCard(OwnedModel):
         return f"{self.get_type_display()}: {self.get_status_display()}"
 
     def has_expired_at(self, at: datetime) -> bool:
-        """Tell whether the card can no longer be confirmed."""
         return at >= self.expires_at
 
 
@@ -322,8 +315,6 @@ class Bookmark(OwnedModel):
 
 
 class DayNote(OwnedModel):
-    """The user's own words about one day of the journal."""
-
     day = models.DateField()  # in the user's zone when they wrote it
     text = models.TextField(max_length=4000)
     updated_at = models.DateTimeField()
@@ -340,8 +331,6 @@ class DayNote(OwnedModel):
 
 
 class UsageDay(OwnedModel):
-    """One user's model usage on one UTC day."""
-
     day = models.DateField()
     turns = models.PositiveIntegerField(default=0)
     prompt_tokens = models.PositiveBigIntegerField(default=0)

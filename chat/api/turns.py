@@ -77,7 +77,6 @@ def _wants_stream(request: ApiRequest, fields: Json) -> bool:
 
 
 def _store_message(user: Any, fields: Json) -> Accepted:
-    """Store the message, in a new conversation if need be."""
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
     with owned_tx(user):
         conversation_id = fields["conversationId"] or _conversation_for(fields, now)

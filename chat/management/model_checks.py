@@ -50,8 +50,6 @@ _TOOL: Final = Tool(
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The outcome of one check."""
-
     model: str
     check: str
     is_passed: bool

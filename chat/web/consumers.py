@@ -77,7 +77,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self._leave_room()
 
     async def connect(self) -> None:
-        """Accept the socket, then join the room or close."""
         if not is_same_origin(dict(self.scope["headers"])):
             await self.close()
             return
@@ -153,7 +152,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             logger.info("A socket that was to be closed had gone", exc_info=True)
 
     async def _tell_layer(self, act: Callable[[str, str], Awaitable[None]]) -> None:
-        """Enter or leave the channel groups."""
         try:
             async with asyncio.timeout(live.LAYER_SECONDS):
                 await act(live.group_of(self.conversation_id), self.channel_name)
@@ -188,7 +186,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self.send(text_data=json.dumps(frame, ensure_ascii=False))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Take one frame of the browser."""
         if not self.has_joined or self.has_left:
             return
         if text_data is None or len(text_data) > MAX_FRAME:
@@ -231,12 +228,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return accepted, MessageAccepted(tuple(accepted.rows), str(client_id))
 
     def _show_again(self, event: MessageAccepted) -> frames.ServerFrame:
-        """Render a resent message with its current reply."""
         with owned(self.user_id), timezone.override(self.zone):
             return accepted_frame(event)
 
     async def _begin_turn(self, work: Callable[..., Begun], *args: Any) -> None:
-        """Run the turn of a retry, continuation or edit."""
         begun = await self._run_guarded(None, work, *args)
         if begun is not None:
             accepted, event = begun
@@ -290,7 +285,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._send_frame(frames.Failed(None, client_id, text, retry=False, html=None))
 
     def _send_frame(self, frame: frames.ServerFrame) -> None:
-        """Send a frame to this socket only."""
         assert self.room is not None, "only a socket that joined is sent frames"
         self._put_frame(frame.to_json(self.room.seq))
 
@@ -352,7 +346,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._note_presence(note_here)
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
-        """Note that the chat is open or was left."""
         try:
             await run_in_thread(self._write_note, note)
         except Exception:

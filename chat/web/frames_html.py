@@ -42,16 +42,13 @@ class TurnScreen:
 
     @property
     def reply_id(self) -> str:
-        """The id of the turn's reply, as frames name it."""
         return str(self.start.reply_id)
 
     def snapshot(self) -> frames.ReplySoFar:
-        """Return the reply so far."""
         html = "".join(self._closed.values())
         return {"message_id": self.reply_id, "html": html, "tail": self._open, "status": "streaming"}
 
     async def show_news(self) -> None:
-        """Send frames for the new events."""
         async with self._lock:
             for event in self._log.list_after(self._shown):
                 self._shown += 1

@@ -47,8 +47,6 @@ EVENTS_AHEAD: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that waits for the user, and where."""
-
     text: str
     url: str
     is_grave: bool = False
@@ -56,8 +54,6 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """A step of the first run."""
-
     name: str  # tier, record or rule
     is_done: bool
     is_skipped: bool
@@ -71,19 +67,15 @@ class FirstRun:
 
     @property
     def done(self) -> int:
-        """How many steps are done or left out."""
         return sum(step.is_done or step.is_skipped for step in self.steps)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to show."""
         return self.done == len(self.steps)
 
 
 @dataclass(frozen=True, slots=True)
 class EventAhead:
-    """A coming event and the open positions that it concerns."""
-
     event: MarketEvent
     positions: Sequence[OpenPosition]
 
@@ -99,8 +91,6 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """What the home page shows."""
-
     at: datetime
     first_run: FirstRun
     waiting: Sequence[Waiting]

@@ -37,19 +37,15 @@ class DayTrade:
 
     @property
     def broken(self) -> list[Judgement]:
-        """The rules that it broke."""
         return [one for one in self.verdicts if one.verdict == "broken"]
 
     @property
     def kept(self) -> int:
-        """How many rules it kept."""
         return sum(one.verdict == "kept" for one in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class JournalDay:
-    """A day's trades, note and kept replies."""
-
     day: date
     net: Figure  # of the trades that closed
     trades: Sequence[DayTrade]
@@ -59,7 +55,6 @@ class JournalDay:
 
     @property
     def link(self) -> str:
-        """The address of the day's result."""
         return build_link({"period": self.day.isoformat()})
 
 
@@ -74,12 +69,10 @@ class JournalWeek:
 
     @property
     def before(self) -> date:
-        """The Monday before."""
         return self.first - 7 * _DAY
 
     @property
     def after(self) -> date:
-        """The Monday after."""
         return self.first + 7 * _DAY
 
 

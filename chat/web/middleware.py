@@ -14,7 +14,6 @@ class SocketRecheckMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Compare the session before and after a write."""
         if request.method not in {"POST", "PUT", "PATCH", "DELETE"}:
             return self.get_response(request)
         user_id, stamp = request.session.get(SESSION_KEY), request.session.get(HASH_SESSION_KEY)

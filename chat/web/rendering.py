@@ -32,8 +32,6 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """A memory line with its Undo."""
-
     event_id: UUID
     kind_label: str
     text: str

@@ -38,16 +38,13 @@ class Room:
         self._screens: WeakKeyDictionary[LiveTurn, TurnScreen] = WeakKeyDictionary()
 
     def publish(self, frame: JsonFrame) -> None:
-        """Hand a frame to every socket of the room."""
         for subscription in self.subscriptions:
             subscription.put(frame)
 
     async def show_news(self, turn: LiveTurn) -> None:
-        """Show the new events of a turn."""
         await self._screen_of(turn).show_news()
 
     def snapshot(self, turn: LiveTurn) -> ReplySoFar:
-        """Return the part of a running reply that was shown."""
         return self._screen_of(turn).snapshot()
 
     @property

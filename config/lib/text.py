@@ -114,8 +114,6 @@ def parse_uuid(text: str) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class WordRun:
-    """Words that an edit kept, added or removed."""
-
     kind: str  # "kept", "added", "removed"
     text: str
 

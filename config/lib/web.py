@@ -151,7 +151,6 @@ class TimeZoneMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Activate the zone for one request."""
         with timezone.override(find_time_zone(getattr(request.user, "time_zone", ""))):
             return self.get_response(request)
 

@@ -27,8 +27,6 @@ class FactCategory(models.TextChoices):
 
 
 class FactSource(models.TextChoices):
-    """The source of a fact."""
-
     CHAT = "chat", "Chat"
     PROFILE = "profile", "You"
     EXTRACTED = "extracted", "Learned"
@@ -44,8 +42,6 @@ class Confidence(models.TextChoices):
 
 
 class ArchivedReason(models.TextChoices):
-    """Why a row was archived."""
-
     SUPERSEDED = "superseded", "Replaced by a newer version"
     USER_ARCHIVED = "user_archived", "Archived by you"
     STAFF_ARCHIVED = "staff_archived", "Archived by staff"
@@ -67,8 +63,6 @@ def hold_at(now: datetime) -> Q:
 
 
 class UserFactQuerySet(OwnedQuerySet["UserFact"]):
-    """Facts of the owner in scope."""
-
     def current(self, now: datetime) -> Self:
         """Keep the believed rows that are valid at `now` (aware UTC)."""
         return self.believed().filter(hold_at(now))

@@ -19,8 +19,6 @@ class ProposalKind(models.TextChoices):
 
 
 class ProposalStatus(models.TextChoices):
-    """The owner's decision."""
-
     PENDING = "pending", "Waiting"
     ACCEPTED = "accepted", "Accepted"
     DISMISSED = "dismissed", "Dismissed"

@@ -32,10 +32,8 @@ class StaffEntryAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[StaffEntry]:
-        """Return the entries with the staff's addresses."""
         return super().get_queryset(request).with_staff()  # type: ignore[no-any-return,attr-defined]
 
     @admin.display(description="staff")
     def staff(self, entry: Any) -> str:
-        """Return the address of the staff member."""
         return entry.staff_email or f"deleted account {entry.staff_id}"

@@ -47,11 +47,9 @@ class _Lines(forms.ModelForm):
     line: str  # the field that is one line of a prompt
 
     def make_key(self, values: dict[str, Any]) -> str:
-        """Return the key that an import gives this row."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any] | None:
-        """Bring text and symbols into their stored form."""
         cleaned = super().clean() or self.cleaned_data
         if self.line in cleaned:
             cleaned[self.line] = one_line(cleaned[self.line])
@@ -64,7 +62,6 @@ class _Lines(forms.ModelForm):
         return cleaned
 
     def clean_symbols(self) -> list[str]:
-        """Return the symbols, each once, in their stored form."""
         given = self.cleaned_data["symbols"] or []
         if not isinstance(given, list):
             raise ValidationError('A list of symbols, such as ["BTC", "ETH"]; empty for all.')
@@ -82,7 +79,6 @@ class NewsItemForm(_Lines):
         fields = ("headline", "source", "published_at", "symbols", "sentiment", "is_simulated")
 
     def make_key(self, values: dict[str, Any]) -> str:
-        """Return the key that an import gives this headline."""
         return make_news_key(values["source"], values["headline"], values["published_at"])
 
 
@@ -94,7 +90,6 @@ class MarketEventForm(_Lines):
         fields = ("kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
 
     def make_key(self, values: dict[str, Any]) -> str:
-        """Return the key that an import gives this event."""
         return make_event_key(values["kind"], values["title"], values["starts_at"], values["symbols"])
 
 
@@ -102,12 +97,10 @@ class EntryAdmin(admin.ModelAdmin):
     """Rows of imports and of staff: each change asks for a reason and is logged."""
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Save the row; log it."""
         super().save_model(request, obj, form, change)
         self._log(request, obj, "edit" if change else "add", form.cleaned_data["reason"])
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete a row; log it."""
         self._log(request, obj, "delete", "Deleted in the admin.")
         super().delete_model(request, obj)
 

@@ -87,7 +87,6 @@ def _build_tick(fields: dict[str, Any]) -> Tick:
 
 
 def _list_symbols(tick: Tick) -> set[str]:
-    """Return the symbols in which a trade may begin."""
     return {fill.symbol for fill in tick.fills} | {symbol for symbol, held in (tick.positions or {}).items() if held}
 
 

@@ -35,8 +35,6 @@ class ImportRefused(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """A file as it would be read."""
-
     file: TradeFile
     table: Table
     mapping: FillMapping
@@ -45,7 +43,6 @@ class FilePreview:
 
     @property
     def recognised(self) -> str:
-        """The export in words, or nothing."""
         chosen = FORMATS.get(self.mapping.format)
         return f"{chosen.venue}: {chosen.label}" if chosen else ""
 

@@ -59,8 +59,6 @@ class Problem(NamedTuple):
 
 @dataclass(slots=True)
 class Reading:
-    """What a file holds, read with one mapping."""
-
     fills: list[ReadFill] = field(default_factory=list)  # the earliest first
     funding: list[ReadFunding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -119,7 +117,6 @@ class _Reader:
         self._sizes = formats.parse_contract_sizes(mapping.contract_sizes)
 
     def read(self, row: TableRow, reading: Reading) -> None:
-        """Add a row to the reading. Raises ValueError."""
         if row.fault:
             raise ValueError(row.fault)
         kind = self._kind(row)

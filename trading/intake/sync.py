@@ -46,8 +46,6 @@ class AccountNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """What a user enters to add an account."""
-
     venue: str
     name: str = ""
     address: str = ""

@@ -43,7 +43,6 @@ class Instrument:
 
     @property
     def coin(self) -> str:
-        """The coin that is traded."""
         return self.base.split("/")[0]
 
 

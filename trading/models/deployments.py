@@ -145,7 +145,6 @@ class Deployment(OwnedModel):
 
     @property
     def title(self) -> str:
-        """The skill's name, or the account's."""
         return self.label or str(self.skill.name)
 
     def is_halted_at(self, at: datetime) -> bool:
@@ -313,8 +312,6 @@ class Order(OwnedModel):
 
 
 class EquityPoint(OwnedModel):
-    """The equity after a tick, open positions marked."""
-
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="equity", db_index=False)
     tick = models.PositiveIntegerField()
     at = models.DateTimeField()

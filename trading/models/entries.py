@@ -12,8 +12,6 @@ from trading.models.deployments import Deployment, Order
 
 
 class EntrySource(models.TextChoices):
-    """How an import batch reached the record."""
-
     FILE = "file", "File"
     API = "api", "API"
     SYNC = "sync", "Sync"
@@ -92,8 +90,6 @@ class Fill(OwnedModel):
 
 
 class FundingPayment(OwnedModel):
-    """One funding payment of an account."""
-
     deployment = models.ForeignKey(
         Deployment, on_delete=models.CASCADE, related_name="funding_payments", db_index=False
     )

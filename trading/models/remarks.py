@@ -46,13 +46,10 @@ class TradeRemark(OwnedModel):
 
     @property
     def tag_names(self) -> list[str]:
-        """The tags in order."""
         return [name for name in self.tags.split(",") if name]
 
 
 class SavedFilter(OwnedModel):
-    """A selection of trades under a name."""
-
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     name = models.CharField(max_length=MAX_NAME)
     query = models.CharField(max_length=MAX_QUERY)  # of the trades page, without its question mark

@@ -11,16 +11,12 @@ from trading.models.columns import one_of_rule
 
 
 class RuleState(models.TextChoices):
-    """What the owner said to a reading."""
-
     WAITING = "waiting", "To confirm"
     CONFIRMED = "confirmed", "In use"
     DISMISSED = "dismissed", "Not a rule"
 
 
 class TradingRuleQuerySet(OwnedQuerySet["TradingRule"]):
-    """Rules of the owner in scope."""
-
     def confirmed(self) -> Self:
         return self.filter(state=RuleState.CONFIRMED)
 

@@ -116,6 +116,5 @@ class SkillDraft(OwnedModel):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the draft's identity and content."""
         said = json.dumps(self.payload, sort_keys=True)
         return sha256(f"{self.pk} {self.updated_at.isoformat()} {said}".encode()).hexdigest()

@@ -11,8 +11,6 @@ from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 
 
 class StaffEntryQuerySet(OwnedQuerySet["StaffEntry"]):
-    """Entries of the owner in scope."""
-
     def with_staff(self) -> Self:
         """Add `staff_email`, None for an erased account."""
         staff = get_user_model()._default_manager.filter(pk=OuterRef("staff_id"))
@@ -49,7 +47,6 @@ class StaffEntry(OwnedModel):
 
     @property
     def label(self) -> str:
-        """What the staff member did, in words."""
         return _LABELS.get(self.act, self.act)
 
     def __str__(self) -> str:

@@ -17,7 +17,6 @@ class Command(KeelCommand):
         parser.add_argument("file", metavar="FILE", help="the zip to write, or - for the standard output")
 
     def run(self, *, user: str, file: str, **options: Any) -> None:
-        """Write the zip while it is read."""
         parts = iter_zip(get_user_by_email(user).pk, now=timezone.now())
         if file == "-":
             sys.stdout.buffer.writelines(parts)

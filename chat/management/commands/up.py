@@ -39,7 +39,6 @@ class Command(KeelCommand):
         parser.add_argument("--port", type=int, default=settings.PORT)
 
     def run(self, *, host: str, port: int, **options: object) -> None:
-        """Run the server here and the jobs in another thread."""
         require_current_database()
         bound = _bind(host, port)
         close_old_connections()  # this thread serves from now on and asks the database no more

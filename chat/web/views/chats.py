@@ -64,7 +64,6 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _read_opening(request: AuthedRequest) -> dict[str, str] | None:
-    """Return what the page of an address is about; None for an ordinary page."""
     form = OpeningForm(request.GET)
     return form.opening if form.is_valid() else None
 
@@ -146,7 +145,6 @@ def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> Http
 
 
 def _parse_id(request: AuthedRequest, name: str) -> int:
-    """Return the message id of an address, or 0."""
     text = request.GET.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 19 else 0
 

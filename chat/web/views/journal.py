@@ -97,7 +97,6 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
 
 
 def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
-    """Keep a reply, with its note if just removed."""
     removed = _read_signed(request)
     if removed is not None and removed.message_id == message_id:
         restore_bookmark(removed=removed, now=now)
@@ -174,7 +173,6 @@ def _entry_context(entry: Kept) -> Json:
 
 
 def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
-    """Return a removed entry as a signed token for its undo."""
     given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
     return signing.dumps(given, salt=_build_salt(request), compress=True)
 

@@ -27,8 +27,6 @@ BESIDE: Final = 8  # results in the list beside a chat
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A matching conversation for the templates."""
-
     conversation: Conversation
     url: str  # of the chat, at the message found
     title: SafeString

@@ -19,7 +19,6 @@ class EndSessionsForm(ManageUserSessionsForm):  # type: ignore[misc]
     session = forms.IntegerField(required=False, min_value=1)
 
     def save(self, request: HttpRequest) -> None:
-        """End the sessions."""
         chosen = self.cleaned_data["session"]
         if chosen is None:
             super().save(request)
@@ -34,7 +33,6 @@ class SessionsView(ListUserSessionsView):  # type: ignore[misc]
     http_method_names: ClassVar = ["get", "head", "post"]
 
     def form_valid(self, form: EndSessionsForm) -> HttpResponse:
-        """End the sessions, then recheck the user's sockets."""
         user_id: int = self.request.user.pk
         response: HttpResponse = super().form_valid(form)
         async_to_sync(tell_recheck)(user_id)

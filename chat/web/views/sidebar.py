@@ -57,7 +57,6 @@ def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", re
 
 
 def _shown_at(address: str) -> UUID | None:
-    """Return the conversation that an address shows."""
     try:
         match = resolve(urlsplit(address).path)
     except Resolver404:

@@ -80,8 +80,6 @@ _TO_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")  # a token of let
 
 
 class Term(NamedTuple):
-    """A term and its place in a text."""
-
     start: int
     end: int  # exclusive
     text: str
