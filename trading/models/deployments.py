@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.lib.owned import OwnedModel
-from trading.models.columns import amount_column, one_of_rule
+from trading.models.columns import amount_column, one_of_rule, over_rule, refused_rule, together_rule
 from trading.models.skills import Skill, SkillVersion
 
 
@@ -132,11 +132,7 @@ class Deployment(OwnedModel):
                 condition=Q(last_tick=0, last_tick_at__isnull=True) | Q(last_tick__gt=0, last_tick_at__isnull=False),
                 name="deployment_tick_has_its_time",
             ),
-            models.CheckConstraint(
-                condition=Q(lease__isnull=True, lease_until__isnull=True)
-                | Q(lease__isnull=False, lease_until__isnull=False),
-                name="deployment_lease_ends",
-            ),
+            together_rule("deployment_lease_ends", "lease", "lease_until"),
             models.UniqueConstraint(fields=("user", "label"), condition=~Q(label=""), name="deployment_label_once"),
         )
 
@@ -173,11 +169,7 @@ class DeploymentCommand(OwnedModel):
             models.UniqueConstraint(
                 fields=("deployment", "kind"), condition=Q(status__in=["pending", "running"]), name="command_waits_once"
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=["pending", "running"], finished_at__isnull=True)
-                | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),
-                name="command_over_has_its_time",
-            ),
+            over_rule("command_over_has_its_time"),
         )
 
     def __str__(self) -> str:
@@ -217,11 +209,7 @@ class BacktestRun(OwnedModel):
             models.CheckConstraint(condition=Q(ticks_done__lte=F("ticks_total")), name="backtest_progress_is_a_share"),
             models.CheckConstraint(condition=Q(slippage_bps__gte=0), name="backtest_slippage_costs"),
             models.CheckConstraint(condition=Q(volume_pct__range=(0, 100)), name="backtest_volume_is_a_share"),
-            models.CheckConstraint(
-                condition=Q(status__in=["pending", "running"], finished_at__isnull=True)
-                | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),
-                name="backtest_over_has_its_time",
-            ),
+            over_rule("backtest_over_has_its_time"),
         )
 
     def __str__(self) -> str:
@@ -255,10 +243,7 @@ class DecisionSnapshot(OwnedModel):
         constraints = (
             models.UniqueConstraint(fields=("deployment", "tick"), name="decision_once_per_tick"),
             one_of_rule("verdict", Verdict.values, "decision_verdict_known"),
-            models.CheckConstraint(
-                condition=(Q(verdict="refused") & ~Q(verdict_code="")) | (~Q(verdict="refused") & Q(verdict_code="")),
-                name="decision_refused_by_a_rule",
-            ),
+            refused_rule("verdict", "decision_refused_by_a_rule"),
         )
 
     def __str__(self) -> str:
@@ -295,10 +280,7 @@ class Order(OwnedModel):
             one_of_rule("origin", OrderOrigin.values, "order_origin_known"),
             one_of_rule("side", OrderSide.values, "order_side_known"),
             one_of_rule("state", OrderState.values, "order_state_known"),
-            models.CheckConstraint(
-                condition=(Q(state="refused") & ~Q(verdict_code="")) | (~Q(state="refused") & Q(verdict_code="")),
-                name="order_refused_by_a_rule",
-            ),
+            refused_rule("state", "order_refused_by_a_rule"),
             models.CheckConstraint(
                 # A comparison with null is neither true nor false, and a check lets that through.
                 condition=Q(size_usd__isnull=False, size_usd__gt=0) | Q(size_usd__isnull=True, side="close"),

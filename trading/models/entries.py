@@ -63,9 +63,7 @@ class Fill(OwnedModel):
     settled_at = models.DateTimeField(null=True, blank=True)  # the tick that brought it; None: imported
     tick = models.PositiveIntegerField(default=0)  # the tick of its arrival; 0: imported
     intent: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # why there was it
-    batch = models.ForeignKey(
-        ImportBatch, on_delete=models.SET_NULL, related_name="fills", null=True, blank=True, db_index=False
-    )
+    batch = models.ForeignKey(ImportBatch, models.SET_NULL, related_name="fills", null=True, blank=True, db_index=False)
 
     class Meta(OwnedModel.Meta):
         db_table = "fills"
@@ -90,9 +88,7 @@ class Fill(OwnedModel):
 
 
 class FundingPayment(OwnedModel):
-    deployment = models.ForeignKey(
-        Deployment, on_delete=models.CASCADE, related_name="funding_payments", db_index=False
-    )
+    deployment = models.ForeignKey(Deployment, models.CASCADE, related_name="funding_payments", db_index=False)
     symbol = models.CharField(max_length=32)
     at = models.DateTimeField()
     amount_usd = amount_column()  # received above zero

@@ -7,9 +7,9 @@ foreign key would delete them with the trade.
 from uuid import uuid4
 
 from django.db import models
-from django.db.models import Q
 
 from config.lib.owned import OwnedModel
+from trading.models.columns import together_rule
 
 MAX_REMARK = 2_000  # characters
 MAX_TAGS = 12
@@ -34,11 +34,7 @@ class TradeRemark(OwnedModel):
         db_table = "trade_remarks"
         constraints = (
             models.UniqueConstraint(fields=("user", "trade_id"), name="remark_once_per_trade"),
-            models.CheckConstraint(
-                condition=Q(picture__isnull=True, picture_width__isnull=True, picture_height__isnull=True)
-                | Q(picture__isnull=False, picture_width__isnull=False, picture_height__isnull=False),
-                name="remark_picture_has_its_size",
-            ),
+            together_rule("remark_picture_has_its_size", "picture", "picture_width", "picture_height"),
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from config.lib.owned import OwnedModel
-from trading.models.columns import one_of_rule
+from trading.models.columns import one_of_rule, together_rule
 
 
 class TradingStyle(models.TextChoices):
@@ -80,9 +80,7 @@ class SkillDraft(OwnedModel):
     """A skill being edited; its payload may be incomplete."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    base_skill = models.ForeignKey(
-        Skill, on_delete=models.CASCADE, related_name="drafts", null=True, blank=True, db_index=False
-    )
+    base_skill = models.ForeignKey(Skill, models.CASCADE, related_name="drafts", null=True, blank=True, db_index=False)
     base_version = models.PositiveIntegerField(null=True, blank=True)
     payload: "models.JSONField[Any, Any]" = models.JSONField(default=dict)  # partial, in the stored spelling
     conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
@@ -96,11 +94,7 @@ class SkillDraft(OwnedModel):
         indexes = (models.Index(fields=("user", "status", "-updated_at"), name="skill_drafts_by_status"),)
         constraints = (
             one_of_rule("status", DraftStatus.values, "skill_draft_status_known"),
-            models.CheckConstraint(
-                condition=Q(base_skill__isnull=True, base_version__isnull=True)
-                | Q(base_skill__isnull=False, base_version__isnull=False),
-                name="skill_draft_base_is_whole",
-            ),
+            together_rule("skill_draft_base_is_whole", "base_skill", "base_version"),
             models.UniqueConstraint(
                 fields=("user", "base_skill"),
                 condition=Q(status="editing", base_skill__isnull=False),

@@ -248,9 +248,7 @@ class ReflectionRun(OwnedModel):
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="reflections", db_index=False)
     status = models.CharField(max_length=9, choices=WorkStatus, default=WorkStatus.RUNNING)
-    note = models.ForeignKey(
-        ReflectionNote, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
-    )
+    note = models.ForeignKey(ReflectionNote, models.SET_NULL, related_name="+", null=True, blank=True, db_index=False)
     error = models.CharField(max_length=280, blank=True)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
