@@ -130,8 +130,9 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
     fact_ids += list_fact_ids(reply.preamble)
+    preamble = (Segment(part["name"], format_preamble_part(part)) for part in reply.preamble)
     return ShownReceipt(
-        segments=(*rebuilt.segments, *_preamble_segments(reply)),
+        segments=(*rebuilt.segments, *preamble),
         facts=find_versions(fact_ids),
         summary=receipt.summary.text if receipt.summary else "",
         told=len(receipt.message_ids),
@@ -145,10 +146,6 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
         is_exact=rebuilt.is_exact,
         sha256=receipt.sha256,
     )
-
-
-def _preamble_segments(reply: Message) -> Iterable[Segment]:
-    return (Segment(part["name"], format_preamble_part(part)) for part in reply.preamble)
 
 
 def _find_ids(value: Any, name: str) -> list[str]:

@@ -191,19 +191,6 @@ class Edit:
 
 ClientFrame = SendMessage | Resume | Stop | Retry | Continue | Edit
 
-SERVER_FRAMES: Final[tuple[type[ServerFrame], ...]] = (
-    Snapshot,
-    Accepted,
-    Text,
-    ToolStarted,
-    ToolFinished,
-    Memory,
-    Card,
-    Title,
-    Notice,
-    Done,
-    Failed,
-)
 CLIENT_FRAMES: Final[dict[str, type[Any]]] = {
     "message": SendMessage,
     "resume": Resume,
@@ -225,12 +212,9 @@ def parse_frame(text: str) -> ClientFrame | None:
             known_id = parse_uuid(client_id)
             return None if known_id is None else SendMessage(known_id, content)
         case {"type": "edit", "message_id": str(message_id), "text": str(content)}:
-            return Edit(int(message_id), content) if _is_id(message_id) else None
+            is_id = message_id.isascii() and message_id.isdecimal() and len(message_id) < 19
+            return Edit(int(message_id), content) if is_id else None
         case {"type": "resume" | "stop" | "retry" | "continue" as name}:
             plain: ClientFrame = CLIENT_FRAMES[name]()
             return plain
     return None
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19

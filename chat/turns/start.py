@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat.conversations.history import History, read_history
+from chat.conversations.history import read_history
 from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
 from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.standing import Standing, get_standing
@@ -19,7 +19,6 @@ from chat.prompt.compose import compose_prompt
 from chat.prompt.focus import is_focus_untrusted
 from chat.prompt.preamble import build_preamble, build_recall, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
-from chat.prompt.texts import Segment
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
@@ -167,14 +166,17 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     )
     fact = None if is_continuation else _opening_fact(standing, message)
     preamble = build_preamble(standing.opening, about=fact, now=now)
-    length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
+    length = sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
+    length += estimate_tokens(format_preamble(preamble))
     # The reply, the prompt and the summary of older messages take room, too.
     room = (
         settings.CONTEXT_BUDGET_TOKENS * settings.CONTEXT_FILL_PCT // 100
         - length
         - len(standing.summary) // CHARS_PER_TOKEN
     )
-    told = _read_told(standing, message, room, is_continuation=is_continuation)
+    # On retry, exclude the old reply; on continue, include it.
+    before = _AFTER_ALL if is_continuation else message.pk + 1
+    told = read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
     recall = [] if is_continuation else build_recall(_recall_facts(standing, message, told.fact_ids, now))
     preamble = drop_known_focus(preamble, told.focus) + recall
     tokens = told.tokens + estimate_tokens(format_preamble(recall))
@@ -187,16 +189,6 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
         room_left=-1 if told.is_cut else room - tokens,
         tokens=tokens + length + REPLY_ALLOWANCE,
     )
-
-
-def _estimate_length(segments: tuple[Segment, ...]) -> int:
-    return sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
-
-
-def _read_told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
-    # On retry, exclude the old reply; on continue, include it.
-    before = _AFTER_ALL if is_continuation else message.pk + 1
-    return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
 
 
 def _recall_facts(standing: Standing, message: Message, told: frozenset[UUID], now: datetime) -> list[tuple[UUID, str]]:

@@ -17,7 +17,7 @@ from django.conf import settings
 from chat.conversations.summaries import summarise_older
 from chat.conversations.titles import write_title
 from chat.models import MessageStatus
-from chat.parts import INTERRUPTED, Json, Part, Reply, model_messages, said_tokens
+from chat.parts import INTERRUPTED, Json, Reply, model_messages, said_tokens
 from chat.prompt.receipts import request_messages
 from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
@@ -190,7 +190,8 @@ class _Turn:
             # A call that failed is no business of the user's: they asked for no tool.
             if isinstance(event, events.MemoryWritten):
                 yield event
-        self.reply.parts = [part for part in self.reply.parts if not _is_failed_force(part, self.reply.step)]
+        failed = {"step": self.reply.step, "kind": "tool", "status": "error"}
+        self.reply.parts = [part for part in self.reply.parts if not failed.items() <= part.items()]
 
     def _owed_tool(self) -> Tool[Any] | None:
         writers = [tool for tool in self.tools.values() if tool.acts]
@@ -262,10 +263,8 @@ class _Turn:
             if "card_id" in result:
                 yield events.CardDrawn(self.reply.add_card(result["card_id"]))
             self.saver.save_if_due()
-        self.messages = [*self.messages, *self._last_step()]
-
-    def _last_step(self) -> list[Json]:
-        return model_messages([part for part in self.reply.parts if part["step"] == self.reply.step])
+        step = [part for part in self.reply.parts if part["step"] == self.reply.step]
+        self.messages = [*self.messages, *model_messages(step)]
 
     async def _run_tool(self, call: ToolCall) -> Json:
         tool = self.tools.get(call.name)
@@ -301,10 +300,6 @@ class _Turn:
             )
             self._note_usage(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
-
-
-def _is_failed_force(part: Part, step: int) -> bool:
-    return bool(part["step"] == step and part["kind"] == "tool" and part["status"] == "error")
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:

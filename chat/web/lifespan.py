@@ -47,7 +47,9 @@ class Lifespan:
                 self._start_task(_sweep_repeatedly())
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                await self._stop_tasks()
+                for task in self._tasks:
+                    task.cancel()
+                await live.stop_all()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -55,11 +57,6 @@ class Lifespan:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _stop_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await live.stop_all()
 
 
 async def _warm_client() -> None:

@@ -31,12 +31,8 @@ def clean_text(text: str) -> str:
 
 
 def _is_broken(char: str) -> bool:
-    category = unicodedata.category(char)
-    return category in {"Cc", "Cs"} or char in "\u2028\u2029\ufeff" or _is_bidi_control(char)
-
-
-def _is_bidi_control(char: str) -> bool:
-    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+    is_bidi_control = "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+    return is_bidi_control or unicodedata.category(char) in {"Cc", "Cs"} or char in "\u2028\u2029\ufeff"
 
 
 def one_line(text: str) -> str:
@@ -44,13 +40,10 @@ def one_line(text: str) -> str:
     if text.isascii() and text.isprintable():
         return _SPACE.sub(" ", text).strip()  # most texts: nothing to look for
     normal = unicodedata.normalize("NFKC", text)
-    kept = "".join(" " if c.isspace() else c for c in normal if c.isspace() or _is_printable(c))
+    printable = (c for c in normal if c.isspace() or unicodedata.category(c) not in _UNSAFE_CATEGORIES)
+    kept = "".join(" " if c.isspace() else c for c in printable)
     # Dropping a character can bring two together that compose; a second pass makes the result stable.
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", kept)).strip()
-
-
-def _is_printable(char: str) -> bool:
-    return unicodedata.category(char) not in _UNSAFE_CATEGORIES
 
 
 def fold_lookalikes(text: str) -> str:

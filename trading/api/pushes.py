@@ -47,6 +47,8 @@ class TicksView(ApiView):
         before = lock_deployment(deployment.pk)
         number = fields.get("number") or before.last_tick + 1
         tick = _build_tick(fields)
+        held = {symbol for symbol, quantity in (tick.positions or {}).items() if quantity}
+        beginning = {fill.symbol for fill in tick.fills} | held  # symbols in which a trade may begin
         record = record_tick(
             deployment_id=deployment.pk,
             number=number,
@@ -54,7 +56,7 @@ class TicksView(ApiView):
             skill_version=deployment.version.version,
             intents={one["fill_id"]: _build_intent(one) for one in fields["reasons"] if "fill_id" in one},
             symbol_intents={one["symbol"]: _build_intent(one) for one in fields["reasons"] if "symbol" in one},
-            regimes={symbol: get_regime(symbol, tick.at) for symbol in _list_symbols(tick)},
+            regimes={symbol: get_regime(symbol, tick.at) for symbol in beginning},
             equity_usd=fields["equity_usd"],
             now=timezone.now(),
         )
@@ -84,10 +86,6 @@ def _build_tick(fields: dict[str, Any]) -> Tick:
         positions=fields["positions"],
         is_complete=fields["is_complete"],
     )
-
-
-def _list_symbols(tick: Tick) -> set[str]:
-    return {fill.symbol for fill in tick.fills} | {symbol for symbol, held in (tick.positions or {}).items() if held}
 
 
 def _build_intent(given: dict[str, Any]) -> Intent:

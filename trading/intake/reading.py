@@ -180,6 +180,8 @@ class _Reader:
         quantity = values.round_amount(quantity)
         if not quantity:
             raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
+        start = self._text(row, "start")
+        word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
         return ReadFill(
             row=row.number,
             market=market,
@@ -191,9 +193,9 @@ class _Reader:
             fee=values.round_amount(fee),
             fee_coin=fee_coin,
             is_liquidation=is_liquidation or self._was_liquidated(row),
-            start_quantity=self._start(row),
+            start_quantity=values.round_amount(values.parse_number(start)) if start else None,
             order=self._text(row, "order"),
-            is_reducing=self._is_reducing(row),
+            is_reducing={"open": False, "close": True}.get(word),
         )
 
     def _read_funding(self, row: TableRow) -> ReadFunding:
@@ -312,14 +314,6 @@ class _Reader:
         if self._mapping.format == "keel" and text not in ("", "0", "1", "true", "false", "yes", "no"):
             raise ValueError(f"{text[:40]!r} is neither true nor false")
         return text in ("1", "true", "yes") or text.startswith("liquid")
-
-    def _start(self, row: TableRow) -> Decimal | None:
-        text = self._text(row, "start")
-        return values.round_amount(values.parse_number(text)) if text else None
-
-    def _is_reducing(self, row: TableRow) -> bool | None:
-        word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
-        return {"open": False, "close": True}.get(word)
 
     def _names(self, name: str) -> tuple[str, ...]:
         return self._mapping.columns.get(name, ())

@@ -177,7 +177,9 @@ def _sync_account(user_id: int, account: VenueAccount, now: datetime) -> int:
     client = open_account(source, key)
     if key is not None:
         check_rights(source, client)  # the user may have widened it since
-    since = _choose_start(account, source, now)
+    since = now - source.history
+    if account.read_until:
+        since = max(since, account.read_until - _OVERLAP)
     reading, gaps = _read_account(source, client, account, since, now)
     with owned_tx(user_id):
         done = add_reading(
@@ -199,11 +201,6 @@ def _sync_account(user_id: int, account: VenueAccount, now: datetime) -> int:
             gaps=list(dict.fromkeys([*gaps, *account.gaps]))[:_GAPS_KEPT],
         )
     return sum(one.record.new_fills for one in done)
-
-
-def _choose_start(account: VenueAccount, source: VenueSource, now: datetime) -> datetime:
-    earliest = now - source.history
-    return max(earliest, account.read_until - _OVERLAP) if account.read_until else earliest
 
 
 def _read_account(

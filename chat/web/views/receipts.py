@@ -39,7 +39,9 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
     if reply is None:
         raise Http404
     kept = find_receipt(reply)
-    context: Json = {"reply": reply, "receipt": None, "figures": _list_rows(reply)}
+    # Each with its source in words and the source's page, if it has one.
+    figures = [(one["text"], name_source(one["source"]), find_page(one["source"])) for one in list_figures(reply.parts)]
+    context: Json = {"reply": reply, "receipt": None, "figures": figures}
     if kept is not None:
         shown = show_receipt(kept, reply)
         context |= {
@@ -61,11 +63,3 @@ def answers(request: AuthedRequest, message_id: int) -> HttpResponse:
     template = "chat/_answers.html" if request.headers.get("HX-Request") else "chat/answers.html"
     shown = [(row, render_markdown(row.content)) for row in rows]
     return TemplateResponse(request, template, {"answers": shown, "reply_id": message_id})
-
-
-def _list_rows(reply: Message) -> list[tuple[str, str, str]]:
-    """Return each figure of a reply with its source in words and the source's page, if it has one."""
-    return [
-        (figure["text"], name_source(figure["source"]), find_page(figure["source"]))
-        for figure in list_figures(reply.parts)
-    ]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.vary import vary_on_headers
 
@@ -101,11 +101,8 @@ def _mark_ranges(text: str, ranges: list[Range]) -> SafeString:
     between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
     found = [*(text[start:end] for start, end in ranges), ""]
     pieces = zip(between, found, strict=True)
-    return format_html_join("", "{}{}", ((plain, _mark_word(word)) for plain, word in pieces))
-
-
-def _mark_word(word: str) -> SafeString:
-    return format_html_join("", "<mark>{}</mark>", [(word,)] if word else [])
+    marks = ((plain, format_html("<mark>{}</mark>", word) if word else "") for plain, word in pieces)
+    return format_html_join("", "{}{}", marks)
 
 
 def _build_address(query: str, number: int = 1) -> str:

@@ -113,11 +113,8 @@ def build_word_filter(query: str, *columns: str) -> Q:
     script on any database. `%` and `_` are plain characters. A blank query is met by every row.
     """
     words = normal_form(query).split()[:MAX_WORDS]
-    return reduce(and_, (_in_any(word, columns) for word in words), Q())
-
-
-def _in_any(word: str, columns: tuple[str, ...]) -> Q:
-    return reduce(or_, (Q(**{f"{column}__contains": word}) for column in columns))
+    found = (reduce(or_, (Q(**{f"{column}__contains": word}) for column in columns)) for word in words)
+    return reduce(and_, found, Q())
 
 
 def iter_terms(text: str) -> Iterator[Term]:
@@ -154,7 +151,8 @@ def _iter_pairs(run: str, start: int) -> Iterator[Term]:
 @lru_cache(maxsize=20_000)
 def _list_forms(word: str) -> tuple[tuple[str, bool], ...]:
     """Return the terms of a word; mark stop words."""
-    return tuple((_stem_word(form), form in STOP_WORDS) for form in _fold_word(word))
+    forms = _fold_word(word)
+    return tuple((porter_stem(form) if _ENGLISH.fullmatch(form) else form, form in STOP_WORDS) for form in forms)
 
 
 def _fold_word(word: str) -> list[str]:
@@ -168,10 +166,6 @@ def _fold_word(word: str) -> list[str]:
 
 def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in {"Mn", "Mc"}
-
-
-def _stem_word(word: str) -> str:
-    return porter_stem(word) if _ENGLISH.fullmatch(word) else word
 
 
 def porter_stem(word: str) -> str:
@@ -232,11 +226,8 @@ def build_tokens(found: Iterable[str], owner: int) -> list[str]:
     So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
     clean late or never, and every script is the same plain letters to their parsers.
     """
-    return [_hash_term(f"{owner} {term}") for term in found]
-
-
-def _hash_term(text: str) -> str:
-    return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest().translate(_TO_LETTERS)
+    digests = (blake2b(f"{owner} {term}".encode(), digest_size=_DIGEST_SIZE) for term in found)
+    return [digest.hexdigest().translate(_TO_LETTERS) for digest in digests]
 
 
 def build_index_text(text: str, owner: int) -> str:

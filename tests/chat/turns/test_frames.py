@@ -10,11 +10,13 @@ import pytest
 from django.conf import settings
 
 from chat.turns import frames
-from chat.turns.frames import CLIENT_FRAMES, SERVER_FRAMES, ReplySoFar, parse_frame
+from chat.turns.frames import CLIENT_FRAMES, ReplySoFar, ServerFrame, parse_frame
 
 CLIENT_ID = "6f1f1f0e-2c38-4c2b-9d0a-3a4de3f5b0aa"
 TYPEDEF = re.compile(r"@typedef \{object\} (\w+)(.*?)\*/", re.DOTALL)
 PROPERTY = re.compile(r"@property \{(.+?)\} (\[?)(\w+)\]?")
+# By name: a dataclass with slots leaves the class that it was made from among the subclasses.
+SERVER_FRAMES = [getattr(frames, name) for name in sorted({frame.__name__ for frame in ServerFrame.__subclasses__()})]
 PAGE_ONLY = {"resume": {"seq"}}  # the page sends it, the server needs no number
 
 
@@ -62,11 +64,6 @@ def test_page_knows_every_client_frame_with_its_fields():
 
 def test_page_knows_the_reply_of_a_snapshot():
     assert read_typedefs()["ReplySnapshot"].keys() == ReplySoFar.__annotations__.keys()
-
-
-def test_every_server_frame_is_in_the_catalogue():
-    named = {frame.__name__ for frame in frames.ServerFrame.__subclasses__()}
-    assert named == {frame.__name__ for frame in SERVER_FRAMES}, "add the frame to SERVER_FRAMES"
 
 
 # --- to_json ---
