@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
-from config.lib.health import check_databases
+from config.lib.operations.health import check_databases
 
 
 class ChatConfig(AppConfig):

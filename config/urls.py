@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from chat.web.views import home, metrics, sessions, shell
-from config.lib.health import healthz, readyz
+from config.lib.operations.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
 

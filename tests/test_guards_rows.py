@@ -14,7 +14,7 @@ from tests.test_guards import OWNED
 PATHS = {"memory.admin": "the admin works as the system, over everybody's rows", "trading.admin.record": "the same"}
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read; writes rows that the scope has checked",
-    "config.lib.health": "asks the database whether it lives",
+    "config.lib.operations.health": "asks the database whether it lives",
     "config.lib.operations.backups": "copies whole tables",
     "config.lib.operations.doctor": "asks the database for its state; reads no rows",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",

@@ -12,9 +12,9 @@ from django.utils import timezone
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
-from config.lib.health import OldDatabase, require_current_database
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
+from config.lib.operations.health import OldDatabase, require_current_database
 from config.lib.owned import system_tx
 from config.lib.threads import run_in_thread
 

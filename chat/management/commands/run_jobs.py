@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from config.lib.health import require_current_database
+from config.lib.operations.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs, list_tasks

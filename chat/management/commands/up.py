@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 
 from chat.management.commands.run_jobs import work_until
-from config.lib.health import require_current_database
+from config.lib.operations.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.runs import JobRun
 

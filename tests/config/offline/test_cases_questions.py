@@ -14,7 +14,7 @@ from django.db import transaction
 from chat.demo import seed_chats
 from chat.prompt.focus import build_focus
 from chat.tools import TOOLS
-from chat.web.page_context import _BY_PAGE, list_suggestions
+from chat.web.page_context import _ANYWHERE, _BY_PAGE
 from config.lib.figures import format_count, format_duration, format_pct, format_ratio, format_signed_usd, format_usd
 from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
@@ -188,9 +188,10 @@ def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
 
 # The questions of the start page and of the README, beside those of the pages.
 SAID_ELSEWHERE = ["Remember that I never risk more than 1% per trade.", "What do you know about me?"]
+SUGGESTED = dict.fromkeys(text for texts in (_ANYWHERE, *_BY_PAGE.values()) for text in texts)
 
 
-@pytest.mark.parametrize("question", [*list_suggestions(), *SAID_ELSEWHERE])
+@pytest.mark.parametrize("question", [*SUGGESTED, *SAID_ELSEWHERE])
 def test_each_suggestion_is_answered(trader, question):
     focus = NEW_DRAFT if question in _BY_PAGE["trading:new_skill"] else ""
     with owned(trader), transaction.atomic():

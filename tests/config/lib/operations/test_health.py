@@ -12,8 +12,8 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.lib import health
-from config.lib.health import OldDatabase, check_databases, require_current_database
+from config.lib.operations import health
+from config.lib.operations.health import OldDatabase, check_databases, require_current_database
 from tests.source import ROOT
 
 REASON = "comes from an earlier development state of Keel and cannot be upgraded"
