@@ -10,19 +10,16 @@ A part of a reply is one of:
 Call these functions inside `owned(user)` where they read rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Final
 from uuid import UUID
 
 from django.urls import reverse
 
-from chat.cards import list_cards
 from chat.models import ActionCard, Message, MessageStatus
 from chat.parts import Json, Part
-from chat.tools.calls import is_hidden, view_call
+from chat.tools.calls import Known, is_hidden, read_known, view_call
 from chat.turns import events
-from memory.facts.queries import find_undone_events
 
 Values = Json
 
@@ -32,18 +29,10 @@ _OWN_COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the rows beside a message say of its parts."""
-
-    undone: frozenset[UUID] = frozenset()  # memory events
-    cards: Mapping[UUID, ActionCard] = field(default_factory=dict)
-
-
 def message_values(messages: Sequence[Message]) -> list[Values]:
     """Return messages with their shown parts, in two queries."""
     parts = [part for message in messages for part in message.parts]
-    known = _read_known(parts)
+    known = read_known(parts)
     return [
         {
             **{name: getattr(message, name) for name in _OWN_COLUMNS},
@@ -52,12 +41,6 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
         }
         for message in messages
     ]
-
-
-def _read_known(parts: Sequence[Part]) -> Known:
-    written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
-    cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return Known(frozenset(find_undone_events(written)) if written else frozenset(), list_cards(cards))
 
 
 def part_values(part: Part, known: Known) -> Values:
@@ -109,7 +92,7 @@ def shown_part(part: Part) -> Values | None:
     """Return a part's event; None for a hidden tool."""
     if is_hidden(part):
         return None
-    values = part_values(part, _read_known([part]))
+    values = part_values(part, read_known([part]))
     del values["part"]
     return values
 

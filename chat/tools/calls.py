@@ -1,11 +1,16 @@
-"""A stored tool call for display."""
+"""Stored parts of replies for display."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
+from chat.cards import list_cards
+from chat.models import ActionCard
 from chat.parts import Part
 from chat.tools import find_tool
 from chat.tools.base import Tool
+from memory.facts.queries import find_undone_events
 
 MAX_DETAIL: Final = 4_000
 
@@ -21,6 +26,21 @@ class ToolPart:
     summary: str
     detail: str
     kind: str = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the rows beside a message say of its parts."""
+
+    undone: frozenset[UUID] = frozenset()  # memory events
+    cards: Mapping[UUID, ActionCard] = field(default_factory=dict)
+
+
+def read_known(parts: Sequence[Part]) -> Known:
+    """Return what rows say of memory lines and cards, in at most two queries."""
+    written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
+    cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
+    return Known(frozenset(find_undone_events(written)) if written else frozenset(), list_cards(cards))
 
 
 def view_call(part: Part) -> ToolPart:

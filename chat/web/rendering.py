@@ -1,6 +1,6 @@
 """Messages as values for templates and as HTML."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -13,15 +13,17 @@ from django.utils.safestring import SafeString
 from chat.cards import CardView, list_cards, view_card
 from chat.conversations.queries import count_replaced
 from chat.grounding.replies import list_figures
-from chat.models import ActionCard, Message, MessageStatus, Role
+from chat.models import Message, MessageStatus, Role
 from chat.parts import Part
-from chat.tools.calls import ToolPart, is_hidden, view_call
+from chat.tools.calls import Known, ToolPart, is_hidden, read_known, view_call
 from chat.web.figures import render_text
 from chat.web.markdown import render_markdown
-from memory.facts.queries import find_undone_events
 from memory.models import EventKind
 
 _BROKEN_OFF: Final = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
+
+
+_NOTHING: Final = Known()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,7 @@ def view_messages(
         summarised_through: id of the last message that a summary stands for.
         followed_by: id of the message after the last one; None: that is the conversation's newest.
     """
-    event_ids = [UUID(part["event_id"]) for message in messages for part in message.parts if part["kind"] == "memory"]
-    undone = find_undone_events(event_ids) if event_ids else set()
-    cards = list_cards(
-        [UUID(part["card_id"]) for message in messages for part in message.parts if part["kind"] == "card"]
-    )
+    known = read_known([part for message in messages for part in message.parts])
     last = messages[-1].pk if messages and followed_by is None else None
     # A reply that has just begun is shown outside of the owner's scope.
     ended = (row for row in messages if row.role == Role.ASSISTANT and row.status != MessageStatus.STREAMING)
@@ -109,8 +107,7 @@ def view_messages(
     return [
         _view_message(
             message,
-            undone=undone,
-            cards=cards,
+            known,
             is_last=message.pk == last,
             is_kept=message.pk in kept,
             answers=1 + replaced[message.pk],
@@ -128,14 +125,7 @@ def _end_of_summary(messages: Sequence[Message], through: int, followed_by: int 
 
 
 def _view_message(
-    message: Message,
-    *,
-    undone: set[UUID],
-    cards: Mapping[UUID, ActionCard],
-    is_last: bool,
-    is_kept: bool,
-    answers: int,
-    ends_summary: bool,
+    message: Message, known: Known, *, is_last: bool, is_kept: bool, answers: int, ends_summary: bool
 ) -> MessageView:
     has_ended = message.status != MessageStatus.STREAMING
     is_reply = message.role == Role.ASSISTANT and has_ended
@@ -158,21 +148,11 @@ def _view_message(
         ends_summary=ends_summary,
         model_label=message.model,
         unknown_figures=sum(figure["source"] is None for figure in list_figures(message.parts)),
-        parts=[
-            view_part(part, undone=undone, cards=cards, reply_id=message.pk)
-            for part in message.parts
-            if not is_hidden(part)
-        ],
+        parts=[view_part(part, known, reply_id=message.pk) for part in message.parts if not is_hidden(part)],
     )
 
 
-def view_part(
-    part: Part,
-    *,
-    undone: Iterable[UUID] = (),
-    cards: Mapping[UUID, ActionCard] | None = None,
-    reply_id: int | None = None,
-) -> ShownPart:
+def view_part(part: Part, known: Known = _NOTHING, *, reply_id: int | None = None) -> ShownPart:
     """Return one part of a reply for its template; `reply_id` of a stored reply, whose figures are marked."""
     if part["kind"] == "text" and reply_id is not None:
         receipt = reverse("chat:receipt", args=[reply_id])
@@ -182,7 +162,7 @@ def view_part(
     if part["kind"] == "tool":
         return view_call(part)
     if part["kind"] == "card":
-        card = (cards or {}).get(UUID(part["card_id"]))
+        card = known.cards.get(UUID(part["card_id"]))
         return CardPart(None if card is None else view_card(card))
     event_id = UUID(part["event_id"])
     return MemoryPart(
@@ -190,7 +170,7 @@ def view_part(
         kind_label=EventKind(part["event_kind"]).label,
         text=part["text"],
         fact_id=part["fact_id"],
-        undone=event_id in set(undone),
+        undone=event_id in known.undone,
     )
 
 
