@@ -3,10 +3,19 @@
 from http import HTTPStatus
 from uuid import UUID
 
-from chat.api.serializers.facts import EraseInput
+from rest_framework import serializers
+
 from chat.endings.erasure import erase_fact
 from config.lib.rest.operations import write
-from config.lib.rest.views import ApiView
+from config.lib.rest.views import ApiView, InputSerializer
+
+
+class EraseInput(InputSerializer):
+    """What goes with a fact."""
+
+    with_messages = serializers.BooleanField(
+        default=False, help_text="Also the messages that it came from, with the replies to them."
+    )
 
 
 class EraseFactView(ApiView):

@@ -6,12 +6,33 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from rest_framework import serializers
 
-from chat.api.serializers.journal import BookmarkInput, BookmarkSerializer, NoteInput
-from chat.conversations.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
+from chat.conversations.journal import MAX_NOTE, bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
 from chat.models import Bookmark
 from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
-from config.lib.rest.views import ApiView
+from config.lib.rest.views import ApiView, InputSerializer, RowSerializer
+
+
+class NoteInput(InputSerializer):
+    """The user's own words about a reply; empty: none."""
+
+    note = serializers.CharField(max_length=MAX_NOTE, allow_blank=True)
+
+
+class BookmarkInput(InputSerializer):
+    """A reply to keep."""
+
+    message_id = serializers.IntegerField(min_value=1)
+    note = serializers.CharField(default="", max_length=MAX_NOTE, allow_blank=True)
+
+
+class BookmarkSerializer(RowSerializer):
+    """A reply's copy with a note; `message` is null once deleted."""
+
+    class Meta:
+        model = Bookmark
+        fields = ("id", "message", "text", "note", "created_at", "updated_at")
 
 
 class JournalView(ApiView):

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.api import conversations, exports, facts, journal, turns, usage
+from chat.api import account, conversations, facts, journal, turns
 
 app_name = "chat"
 
@@ -17,7 +17,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/stop/", conversations.StopView.as_view(), name="stop"),
     path("journal/", journal.JournalView.as_view(), name="journal"),
     path("journal/<uuid:bookmark_id>/", journal.BookmarkView.as_view(), name="bookmark"),
-    path("export/", exports.ExportView.as_view(), name="export"),
-    path("usage/", usage.UsageView.as_view(), name="usage"),
+    path("export/", account.ExportView.as_view(), name="export"),
+    path("usage/", account.UsageView.as_view(), name="usage"),
     path("facts/<uuid:fact_id>/erase/", facts.EraseFactView.as_view(), name="erase_fact"),
 ]

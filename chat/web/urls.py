@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.web.views import cards, chats, conversations, days, exports, home, journal, receipts, rules, search, usage
+from chat.web.views import account, cards, chats, conversations, days, home, journal, receipts, rules, search
 
 app_name = "chat"
 
@@ -40,8 +40,8 @@ urlpatterns = [
     path("profile/facts/<uuid:fact_id>/rule/", rules.read, name="fact_rule"),
     path("trades/rules/", rules.show_rules, name="rules"),
     path("trades/rules/<uuid:rule_id>/", rules.decide, name="decide_rule"),
-    path("profile/usage/", usage.usage, name="usage"),
-    path("profile/export/", exports.show_export, name="export"),
-    path("profile/export/zip/", exports.export_everything, name="export_everything"),
-    path("profile/erase/", chats.erase_account, name="erase_account"),
+    path("profile/usage/", account.usage, name="usage"),
+    path("profile/export/", account.show_export, name="export"),
+    path("profile/export/zip/", account.export_everything, name="export_everything"),
+    path("profile/erase/", account.erase_account, name="erase_account"),
 ]

@@ -4,7 +4,16 @@ from typing import Any
 
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView
-from trading.api.serializers.account import MeSerializer
+from trading.api.serializers.fields import RowSerializer
+from trading.models import Trader
+
+
+class MeSerializer(RowSerializer):
+    """Who is signed in, as the API tells it."""
+
+    class Meta:
+        model = Trader
+        fields = ("email", "experience_tier", "time_zone")
 
 
 class MeView(ApiView):

@@ -2,16 +2,12 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 from uuid import UUID
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
-from django.contrib.auth import logout
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations import queries
@@ -20,12 +16,12 @@ from chat.conversations.lifecycle import note_here, note_left, request_close
 from chat.conversations.services import MessageRefused, refocus_conversation, rename_conversation, start_conversation
 from chat.conversations.services import ask_about_fact as open_chat_about_fact
 from chat.endings.erasure import erase_fact as erase_fact_for_good
-from chat.endings.erasure import erase_user, list_source_messages
+from chat.endings.erasure import list_source_messages
 from chat.models import Conversation, Message, Role
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import can_refocus, subject_of
-from chat.web.forms import SUBJECTS, EraseAccountForm, NewChatForm, OpeningForm
+from chat.web.forms import SUBJECTS, NewChatForm, OpeningForm
 from chat.web.rendering import Gap, MessageView, view_messages
 from chat.web.views.sidebar import answer_act, sidebar_context
 from config.lib.errors import DomainError
@@ -232,21 +228,6 @@ def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     fact = get_last_version(fact_id)
     template = "chat/_quotes.html" if request.headers.get("HX-Request") else "chat/quotes.html"
     return TemplateResponse(request, template, {"fact": fact, "quotes": queries.list_quotes(fact.quotes)})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@reauthentication_required  # type: ignore[untyped-decorator]
-def erase_account(request: AuthedRequest) -> HttpResponse:
-    """Delete the account after its address is typed."""
-    form = EraseAccountForm(request.POST or None, address=request.user.email)
-    if request.method == "POST" and form.is_valid():
-        user_id = request.user.pk
-        logout(request)
-        erase_user(user_id=user_id)
-        messages.success(request, "Your account and everything in it is deleted.")
-        return redirect("home")
-    return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @owned_act

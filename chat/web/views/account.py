@@ -1,0 +1,71 @@
+"""What a user has here as a whole: its use of models, its export and its end."""
+
+from decimal import Decimal
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from chat.conversations.usage import get_daily_budget, list_days
+from chat.endings.erasure import erase_user
+from chat.endings.export import iter_zip
+from chat.web.forms import EraseAccountForm
+from config.lib.streaming import stream_file
+from config.lib.web import AuthedRequest, owned_page, owned_view
+
+DAYS_SHOWN = 30
+
+
+@owned_page
+def usage(request: AuthedRequest) -> HttpResponse:
+    """Show the tokens and the cost of the last days."""
+    days = list_days(DAYS_SHOWN)
+    today = next((day for day in days if day.day == timezone.now().date()), None)
+    used = today.prompt_tokens + today.completion_tokens if today else 0
+    budget = get_daily_budget(request.user.daily_token_budget)
+    context = {
+        "days": days,
+        "saved_usd": sum((day.saved_usd for day in days), Decimal(0)),
+        "used": used,
+        "reserved": today.reserved_tokens if today else 0,
+        "budget": budget,
+        "left": max(0, budget - used - (today.reserved_tokens if today else 0)),
+    }
+    return TemplateResponse(request, "chat/usage.html", context)
+
+
+@require_safe
+@owned_view
+def show_export(request: AuthedRequest) -> HttpResponse:
+    """Say what the export has, and offer it."""
+    return TemplateResponse(request, "chat/export.html")
+
+
+@owned_page
+def export_everything(request: AuthedRequest) -> HttpResponseBase:
+    """Send the zip while it is written."""
+    now = timezone.now()
+    parts = iter_zip(request.user.pk, now=now)
+    return stream_file(request, parts, content_type="application/zip", filename=f"keel-{now:%Y-%m-%d}.zip")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@reauthentication_required  # type: ignore[untyped-decorator]
+def erase_account(request: AuthedRequest) -> HttpResponse:
+    """Delete the account after its address is typed."""
+    form = EraseAccountForm(request.POST or None, address=request.user.email)
+    if request.method == "POST" and form.is_valid():
+        user_id = request.user.pk
+        logout(request)
+        erase_user(user_id=user_id)
+        messages.success(request, "Your account and everything in it is deleted.")
+        return redirect("home")
+    return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
