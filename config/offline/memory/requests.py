@@ -38,7 +38,7 @@ _POLITE: Final = r"^(?:(?:please|can you|could you|would you|you can|you should|
 _FORGET: Final = Pattern(
     _POLITE
     + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?|rule about"
-    r"|know about me)\b))\s*(?P<what>.*)"
+    r"|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)"
 )
 _FILLER: Final = Pattern(
     r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of|what i (?:said"
@@ -73,10 +73,13 @@ _OTHER_VALUE: Final = Pattern(
     r"(?:[,;]| but)\s*(?:(?:but )?(?:it(?:'s| is)|now|rather))\s+(?:now )?(?P<new>[^,;]{1,60}?)(?: now)?$"
 )
 _NOT_BUT: Final = Pattern(r"^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$")
+_DROPPED: Final = Pattern(r"^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$")
+_DENIED: Final = Pattern(r"^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b")
 _NO_LONGER: Final = Pattern(r"^(?:I|I'm|my)\b.*\b(?:no longer|any ?more)\b")
 _CHANGE: Final = Pattern(
     _POLITE + r"(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+"
-    r"(?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please)?[.!]*$"
+    r"(?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))"
+    r"(?: (?:please|pls))?[.!]*$"
 )
 _NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
 _NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
@@ -85,7 +88,18 @@ _VALUE: Final = Pattern(
     r"^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$",
     TOKEN=_TOKEN.pattern,
 )
-_MY_SUBJECT: Final = Pattern(r"^(?:my|our) (?:new )?((?:[\w'-]+ ){0,6}?)(?:is|are|=|went \w+ to)\b")
+_MY_SUBJECT: Final = Pattern(
+    r"^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)"
+    r"(?: is\b| are\b| should be\b| =|:| went \w+ to\b)"
+)
+# Lines that hold one value at a time, though no number tells it: a name, where one lives, whom one trades with.
+_ONE_AT_A_TIME: Final = (
+    Pattern(r"^(?:my name is|call me|i go by|i'm called)\b"),
+    Pattern(r"^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b"),
+    Pattern(r"^i (?:now )?(?:think|count|report) in\b"),
+)
+_BOUND: Final = Pattern(r"^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+")
+_NEWLY: Final = Pattern(r"\b(?:now|again|these days|switched|moved)\b")
 
 _YES: Final = r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?"
 THAT_HOLDS: Final = Pattern(
@@ -106,6 +120,7 @@ def memory_requests(
     if _NEVER_MIND.match(message.strip()):
         return []
     requests: list[Request] = []
+    denied = False
     stated: list[str] = []
     pieces = list(sentences(message))
     pointed = point_at(known, before, earlier)
@@ -115,12 +130,14 @@ def memory_requests(
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
+        denied |= bool(_DENIED.match(plain))
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
         asked = list(_iter_asked(plain, known, pointed)) if is_short else []
         requests += asked
         stated += [] if asked else [sentence]
     for statement in read_statements("\n".join(stated)):
-        requests += _replace(find_outdated(statement, known), statement)
+        only = pointed if denied and statement.is_correction else ()
+        requests += _replace(find_outdated(statement, known, only), statement)
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
@@ -136,6 +153,8 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
     """Parse a request to forget or to change."""
     if asked := _FORGET.match(plain):
         yield from _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
+    elif (dropped := _DROPPED.match(plain)) and len(content_words(dropped["what"])) > 1:
+        yield from map(_forget_fact, best_matches(dropped["what"], known, least=1.0)[:1])
     elif denied := _NOT_ANY_MORE.match(plain):
         reason = "agent_forget" if denied["past"] else "user_corrected"
         yield _forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))
@@ -231,27 +250,40 @@ def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     return _replace(find_outdated(statement, known), statement) if statement else []
 
 
-def find_outdated(statement: Statement, known: Sequence[Known]) -> list[Request]:
-    """Return the request to forget the fact that a statement corrects or replaces, if any."""
+def find_outdated(statement: Statement, known: Sequence[Known], only: Sequence[Known] = ()) -> list[Request]:
+    """Return the request to forget the fact that a statement corrects or replaces, if any.
+
+    `only` is the fact that the user has just denied.
+    """
     if re.match(r"(?:until|till|from|during|for the|starting)\b", statement.text, re.IGNORECASE):
         return []  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
-    if not replaced and (statement.is_correction or re.search(r"\b(?:now|again|these days)\b", statement.text)):
+    if not replaced and (statement.is_correction or _NEWLY.search(statement.text)):
         words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
-        replaced = best_matches(words, others, topic=statement.topic, least=0.5 if statement.is_correction else 1.0)
+        is_turned = re.search(r"\b(?:switched|again)\b", statement.text, re.IGNORECASE)
+        least = 0.3 if is_turned else 0.5 if statement.is_correction else 1.0
+        replaced = best_matches(words, others, topic=statement.topic, least=least) or list(only)
         replaced = replaced if len(replaced) == 1 else []
-    return (
-        [_forget_fact(replaced[0], "user_corrected" if statement.is_correction else "agent_forget")] if replaced else []
-    )
+    reason = "user_corrected" if statement.is_correction else "agent_forget"
+    return [_forget_fact(replaced[0], reason)] if replaced else []
 
 
 def _excludes(one: str, other: str) -> bool:
     """Tell whether two facts exclude each other: another value of a subject, "my goal is A/B", or another number."""
     a, b = _MY_SUBJECT.match(one), _MY_SUBJECT.match(other)
-    shapes = {normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)}
+    shapes = [normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)]
     is_same_subject = bool(a and b and a[1].casefold() == b[1].casefold())
-    return is_same_subject or (len(shapes) == 1 and "0" in "".join(shapes)) or judge_change(one, other) == "replaces"
+    is_same_bound = bool(_BOUND.match(other)) and _BOUND.compiled.sub("", shapes[1]) in shapes[0]
+    return (
+        (
+            is_same_subject
+            or is_same_bound
+            or any(one_value.match(one) and one_value.match(other) for one_value in _ONE_AT_A_TIME)
+        )
+        or (shapes[0] == shapes[1] and "0" in shapes[0])
+        or judge_change(one, other) == "replaces"
+    )
 
 
 def _replace(outdated: list[Request], statement: Statement) -> list[Request]:

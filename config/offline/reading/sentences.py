@@ -41,8 +41,8 @@ _BREAK: Final = Pattern(r"(?<=[.!?;])\s+|\s*\n+\s*|,\s+(?:(?:and|so|but)\s+)?(?=
 _ABBREVIATION: Final = Pattern(r"\b(?:e\.g|i\.e|vs|approx|incl|max|min|no)\.$")
 CLAUSE: Final = Pattern(
     r"""
-,?\s+(?:and|but|also|plus|while)\s+(?=(?:I|I'm|my)\b)
-,\s+(?=(?:I|I'm|my)\b)
+,?\s+(?:and|but|also|plus|while)\s+(?=(?:I|I'm|im|ive|my)\b)
+,\s+(?=(?:I|I'm|im|ive|my)\b)
 \s+and\s+(?=now\s+(?:risk|trade|use|hold|live|work)\b)
 """
 )
@@ -57,10 +57,10 @@ _LEAD_IN: Final = Pattern(
 )
 CORRECTION: Final = Pattern(
     r"""
-^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite|(?:i
-    |i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its
+^(?:no[,:;.-]+|(?:(?:no,? )?wait|nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite
+    |(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its
     |that's)\b[,:;.-]*\s+)?
-^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
+^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
 """
 )
 EXPLICIT: Final = Pattern(

@@ -12,6 +12,7 @@ from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
 from tests.config.offline.cases_ordinary import MORE_REMARKS, MORE_STATEMENTS, REMARKS, STATEMENTS, VALUE_CHANGES
 from tests.config.offline.cases_questions import QUESTIONS
+from tests.config.offline.cases_typed import TYPED_CHANGES, TYPED_REMARKS, TYPED_STATEMENTS
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -38,8 +39,8 @@ def is_changed_right(user, row):
     for fact in before.split(" / "):
         remember_fact(content=fact, topic="", confidence="asserted", source="chat", now=NOW)
     known = tell(user, text)
-    expected = {normal_form(fact) for fact in after.split(" / ") if fact != "-"}
-    return known == expected, sorted(known)
+    readings = [{normal_form(fact) for fact in one.split(" / ") if fact != "-"} for one in after.split(" || ")]
+    return known in readings, sorted(known)
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
@@ -62,6 +63,24 @@ class TestHalf:
 
         wrong = [(row, known) for row, is_right, known in found if not is_right]
         assert len(wrong) <= 3, wrong
+
+    def test_typed_statements_are_kept(self, half):
+        missed = [row for row in TYPED_STATEMENTS[half::2] if not is_kept_right(row)]
+
+        assert len(missed) <= 6, missed
+
+    def test_typed_remarks_are_not_kept(self, half):
+        saved = [row for row in TYPED_REMARKS[half::2] if kept(row)]
+
+        assert len(saved) <= 1, saved
+
+    @pytest.mark.django_db
+    def test_typed_changes_leave_what_is_expected(self, half, trader, as_trader):
+        found = [(row, *is_changed_right(trader, row)) for row in TYPED_CHANGES[half::2]]
+
+        wrong = [(row, known) for row, is_right, known in found if not is_right]
+        # Some of them the memory's gate refuses, since the words do not name what they end.
+        assert len(wrong) <= 4, "\n".join(map(str, wrong))
 
     def test_lasting_facts_are_kept_in_the_users_words(self, half):
         missed = [row for row in LASTING[half::2] if not is_kept_right(row)]
