@@ -84,10 +84,7 @@ class QuotedWords:
 
 def get_conversation(conversation_id: UUID) -> Conversation:
     """Return a conversation. Raises ConversationNotFound."""
-    conversation = find_conversation(conversation_id)
-    if conversation is None:
-        raise ConversationNotFound("This chat does not exist.")
-    return conversation
+    return Conversation.objects.filter(pk=conversation_id).first_or(ConversationNotFound("This chat does not exist."))
 
 
 def find_conversation(conversation_id: UUID) -> Conversation | None:

@@ -14,8 +14,8 @@ from uuid import UUID
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
 from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
 from chat.prompt.preamble import list_fact_ids
-from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, join_segments
-from memory.facts.queries import find_version, find_versions
+from chat.prompt.texts import GO_ON, Segment, as_blocks, earlier_part, join_segments
+from memory.facts.queries import find_versions
 from memory.models import UserFact
 
 DELETED: Final = "[Text deleted. What was sent had the SHA-256 {sha256}.]"
@@ -187,10 +187,6 @@ def _restore_history(receipt: Receipt, reply: Message) -> list[Json]:
             is_user=row.role == Role.USER, content=row.content, parts=row.parts, preamble=preambles.get(row.pk, ())
         )
     ]
-    if receipt.opening_fact_id and said and (fact := find_version(receipt.opening_fact_id)):
-        # Older receipts; newer ones have the fact in the preamble.
-        opening = about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
-        said[-1]["content"] = f"{opening}\n\n{said[-1]['content']}"
     return as_sent(
         said,
         summary=receipt.summary.text if receipt.summary else "",

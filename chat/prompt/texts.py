@@ -16,7 +16,7 @@ SEPARATOR: Final = "\n\n---\n\n"
 class Segment:
     """One part of a system prompt."""
 
-    name: str  # persona, tier, memory, mode, trust or day; in older receipts also focus and clock
+    name: str  # persona, tier, memory, mode, trust or day
     text: str
 
     @property
@@ -162,17 +162,9 @@ def join_segments(segments: tuple[Segment, ...]) -> str:
     return SEPARATOR.join(segment.text for segment in segments)
 
 
-_CHANGING: Final = frozenset({"focus", "clock"})  # segments of older receipts
-
-
 def as_blocks(segments: tuple[Segment, ...]) -> list[Json]:
-    """Return segments as text blocks of a system message.
-
-    They form one block, marked for the cache; in older receipts two segments follow it.
-    """
-    prefix = tuple(segment for segment in segments if segment.name not in _CHANGING)
-    rest: list[Json] = [{"type": "text", "text": segment.text} for segment in segments if segment.name in _CHANGING]
-    return [{"type": "text", "text": join_segments(prefix), "cache": True}, *rest]
+    """Return segments as the one text block of a system message, marked for the cache."""
+    return [{"type": "text", "text": join_segments(segments), "cache": True}]
 
 
 def clock_text(now: datetime) -> str:

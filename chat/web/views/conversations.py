@@ -1,11 +1,11 @@
 """Archive, trash and restore conversations."""
 
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -19,31 +19,28 @@ from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
 
-@owned_act
-def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
-    """Put a chat among the archived ones."""
-    _run_act(request, lifecycle.archive_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer_act(request, conversation_id, act="archived")
+def _act_view(act: str, write: Callable[..., None]) -> Callable[..., HttpResponseBase]:
+    """Return the view of one act on a chat."""
+
+    @owned_act
+    def view(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+        with owned_tx(request.user):
+            write(conversation_id=conversation_id, now=timezone.now())
+        return answer_act(request, conversation_id, act=act)
+
+    return view
 
 
-@owned_act
-def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
-    """Take a chat out of the archived ones."""
-    _run_act(request, lifecycle.unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer_act(request, conversation_id, act="unarchived")
-
-
-@owned_act
-def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
-    """Put a chat into the trash, for 30 days."""
-    _run_act(request, lifecycle.trash_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer_act(request, conversation_id, act="trashed")
+archive = _act_view("archived", lifecycle.archive_conversation)
+unarchive = _act_view("unarchived", lifecycle.unarchive_conversation)
+trash = _act_view("trashed", lifecycle.trash_conversation)
 
 
 @owned_act
 def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the trash."""
-    _run_act(request, lifecycle.restore_conversation, conversation_id=conversation_id)
+    with owned_tx(request.user):
+        lifecycle.restore_conversation(conversation_id=conversation_id)
     if request.htmx or request.POST.get("act") == "undo":
         return answer_act(request, conversation_id, act="restored")
     messages.success(request, "The chat is restored.")
@@ -56,8 +53,3 @@ def trashed(request: AuthedRequest) -> HttpResponse:
     page = page_of_trash(parse_page_number(request.GET.get("page", "")))
     links = build_page_links(page, lambda number: f"?page={number}")
     return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
-
-
-def _run_act(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
-    with owned_tx(request.user):
-        act(**values)

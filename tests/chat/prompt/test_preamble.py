@@ -13,10 +13,10 @@ from chat.api.values import message_values
 from chat.conversations.search import search_conversations
 from chat.conversations.services import ask_about_fact, start_conversation
 from chat.endings.erasure import erase_fact
-from chat.models import Conversation, Message, MessageStatus, Receipt
+from chat.models import Conversation, Message, MessageStatus
 from chat.parts import INTERRUPTED, Reply, add_preamble, model_messages, split_preamble
 from chat.prompt import receipts
-from chat.prompt.texts import Segment, as_blocks
+from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.answer import ToolCall
@@ -281,34 +281,6 @@ def test_receipts_of_turn_retry_continuation_and_edit_are_exact(focused):
         keep(turn)
 
     assert [is_exact(turn) for turn in turns] == [True] * 6
-
-
-def test_receipt_of_an_older_version_is_exact(as_trader):
-    """Older prompts had focus and clock in the system message and the fact in front of the first message."""
-    fact = UserFactFactory(content="Max 5x leverage", body="since May")
-    first = ask(ask_about_fact(fact_id=fact.pk, now=JUNE), "3x now")
-    Message.objects.update(preamble=[])
-    segments = (
-        *first.turn.sent.segments[:-1],
-        Segment("focus", "## In focus\n- a: b"),
-        Segment("clock", CLOCK["text"]),
-    )
-    blocks = [
-        {"type": "text", "text": "\n\n---\n\n".join(segment.text for segment in segments[:-2]), "cache": True},
-        {"type": "text", "text": "## In focus\n- a: b"},
-        {"type": "text", "text": "Current datetime: 2026-06-01T12:00:00Z"},
-    ]
-    told = receipts.about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
-    messages = [{"role": "system", "content": blocks}, {"role": "user", "content": f"{told}\n\n3x now"}]
-    sent = receipts.Sent(segments, (first.message.pk,), tuple(messages[1:]))
-    receipts.keep_receipt(reply_id=first.reply.pk, sent=sent, tools=[], models=["m"])
-    Receipt.objects.update(opening_fact_id=fact.pk)
-
-    reply = Message.objects.select_related("snapshot").get(pk=first.reply.pk)
-    rebuilt = receipts.rebuild_prompt(receipts.find_receipt(reply), reply)
-
-    assert rebuilt.messages == messages
-    assert rebuilt.is_exact
 
 
 def test_receipt_shows_the_preamble_part_by_part(focused):
