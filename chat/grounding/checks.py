@@ -185,7 +185,8 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
     most = max(covers.values(), default=0)
     paths = {known.path for said in stated if not _is_small_count(said.figure) for known in said.candidates}
     anchors = {path for path in paths if len(path) > 1} or paths
-    is_mixed = len({_kind_of(said.figure) for said in stated if _is_of_rows(said)}) > 1
+    of_rows = [said.figure for said in stated if said.candidates and all(known.symbol for known in said.candidates)]
+    is_mixed = len({str(len(one.moment)) if one.moment else one.unit for one in of_rows}) > 1
 
     def is_bound(known: Known | Moment, said: _Stated) -> bool:
         cover = covers[known.path]
@@ -201,7 +202,11 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
 
     for said in stated:
         bound = [known for known in said.candidates if is_bound(known, said)]
-        yield sentence, said.figure, max(bound, key=lambda known: _rank(known, said.measures, covers), default=None)
+        yield (
+            sentence,
+            said.figure,
+            max(bound, key=lambda known: (bool(known.measures & said.measures), covers[known.path]), default=None),
+        )
 
 
 def _is_same_line(one: Path, other: Path, is_traded: bool) -> bool:
@@ -222,18 +227,6 @@ def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:
     if place and not _WORD.search(words, start, end):
         start, _ = _bounds_of(place - 1, ends, len(words))  # "The drawdown, 1.5%, is ..."
     return words[max(start, at - _PHRASE) : min(end, at + _PHRASE)]
-
-
-def _rank(known: Known | Moment, measures: Set[str], covers: Mapping[Path, int]) -> tuple[bool, int]:
-    return bool(known.measures & measures), covers[known.path]
-
-
-def _is_of_rows(said: _Stated) -> bool:
-    return bool(said.candidates) and all(known.symbol for known in said.candidates)
-
-
-def _kind_of(figure: Figure) -> str:
-    return str(len(figure.moment)) if figure.moment else figure.unit
 
 
 def _count_covers(stated: Sequence[_Stated]) -> Mapping[Path, int]:

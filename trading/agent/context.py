@@ -45,7 +45,7 @@ from trading.record.past import (
 )
 from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
 from trading.skills.reading import read_strategy
-from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
+from trading.skills.schemas import SkillPayload, parse_payload
 
 HIGHER_BARS: Final = 12  # at least, of each higher timeframe
 STABLE_END: Final = SEGMENT_SEPARATOR  # between the stable and the changing part of a context
@@ -191,7 +191,7 @@ def assemble_context(inputs: ContextInputs) -> str:
         _news_section(inputs),
         _events_section(inputs),
         *newest,
-        _market_section(inputs.overviews),
+        ["## Market", *map(_overview_line, inputs.overviews)],
         terms_section(read_strategy(inputs.payload), inputs.views, inputs.record.open_trades),
         _portfolio_section(inputs),
         positions,
@@ -231,10 +231,6 @@ def bar_line(bar: Bar) -> str:
 def _bar_line(opened_at: datetime, *figures: Decimal) -> str:
     *prices, volume = figures
     return f"- {format_minute(opened_at)} {' '.join(map(format_price, prices))} {format_quantity(volume)}"
-
-
-def _market_section(overviews: Sequence[Overview]) -> list[str]:
-    return ["## Market", *map(_overview_line, overviews)]
 
 
 def _overview_line(seen: Overview) -> str:
@@ -281,11 +277,8 @@ def _news_section(inputs: ContextInputs) -> list[str]:
 def news_line(item: NewsItem) -> str:
     """Return a headline as a line of data."""
     source, headline = prompt_line(item.source), prompt_line(item.headline)
-    return f"- {format_minute(item.published_at)} [{source}] {headline}{_format_sentiment(item)}"
-
-
-def _format_sentiment(item: NewsItem) -> str:
-    return "" if item.sentiment is None else f" ({format_signed_ratio(item.sentiment)})"
+    sentiment = "" if item.sentiment is None else f" ({format_signed_ratio(item.sentiment)})"
+    return f"- {format_minute(item.published_at)} [{source}] {headline}{sentiment}"
 
 
 def _events_section(inputs: ContextInputs) -> list[str]:
@@ -312,14 +305,11 @@ def _memory_sections(inputs: ContextInputs) -> tuple[list[str], list[str]]:
     if dial.shows_trades:
         closed = [trade_line(trade) for trade in inputs.record.closed_trades[: dial.recent_trades_k]]
         trades = ["## Recent trades on this skill (closed)", *(closed or ["- none yet"])]
-    if _shows_positions(dial) and inputs.record.open_trades:
+    # Either switch drops both sections (settled 29).
+    if dial.shows_trades and dial.include_open_positions and inputs.record.open_trades:
         lines = [position_line(trade, inputs.marks.get(trade.symbol), inputs.at) for trade in inputs.record.open_trades]
         positions = ["## Open positions (memory view)", *lines]
     return trades, positions
-
-
-def _shows_positions(dial: MemoryDial) -> bool:
-    return dial.shows_trades and dial.include_open_positions  # settled 29: either switch drops both sections
 
 
 def trade_line(trade: Trade) -> str:

@@ -23,7 +23,7 @@ from config.lib.figures import (
     round_usd,
 )
 from trading.asking.check import Check, ComingEvent
-from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
+from trading.asking.planner import Answer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
 
@@ -99,6 +99,8 @@ def describe_answer(answer: Answer) -> Row:
     """Return an answer as JSON; null is not known."""
     query, period = answer.query, answer.query.period
     first, last = period.bounds if period else (None, None)
+    groups = [{"group": one.label, **_figure_row(answer.unit, one.figure, one.unknown)} for one in answer.groups]
+    groups += [_trade_row(answer.unit, one) for one in answer.trades]
     return {
         "measure": query.measure,
         "unit": "pct" if answer.unit == "fraction" else answer.unit,
@@ -107,8 +109,7 @@ def describe_answer(answer: Answer) -> Row:
         **_figure_row(answer.unit, answer.figure, answer.unknown),
         "interval_of": "value" if answer.figure.mean is None else "mean",
         "is_too_few": answer.figure.trades < MIN_TRADES,
-        **({"groups": [_group_row(answer.unit, one) for one in answer.groups]} if answer.groups else {}),
-        **({"groups": [_trade_row(answer.unit, one) for one in answer.trades]} if answer.trades else {}),
+        **({"groups": groups} if groups else {}),
         **({"groups_left_out": answer.left_out} if answer.left_out else {}),
         **({"best": _trade_row(answer.unit, answer.best)} if answer.best else {}),
         **({"worst": _trade_row(answer.unit, answer.worst)} if answer.worst else {}),
@@ -211,10 +212,6 @@ def _figure_row(unit: str, figure: Figure, unknown: int) -> Row:
         "interval_90pct": [write(bound) for bound in bounds] if bounds else None,
         **({"not_known": unknown} if unknown else {}),
     }
-
-
-def _group_row(unit: str, group: GroupAnswer) -> Row:
-    return {"group": group.label, **_figure_row(unit, group.figure, group.unknown)}
 
 
 def _trade_row(unit: str, one: TradeAnswer) -> Row:

@@ -57,12 +57,10 @@ class TradeTable:
         self._columns: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
         self._values: dict[str, Sequence[Decimal | None]] = {}
         for name in here:
-            self._narrow(name, query.where[name])
-
-    def _narrow(self, name: str, wanted: Collection[str]) -> None:
-        is_any = "any" in wanted  # of events
-        kept = [key in wanted or (is_any and key != NO_EVENT) for key in self.list_keys(name)]
-        self._columns = {column: tuple(compress(values, kept)) for column, values in self._columns.items()}
+            wanted = query.where[name]
+            is_any = "any" in wanted  # of events
+            kept = [key in wanted or (is_any and key != NO_EVENT) for key in self.list_keys(name)]
+            self._columns = {column: tuple(compress(values, kept)) for column, values in self._columns.items()}
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         return self._columns[column]
@@ -147,7 +145,7 @@ class TradeTable:
             parts = {key: key.partition(" ") for key in keys}
             return {key: names[pk] + (f" v{number}" if number else "") for key, (pk, _, number) in parts.items()}
         if group == "deployment":
-            return {str(pk): _name_deployment(one) for pk, one in self._deployments.items()}
+            return {str(pk): one.label or f"{one.skill.name}: {one}" for pk, one in self._deployments.items()}
         return {key: GROUPS[group].choices.get(key, f"{key}:00" if group == "hour" else key) for key in keys}
 
 
@@ -163,10 +161,6 @@ def measure_multiple(
     """Return a net over what the first stop put at risk, None without such a stop."""
     distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
     return net_usd * price / (size_usd * distance) if distance and distance > 0 and size_usd else None
-
-
-def _name_deployment(deployment: Deployment) -> str:
-    return deployment.label or f"{deployment.skill.name}: {deployment}"
 
 
 def _select(query: TradeQuery) -> TradeQuerySet:

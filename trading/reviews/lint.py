@@ -128,6 +128,7 @@ _NO_SIDE: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@/:_-]*(?:\.[A-Za-z0-9]+)*")
+_SYMBOL: Final = re.compile(r"@?[A-Z][A-Z0-9/:_-]+")
 _CLAUSE: Final = re.compile(
     r"[;!?]|[.,](?=\s|$)(?=\s*(?:but|while|whereas|yet|though)\b)|\.(?=\s|$)|\b(?:but|whereas|while)\b"
 )
@@ -156,7 +157,11 @@ class _Window:
         for symbol in chain(symbols, (trade.symbol for trade in trades)):
             for name in {symbol, re.split(r"[/:_-]", symbol)[0]}:
                 self._named.setdefault(name, set()).add(symbol)
-        quoted = {_quote_reason(reason) for trade in trades for reason in (trade.entry_reason, trade.exit_reason)}
+        quoted = {
+            prompt_line(reason).replace('"', "'")
+            for trade in trades
+            for reason in (trade.entry_reason, trade.exit_reason)
+        }
         self._quotes = sorted((f'"{reason}"' for reason in quoted if reason), key=len, reverse=True)
 
     def without_quotes(self, bullet: str) -> str:
@@ -199,10 +204,6 @@ class _Window:
                     yield name, side
 
 
-def _quote_reason(reason: str) -> str:
-    return prompt_line(reason).replace('"', "'")
-
-
 def _split_words(clause: str, known: Collection[str]) -> Iterator[str]:
     """Yield a clause's words; split "BTC/ETH" unless it is a symbol."""
     for written in _WORD.findall(clause):
@@ -218,12 +219,9 @@ def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[
         return
     for at, word in enumerate(words):
         nearest = min(sides, key=lambda place: abs(place - at))
-        if word in known or (abs(nearest - at) == 1 and _looks_like_symbol(word)):
+        looks_like_symbol = _SYMBOL.fullmatch(word) and word not in _NO_SYMBOLS
+        if word in known or (abs(nearest - at) == 1 and looks_like_symbol):
             yield word, sides[nearest]
-
-
-def _looks_like_symbol(word: str) -> bool:
-    return bool(re.fullmatch(r"@?[A-Z][A-Z0-9/:_-]+", word)) and word not in _NO_SYMBOLS
 
 
 def _spell_time(named: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal, assert_never
+from typing import Annotated, Any, Final, Literal, assert_never, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -106,18 +106,7 @@ class _Payload(BaseModel):
     rule: Rule = Field(discriminator="kind")
 
 
-KINDS: Final = {
-    "risk_per_trade": "Risk per trade",
-    "leverage": "Leverage",
-    "symbols": "Symbols",
-    "hours": "Hours",
-    "days": "Days",
-    "trades_per_day": "Trades per day",
-    "daily_loss": "Daily loss stop",
-    "loss_pause": "Pause after losses",
-    "events": "Events",
-    "stop_required": "Stop required",
-}
+KINDS: Final = tuple(model.model_fields["kind"].default for model in get_args(Rule))
 
 
 def parse_rule(payload: Any) -> Rule:

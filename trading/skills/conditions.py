@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final, cast
 
-from trading.models.choices import EventKind
+from trading.models.choices import WEEKDAYS, EventKind
 from trading.skills.terms import (
     NUMBERED,
     Compare,
@@ -212,7 +212,10 @@ _DAYS: Final = _list_of(r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun
 _EVENTS: Final = rf"(?P<what>{_list_of('|'.join(_EVENT_WORDS.values()))})"
 _CLOCK: Final = r"\d{1,2}(?::\d\d)?(?: ?[ap]m)?"
 _SPAN: Final = r"(?P<n>\d{1,3}) ?(?P<u>minute|min|hour|h|day)s?"
-_WEEK: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
+
+
+def _close(is_above: bool, level: Operand, *, is_not: bool = False) -> Compare:
+    return Compare(Operand("close"), "above" if is_above else "below", level, is_not=is_not)
 
 
 def _make_regime(found: re.Match[str], charts: Charts) -> Condition:
@@ -240,7 +243,9 @@ def _parse_clock(text: str) -> int:
 def _make_days(found: re.Match[str], charts: Charts) -> Condition:
     if found["days"].startswith("week"):
         return OnDays((5, 6) if "end" in found["days"] else (0, 1, 2, 3, 4))
-    return OnDays(tuple(sorted({_WEEK.index(name) for name in re.findall(rf"\b({'|'.join(_WEEK)})", found["days"])})))
+    return OnDays(
+        tuple(sorted({WEEKDAYS.index(name) for name in re.findall(rf"\b({'|'.join(WEEKDAYS)})", found["days"])}))
+    )
 
 
 def _make_event(found: re.Match[str], charts: Charts) -> Condition:
@@ -263,19 +268,19 @@ def _make_move(found: re.Match[str], charts: Charts) -> Condition:
 
 def _make_no_extreme(found: re.Match[str], charts: Charts) -> Condition:
     level = _make_level(found, charts, cast(Quantity, found["name"]))
-    return Compare(Operand("close"), "above" if level.what == "high" else "below", level, is_not=True)
+    return _close(level.what == "high", level, is_not=True)
 
 
 def _make_deviations(found: re.Match[str], charts: Charts) -> Condition:
     is_above = found["edge"] in {"above", "over"}
     band = _make_level(found, charts, "band", float(found["k"]) * (1 if is_above else -1))
-    return Compare(Operand("close"), "above" if is_above else "below", band)
+    return _close(is_above, band)
 
 
 def _make_zone(found: re.Match[str], charts: Charts) -> Condition:
     is_top, share = found["edge"] in {"top", "upper"}, _measure_part(found["part"])
     level = _make_level(found, charts, "range", 1 - share if is_top else share)
-    return Compare(Operand("close"), "above" if is_top else "below", level)
+    return _close(is_top, level)
 
 
 def _measure_part(part: str) -> float:
@@ -332,7 +337,7 @@ def _make_beyond(found: re.Match[str], charts: Charts, fades: bool | None) -> Co
     if fades:
         raise NotUnderstood("say which side is bought, and which is sold")
     what: Quantity = "highest close" if found.groupdict().get("of") == "close" else "high"
-    return Compare(Operand("close"), "above", _make_level(found, charts, what))
+    return _close(True, _make_level(found, charts, what))
 
 
 def _make_stretched(found: re.Match[str], charts: Charts, fades: bool | None) -> Condition:
@@ -343,12 +348,12 @@ def _make_stretched(found: re.Match[str], charts: Charts, fades: bool | None) ->
         level = _make_level(found, charts, "range", 1 - _measure_part(part))
     else:
         level = _make_level(found, charts, "band", float(found["k"]))
-    follow = Compare(Operand("close"), "above", level)
+    follow = _close(True, level)
     return follow.mirrored() if fades else follow
 
 
 def _make_opposite(found: re.Match[str], charts: Charts, fades: bool | None) -> Condition:
-    return Compare(Operand("close"), "below", _make_level(found, charts, "low"))
+    return _close(False, _make_level(found, charts, "low"))
 
 
 def _make_return(found: re.Match[str], charts: Charts, fades: bool | None) -> Condition:
@@ -357,9 +362,7 @@ def _make_return(found: re.Match[str], charts: Charts, fades: bool | None) -> Co
         raise NotUnderstood("say for which side it is above, and for which below")
     is_middle = found["name"].startswith("mid")
     what: Quantity = "range" if is_middle else "EMA" if found["name"] == "ema" else "mean"
-    return Compare(
-        Operand("close"), "above" if fades else "below", _make_level(found, charts, what, 0.5 if is_middle else 0.0)
-    )
+    return _close(fades, _make_level(found, charts, what, 0.5 if is_middle else 0.0))
 
 
 _BOTH: Final = r"(?:highs? (?:or|and|/) lows?|high/low|range|channel|extremes?)"

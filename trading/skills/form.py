@@ -108,7 +108,8 @@ def format_value(path: str, value: object) -> str:
         return ""
     if isinstance(value, float):
         return str(_trim_number(value))
-    return _choice_label(path, str(value)) if path in _FIELDS and _is_choice(_FIELDS[path]) else str(value)
+    is_choice = isinstance(_FIELDS.get(path), forms.ChoiceField | forms.MultipleChoiceField)
+    return _choice_label(path, str(value)) if is_choice else str(value)
 
 
 class LinesField(forms.CharField):
@@ -149,10 +150,6 @@ class WordsField(forms.CharField):
 _SERVERS: Final = "tools.mcp_servers"
 _LINES: Final = {"strategy.avoid", _SERVERS}
 _MODELS: Final = ("model", "context.memory.reflection.model")
-
-
-def _is_choice(field: forms.Field) -> bool:
-    return isinstance(field, forms.ChoiceField | forms.MultipleChoiceField)
 
 
 def _choice_label(path: str, value: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
+from trading.models.choices import WEEKDAYS
+
 Side = Literal["", "long", "short"]
 Quantity = Literal[
     "number", "close", "high", "low", "highest close", "lowest close", "mean", "EMA", "band", "range", "RSI", "ADX",
@@ -30,7 +32,6 @@ _OPPOSITE: Final[dict[Sign, Sign]] = {
     "crosses above": "crosses below",
     "crosses below": "crosses above",
 }
-_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class OnDays:
     days: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"on {' or '.join(_DAYS[day] for day in self.days)}"
+        return f"on {' or '.join(WEEKDAYS[day].title() for day in self.days)}"
 
 
 @dataclass(frozen=True, slots=True)
