@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -26,40 +27,10 @@ from trading.rules.services import decide_rule, list_rules
 
 Said = tuple[str, str, list[Json]]  # the user's words, the answer, the arguments of `remember` calls
 
-_CHATS: Final[list[tuple[int, list[Said]]]] = [
-    (
-        21,
-        [
-            (
-                "Hi. I trade BTC and ETH perps, no alts. I keep leverage at 3x or less.",
-                "Good to know. What do you want from this account?",
-                [
-                    {"fact": "Trades only BTC and ETH, no alts", "topic": "symbols", "confidence": "asserted"},
-                    {"fact": "Keeps leverage at 3x or less", "topic": "risk", "confidence": "asserted"},
-                ],
-            ),
-            (
-                "Grow it steadily. I do not want a drawdown over 15%.",
-                "Then 15% is the line that decides position size. At 3x, a 5% move against a full position is it.",
-                [{"fact": "Does not want a drawdown over 15%", "topic": "goal", "confidence": "asserted"}],
-            ),
-        ],
-    ),
-    (
-        3,
-        [
-            (
-                "I usually trade from 13:00 to 17:00 UTC. Keep answers short.",
-                "Understood: the US morning, and short answers.",
-                [
-                    {"fact": "Usually trades from 13:00 to 17:00 UTC", "topic": "session", "confidence": "asserted"},
-                    {"fact": "Wants short answers", "topic": "style", "confidence": "asserted"},
-                    {"fact": "Seems to favour mean-reversion setups", "topic": "style", "confidence": "inferred"},
-                ],
-            )
-        ],
-    ),
-]
+# How many days ago, and what was said.
+_CHATS: Final[list[tuple[int, list[Said]]]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
 
 
 def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:

@@ -4,11 +4,13 @@ Nothing is made up but the market: the skills come of the services, and every tr
 ticks, backtest and reflections as anybody's, decided by the offline model.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import count, islice
+from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -59,57 +61,9 @@ class _Made:
     lease: UUID
 
 
-_BREAKOUT: Final[dict[str, Any]] = {
-    "name": "Breakout on majors",
-    "context": {"memory": {"reflection": {"every_n_trades": 5}}},
-}
-_BREAKOUT_AGAIN: Final[dict[str, Any]] = {
-    "strategy": {
-        "entry": "Long: a 4-hour close above the 20-bar high.\nShort: a 4-hour close below the 20-bar low.",
-        "exit": "A 4-hour close back through the 10-bar mean.",
-        "risk_management": "Stop at three average ranges.",
-        "avoid": [
-            "No new position within 2 hours before FOMC or CPI",
-            "Never add to a losing position",
-            "Never widen a stop",
-        ],
-    },
-    "risk": {"max_position_pct": 20, "max_total_exposure_pct": 50, "daily_loss_halt_pct": 3},
-}
-_FUNDING: Final[dict[str, Any]] = {
-    "name": "Funding fade",
-    "strategy": {
-        "entry": (
-            "Short: annualised funding above 4 % and a close more than 1.5 deviations above the 20-bar mean.\n"
-            "Long: annualised funding below 4 % and a close more than 1.5 deviations below the 20-bar mean."
-        ),
-        "exit": "Back at the 20-bar mean, or 24 hours in the trade.",
-    },
-    "context": {"memory": {"reflection": {"cadence": "daily"}}},
-}
-_DRAFT: Final[dict[str, Any]] = {
-    "name": "Weekend range",
-    "description": "Fades the edges of Saturday's and Sunday's quiet range.",
-    "trading_style": "day",
-    "strategy": {
-        "mode": "rules",
-        "style": "range",
-        "entry": "Saturday or Sunday, price in the outer tenth of the last 48 bars' range.",
-        "avoid": ["No trade in a trend or shock regime"],
-    },
-    "context": {"symbols": ["BTC"], "bars_interval": "15m"},
-}
-
-# Hours ago, headline, symbols, sentiment.
-_NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
-    (1.5, "Perpetual open interest little changed after a busy session", [], 0.0),
-    (6, "Bitcoin spot volumes rise as price leaves its weekly range", ["BTC"], 0.3),
-    (14, "Ether developers set a date for the next test network upgrade", ["ETH"], 0.2),
-    (23, "Solana validators report a short slowdown, since resolved", ["SOL"], -0.2),
-    (40, "Funding turns positive across the larger perpetuals", [], None),
-    (66, "Options desks see more demand for protection into the month's end", ["BTC", "ETH"], -0.1),
-    (95, "A quiet weekend: realised volatility at its lowest in three weeks", [], 0.0),
-]
+# Rows of news: hours ago, headline, symbols, sentiment.
+_DATA: Final = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_BREAKOUT, _BREAKOUT_AGAIN, _FUNDING, _DRAFT, _NEWS = _DATA.values()
 
 
 def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
