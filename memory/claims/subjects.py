@@ -56,8 +56,8 @@ def read_subject(text: str) -> Subject:
     """Return the subject of a line, whenever it holds."""
     text = strip_dates(text)
     reading = read_claims(text)
-    for name, pattern, read in _TABLE:
-        if pattern.search(text) and (subject := read(name, text, reading)) is not None:
+    for name, pattern in _TABLE.items():
+        if pattern.search(text) and (subject := _READERS[name](name, text, reading)) is not None:
             return subject
     words = sorted({str(term.key) for term in reading.of_kind("word")})
     return Subject(hashlib.sha256(" ".join(words).encode()).hexdigest() if words else "", is_single=False)
@@ -210,8 +210,7 @@ _ALIASES: Final = {
 
 def _captured(name: str, text: str, reading: Reading) -> Subject | None:
     """Read a proper name behind the words of the table's pattern."""
-    pattern = next(row[1] for row in _TABLE if row[0] == name)
-    match = pattern.search(text)
+    match = _TABLE[name].search(text)
     if match is None or _ENDED.search(text):
         return None
     return Subject(name, frozenset({match["value"].casefold().strip(" .,;")}), is_added=bool(_ALSO.search(text)))
@@ -265,70 +264,54 @@ _ZONES: Final = (
 _LANGUAGES: Final = "english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|polish|turkish"
 _LENGTHS: Final = "short|brief|concise|terse|shorter|long|longer|detailed|thorough|in depth"
 _STYLES: Final = r"scalper|scalping|scalps?|(?:day|swing)[ -]trad(?:e|es|er|ing)|position[ -]trad(?:er|ing)"
-_TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE if name != "city" else 0), read)
-    for name, pattern, read in (
-        ("answer length", r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b", _choice(_LENGTHS)),
-        ("answer language", r"\b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b", _choice(_LANGUAGES)),
-        (
-            "base currency",
-            r"\b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b",
-            _choice(_CURRENCIES),
-        ),
-        (
-            "time zone",
-            r"\btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b",
-            _choice(_ZONES),
-        ),
-        (
-            "exchange",
-            r"\b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now|quit|left|swapped)\b",
-            _choice(_EXCHANGES),
-        ),
-        (
-            "city",
-            r"\b(?:(?:[Ll]ives?|[Ll]iving|[Bb]ased|[Rr]esides?) in|(?:[Mm]oved|[Rr]elocated) (?:from [\w ]+ )?to"
-            r"|(?:[Mm]y (?:home )?city|[Mm]y home town|[Hh]ome) is)"
-            r"\s+(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2})",
-            _captured,
-        ),
-        ("leverage", r"\bleverage\b", _limit("x", "")),
-        ("drawdown", r"\bdrawdowns?\b", _limit("%", "$", "€", "£")),
-        (
-            "loss per day",
-            r"\b(?:los[es]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)"
-            r"|\bloss(?:es)? (?:limit )?(?:per|a) day",
-            _limit("%", "$", "€", "£"),
-        ),
-        ("loss per week", r"\b(?:los[es]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)", _limit("%", "$", "€", "£")),
-        ("loss per month", r"\b(?:los[es]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)", _limit("%", "$", "€", "£")),
-        ("risk per trade", r"\brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b", _limit("%")),
-        ("trades per day", r"\btrades? (?:a|per|each|every) day\b|\bdaily trades?\b", _limit("")),
-        ("trades per week", r"\btrades? (?:a|per|each|every) week\b", _limit("")),
-        (
-            "open positions",
-            r"\bpositions? (?:at (?:once|a time|the same time)|open)\b|\b(?:open|concurrent|simultaneous) positions?\b",
-            _limit(""),
-        ),
-        (
-            "position size",
-            r"\bposition siz\w+\b|\bsize (?:of )?(?:each|every|a|per) (?:position|trade)\b|\b(?:each|per) position\b",
-            _limit("%", "$", "€", "£"),
-        ),
-        (
-            "losses in a row",
-            r"\blosses\b.*\b(?:stop|break|pause|quit|done)\b|\b(?:stop|break|pause|quit|done)\b.*\bloss(?:es)?\b",
-            _limit(""),
-        ),
-        (
-            "stop distance",
-            r"\b(?:my )?stops?(?:[- ]loss(?:es)?)? (?:is|are|at|of|to|distance|sits?|stays?)\b",
-            _limit("%"),
-        ),
-        ("profit target", r"\b(?:profit target|take[- ]profits?|target)\b.*\d", _limit("%", "x")),
-        ("retirement age", r"\bretir\w+ (?:at|by|when)\b", _limit("", "y")),
-        ("trading hours", r"\b(?:trad\w+|session|hours)\b", _hours),
-        ("trading style", r"\b(?:trader|trad\w+|scalp\w*|style)\b", _choice(_STYLES)),
-        ("symbols", r"\b(?:trade|trades|trading|symbols)\b|^only\b", _symbols),
-    )
-)
+# Each name with its pattern; a line that begins with "|" continues the one before it.
+_PATTERNS: Final = r"""
+answer length: \b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b
+answer language: \b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b
+base currency: \b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b
+time zone: \btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b
+exchange: \b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now|quit|left|swapped)\b
+city: (?:\b(?:lives?|living|based|resides?) in|\b(?:moved|relocated) (?:from [\w ]+ )?to|\bmy (?:home )?city is
+|\bmy home town is|\bhome is)\s+(?-i:(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2}))
+leverage: \bleverage\b
+drawdown: \bdrawdowns?\b
+loss per day: \b(?:los[es]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)
+|\bloss(?:es)? (?:limit )?(?:per|a) day
+loss per week: \b(?:los[es]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)
+loss per month: \b(?:los[es]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)
+risk per trade: \brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b
+trades per day: \btrades? (?:a|per|each|every) day\b|\bdaily trades?\b
+trades per week: \btrades? (?:a|per|each|every) week\b
+open positions: \bpositions? (?:at (?:once|a time|the same time)|open)\b
+|\b(?:open|concurrent|simultaneous) positions?\b
+position size: \bposition siz\w+\b|\bsize (?:of )?(?:each|every|a|per) (?:position|trade)\b|\b(?:each|per) position\b
+losses in a row: \blosses\b.*\b(?:stop|break|pause|quit|done)\b|\b(?:stop|break|pause|quit|done)\b.*\bloss(?:es)?\b
+stop distance: \b(?:my )?stops?(?:[- ]loss(?:es)?)? (?:is|are|at|of|to|distance|sits?|stays?)\b
+profit target: \b(?:profit target|take[- ]profits?|target)\b.*\d
+retirement age: \bretir\w+ (?:at|by|when)\b
+trading hours: \b(?:trad\w+|session|hours)\b
+trading style: \b(?:trader|trad\w+|scalp\w*|style)\b
+symbols: \b(?:trade|trades|trading|symbols)\b|^only\b
+"""
+_AMOUNTS: Final = ("drawdown", "loss per day", "loss per week", "loss per month", "position size")
+_READERS: Final[dict[str, _Read]] = {
+    "answer length": _choice(_LENGTHS),
+    "answer language": _choice(_LANGUAGES),
+    "base currency": _choice(_CURRENCIES),
+    "time zone": _choice(_ZONES),
+    "exchange": _choice(_EXCHANGES),
+    "trading style": _choice(_STYLES),
+    "city": _captured,
+    "trading hours": _hours,
+    "symbols": _symbols,
+    "leverage": _limit("x", ""),
+    "profit target": _limit("%", "x"),
+    "retirement age": _limit("", "y"),
+    **dict.fromkeys(("risk per trade", "stop distance"), _limit("%")),
+    **dict.fromkeys(("trades per day", "trades per week", "open positions", "losses in a row"), _limit("")),
+    **dict.fromkeys(_AMOUNTS, _limit("%", "$", "€", "£")),
+}
+_TABLE: Final = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in (line.split(": ", 1) for line in _PATTERNS.replace("\n|", "|").split("\n")[1:-1])
+}

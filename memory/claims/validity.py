@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from typing import Any, Final, Literal, cast
 
+from config.lib.search.moments import MONTH_PATTERN
+
 _DAYS: Final = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
-_MONTHS: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
-)
+_MONTHS: Final = rf"(?:{MONTH_PATTERN})"
 _YEAR: Final = r"20\d\d"
 _UNIT: Final = r"(?:hour|day|week|fortnight|month|quarter|year)s?"
 _COUNT: Final = (

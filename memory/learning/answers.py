@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from config.lib.text import clean_text, parse_uuid
+from memory.models import FactCategory
 from memory.wording import FactRefused, find_category, parse_content, parse_topic
 
 MISSING_CONFIDENCE: Final = 0.5
@@ -18,7 +19,6 @@ MAX_FACTS: Final = 50  # in one answer
 MAX_QUOTES: Final = 5  # per fact
 MAX_SUMMARY: Final = 2_000  # characters
 MAX_OBJECTS: Final = 100  # maximum parse attempts in one answer
-CATEGORIES: Final = ("profile", "finance_context", "response_style", "fact")
 
 Op = Literal["add", "update", "skip"]
 _OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
@@ -114,7 +114,7 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
     return AnsweredFact(
         op=_OPS[op],
         target_id=target_id,
-        category=category if category in CATEGORIES else find_category(tag),
+        category=category if category in FactCategory.values else find_category(tag),
         topic=tag,
         content=text,
         confidence=confidence,

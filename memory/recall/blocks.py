@@ -11,7 +11,7 @@ from uuid import UUID
 
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.text import prompt_line
-from memory.models import Place, UserFact
+from memory.models import FactCategory, Place, UserFact
 
 COACH_LIMIT: Final = 10  # seed 000
 INJECTION_FLOOR: Final = 0.7  # seed 001: a learned fact below it is for recall only
@@ -45,19 +45,8 @@ class Explanation:
     tokens: int  # estimated
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    heading: str
-    budget: int  # estimated tokens
-
-
-# seed 001, in the order of the block.
-_ADVISOR_SECTIONS: Final = {
-    "profile": _Section("Profile", 300),
-    "finance_context": _Section("Finance context", 500),
-    "response_style": _Section("Response style", 200),
-    "fact": _Section("Facts", 500),
-}
+# seed 001: estimated tokens by category, in the order of the block.
+_BUDGETS: Final = {"profile": 300, "finance_context": 500, "response_style": 200, "fact": 500}
 
 
 def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
@@ -88,9 +77,9 @@ def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int
         return build_empty_block()
     chosen = _fit_budgets(candidates)
     lines = [ADVISOR_HEADING]
-    for category, section in _ADVISOR_SECTIONS.items():
+    for category in FactCategory:
         said = [line for line in chosen if line.fact.category == category]
-        lines += [f"### {section.heading}", *_list_texts(said)] if said else []
+        lines += [f"### {category.label}", *_list_texts(said)] if said else []
     left_out = unread + len(candidates) - len(chosen)
     overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
     return _build_block([lines, overflow], chosen)
@@ -130,8 +119,7 @@ def _explain_omission(fact: UserFact, assistant: str, now: datetime) -> str:
         # 0.699 is below the floor and must not show as 0.70.
         return f"score: below {INJECTION_FLOOR}, now {min(left, INJECTION_FLOOR - 0.01):.2f}"
     if assistant == "advisor":
-        section = _ADVISOR_SECTIONS[fact.category]
-        return f"budget: no room left in the {section.budget} tokens of {section.heading}"
+        return f"budget: no room left in the {_BUDGETS[fact.category]} tokens of {fact.get_category_display()}"
     if assistant == "companion":
         return "document: no room left in the memory document"
     return f"rank: beyond the {COACH_LIMIT} most recently referenced"
@@ -148,7 +136,7 @@ def _iter_lines(facts: Iterable[UserFact], draw: Callable[[UserFact], str], now:
 
 
 def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
-    left = {category: section.budget for category, section in _ADVISOR_SECTIONS.items()}
+    left = dict(_BUDGETS)
     chosen = []
     for line in sorted(lines, key=_advisor_rank, reverse=True):
         cost = _estimate_line(line)
@@ -156,7 +144,7 @@ def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
         if cost <= left[line.fact.category]:
             left[line.fact.category] -= cost
             chosen.append(line)
-    order = list(_ADVISOR_SECTIONS)
+    order = FactCategory.values
     return sorted(chosen, key=lambda line: (order.index(line.fact.category), line.fact.id))
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from config.lib.search.moments import MONTHS
 from trading.record.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
 
 _OTHER_QUOTES: Final = (
@@ -31,7 +32,6 @@ _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap
 _OFFSET: Final = re.compile(r"\s*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?|UTC|GMT|Z)\s*\Z", re.IGNORECASE)
 _DAY: Final = re.compile(r"(\d{1,4})[-/.\s]\s*(\d{1,2})[-/.\s]\s*(\d{1,4})\Z")
 _WORDY: Final = re.compile(r"(?:(\d{1,2})[ -])?([A-Za-z]{3})[a-z]*\.?[ -](?:(\d{1,2}),? )?(\d{4})\Z")
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def _parse_date(text: str, zone: tzinfo, order: str) -> datetime:
 def _parse_day(text: str, order: str) -> tuple[int, int, int]:
     if matched := _WORDY.match(text):
         day = matched[1] or matched[3]
-        return int(matched[4]), _MONTHS.index(matched[2].casefold()) + 1, int(day)
+        return int(matched[4]), MONTHS.index(matched[2].casefold()) + 1, int(day)
     matched = _DAY.match(text)
     if matched is None:
         raise ValueError("no date")

@@ -3,11 +3,12 @@
 import re
 from typing import Final
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May|MAY)|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_PATTERN: Final = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May|MAY)|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 )
+_MONTH: Final = rf"(?:{MONTH_PATTERN})\b\.?"
 # A date or a time, for a verbose pattern without regard to case; `spell_moment` reads its match.
 MOMENT: Final = rf"""
     (?P<iso>\d{{4}}-\d\d(?:-\d\d(?:(?:[T ]|\ at\ )\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b))
@@ -28,7 +29,7 @@ def spell_moment(match: re.Match[str]) -> str:
     if not month:
         return ""
     year = match["year"] or match["year_2"] or match["year_3"]
-    found = f"{_MONTHS.index(month[:3].casefold()) + 1:02}"
+    found = f"{MONTHS.index(month[:3].casefold()) + 1:02}"
     return "-".join([*([year] if year else []), found, *([f"{int(day):02}"] if day else [])])
 
 

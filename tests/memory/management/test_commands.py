@@ -54,7 +54,7 @@ def rows_of_both(trader, stranger, settings):
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
 def test_jobs_are_scheduled_and_run_for_every_user(name, rows_of_both):
-    said = getattr(jobs, name)(JUNE)
+    said = {job.name: job for job in jobs.JOBS}[name].run(JUNE)
 
     assert said.endswith(", 2 users")
     assert not said.startswith("0 ")

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,7 +77,7 @@ def fill() -> None:
         quotes=[{"message_id": 7, "start": 0, "end": 4}],
     )
     confirm_fact(fact_id=second.pk, now=JULY)
-    add_place(place_id="gym", name="Gym", notes="Mornings", now=MAY)
+    add_place(place_id="gym", name="Gym", notes="Mornings", origin=Origin(conversation_id=UUID(int=7)), now=MAY)
     rejected = propose_fact(kind=ProposalKind.UNTRUSTED, content="Loves 100x", why="News", origin=Origin(), now=MAY)
     dismiss_proposal(proposal_id=rejected.pk, now=JUNE)
     propose_fact(
