@@ -32,6 +32,7 @@ _PARTS: Final = tuple(
         (r"\[[^\]\n]*\]\([^)\n]*\)|\bhttps?://\S+|\bwww\.\S+", 0),
         (r"^[ \t]*(?:#{1,6}[ \t]|//|--[ \t]|;;).*$", re.MULTILINE),  # headings and comments
         (r"^(?:[^|\n]*\|){2,}[^\n]*$|^[^\t\n]+\t[^\t\n]+\t[^\n]*$", re.MULTILINE),  # rows of a table
+        (r"(?:^[ \t]*\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?[ \t]+\S[^\n]*(?:\n|\Z)){2,}", re.MULTILINE),  # subtitles
         (r"(?:^[^;\n]+;(?![ \n])[^\n]*(?:\n|\Z)){2,}", re.MULTILINE),
         (r"(?:^[^,\n]+,(?![\s\d])[^\n]*(?:\n|\Z)){2,}", re.MULTILINE),
         (r"^(?: {4}|\t)(?![ \t]*[-*•])[^\n]*\S[^\n]*$", re.MULTILINE),  # indented code
@@ -67,8 +68,9 @@ _ANY_FIRST_PERSON: Final = re.compile(r"\b(?:I|I['’]\w+|my|me|mine|we|our)\b")
 _OWN_LABELS: Final = word_set(
     "my our note notes rule rules remember remembered goal goals plan plans correction update edit ps also btw reminder"
     " fact facts about answer please so yes no ok okay hi hello hey keel one thing today actually news tell question"
-    " this that these"
+    " this that these record more thing to be clear fyi short background context it simple what important"
 )
+_NO_OWNERS: Final = word_set("today's tomorrow's week's month's year's it's that's here's what's there's let's")
 # "Max leverage: 3x": a field. A first-person sentence behind it would be the speech of somebody called Max.
 _FIELD_LABELS: Final = word_set(
     "max maximum min minimum leverage risk loss losses limit limits drawdown stop stops target profit size position"
@@ -98,9 +100,12 @@ def find_pasted(text: str) -> Iterator[Span]:
 
 
 def _is_own_label(label: str, text: str) -> bool:
-    words = [word.casefold() for word in _WORD.findall(label)]
+    words = [word.casefold().replace("’", "'") for word in _WORD.findall(label)]
+    if any(word.endswith("'s") and word not in _NO_OWNERS for word in words):
+        return False  # "My friend's rule is: ..."
     if set(words) & {"my", "our", "i", "i'm", "me"} or not words:
         return True
+    words = [word.removesuffix("'s") for word in words]
     if len(words) > 4 or not set(words) <= _OWN_LABELS | _FIELD_LABELS:
         # "Here is what I do: ..." has a verb of the user; a speaker's label is short.
         return len(words) > 4

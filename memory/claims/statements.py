@@ -36,7 +36,9 @@ _OWN_QUOTATION: Final = re.compile(
 
 _REPORTING: Final = (
     r"(?:(?:says?|said|claimed|stated|writes|wrote|reported|tweeted|posted|argue[sd]|thinks|thought|believe[sd]"
-    r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|texted|messaged|e-?mailed|replied|answered|explained|mentioned|shared|warned|promised|insist(?:s|ed)|announced)\b"
+    r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|texted|messaged|e-?mailed"
+    r"|replied|answered|explained|mentioned|shared|warned|promised|insist(?:s|ed)|announced)\b"
+    r"|whisper(?:s|ed)|shout(?:s|ed)|yell(?:s|ed)|sings|sang|mutter(?:s|ed)|(?:reads|goes|claims|states)(?=\s+I\b)"
     # These can be nouns: "earnings reports", "United States".
     r"|(?:claims?|states?|reports?|tweets?|posts?|goes|reads|announces)(?=\s+that\b|\s*:))"
 )
@@ -48,7 +50,8 @@ _REPORTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ACCORDING: Final = re.compile(
-    r"\b(?:according to|as per|quoting)\s+(?!my\b)(?P<colon>[^.!?\n:]{0,60}:(?=\s|\Z))?"
+    r"\bas\s+(?!(?:I|it|soon|long|far|much|if|though)\b)[^.!?,:\n]{1,30}?\s(?:puts?|likes? to put|says?|said)\b(?: it)?"
+    r"|\b(?:according to|as per|quoting)\s+(?!my\b)(?P<colon>[^.!?\n:]{0,60}:(?=\s|\Z))?"
     r"|\b(?:quotes?|headlines?|articles?|news|tweets?|posts?)\b(?P<announced>[^.!?\n:]{0,40}:(?=\s|\Z))",
     re.IGNORECASE,
 )

@@ -164,25 +164,24 @@ def move_ends(plan: UserFact, successor: UserFact | None, *, origin: Origin, now
     """
     if not _is_plan(plan, now):
         return []
-    rows = UserFact.objects.filter(lineage=plan.lineage)
+    if successor is not None and successor.lineage != plan.lineage:
+        successor = None  # the plan was merged into another fact
+    rows = list(UserFact.objects.filter(lineage=plan.lineage))
     later = MemoryEvent.objects.filter(detail__later__in=[str(row.pk) for row in rows], undone_at__isnull=True)
     put_off = {event.lineage for event in later}
     bounded = UserFact.objects.open(now).filter(valid_until=plan.valid_from).exclude(lineage=plan.lineage)
-    moved = []
+    apart, moved = replace(origin, batch_id=None), []
     for fact in bounded.filter(Q(subject=plan.subject) | Q(lineage__in=put_off)):
         if fact.subject == plan.subject and judge_change(fact.content, plan.content) != "replaces":
             continue
-        begins = {row.valid_from for row in rows}
-        own_end = _find_own_end(fact, begins)
-        rivals = list_rivals(fact.content, begins=plan.valid_from, ends=own_end, lineage=fact.lineage, now=now)
-        starts = [rival.valid_from for rival in rivals if rival.valid_from > fact.valid_from]
-        apart = replace(origin, batch_id=None)
-        follows = successor is not None and successor.lineage == plan.lineage and fact.lineage in put_off
-        if successor is not None and follows and successor.valid_from <= now:
-            moved.append(versions.merge_versions(fact, successor, origin=apart, now=now))
+        follower = successor if fact.lineage in put_off else None
+        if follower is not None and follower.valid_from <= now:
+            moved.append(versions.merge_versions(fact, follower, origin=apart, now=now))
             continue
-        starts += [successor.valid_from] if successor is not None and follows else []
-        ends = min(filter(None, [own_end, *starts]), default=None)
+        ends = _find_own_end(fact, {row.valid_from for row in rows})
+        rivals = list_rivals(fact.content, begins=plan.valid_from, ends=ends, lineage=fact.lineage, now=now)
+        starts = [one.valid_from for one in (*rivals, follower) if one is not None and one.valid_from > fact.valid_from]
+        ends = min(filter(None, [ends, *starts]), default=None)
         if ends != fact.valid_until:
             dates = {"valid_until": ends}
             moved.append(versions.supersede_version(fact, EventKind.UPDATE, dates, origin=apart, now=now))
