@@ -5,10 +5,10 @@ from typing import Final
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTH_PATTERN: Final = (
-    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May|MAY)|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?"
 )
-_MONTH: Final = rf"(?:{MONTH_PATTERN})\b\.?"
+_MONTH: Final = rf"(?:{MONTH_PATTERN})\b\.?".replace("may", "(?-i:May|MAY)")  # else the verb
 # A date or a time, for a verbose pattern without regard to case; `spell_moment` reads its match.
 MOMENT: Final = rf"""
     (?P<iso>\d{{4}}-\d\d(?:-\d\d(?:(?:[T ]|\ at\ )\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b))
