@@ -19,8 +19,7 @@ self.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
   if (request.mode === "navigate") {
-    // With a connection the browser asks for the page itself.
-    if (!navigator.onLine) event.respondWith(caches.match(OFFLINE).then((page) => page ?? Response.error()));
+    event.respondWith(fetch(request).catch(async () => (await caches.match(OFFLINE)) ?? Response.error()));
   } else if (pathname.startsWith(STATIC) && HASHED.test(pathname)) {
     event.respondWith(findFile(request));
   }

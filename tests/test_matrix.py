@@ -382,9 +382,10 @@ ROUTES = {
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),
     "chat:index": Case(
         queries=(
-            *("conversation={conversation_id}", "trade={trade_id}", "fact={fact_id}"),
+            *("conversation={conversation_id}", "trade={trade_id}", "fact={fact_id}", "older"),
             *(f"{act}={{conversation_id}}" for act in ("archived", "unarchived", "trashed", "restored")),
-        )
+        ),
+        headers=(from_htmx("thread-list"),),
     ),
     "chat:new": Case(
         posts=(

@@ -13,7 +13,8 @@ from config.lib.paging import locate_page
 from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
 
-THREADS_SHOWN: Final = 200
+THREADS_SHOWN: Final = 30
+MOST_THREADS: Final = 200  # older ones are found by search
 WINDOW: Final = 50  # messages shown at a time
 TRASH_PAGE: Final = 50
 QUOTE_CONTEXT: Final = 160  # characters shown on either side of quoted words
@@ -38,6 +39,7 @@ class Threads:
     groups: list[ThreadGroup]  # by recency
     archived: list[Conversation]  # newest first
     trashed: int
+    has_older: bool
 
     @property
     def is_empty(self) -> bool:
@@ -122,18 +124,20 @@ def list_recent(limit: int) -> list[Conversation]:
     return list(Conversation.objects.filter(trashed_at=None).order_by("-last_message_at", "pk")[:limit])
 
 
-def get_threads(now: datetime) -> Threads:
+def get_threads(now: datetime, most: int = THREADS_SHOWN) -> Threads:
     """Return the newest conversations grouped by age, archived ones apart."""
     groups: dict[str, list[Conversation]] = {}
     archived = []
-    for conversation in list_recent(THREADS_SHOWN):
+    found = list_recent(most + 1)
+    for conversation in found[:most]:
         if conversation.status == ConversationStatus.ARCHIVED:
             archived.append(conversation)
         else:
             day = conversation.last_message_at.astimezone(now.tzinfo).date()
             groups.setdefault(_label_age(day, now.date()), []).append(conversation)
     trashed = Conversation.objects.filter(trashed_at__isnull=False).count()
-    return Threads([ThreadGroup(label, threads) for label, threads in groups.items()], archived, trashed)
+    listed = [ThreadGroup(label, threads) for label, threads in groups.items()]
+    return Threads(listed, archived, trashed, has_older=most == THREADS_SHOWN < len(found))
 
 
 def _label_age(day: date, today: date) -> str:

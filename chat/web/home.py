@@ -1,18 +1,20 @@
 """Reads of the home page, at most twelve queries for an account of any size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, time, timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
 from django.db.models import Count, Exists, QuerySet, Subquery
 from django.urls import reverse
+from django.utils.safestring import SafeString
 
 from chat.conversations.queries import list_recent
-from chat.models import ActionCard, Conversation
+from chat.models import ActionCard
+from chat.web.journal import find_bounds, find_monday
+from config.lib.charts.svg import draw_sparkline
 from config.lib.charts.values import Chart, draw_equity
 from config.lib.figures import format_count
 from config.lib.owned import owner_id
@@ -40,92 +42,43 @@ from trading.rules.services import judge_period, list_rules, read_valid
 
 SHOWN: Final = 5  # rows of a card
 POSITIONS_SHOWN: Final = 10
+AGENTS_SHOWN: Final = 8
 FAILED_FOR: Final = timedelta(days=7)  # how long a failed job is shown
 NEW_FOR: Final = timedelta(days=7)
 EVENTS_AHEAD: Final = timedelta(days=7)
+STEPS: Final = ("tier", "record", "rule")  # that begin an account
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     text: str
     url: str
     is_grave: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FirstStep:
-    name: str  # tier, record or rule
-    is_done: bool
-    is_skipped: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FirstRun:
-    """The steps that begin an account, until all are done or left out."""
-
-    steps: Sequence[FirstStep]
-
-    @property
-    def done(self) -> int:
-        return sum(step.is_done or step.is_skipped for step in self.steps)
-
-    @property
-    def is_over(self) -> bool:
-        return self.done == len(self.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class EventAhead:
-    event: MarketEvent
-    positions: Sequence[OpenPosition]
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenRule:
-    """A rule and the trades of the week that broke it, newest first, each with why."""
-
-    row: TradingRule
-    reading: str
-    trades: Sequence[tuple[Trip, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    at: datetime
-    first_run: FirstRun
-    waiting: Sequence[Waiting]
-    now: AccountsNow
-    charts: Sequence[Chart]
-    positions: Sequence[tuple[Account, OpenPosition]]
-    events: Sequence[EventAhead]
-    broken: Sequence[BrokenRule]
-    rules: int  # in use
-    facts: Sequence[UserFact]  # new ones
-    facts_count: int
-    lessons: Sequence[Account]  # with new ones
-    conversations: Sequence[Conversation]
-
-
-def get_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> Home:
+def describe_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> dict[str, object]:
     """Return what the home page shows."""
     counts, accounts, rules = _count_rows(now), get_accounts(zone=zone, now=now), list_rules()
     positions = accounts.positions
     lessons = [one for one in accounts.accounts if one.note and one.note["generated_at"] > now - NEW_FOR]
-    return Home(
-        at=now,
-        first_run=_find_first_run(user, has_record=bool(counts["has_record"]), has_rule=bool(rules)),
-        waiting=_list_waiting(counts, accounts.accounts, rules, now),
-        now=accounts,
-        charts=[_draw_result(one, accounts) for one in accounts.results],
-        positions=positions,
-        events=_list_events([one for _, one in positions], now),
-        broken=_list_broken(rules, zone, now),
-        rules=sum(rule.state == RuleState.CONFIRMED for rule in rules),
-        facts=list_new_facts(since=now - NEW_FOR, now=now, limit=SHOWN),
-        facts_count=counts["facts"] or 0,
-        lessons=lessons[:SHOWN],
-        conversations=list_recent(SHOWN),
-    )
+    is_done = {"tier": user.experience_tier is not None, "record": counts["has_record"], "rule": bool(rules)}
+    steps = [(name, is_done[name], name in user.skipped_steps) for name in STEPS]
+    return {
+        "at": now,
+        "steps": steps,
+        "steps_done": sum(done or skipped for _, done, skipped in steps),
+        "waiting": _list_waiting(counts, accounts.accounts, rules, now),
+        "now": accounts,
+        "charts": [_draw_result(one, accounts) for one in accounts.results],
+        "agents": [(one, _draw_equity(one)) for one in accounts.accounts[:AGENTS_SHOWN]],
+        "positions": positions,
+        "events": _list_events([one for _, one in positions], now),
+        "broken": _list_broken(rules, zone, now),
+        "rules": sum(rule.state == RuleState.CONFIRMED for rule in rules),
+        "facts": list_new_facts(since=now - NEW_FOR, now=now, limit=SHOWN),
+        "facts_count": counts["facts"] or 0,
+        "lessons": lessons[:SHOWN],
+        "conversations": list_recent(SHOWN),
+    }
 
 
 def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
@@ -133,6 +86,11 @@ def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
     is_simulated = result.record == "agents" and bool(accounts.simulated)
     name = "Equity" if result.is_equity else "Net"
     return draw_equity(result.points, title=f"{title}, 30 days", name=name, drawdown=False, simulated=is_simulated)
+
+
+def _draw_equity(account: Account) -> SafeString:
+    values = [value for value in account.equity_usd if value is not None]
+    return draw_sparkline(values, title=f"Equity of {account.deployment.title}, 30 days")
 
 
 # --- What waits ---
@@ -197,36 +155,26 @@ def _count_noun(number: int, noun: str) -> str:
     return format_count(number, noun) if noun != "set of lessons" or number == 1 else f"{number} sets of lessons"
 
 
-# --- The first run ---
-
-STEPS: Final = ("tier", "record", "rule")
-
-
-def _find_first_run(user: Trader, *, has_record: bool, has_rule: bool) -> FirstRun:
-    done = {"tier": user.experience_tier is not None, "record": has_record, "rule": has_rule}
-    return FirstRun([FirstStep(name, done[name], name in user.skipped_steps) for name in STEPS])
-
-
 # --- Events and rules ---
 
 
-def _list_events(positions: Sequence[OpenPosition], now: datetime) -> list[EventAhead]:
-    """Return the next events that concern an open position."""
+def _list_events(positions: Sequence[OpenPosition], now: datetime) -> list[tuple[MarketEvent, list[OpenPosition]]]:
+    """Return the next events that concern open positions, with these."""
     symbols = {one.trade.symbol for one in positions}
     events = list_events(now, until=now + EVENTS_AHEAD, symbols=symbols) if symbols else []
     return [
-        EventAhead(event, [one for one in positions if is_about(event.symbols, [one.trade.symbol])])
-        for event in events[:SHOWN]
+        (event, [one for one in positions if is_about(event.symbols, [one.trade.symbol])]) for event in events[:SHOWN]
     ]
 
 
-def _list_broken(rules: Sequence[TradingRule], zone: ZoneInfo, now: datetime) -> list[BrokenRule]:
-    """Return the rules that trades broke since Monday, in the reader's zone."""
-    today = now.astimezone(zone).date()
-    monday = datetime.combine(today - timedelta(days=today.weekday()), time(), zone)
+def _list_broken(
+    rules: Sequence[TradingRule], zone: ZoneInfo, now: datetime
+) -> list[tuple[TradingRule, str, list[tuple[Trip, str]]]]:
+    """Return the rules broken since Monday in the reader's zone: in words, and the trades with why, newest first."""
+    since, until = find_bounds(find_monday("", today=now.astimezone(zone).date()), zone)
     used = {row.pk: row for row in rules if row.state == RuleState.CONFIRMED}
     broken: dict[UUID, list[tuple[Trip, str]]] = {}
-    for trip, one in judge_period([read_valid(row) for row in used.values()], since=monday, until=now + timedelta(1)):
+    for trip, one in judge_period([read_valid(row) for row in used.values()], since=since, until=until):
         if one.verdict == "broken":
             broken.setdefault(one.rule_id, []).append((trip, one.why))
-    return [BrokenRule(used[pk], describe_rule(parse_rule(used[pk].payload)), trades) for pk, trades in broken.items()]
+    return [(used[pk], describe_rule(parse_rule(used[pk].payload)), trades) for pk, trades in broken.items()]

@@ -111,7 +111,7 @@ def get_review(monday: date, *, zone: ZoneInfo, now: datetime) -> Review:
     words = f"{week.first}..{week.last}"
     period = parse_period(words, zone=zone, now=now)
     table = TradeTable(TradeQuery(zone=zone, period=period), measures=_REVIEWED, groups=("symbol", "record"))
-    since, until = _find_bounds(monday, zone)
+    since, until = find_bounds(monday, zone)
     closed = [one.trade for day in week.days for one in day.trades if one.has_closed]
     ranked = sorted(closed, key=lambda trade: trade.realized_pnl_usd)
     notes = ReflectionNote.objects.filter(generated_at__gte=since, generated_at__lt=until)
@@ -140,13 +140,14 @@ def get_review(monday: date, *, zone: ZoneInfo, now: datetime) -> Review:
     )
 
 
-def _find_bounds(monday: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
+def find_bounds(monday: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Return the instants at which a week begins and ends."""
     since, until = (datetime.combine(day, time(), zone) for day in (monday, monday + 7 * _DAY))
     return since, until
 
 
 def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek, list[Mapping[str, Any]]]:
-    since, until = _find_bounds(monday, zone)
+    since, until = find_bounds(monday, zone)
     here = Q(exit_at__gte=since, exit_at__lt=until) | Q(entry_at__gte=since, entry_at__lt=until)
     rows = select_trades(TradeFilter()).filter(here).select_related("deployment", "skill").defer("state")
     trades = list(rows.order_by("entry_at", "id"))

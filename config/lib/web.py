@@ -41,6 +41,11 @@ class PageRequest(AuthedRequest):
     htmx: HtmxDetails
 
 
+def goes_into(request: PageRequest, element_id: str) -> bool:
+    """Tell whether htmx targets that element."""
+    return bool(request.htmx) and request.htmx.target == element_id
+
+
 def owned_view(view: View) -> View:
     """Run view and template in the reading scope; writes open `owned_tx`. A missing row is a 404."""
 

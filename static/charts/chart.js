@@ -9,6 +9,7 @@ import { formatAmount, formatTime, limitRate, movePlace, readEquity, readPrice }
 
 const SPOKEN_MS = 1_000; // between two readouts for a screen reader
 const TOKENS = ["text", "muted", "line", "edge", "accent", "gain", "loss", "warn", "danger", "surface"];
+const MOST_TICKS = 6; // with a label, of a price axis
 const COMPARED = ["muted", "gain", "loss"]; // colours of curves beside the first one
 
 /** @type {Promise<any> | null} */
@@ -44,6 +45,20 @@ function readColours(place, onPaper) {
   );
   probe.remove();
   return colours;
+}
+
+/**
+ * Return how amounts are written; on an axis with many ticks every second or third one has a label.
+ *
+ * @param {number} places
+ * @param {(amount: number) => string} write
+ */
+function describeAmounts(places, write) {
+  const label = (/** @type {number[]} */ ticks) => {
+    const every = Math.ceil(ticks.length / MOST_TICKS);
+    return ticks.map((tick, at) => (at % every ? "" : write(tick)));
+  };
+  return { type: "custom", minMove: 10 ** -places, formatter: write, tickmarksFormatter: label };
 }
 
 /** @param {string} colour  as `rgb(1, 2, 3)` */
@@ -104,11 +119,8 @@ class CanvasChart {
 
   addCurves() {
     const { values, charts } = this;
-    const format = (/** @type {string} */ unit, /** @type {number} */ places) => ({
-      type: "custom",
-      minMove: 10 ** -places,
-      formatter: (/** @type {number} */ amount) => formatAmount(amount, unit, places),
-    });
+    const format = (/** @type {string} */ unit, /** @type {number} */ places) =>
+      describeAmounts(places, (amount) => formatAmount(amount, unit, places));
     for (const line of values.lines) {
       const series = this.chart.addSeries(charts.LineSeries, {
         lineWidth: 1.5,
@@ -135,11 +147,7 @@ class CanvasChart {
     const { values, charts } = this;
     const series = this.chart.addSeries(charts.CandlestickSeries, {
       priceLineVisible: false,
-      priceFormat: {
-        type: "custom",
-        minMove: 10 ** -values.places,
-        formatter: (/** @type {number} */ price) => price.toLocaleString("en-US", { maximumFractionDigits: values.places }),
-      },
+      priceFormat: describeAmounts(values.places, (price) => price.toLocaleString("en-US", { maximumFractionDigits: values.places })),
     });
     series.setData(
       values.times.map((/** @type {number} */ time, /** @type {number} */ at) => ({

@@ -1,12 +1,14 @@
 /** Start the chat of this page: the full page, or the panel beside another page. */
 
-import { ChatPage } from "./page.js";
-import { Panel } from "./panel.js";
-
 const page = document.querySelector(".chat[data-new-chat]");
 const panel = document.querySelector("#coach-panel");
+// Each surface comes with its own scripts: beside a page the chat itself loads when it is opened.
 const surface =
-  page instanceof HTMLElement ? new ChatPage(page) : panel instanceof HTMLElement ? new Panel(panel) : null;
+  page instanceof HTMLElement
+    ? new (await import("./page.js")).ChatPage(page)
+    : panel instanceof HTMLElement
+      ? new (await import("./panel.js")).Panel(panel)
+      : null;
 
 if (surface) {
   document.addEventListener("keydown", (event) => isNewChat(event) && newChat(event));

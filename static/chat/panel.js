@@ -1,4 +1,3 @@
-import { Chat } from "./chat.js";
 import { make, parse } from "./html.js";
 import { fetchFragment, NotFound, SignedOut } from "./http.js";
 import { Leaving } from "./leaving.js";
@@ -11,7 +10,7 @@ const COVERS_FROM = 0.8; // of the window's width: then the panel is a dialog
 
 /** The coach's slide-over panel. It loads its chat when it is first opened, and stays open from page to page. */
 export class Panel {
-  /** @type {Chat | null} */
+  /** @type {import("./chat.js").Chat | null} */
   #chat = null;
   #loading = false;
   /** @type {(() => void) | null} */
@@ -92,10 +91,11 @@ export class Panel {
     if (this.#loading) return;
     this.#loading = true;
     try {
-      const html = await this.#fetch();
+      // The scripts of a chat are most of Keel's: a page whose panel stays closed does without them.
+      const [html, { Chat }] = await Promise.all([this.#fetch(), import("./chat.js")]);
       this.body.replaceChildren(parse(html));
       const root = this.body.querySelector("[data-chat]");
-      if (root instanceof HTMLElement) this.#start(root);
+      if (root instanceof HTMLElement) this.#start(root, Chat);
     } catch (error) {
       this.#explain(error);
     } finally {
@@ -117,8 +117,11 @@ export class Panel {
     }
   }
 
-  /** @param {HTMLElement} root */
-  #start(root) {
+  /**
+   * @param {HTMLElement} root
+   * @param {typeof import("./chat.js").Chat} Chat
+   */
+  #start(root, Chat) {
     const listener = {
       onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#setConversation(id, url),
       onTitle: () => {},

@@ -124,11 +124,14 @@ def site(asgi_server, transactional_db):
 
 @pytest.fixture
 def sign_in(site):
-    """A function that gives a browser context the session of a user (no form to fill)."""
+    """A function that gives a browser context the session of a user who has just typed the password."""
 
     def give(context, user) -> None:
         client = Client()
         client.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[0])
+        session = client.session
+        session["account_authentication_methods"] = [{"method": "password", "at": time.time(), "email": user.email}]
+        session.save()
         name = settings.SESSION_COOKIE_NAME
         context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": site}])
 

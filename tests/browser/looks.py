@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
@@ -11,19 +12,63 @@ RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", 
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}
 CONTRAST_AND_TARGETS = {"type": "rule", "values": ["color-contrast", "target-size"]}
 # What can differ from the first look: colours by theme, sizes by width whatever the theme.
-LOOKS = (("light", WIDE, RULES), ("dark", WIDE, CONTRAST), ("dark", NARROW, CONTRAST_AND_TARGETS))
+LOOKS = (
+    ("light", WIDE, RULES),
+    ("dark", WIDE, CONTRAST),
+    ("light", NARROW, None),
+    ("dark", NARROW, CONTRAST_AND_TARGETS),
+)
+WIDTHS = (WIDE, NARROW)  # each page is loaded at
 # `make test` tries every rule once and the width of a phone; `make test-all` takes each look.
 if os.environ.get("KEEL_TEST_SCOPE") == "usual":
     LOOKS = (("light", WIDE, RULES), ("dark", NARROW, None))
+    WIDTHS = (WIDE,)
+MOST_SHIFT = 0.02
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"  # what the switch on the page does
 OVERFLOWS = "document.documentElement.scrollWidth > window.innerWidth"
 DRAWN_TWICE = "[...document.querySelectorAll('[data-chart]')].filter(place => place.childElementCount > 1).length"
 RUN_AXE = "runOnly => axe.run(document, { runOnly, resultTypes: ['violations'] })"
+SHIFT = """() => new Promise((done) => {
+    let total = 0;
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) total += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => requestAnimationFrame(() => done(total)));
+})"""
+IS_SETTLED = """() => !document.querySelector(".htmx-request") &&
+    [...document.querySelectorAll("[data-chart]")].every((place) => "drawn" in place.dataset || !place.checkVisibility()
+        || place.getBoundingClientRect().top > innerHeight + 200)"""
 AXE = Axe()
+
+
+def check_pages(page: Page, shoot: Callable[..., None], site: str, pages: dict[str, str]) -> None:
+    """Open pages at each width and check them in each look: no other host is asked, and nothing moves once it is there.
+
+    What is wrong with all of them is told at once.
+    """
+    hosts: set[str] = set()
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    wrong = []
+    for name, address in pages.items():
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(site + address)
+            page.wait_for_function(IS_SETTLED)
+            if (shift := page.evaluate(SHIFT)) > MOST_SHIFT:
+                wrong.append(f"{name} at {width} pixels: its layout shifts by {shift:.3f}")
+        wrong += list_faults(page, shoot, name)
+    assert hosts <= {urlsplit(site).netloc, ""}, hosts
+    assert wrong == [], "\n\n".join(wrong)
 
 
 def check_looks(page: Page, shoot: Callable[..., None], name: str) -> None:
     """Check the page that is open in each look; all that is wrong is told at once."""
+    wrong = list_faults(page, shoot, name)
+    assert wrong == [], "\n\n".join(wrong)
+
+
+def list_faults(page: Page, shoot: Callable[..., None], name: str) -> list[str]:
+    """Return what is wrong with the page that is open."""
     page.evaluate(AXE.axe_script)
     wrong = []
     for theme, width, rules in LOOKS:
@@ -39,4 +84,4 @@ def check_looks(page: Page, shoot: Callable[..., None], name: str) -> None:
         wrong.append(f"{name}: a chart is drawn twice")
     page.set_viewport_size({"width": WIDE, "height": 800})
     page.evaluate(SET_THEME, "light")
-    assert wrong == [], "\n\n".join(wrong)
+    return wrong

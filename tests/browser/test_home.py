@@ -5,9 +5,10 @@ from decimal import Decimal
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
+from tests.browser.keys import tab_to
 from tests.browser.looks import check_looks
 from tests.factories.record import (
     BarFactory,
@@ -20,16 +21,6 @@ from tests.factories.record import (
 )
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-FOCUSED = "() => (document.activeElement.innerText || document.activeElement.id || '').trim()"
-
-
-def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the element with this text or id has the focus."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate(FOCUSED) == name:
-            return
-    pytest.fail(f"Tab never reaches {name}")
 
 
 def test_a_new_user_takes_the_three_steps_by_keyboard(site, logged_in, page, shoot):

@@ -5,17 +5,11 @@ import re
 from playwright.sync_api import Page, expect
 
 from chat.models import Conversation, Message
+from tests.browser.looks import MOST_SHIFT, SHIFT
 from tests.factories.chat import ConversationFactory, MessageFactory
 from tests.owners import as_owner
 
 MOST_BYTES = 600_000  # of the page; whole, such a chat took 2.95 MB
-SHIFT = """() => new Promise((done) => {
-    let total = 0;
-    new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) if (!entry.hadRecentInput) total += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });
-    requestAnimationFrame(() => requestAnimationFrame(() => done(total)));
-})"""
 
 
 def make_chat(user, count: int) -> tuple[Conversation, list[int]]:
@@ -83,7 +77,7 @@ def test_chat_on_a_phone_does_not_move_when_its_script_runs(site, logged_in, pag
     page.goto(f"{site}/chat/{chat.pk}/")
     expect(page.locator("[data-chat][data-ready]")).to_be_attached()
 
-    assert page.evaluate(SHIFT) <= 0.02
+    assert page.evaluate(SHIFT) <= MOST_SHIFT
     expect(page.locator(".drawer")).to_be_hidden()
     page.get_by_role("button", name="All chats").click()
     expect(page.locator(".drawer")).to_be_visible()

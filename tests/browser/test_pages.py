@@ -4,6 +4,9 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
 from django.urls import reverse
 from django.utils import timezone
 
@@ -12,79 +15,97 @@ from chat.conversations.lifecycle import trash_conversation
 from chat.conversations.services import start_conversation
 from chat.demo import seed_chats
 from chat.models import Conversation
-from config.lib.owned import owned, owned_tx
-from memory.models import UserFact
-from tests.browser.looks import NARROW, WIDE, check_looks
+from config.lib.owned import owned_tx
+from tests.browser.looks import NARROW, WIDE, check_looks, check_pages
 from tests.factories.chat import ConversationFactory
 from tests.factories.record import DeploymentFactory, TradeFactory
+from tests.large import seed_large_account
+from tests.pages import SIGNED_OUT, list_pages
+from tests.trading.test_demo import SHORT
+from trading.demo import seed_demo
 
-SIGNED_OUT = {
-    "landing": "/",
-    "login": "/accounts/login/",
-    "signup": "/accounts/signup/",
-    "password-reset": "/accounts/password/reset/",
-    "password-reset-done": "/accounts/password/reset/done/",
-    "not-found": "/nowhere/",
-    "offline": "/offline/",
-}
-SIGNED_IN = {
-    "home": "/",
-    "chat": "/chat/",
-    "conversation": "conversation",
-    "facts": "/profile/facts/",
-    "facts-archived": "/profile/facts/?status=archived",
-    "facts-nothing-found": "/profile/facts/?q=zebra",
-    "facts-as-of": f"/profile/facts/?as_of={timezone.now():%Y-%m-%d}",
-    "facts-changes": "/profile/facts/changes/",
-    "fact": "fact",
-    "profile": "/profile/",
-    "access": "/profile/access/",
-    "export": "/profile/export/",
-    "password-change": "/accounts/password/change/",
-    "email": "/accounts/email/",
-    "sign-out": "/accounts/logout/",
-    "chat-search": "/chat/search/?q=leverage",
-    "chat-search-nothing": "/chat/search/?q=zebra",
-    "chat-trash": "/chat/trash/",
-    "journal": "/journal/",
-    "journal-kept": "/journal/kept/",
-    "journal-review": "/journal/review/",
-    "usage": "/profile/usage/",
-    "imports": "/trades/import/",
-    "rules": "/trades/rules/",
-}
+PASSWORD = "a long and quiet night"
+TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+# Of the user with chats and facts alone, in `make test`; tests of the record look at its pages there.
+OF_CHATS_AND_FACTS = (
+    *("home", "chat", "conversation", "receipt", "facts", "facts-archived", "facts-nothing-found", "facts-as-of"),
+    *("facts-changes", "fact", "profile", "access", "export", "password-change", "email", "sign-out", "chat-search"),
+    *("chat-search-nothing", "chat-trash", "journal", "journal-kept", "journal-review", "usage", "imports", "rules"),
+    *("sessions", "reauthenticate", "second-factor", "second-factor-app", "passkeys", "passkey-add"),
+)
 
 
 def test_pages_for_strangers(site, page, shoot, problems):
-    for name, address in SIGNED_OUT.items():
-        page.goto(site + address)
-        check_looks(page, shoot, name)
+    check_pages(page, shoot, site, SIGNED_OUT)
     problems[:] = [problem for problem in problems if "404" not in problem]
 
 
-@pytest.mark.timeout(240)
-def test_pages_for_a_trader_with_a_history(site, logged_in, page, shoot):
-    seed_chats(logged_in.pk, clock=lambda: timezone.now() - timedelta(minutes=1))
-    with owned(logged_in):
-        places = {
-            "conversation": reverse("chat:conversation", args=[Conversation.objects.order_by("created_at").first().pk]),
-            "fact": reverse("memory:fact", args=[UserFact.objects.filter(supersedes__isnull=False).first().pk]),
-        }
+def write_chats(user) -> None:
+    seed_chats(user.pk, clock=lambda: timezone.now() - timedelta(minutes=1))
+    with owned_tx(user):
         conversation = Conversation.objects.order_by("created_at").last()
         reply = conversation.messages.filter(role="assistant").last()
-    with owned_tx(logged_in):
         bookmark_reply(message_id=reply.pk, note="My rule from now on.", now=timezone.now())
         trash_conversation(conversation_id=ConversationFactory(title="Regretted").pk, now=timezone.now())
-    for name, address in SIGNED_IN.items():
-        page.goto(site + places.get(address, address))
-        check_looks(page, shoot, name)
 
 
 @pytest.mark.timeout(240)
-def test_pages_for_a_trader_without_a_history(site, logged_in, page, shoot):
-    for name in ("home", "chat", "facts", "journal", "journal-kept", "journal-review", "chat-trash", "usage"):
-        page.goto(site + SIGNED_IN[name])
-        check_looks(page, shoot, f"{name}-empty")
+def test_pages_for_a_trader_with_chats_and_facts(site, logged_in, page, shoot):
+    write_chats(logged_in)
+    pages = list_pages(logged_in)
+    check_pages(page, shoot, site, {name: pages[name] for name in OF_CHATS_AND_FACTS})
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_all_pages_for_a_new_user(site, logged_in, page, shoot):
+    check_pages(page, shoot, site, {f"{name}-new": at for name, at in list_pages(logged_in).items()})
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_all_pages_for_the_user_of_the_demo(site, logged_in, page, shoot):
+    write_chats(logged_in)
+    seed_demo(logged_in.pk, clock=timezone.now, lengths=SHORT)
+    check_pages(page, shoot, site, list_pages(logged_in))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_all_pages_for_a_user_with_years_of_rows(site, logged_in, page, shoot):
+    seed_large_account(logged_in, timezone.now())
+    check_pages(page, shoot, site, {f"{name}-large": at for name, at in list_pages(logged_in).items()})
+
+
+def test_pages_of_a_second_factor(site, ann, logged_in, page, context, shoot):
+    ann.set_password(PASSWORD)
+    ann.save()
+    TOTP.activate(ann, TOTP_SECRET)
+    RecoveryCodes.activate(ann)
+    credential = {"clientExtensionResults": {"credProps": {"rk": True}}}
+    key = Authenticator.objects.create(user=ann, type="webauthn", data={"name": "Phone", "credential": credential})
+    factor = "/accounts/2fa"
+    pages = {
+        "factors": f"{factor}/",
+        "factor-off": f"{factor}/totp/deactivate/",
+        "codes": f"{factor}/recovery-codes/",
+        "codes-again": f"{factor}/recovery-codes/generate/",
+        "keys": f"{factor}/webauthn/",
+        "key-rename": f"{factor}/webauthn/edit/{key.pk}/",
+        "key-remove": f"{factor}/webauthn/remove/{key.pk}/",
+        "confirm-by-code": f"{factor}/reauthenticate/",
+        "confirm-by-key": f"{factor}/webauthn/reauthenticate/",
+    }
+    check_pages(page, shoot, site, pages)
+
+    context.clear_cookies()
+    page.goto(f"{site}/accounts/login/")
+    page.get_by_label("Email").fill(ann.email)
+    page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("heading", name="Second step").wait_for()
+    check_looks(page, shoot, "second-step")
 
 
 def test_a_chat_with_a_card_and_its_receipt_are_accessible(site, logged_in, page, shoot, settings):

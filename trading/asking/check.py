@@ -59,12 +59,19 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
     """Size and check a plan. Raises QueryRefused, DeploymentNotFound."""
     accounts = _list_accounts(plan)
     equity, equity_of = _find_equity(plan, accounts)
-    mark = None if "price" in plan.numbers else find_marks([plan.symbol], now).get(plan.symbol)
+    held = Trade.objects.open().filter(deployment__in=[one.pk for one in accounts]).newest_first().defer("state")
+    trades = list(held[:_POSITIONS])
+    marks = find_marks({plan.symbol, *(trade.symbol for trade in trades)}, now)
+    mark = None if "price" in plan.numbers else marks.get(plan.symbol)
     price = plan.numbers.get("price") or (mark.price if mark else None)
     rules = [one for one in list_valid_rules() if one.holds_at(now)]
     sizing = size_plan(plan, price=price, equity_usd=equity, limit_usd=_find_limit(rules, equity))
     verdicts = _judge_plan(plan, rules, accounts, sizing, price, equity, now)
-    positions = _list_positions(accounts, now)
+    positions = [
+        position
+        for account in accounts
+        for position in list_open_positions(account, [one for one in trades if one.deployment_id == account.pk], marks)
+    ]
     values = [value for one in positions if (value := one.notional_usd) is not None]
     where = {"symbol": (plan.symbol,), "side": (plan.side,)}
     expectancy, win_rate = (answer_question(TradeQuery(zone, name, "", where)) for name in ("expectancy", "win_rate"))
@@ -147,17 +154,6 @@ def _judge_plan(
         if is_unclear and isinstance(one.rule.rule, RiskPerTrade)
         else one
         for one in judge_record(rules, planned=[trip], only={trip.id})
-    ]
-
-
-def _list_positions(accounts: Sequence[Deployment], now: datetime) -> list[OpenPosition]:
-    rows = Trade.objects.open().filter(deployment__in=[one.pk for one in accounts]).newest_first().defer("state")
-    trades = list(rows[:_POSITIONS])
-    marks = find_marks({trade.symbol for trade in trades}, now)
-    return [
-        position
-        for account in accounts
-        for position in list_open_positions(account, [one for one in trades if one.deployment_id == account.pk], marks)
     ]
 
 

@@ -1,5 +1,6 @@
 """Read trades, equity and the performance of a skill."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -312,16 +313,6 @@ def count_payments(trade: Trade) -> int:
     return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()
 
 
-def _knows_funding_of(deployment: Deployment, trades: Sequence[ClosedTrade]) -> bool:
-    """Tell the same of all closed trades; without one there is nothing to know."""
-    if not trades or any(trade.funding_usd for trade in trades):
-        return True
-    rows = Trade.objects.closed().filter(deployment=deployment).order_by()
-    spans = list(rows.values_list("symbol").annotate(Min("entry_at"), Max("exit_at")))
-    since, until = min(first for _, first, _ in spans), max(last for _, _, last in spans)
-    return knows_funding(deployment, [symbol for symbol, _, _ in spans], since, until)
-
-
 @dataclass(frozen=True, slots=True)
 class AccountRecord:
     """The record of one deployment: the same rows for figures and charts."""
@@ -333,32 +324,45 @@ class AccountRecord:
 
 def read_account(deployment: Deployment) -> AccountRecord:
     """Return the record of one deployment."""
-    closed, curve = _read_closed(deployment), read_curve(deployment)
-    numbers = _summarise({deployment: closed}, curve, starting_equity_usd=deployment.starting_equity_usd)
-    return AccountRecord(numbers, closed, curve)
+    closed, curve = _read_closed([deployment]), read_curve(deployment)
+    return AccountRecord(_summarise([deployment], closed, curve), closed[deployment.pk], curve)
 
 
-def get_deployment_performance(deployment: Deployment) -> Performance:
-    """Return the numbers of one deployment."""
-    return read_account(deployment).numbers
-
-
-def _read_closed(deployment: Deployment) -> list[ClosedTrade]:
+def _read_closed(deployments: Sequence[Deployment]) -> dict[UUID, list[ClosedTrade]]:
+    found: dict[UUID, list[ClosedTrade]] = {one.pk: [] for one in deployments}
+    rows = Trade.objects.closed().filter(deployment__in=found).order_by()
     amounts = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
-    rows = Trade.objects.closed().filter(deployment=deployment).order_by()
-    return [
-        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), opened_at)
-        for net, gross, fees, funding, minutes, opened_at in rows.values_list(*amounts, "holding_minutes", "entry_at")
-    ]
+    for pk, net, gross, fees, funding, minutes, opened_at in rows.values_list(
+        "deployment", *amounts, "holding_minutes", "entry_at"
+    ):
+        found[pk].append(ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), opened_at))
+    return found
 
 
 def _summarise(
-    closed: Mapping[Deployment, list[ClosedTrade]], points: Iterable[EquityAt] = (), **start: Decimal | None
+    deployments: Sequence[Deployment], closed: Mapping[UUID, list[ClosedTrade]], curve: Iterable[EquityAt] = ()
 ) -> Performance:
     """Return the numbers of deployments together; funding that one of them does not know is not known."""
-    numbers = summarise_trades([trade for trades in closed.values() for trade in trades], points, **start)
-    is_known = all(_knows_funding_of(deployment, trades) for deployment, trades in closed.items())
-    return numbers if is_known else replace(numbers, funding_usd=None)
+    trades = [trade for one in deployments for trade in closed[one.pk]]
+    start = deployments[0].starting_equity_usd if len(deployments) == 1 else None
+    numbers = summarise_trades(trades, curve, starting_equity_usd=start)
+    asked = [one for one in deployments if closed[one.pk] and not any(trade.funding_usd for trade in closed[one.pk])]
+    return numbers if _know_funding(asked) else replace(numbers, funding_usd=None)
+
+
+def _know_funding(deployments: Sequence[Deployment]) -> bool:
+    """Tell whether each deployment knows the funding of one of its symbols."""
+    rows = Trade.objects.closed().filter(deployment__in=[one.pk for one in deployments]).order_by()
+    spans: dict[UUID, list[tuple[str, datetime, datetime]]] = defaultdict(list)
+    for pk, symbol, first, last in rows.values_list("deployment", "symbol").annotate(Min("entry_at"), Max("exit_at")):
+        spans[pk].append((symbol, first, last))
+    known = FundingOnRecord({symbol for found in spans.values() for symbol, _, _ in found})
+
+    def knows(one: Deployment) -> bool:
+        symbols, first, last = zip(*spans[one.pk], strict=True)
+        return any(known.covers(one, symbol, min(first), max(last)) for symbol in symbols)
+
+    return all(map(knows, deployments))
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
@@ -366,17 +370,16 @@ def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
 
     Sharpe and drawdown belong to an account, so a kind with several deployments has neither.
     """
-    skill = get_skill(skill_id)
-    by_kind: dict[str, list[Deployment]] = {}
-    for deployment in Deployment.objects.filter(skill=skill).order_by("created_at"):
-        by_kind.setdefault(deployment.broker_kind, []).append(deployment)
-    found = {
-        kind: _summarise({one: _read_closed(one) for one in deployments})
-        if len(deployments) > 1
-        else get_deployment_performance(deployments[0])
-        for kind, deployments in by_kind.items()
-    }
-    return {kind: numbers for kind, numbers in found.items() if numbers.trades}
+    deployments = list(Deployment.objects.filter(skill=skill_id).order_by("created_at"))
+    if not deployments:
+        get_skill(skill_id)
+    closed = _read_closed(deployments)
+    found = {}
+    for kind in dict.fromkeys(one.broker_kind for one in deployments):
+        own = [one for one in deployments if one.broker_kind == kind]
+        if any(closed[one.pk] for one in own):
+            found[kind] = _summarise(own, closed, read_curve(own[0]) if len(own) == 1 else ())
+    return found
 
 
 def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal | None:

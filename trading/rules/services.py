@@ -303,10 +303,7 @@ def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> lis
     return [pk for pk, found in find_worst_verdicts(rule_id).items() if found == verdict]
 
 
-def judge_trade(trade_id: UUID) -> list[Judgement]:
+def judge_trade(trade: Trade) -> list[Judgement]:
     """Return what the confirmed rules say of a trade; nothing of a backtest's."""
-    entry_at = Trade.objects.filter(pk=trade_id).values_list("entry_at", flat=True).first()
-    if entry_at is None:
-        return []
-    found = judge_period(list_valid_rules(), since=entry_at, until=entry_at + timedelta.resolution)
-    return [one for _, one in found if one.trade_id == trade_id]
+    found = judge_period(list_valid_rules(), since=trade.entry_at, until=trade.entry_at + timedelta.resolution)
+    return [one for _, one in found if one.trade_id == trade.pk]

@@ -23,7 +23,7 @@ from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, note_progress
 from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
-from trading.record.trade_queries import get_deployment_performance
+from trading.record.trade_queries import read_account
 from trading.reviews.reflection import reflect_if_due
 from trading.runs.runner import ON_PAPER, Outcome, Ticker
 from trading.skills.schemas import Schedule, parse_payload
@@ -139,7 +139,7 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
     """Return a backtest's performance as JSON; durations in seconds."""
-    numbers = asdict(get_deployment_performance(deployment))
+    numbers = asdict(read_account(deployment).numbers)
     return {name: _plain_value(value) for name, value in numbers.items()}
 
 

@@ -37,15 +37,13 @@ def get_skill(skill_id: UUID) -> Skill:
 
 def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
     """Return a version of a skill, by default the newest. Raises SkillNotFound."""
-    number = get_skill(skill_id).latest_version if version is None else version
-    return SkillVersion.objects.filter(skill=skill_id, version=number).first_or(
-        SkillNotFound("This skill has no such version.")
-    )
+    rows = SkillVersion.objects.filter(skill=skill_id, **({} if version is None else {"version": version}))
+    return rows.order_by("-version").first_or(SkillNotFound("This skill has no such version."))
 
 
 def list_versions(skill_id: UUID) -> list[SkillVersion]:
-    """Return the versions of a skill, newest first. Raises SkillNotFound."""
-    return list(SkillVersion.objects.filter(skill=get_skill(skill_id)).order_by("-version"))
+    """Return the versions of a skill, newest first."""
+    return list(SkillVersion.objects.filter(skill=skill_id).order_by("-version"))
 
 
 def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, object, object]]:

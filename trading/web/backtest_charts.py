@@ -1,13 +1,12 @@
 """The charts of a backtest, and two of them side by side."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
 from config.lib.charts.svg import draw_histogram
-from config.lib.charts.values import Chart, Line, Point, Table, draw_equity
+from config.lib.charts.values import Line, Point, Table, draw_equity
 from config.lib.figures import (
     format_count,
     format_pct,
@@ -19,7 +18,6 @@ from config.lib.figures import (
 )
 from config.lib.intervals import median_interval
 from trading.market.queries import trace_holding
-from trading.models import BacktestRun
 from trading.record.backtests import BacktestNotFound, ShownBacktest, show_backtest
 from trading.record.performance import EquityAt, Performance, compare_days, daily_returns, monthly_returns
 from trading.skills.schemas import parse_payload
@@ -28,38 +26,26 @@ FEW_TRADES: Final = 30  # below, intervals are wide enough to hide most differen
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-@dataclass(frozen=True, slots=True)
-class RunPicture:
-    """What the page of a finished backtest draws."""
-
-    equity: Chart
-    results: Chart
-    months: Table
-    return_fraction: Decimal
-    held_fraction: Decimal | None  # of buy and hold over the same bars, before costs; None: no bars
-    sources: list[str]  # of the bars
-    is_small: bool
-
-
-def picture_run(shown: ShownBacktest) -> RunPicture:
-    """Return the charts of a finished backtest."""
+def picture_run(shown: ShownBacktest) -> dict[str, object]:
+    """Return what the page of a finished backtest draws."""
     run, context = shown.run, parse_payload(shown.run.deployment.version.payload).context
     start = _start(shown)
     held = trace_holding(context.symbols, context.bars_interval, run.starts_at, run.ends_at)
     lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
     nets = [float(trade.net_usd) for trade in shown.record.closed] if shown.record else []
     note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
-    return RunPicture(
-        equity=draw_equity(_read_points(shown), compare=lines, start=start, simulated=run.is_simulated, note=note),
-        results=draw_histogram(
+    return {
+        "equity": draw_equity(_read_points(shown), compare=lines, start=start, simulated=run.is_simulated, note=note),
+        "results": draw_histogram(
             nets, title="Net of its trades", interval=median_interval(nets), empty="No trade of it has closed."
         ),
-        months=_tabulate_months(shown.curve, start),
-        return_fraction=(shown.equity_usd or start) / start - 1,
-        held_fraction=held.points[-1][1] - 1 if held.points else None,
-        sources=held.sources,
-        is_small=len(nets) < FEW_TRADES,
-    )
+        "months": _tabulate_months(shown.curve, start),
+        "return_fraction": (shown.equity_usd or start) / start - 1,
+        # Of buy and hold over the same bars, before costs.
+        "held_fraction": held.points[-1][1] - 1 if held.points else None,
+        "sources": held.sources,
+        "is_small": len(nets) < FEW_TRADES,
+    }
 
 
 def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
@@ -76,21 +62,7 @@ def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
     return Table(("Year", *MONTHS, "Year’s return"), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two finished backtests side by side."""
-
-    heads: list[tuple[BacktestRun, str]]
-    chart: Chart
-    figures: list[tuple[str, str, str]]  # a figure of each
-    unlike: list[str]  # what differs beside the results
-    days: int  # of both
-    difference: str  # of the mean daily return, the second's less the first's; empty: too few days
-    bounds: str  # where it lies with about 90 %
-    is_open: bool  # zero is within
-
-
-def compare_runs(first_id: UUID, second_id: UUID) -> Comparison:
+def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
     """Return two backtests side by side. Raises BacktestNotFound."""
     both = show_backtest(first_id), show_backtest(second_id)
     if not all(one.numbers for one in both):
@@ -111,16 +83,17 @@ def compare_runs(first_id: UUID, second_id: UUID) -> Comparison:
     paired = compare_days(*(daily_returns(one.curve, _start(one)) for one in both))
     low, high = paired.interval or (0.0, 0.0)
     figures, bars = [_describe_figures(one) for one in both], [_describe_bars(one) for one in both]
-    return Comparison(
-        [(one.run, name) for one, name in zip(both, names, strict=True)],
-        chart,
-        [(name, value, figures[1][name]) for name, value in figures[0].items()],
-        [name for name, value in bars[0].items() if value != bars[1][name]],
-        paired.trades,
-        format_signed_pct(paired.value, 3) if paired.interval and paired.value is not None else "",
-        f"{format_signed_pct(low, 3)} and {format_signed_pct(high or 0.0, 3)}",
-        low <= 0 <= (high or 0.0),
-    )
+    return {
+        "heads": [(one.run, name) for one, name in zip(both, names, strict=True)],
+        "chart": chart,
+        "figures": [(name, value, figures[1][name]) for name, value in figures[0].items()],
+        "unlike": [name for name, value in bars[0].items() if value != bars[1][name]],
+        # Of the mean daily return, the second's less the first's; empty: too few days.
+        "days": paired.trades,
+        "difference": format_signed_pct(paired.value, 3) if paired.interval and paired.value is not None else "",
+        "bounds": f"{format_signed_pct(low, 3)} and {format_signed_pct(high or 0.0, 3)}",
+        "is_open": low <= 0 <= (high or 0.0),
+    }
 
 
 def _start(shown: ShownBacktest) -> Decimal:

@@ -1,7 +1,7 @@
 """The figures and charts of the trades that fit a filter, by the functions that answer questions to the record."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import accumulate
@@ -37,15 +37,9 @@ _NO_STOP: Final = "No stop of these trades is known, so nothing says what was at
 Narrow = Callable[..., str]  # to the address with other filters
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What the closed trades of a selection come to."""
-
-    strip: list[Line]
-    charts: list[Chart]
-
-
-def describe_selection(rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narrow: Narrow) -> Selection:
+def describe_selection(
+    rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narrow: Narrow
+) -> tuple[list[Line], list[Chart]]:
     """Return the figures of trades and the charts of what is shown."""
     measures, groups = _READ[shown]
     table = TradeTable(TradeQuery(zone), rows=rows, measures=measures, groups=groups)
@@ -60,7 +54,7 @@ def describe_selection(rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narro
             charts = _draw_paths(table)
         case _:
             charts = [_draw_result(table)]
-    return Selection(strip, charts)
+    return strip, charts
 
 
 def _draw_result(table: TradeTable) -> Chart:

@@ -2,33 +2,19 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
-from config.lib.charts.values import Chart
 from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
 from trading.market.queries import find_marks
-from trading.models import (
-    BacktestRun,
-    BrokerKind,
-    Deployment,
-    Fill,
-    ReflectionNote,
-    Skill,
-    Trade,
-    TradeRemark,
-    TradeStatus,
-    TradingRule,
-)
+from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeRemark, TradeStatus, TradingRule
 from trading.record.deployment_queries import find_backtest_of, widen_excursion
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import (
     TradeFilter,
-    TradePage,
     count_payments,
     find_simulated_symbols,
     get_trade,
@@ -37,7 +23,9 @@ from trading.record.trade_queries import (
     list_fills,
     select_trades,
 )
-from trading.web.columns import USUAL_COLUMNS, ListedTrade, build_rows, get_holding_time, get_multiple, get_net_fraction
+from trading.rules.services import judge_trade
+from trading.skills.explained import REGIMES
+from trading.web.columns import USUAL_COLUMNS, build_rows, get_holding_time, get_multiple, get_net_fraction
 from trading.web.trade_chart import draw_trade, list_stops
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
@@ -58,15 +46,6 @@ class TradeChoices:
     has_rules: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TradesPage:
-    """One page of trades; its totals are of all that fit."""
-
-    page: TradePage
-    rows: list[ListedTrade]
-    simulated: list[str]  # symbols on this page whose prices were made
-
-
 def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     """Return the filter's choices: all skills, the newest backtests, `run_id`."""
     names = {skill.pk: skill.name for skill in Skill.objects.order_by("name", "id")}
@@ -84,8 +63,8 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     )
 
 
-def get_trades_page(which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS) -> TradesPage:
-    """Return a page of trades; a number too high gives the last."""
+def describe_trades(which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS) -> dict[str, Any]:
+    """Return a page of trades as rows; a number too high gives the last."""
     page = get_trade_page(which, number)
     stops, tags = {}, {}
     if "r" in columns:
@@ -94,7 +73,12 @@ def get_trades_page(which: TradeFilter, number: int = 1, *, columns: Collection[
         remarks = TradeRemark.objects.filter(trade_id__in=[trade.pk for trade in page.trades]).defer("picture")
         tags = {remark.trade_id: remark.tag_names for remark in remarks}
     simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
-    return TradesPage(page, build_rows(page.trades, columns, stops=stops, tags=tags), simulated)
+    return {
+        "page": page,
+        "rows": build_rows(page.trades, columns, stops=stops, tags=tags),
+        "simulated": simulated,
+        "columns": columns,
+    }
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
@@ -103,56 +87,30 @@ def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     return get_page(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
-@dataclass(frozen=True, slots=True)
-class ValuedFill:
-    fill: Fill
-    value_usd: Decimal  # at its price, without its fee
-
-
-@dataclass(frozen=True, slots=True)
-class TradeDetails:
-    """A trade with everything its page shows."""
-
-    trade: Trade
-    fills: list[ValuedFill]
-    run: BacktestRun | None  # whose trade it is
-    net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
-    held: timedelta | None
-    knows_funding: bool
-    payments: int  # of funding, while it was held
-    excursion_usd: tuple[Decimal, Decimal] | None  # best and worst gross, the current mark included
-    chart: Chart
-    stop_price: Decimal | None  # that the entry set
-    multiple: Decimal | None  # R, once closed
-    lessons: list[ReflectionNote]  # that rest on it, newest first
-    remark: TradeRemark
-
-    @property
-    def simulated(self) -> list[str]:
-        """Its symbol, if its prices were made."""
-        return [self.trade.symbol] if self.chart.simulated else []
-
-
-def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
-    """Return a trade with its fills. Raises TradeNotFound."""
+def describe_trade(trade_id: UUID, now: datetime) -> dict[str, object]:
+    """Return what the page of a trade shows. Raises TradeNotFound."""
     trade = get_trade(trade_id)
     mark = find_marks([trade.symbol], now).get(trade.symbol) if trade.status == TradeStatus.OPEN else None
     fills, stops = list_fills(trade), list_stops(trade, now)
     payments = count_payments(trade) if trade.funding_usd or trade.deployment.broker_kind == BrokerKind.LIVE else 0
     of_entry = {order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price}
-    return TradeDetails(
-        trade,
-        fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in fills],
-        run=find_backtest_of(trade.deployment) if trade.deployment.broker_kind == BrokerKind.BACKTEST else None,
-        net_fraction=get_net_fraction(trade),
-        held=get_holding_time(trade),
-        knows_funding=bool(trade.funding_usd or payments)
+    chart = draw_trade(trade, fills, stops, now)
+    return {
+        "trade": trade,
+        "fills": [(fill, abs(fill.quantity) * fill.price) for fill in fills],  # with their values, without fees
+        "run": find_backtest_of(trade.deployment) if trade.deployment.broker_kind == BrokerKind.BACKTEST else None,
+        "net_fraction": get_net_fraction(trade),
+        "held": get_holding_time(trade),
+        "knows_funding": bool(trade.funding_usd or payments)
         or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
-        payments=payments,
-        excursion_usd=widen_excursion(trade, mark.price if mark else None),
-        chart=draw_trade(trade, fills, stops, now),
-        stop_price=of_entry.get(trade.entry_snapshot_id) if trade.entry_snapshot_id else None,
-        multiple=get_multiple(trade, of_entry),
-        lessons=list_lessons_of(trade),
-        remark=get_remark(trade.pk),
-    )
+        "payments": payments,
+        "excursion_usd": widen_excursion(trade, mark.price if mark else None),
+        "chart": chart,
+        "simulated": [trade.symbol] if chart.simulated else [],
+        "stop_price": of_entry.get(trade.entry_snapshot_id) if trade.entry_snapshot_id else None,
+        "multiple": get_multiple(trade, of_entry),
+        "lessons": list_lessons_of(trade),
+        "remark": get_remark(trade.pk),
+        "verdicts": judge_trade(trade),
+        "regime": REGIMES[trade.entry_regime_tag],
+    }

@@ -27,28 +27,32 @@ from chat.web.views.sidebar import answer_act, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_form, owned_page
+from config.lib.web import AuthedRequest, PageRequest, get_safe_next, goes_into, owned_act, owned_form, owned_page
 from memory.facts.versions import get_last_version
 
 _FOCUS = {"mode": "mode", **SUBJECTS}
 
 
 @owned_page
-def index(request: AuthedRequest) -> HttpResponse:
+@vary_on_headers("HX-Request", "HX-Target")
+def index(request: PageRequest) -> HttpResponse:
     """Show an empty chat; its first message creates the row."""
     return _show_page(request, None)
 
 
 @owned_page
-def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+@vary_on_headers("HX-Request", "HX-Target")
+def conversation(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Show one chat with its messages."""
     return _show_page(request, queries.get_conversation(conversation_id))
 
 
-def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
+def _show_page(request: PageRequest, shown: Conversation | None) -> HttpResponse:
+    sidebar = sidebar_context(request, active_id=shown.pk if shown else None)
+    if goes_into(request, "thread-list"):
+        return TemplateResponse(request, "chat/_threads.html", sidebar)
     thread = _thread_context(shown, None if shown else _read_opening(request), around=_parse_id(request, "message"))
-    context = {**thread, **sidebar_context(request, active_id=shown.pk if shown else None)}
-    return TemplateResponse(request, "chat/index.html", context)
+    return TemplateResponse(request, "chat/index.html", {**thread, **sidebar})
 
 
 @owned_page

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from chat.rules import follow_facts, read_fact
-from chat.web.home import POSITIONS_SHOWN, SHOWN, STEPS, get_home
+from chat.web.home import POSITIONS_SHOWN, SHOWN, STEPS, describe_home
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_view
@@ -35,8 +35,8 @@ def home(request: HttpRequest) -> HttpResponseBase:
 @owned_view
 def _show_dashboard(request: AuthedRequest, status: int = HTTPStatus.OK, **typed: Any) -> HttpResponse:
     zone = find_time_zone(request.user.time_zone)
-    shown = get_home(request.user, zone=zone, now=timezone.now())
-    context = {"home": shown, "most": SHOWN, "most_positions": POSITIONS_SHOWN, **typed}
+    shown = describe_home(request.user, zone=zone, now=timezone.now())
+    context = {**shown, "most": SHOWN, "most_positions": POSITIONS_SHOWN, **typed}
     return TemplateResponse(request, "chat/home.html", context, status=status)
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from chat.rules import follow_facts, read_fact
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
+from memory.models import UserFact
 from trading.models import RuleState, TradingRule
 from trading.rules.compile import Refusal
 from trading.rules.grammar import describe_rule, parse_rule
@@ -52,8 +53,9 @@ def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
 @owned_page
 def read(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Show how Keel reads a fact as a rule, as a part of its page."""
+    lineages = list(UserFact.objects.filter(pk=fact_id).values_list("lineage", flat=True))
     with owned_tx(request.user):
-        follow_facts(now=timezone.now())
+        follow_facts(now=timezone.now(), lineages=lineages)
     row = TradingRule.objects.filter(fact_id=fact_id).first()
     found = None if row else read_fact(fact_id)
     context = {

@@ -13,7 +13,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from chat.conversations.queries import find_conversation, get_threads
+from chat.conversations.queries import MOST_THREADS, THREADS_SHOWN, find_conversation, get_threads
 from chat.models import Conversation, ConversationStatus
 from chat.parts import Json
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next
@@ -32,7 +32,7 @@ class Done:
 def sidebar_context(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> Json:
     """Return what `chat/_threads.html` takes."""
     return {
-        "threads": get_threads(timezone.localtime()),
+        "threads": get_threads(timezone.localtime(), MOST_THREADS if "older" in request.GET else THREADS_SHOWN),
         "active_id": active_id,
         "done": done or _done_of(request.GET),
         "here": reverse("chat:conversation", args=[active_id]) if active_id else reverse("chat:index"),

@@ -81,23 +81,19 @@ class Scale(NamedTuple):
         return round(self.start + max(0.0, min(1.0, share)) * (self.end - self.start), 1)
 
 
-def draw_sparkline(
-    values: Sequence[Decimal], *, title: str, unit: str = "USD", bounds: tuple[float, float] | None = None
-) -> Chart:
-    """Return a line without axes; small multiples share `bounds`."""
+def draw_sparkline(values: Sequence[Decimal], *, title: str, unit: str = "USD") -> SafeString:
+    """Return a line without axes, whose label tells its figures; empty for fewer than two values."""
     if len(values) < 2:
-        return Chart("svg", title, unit, "", empty="There are fewer than two values to connect.")
-    kept = [values[index] for index in pick_extremes([values], 120)]
-    low, high = bounds or (float(min(values)), float(max(values)))
-    x, y = Scale(0, len(kept) - 1, 2, 117), Scale(low, high if high > low else low + 1, 29, 3)
-    points = " ".join(f"{x(place)},{y(float(value))}" for place, value in enumerate(kept))
+        return SafeString()
+    low, high = float(min(values)), float(max(values))
+    x, y = Scale(0, len(values) - 1, 2, 117), Scale(low, high if high > low else low + 1, 29, 3)
+    points = " ".join(f"{x(place)},{y(float(value))}" for place, value in enumerate(values))
     way = f"chart-{_name_way(values[-1] - values[0])}"
-    end = _tag("circle", class_=f"chart-end {way}", cx=x(len(kept) - 1), cy=y(float(values[-1])), r=2)
-    row = [get_unit(unit).show(value) for value in (values[0], values[-1], min(values), max(values))]
-    words = f"From {row[0]} to {row[1]}, between {row[2]} and {row[3]}."
+    end = _tag("circle", class_=f"chart-end {way}", cx=x(len(values) - 1), cy=y(float(values[-1])), r=2)
+    show = get_unit(unit).show
+    words = f"From {show(values[0])} to {show(values[-1])}, between {show(min(values))} and {show(max(values))}."
     line = _tag("polyline", class_=f"chart-line {way}", points=points)
-    drawing = _frame("chart-spark", 120, 32, title, words, [line, end])
-    return Chart("svg", title, unit, drawing, Table(("First", "Last", "Lowest", "Highest"), [row]))
+    return _frame("chart-spark", 120, 32, title, words, [line, end])
 
 
 def draw_heat_map(days: Iterable[Day], *, title: str, unit: str = "USD", empty: str = "") -> Chart:

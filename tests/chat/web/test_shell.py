@@ -31,7 +31,7 @@ def test_worker_keeps_static_files_and_the_page_without_a_connection_alone(clien
     assert response["Content-Type"].startswith("text/javascript")
     assert [name for name in re.findall(r'"([^"]+)"', files) if "static/" not in name] == []
     assert script.count("respondWith") == 2
-    assert "!navigator.onLine" in script
+    assert "fetch(request).catch" in script
 
 
 @pytest.mark.parametrize("name", ["manifest", "service_worker", "offline"])

@@ -31,7 +31,7 @@ from tests.owners import as_owner
 from tests.trading.browsing import text_of
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition, list_deployments, total_trades
-from trading.record.trade_queries import TradeFilter, get_deployment_performance, get_skill_performance, get_trade_page
+from trading.record.trade_queries import TradeFilter, get_skill_performance, get_trade_page, read_account
 from trading.reviews.reflection import reflect
 from trading.runs.backtest import summarise_run
 
@@ -56,7 +56,7 @@ def test_net_of_a_deployment_is_one_figure_everywhere(trader):
         totals = total_trades(Trade.objects.all())
         [listed] = list_deployments(JUNE)
         page = get_trade_page(TradeFilter(deployment_id=deployment.pk)).totals
-        numbers = get_deployment_performance(deployment)
+        numbers = read_account(deployment).numbers
         return totals, listed.totals, page, numbers, summarise_run(deployment)
 
     totals, listed, page, numbers, summary = as_owner(trader, read)
@@ -154,7 +154,7 @@ async def test_net_in_a_chat_reply_and_a_lesson_is_that_of_the_page(trader, sett
 
     deployment, chat, note = await run_in_thread(make)
     answer = await Talk(trader.pk, chat).ask("How are my deployments doing?")
-    page = await run_in_thread(lambda: as_owner(trader, lambda: get_deployment_performance(deployment)))
+    page = await run_in_thread(lambda: as_owner(trader, lambda: read_account(deployment).numbers))
 
     assert format_signed_usd(page.net_usd) == "-$90.15"
     assert "-$90.15" in answer.text

@@ -22,7 +22,6 @@ from trading.record.intake.services import add_entries
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
-    get_deployment_performance,
     get_equity_at_midnight,
     get_skill_performance,
     get_skill_record,
@@ -33,6 +32,7 @@ from trading.record.trade_queries import (
     list_fills,
     list_last_closed,
     list_symbols_in_use,
+    read_account,
 )
 from trading.skills.queries import SkillNotFound
 
@@ -165,7 +165,7 @@ def test_performance_of_a_deployment(as_trader):
     for tick, equity in enumerate((10_100, 9_898, 9_950), start=1):
         EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * HOUR, equity_usd=equity)
 
-    found = get_deployment_performance(deployment)
+    found = read_account(deployment).numbers
 
     assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (3, 2, 5, True)
     assert (found.max_drawdown.usd, found.sharpe) == (202, None)
@@ -179,7 +179,7 @@ def test_performance_reads_the_whole_curve_in_order(as_trader):
         equity = 10_000 if tick == 1 else 5_000 + tick
         EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * 24 * HOUR, equity_usd=equity)
 
-    found = get_deployment_performance(deployment)
+    found = read_account(deployment).numbers
 
     assert (found.max_drawdown.usd, found.max_drawdown.fraction) == (4_998, 0.4998)
     assert found.sharpe < 0

@@ -116,13 +116,13 @@ def test_judge_trade_weighs_the_risk_to_the_stop(as_trader, stop_price, later, v
     deployment = DeploymentFactory()
     EquityPointFactory(deployment=deployment, at=MAY - HOUR, equity_usd=D(2000))
     EquityPointFactory(deployment=deployment, at=MAY + HOUR, equity_usd=D(9000), tick=2)
-    (found,) = judge_trade(make_risked(deployment, stop_price=stop_price, later=later).pk)
+    (found,) = judge_trade(make_risked(deployment, stop_price=stop_price, later=later))
     assert (found.verdict, found.why) == (verdict, why)
 
 
 def test_judge_trade_of_an_import_cannot_tell_its_stop(as_trader):
     TradingRuleFactory(payload=dump_rule(StopRequired()))
-    (found,) = judge_trade(TradeFactory().pk)
+    (found,) = judge_trade(TradeFactory())
     assert (found.verdict, found.why, found.reading) == (
         "unknown",
         "its stop is not known",

@@ -64,14 +64,14 @@ def test_strip_is_what_a_question_answers(as_trader):
     write_ledger()
 
     for which in ({}, {"symbol": "ETH"}, {"side": "short", "regime": "chop"}):
-        strip = describe(**which).strip
+        strip = describe(**which)[0]
         names = ("net", "expectancy", "win_rate", "profit_factor", "drawdown")
         assert strip == [describe_total(ask(measure=name, **which)) for name in names]
 
 
 def test_groups_are_what_a_question_answers(as_trader):
     write_ledger()
-    charts = describe("groups", symbol="BTC").charts
+    charts = describe("groups", symbol="BTC")[1]
 
     for group, chart in zip(("symbol", "side", "hour", "weekday", "regime", "exit"), charts, strict=True):
         lines = describe_groups(ask(group=group, symbol="BTC"))
@@ -85,10 +85,10 @@ def test_groups_are_what_a_question_answers(as_trader):
 
 def test_curve_ends_at_the_net(as_trader):
     write_ledger()
-    selection = describe()
+    strip, charts = describe()
 
-    (chart,) = selection.charts
-    assert str(chart.table.rows[0][1]) == selection.strip[0].value.replace("+", "")
+    (chart,) = charts
+    assert str(chart.table.rows[0][1]) == strip[0].value.replace("+", "")
 
 
 def test_days_are_those_of_the_reader_and_lead_to_their_trades(client, made, trader):
@@ -107,7 +107,7 @@ def test_calendar_of_years_shows_the_last_months_and_says_so(as_trader):
     TradeFactory(entry_tick_at=MAY - timedelta(days=600))
     TradeFactory()
 
-    (chart,) = describe("days").charts
+    (chart,) = describe("days")[1]
 
     assert len(chart.table.rows) == 1
     assert "choose a period" in chart.note
@@ -121,7 +121,7 @@ def test_paths_know_the_multiple_of_trades_with_a_stop(as_trader):
         TradeFactory(deployment=deployment, entry_snapshot=snapshot, entry_tick_at=MAY + timedelta(hours=number))
     TradeFactory(path_minutes=None)
 
-    scatter, histogram = describe("paths").charts
+    scatter, histogram = describe("paths")[1]
 
     assert (len(scatter.table.rows), "6 values" in histogram.note) == (6, True)
 
@@ -130,7 +130,7 @@ def test_paths_know_the_multiple_of_trades_with_a_stop(as_trader):
 def test_charts_of_one_trade_and_of_none_known_do_not_fail(as_trader, shown):
     TradeFactory(path_minutes=None, realized_pnl_usd=Decimal(0), gross_pnl_usd=Decimal(1))
 
-    assert describe(shown).charts
+    assert describe(shown)[1]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links
-from config.lib.web import AuthedRequest, PageRequest, owned_act, owned_form, owned_page
+from config.lib.web import AuthedRequest, PageRequest, goes_into, owned_act, owned_form, owned_page
 from trading.models import BacktestRun
 from trading.record import backtests
 from trading.record.notes import list_notes
@@ -24,7 +24,6 @@ from trading.web.backtest_charts import compare_runs, picture_run
 from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, RunPairForm, get_instants
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
-from trading.web.views.fragments import goes_into
 
 USUAL_DAYS = 30
 COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")

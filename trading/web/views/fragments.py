@@ -8,11 +8,6 @@ from django.template.response import TemplateResponse
 from config.lib.web import PageRequest
 
 
-def goes_into(request: PageRequest, element_id: str) -> bool:
-    """Tell whether htmx targets that element."""
-    return bool(request.htmx) and request.htmx.target == element_id
-
-
 def render_results(
     request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str
 ) -> HttpResponse:

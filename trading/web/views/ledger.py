@@ -18,20 +18,19 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, PageRequest, find_time_zone, owned_act, owned_page
+from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into, owned_act, owned_page
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
 from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.intake.excursions import measure_paths
 from trading.record.trade_queries import TradeFilter, get_trade, select_trades
-from trading.rules.services import find_trades_by_verdict, judge_trade
-from trading.skills.explained import REGIMES
+from trading.rules.services import find_trades_by_verdict
 from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
-from trading.web.trades import TradeChoices, get_trade_details, get_trades_page, list_trade_choices, read_trades_after
+from trading.web.trades import TradeChoices, describe_trade, describe_trades, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
-from trading.web.views.fragments import goes_into, render_results
+from trading.web.views.fragments import render_results
 
 
 @owned_page
@@ -41,19 +40,16 @@ def show_trades(request: PageRequest) -> HttpResponse:
     choices = _list_choices(request.GET)
     filters = _build_filters(request, choices)
     which, home, shown = _build_which(filters), reverse("trading:trades"), filters.known.get("show", "")
-    columns = filters.chosen_columns
-    ledger = get_trades_page(which, filters.known.get("page", 1), columns=columns)
-    page, export = ledger.page, reverse("trading:export_trades")
+    listed = describe_trades(which, filters.known.get("page", 1), columns=filters.chosen_columns)
+    page, export = listed["page"], reverse("trading:export_trades")
 
     def narrow(**changes: str) -> str:
         return home + filters.build_query(**{"page": None, "show": None, "columns": None, **changes})
 
     context: dict[str, Any] = {
         "filters": filters,
-        "ledger": ledger,
-        "page": page,
+        **listed,
         "totals": page.totals,
-        "columns": columns,
         "is_narrowed": filters.is_narrowed(),
         "chips": [(label, value, home + query) for label, value, query in filters.list_chips()],
         "saved": list_filters(),
@@ -75,7 +71,9 @@ def show_trades(request: PageRequest) -> HttpResponse:
         },
     }
     if page.totals.closed_trades:
-        context["selection"] = describe_selection(select_trades(which), shown, zone=filters.zone, narrow=narrow)
+        context["strip"], context["charts"] = describe_selection(
+            select_trades(which), shown, zone=filters.zone, narrow=narrow
+        )
     if goes_into(request, "results"):
         here = home + filters.build_query(page=page.number if page.number > 1 else None)
         return render_results(request, "trading/_trades_results.html", context, here=here, typed="q")
@@ -120,10 +118,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 @owned_page
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
-    shown = get_trade_details(trade_id, timezone.now())
-    context = {"shown": shown, "trade": shown.trade, "verdicts": judge_trade(trade_id)}
-    context["regime"] = REGIMES[shown.trade.entry_regime_tag]
-    return TemplateResponse(request, "trading/trade.html", context)
+    return TemplateResponse(request, "trading/trade.html", describe_trade(trade_id, timezone.now()))
 
 
 def _build_which(filters: TradeFilterForm) -> TradeFilter:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -15,14 +15,15 @@ from django.utils import timezone
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.cost import find_sample_cost
-from trading.models import BrokerKind, Skill
-from trading.record.deployment_queries import holds_own_trades, list_skill_deployments
+from trading.models import BrokerKind
+from trading.record.deployment_queries import list_skill_deployments
 from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
 from trading.skills import queries
 from trading.skills.changes import describe_changes
 from trading.skills.form import describe_payload
+from trading.skills.patches import list_changes
 from trading.skills.reading import read_draft
 from trading.skills.services import SkillArchived, SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
@@ -100,11 +101,8 @@ def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 def _render_skill(
     request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
 ) -> HttpResponse:
-    shown, newest, versions = (
-        queries.get_skill(skill_id),
-        queries.get_version(skill_id),
-        queries.list_versions(skill_id),
-    )
+    shown, versions = queries.get_skill(skill_id), queries.list_versions(skill_id)
+    newest, deployments = versions[0], list_skill_deployments(skill_id)
     compare, performance = CompareForm(request.GET), get_skill_performance(skill_id)
     listed = performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart by deployment
     context = {
@@ -114,30 +112,30 @@ def _render_skill(
         "reading": read_draft(newest.payload),
         "versions": versions,
         "compare": compare,
-        "compared": _compare_pair(compare, shown, {one.version for one in versions}),
+        "compared": _compare_pair(compare, {one.version: one.payload for one in versions}),
         "simulated": find_symbols_simulated_for_skill(skill_id),
         "performance": [
             (BrokerKind(kind).label, one, shown if listed == {kind} else None) for kind, one in performance.items()
         ],
-        "deployments": list_skill_deployments(skill_id),
+        "deployments": deployments,
         "notes": list_skill_notes(skill_id),
         "draft": queries.find_open_draft(skill_id),
         "deploy_form": deploy_form,
-        "can_run": shown.archived_at is None and not holds_own_trades(skill_id),
+        "can_run": shown.archived_at is None and not any(one.label for one in deployments),
         **describe_cost(newest.payload),
     }
     return TemplateResponse(request, "trading/skill.html", context, status=status)
 
 
-def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
+def _compare_pair(form: CompareForm, payloads: Mapping[int, Mapping[str, Any]]) -> dict[str, object] | None:
     pair = form.parse_pair()
     if pair is None:
         return None
-    if not versions.issuperset(pair):
+    if not payloads.keys() >= set(pair):
         form.add_error("compare", "This skill has no such versions to compare.")
         return None
     old, new = pair
-    return {"old": old, "new": new, "changes": describe_changes(queries.compare_versions(shown.pk, old, new))}
+    return {"old": old, "new": new, "changes": describe_changes(list_changes(payloads[old], payloads[new]))}
 
 
 def describe_cost(payload: Mapping[str, object]) -> dict[str, object]:

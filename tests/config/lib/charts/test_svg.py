@@ -41,11 +41,11 @@ def numbers(chart):
 
 
 def test_draw_sparkline_tells_its_ends_and_extremes():
-    chart = draw_sparkline([Decimal(3), Decimal(1), Decimal(2)], title="Equity")
+    drawing = draw_sparkline([Decimal(3), Decimal(1), Decimal(2)], title="Equity")
 
-    assert parse(chart).get("aria-label") == "Equity. From $3.00 to $2.00, between $1.00 and $3.00."
-    assert shapes(chart, "chart-loss")
-    assert chart.table.rows == [["$3.00", "$2.00", "$1.00", "$3.00"]]
+    assert 'aria-label="Equity. From $3.00 to $2.00, between $1.00 and $3.00."' in drawing
+    assert "chart-loss" in drawing
+    assert draw_sparkline([Decimal(1)], title="Equity") == ""
 
 
 def test_draw_heat_map_puts_monday_on_top_and_hatches_empty_days():
@@ -132,7 +132,6 @@ def test_draw_intervals_tells_what_is_not_known():
 @pytest.mark.parametrize(
     "chart",
     [
-        draw_sparkline([Decimal(1)], title="A"),
         draw_heat_map([], title="A"),
         draw_histogram([], title="A"),
         draw_scatter([], title="A", **AXES),
