@@ -64,12 +64,11 @@ def work() -> None:
     work_until(stopped, lambda run: print("run", flush=True) if run.key else None)
 
 
-def make_deployments(users: int, count: int, at: datetime) -> list[Any]:
-    """Store users with skills and deployments that tick each 15 minutes, none of them due; return their ids."""
+def make_versions(users: int, past: datetime) -> list[Any]:
+    """Store users with a skill each, which ticks each 15 minutes; return its versions."""
     from django.contrib.auth import get_user_model  # noqa: PLC0415
 
-    from config.lib.owned import system_tx  # noqa: PLC0415
-    from trading.models import Bar, Deployment, Skill, SkillVersion  # noqa: PLC0415
+    from trading.models import Skill, SkillVersion  # noqa: PLC0415
     from trading.skills.schemas import parse_payload  # noqa: PLC0415
 
     body = {
@@ -80,23 +79,38 @@ def make_deployments(users: int, count: int, at: datetime) -> list[Any]:
         "schedule": {"type": "interval", "value": "15m"},
     }
     payload = parse_payload(body).stored()
+    model: Any = get_user_model()
+    people = model._default_manager.bulk_create(model(email=f"bench-{number}@example.com") for number in range(users))
+    skills = Skill.objects.bulk_create(
+        Skill(user=user, name="Bench", trading_style="day", latest_version=1, created_at=past, updated_at=past)
+        for user in people
+    )
+    return SkillVersion.objects.bulk_create(
+        SkillVersion(user=skill.user, skill=skill, version=1, payload=payload, created_at=past) for skill in skills
+    )
+
+
+def make_bars(at: datetime) -> None:
+    """Store a day of bars before an instant."""
+    from trading.models import Bar  # noqa: PLC0415
+
+    prices = {"open": 100, "high": 101, "low": 99, "close": 100, "volume": 9}
+    steps = [at - number * timedelta(minutes=15) for number in range(1, 100)]
+    Bar.objects.bulk_create(Bar(symbol="BTC", interval="15m", opened_at=step, source="b", **prices) for step in steps)
+
+
+def make_deployments(users: int, count: int, at: datetime) -> list[Any]:
+    """Store users with skills and deployments that tick each 15 minutes, none of them due; return their ids."""
+    from config.lib.owned import system_tx  # noqa: PLC0415
+    from trading.models import Deployment  # noqa: PLC0415
+
     past = at - timedelta(days=1)
     with system_tx("benchmark"):
-        model: Any = get_user_model()
-        people = model._default_manager.bulk_create(
-            model(email=f"bench-{number}@example.com") for number in range(users)
-        )
-        skills = Skill.objects.bulk_create(
-            Skill(user=user, name="Bench", trading_style="day", latest_version=1, created_at=past, updated_at=past)
-            for user in people
-        )
-        versions = SkillVersion.objects.bulk_create(
-            SkillVersion(user=skill.user, skill=skill, version=1, payload=payload, created_at=past) for skill in skills
-        )
+        versions = make_versions(users, past)
         rows = [
             Deployment(
                 user_id=versions[number % users].user_id,
-                skill=skills[number % users],
+                skill=versions[number % users].skill,
                 version=versions[number % users],
                 broker_kind="paper",
                 starting_equity_usd=10_000,
@@ -106,21 +120,7 @@ def make_deployments(users: int, count: int, at: datetime) -> list[Any]:
             for number in range(count)
         ]
         Deployment.objects.bulk_create(rows, batch_size=1_000)
-        steps = [at - number * timedelta(minutes=15) for number in range(1, 100)]
-        Bar.objects.bulk_create(
-            Bar(
-                symbol="BTC",
-                interval="15m",
-                opened_at=step,
-                open=100,
-                high=101,
-                low=99,
-                close=100,
-                volume=9,
-                source="b",
-            )
-            for step in steps
-        )
+        make_bars(at)
     return [row.pk for row in rows]
 
 
@@ -174,6 +174,26 @@ def count_rows() -> dict[str, int]:
     return rows
 
 
+def start_workers(size: argparse.Namespace) -> list[tuple[Any, Any]]:
+    """Start the workers; return each with the file of its output."""
+    flags = ["--work", *(["--embedded"] if size.embedded else [])]
+    command = [sys.executable, "-m", "benchmarks.bench_deployments", *flags]
+    outputs = [open(f"{os.environ['BENCH_FOLDER']}/worker-{number}", "w+") for number in range(size.workers)]  # noqa: SIM115
+    return [(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, text=True), out) for out in outputs]
+
+
+def stop_workers(workers: list[tuple[Any, Any]]) -> int:
+    """Let the workers end; return how often they called the model."""
+    for worker, _ in workers:
+        worker.stdin.close()
+        worker.wait()
+    asked = 0
+    for _, output in workers:
+        output.seek(0)
+        asked += output.read().count("asked")
+    return asked
+
+
 def measure(size: argparse.Namespace) -> int:
     """Play two rounds; print and check the figures."""
     from django.core.management import call_command  # noqa: PLC0415
@@ -185,20 +205,10 @@ def measure(size: argparse.Namespace) -> int:
     from trading.skills.schemas import Schedule  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
-    schedule = Schedule(type="interval", value="15m")
-    at = find_last_instant(schedule, timezone.now())
+    at = find_last_instant(Schedule(type="interval", value="15m"), timezone.now())
     ids = make_deployments(size.users, size.deployments, at)
     queries, took = count_finder(timezone.now())
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.bench_deployments",
-        "--work",
-        *(["--embedded"] if size.embedded else []),
-    ]
-    outputs = [open(f"{os.environ['BENCH_FOLDER']}/worker-{number}", "w+") for number in range(size.workers)]  # noqa: SIM115
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, text=True) for out in outputs]
-    problems = []
+    workers = start_workers(size)
     for number in (1, 2):
         chosen = ids[(number - 1) * size.due : number * size.due]
         lags = play_round(chosen, at=at)
@@ -207,23 +217,17 @@ def measure(size: argparse.Namespace) -> int:
             f" p50 {statistics.median(lags):.1f} s, p99 {lags[int(len(lags) * 0.99) - 1]:.1f} s, last {lags[-1]:.1f} s;"
             f" rows left: {json.dumps(count_rows())}"
         )
-    for worker in workers:
-        worker.stdin.close()
-        worker.wait()
-    asked = 0
-    for output in outputs:
-        output.seek(0)
-        asked += output.read().count("asked")
+    asked = stop_workers(workers)
     with system("benchmark"):
         decided = DecisionSnapshot.objects.count()
     print(f"{decided} decisions of {2 * size.due} wanted, {asked} calls of the model")
     print(f"finding that none of {len(ids)} is due: {queries} queries, {took:.1f} ms")
-    if decided != 2 * size.due or asked != decided:
-        problems.append("a deployment ticked twice or not at all")
-    if count_rows().get("queue"):
-        problems.append("the queue is not empty")
-    if queries > 6:
-        problems.append("finding takes too many queries")
+    checks = {
+        "a deployment ticked twice or not at all": decided == 2 * size.due == asked,
+        "the queue is not empty": not count_rows().get("queue"),
+        "finding takes too many queries": queries <= 6,
+    }
+    problems = [problem for problem, is_fine in checks.items() if not is_fine]
     for problem in problems:
         print(f"FAILED: {problem}")
     return len(problems)
