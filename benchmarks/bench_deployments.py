@@ -201,11 +201,10 @@ def measure(size: argparse.Namespace) -> int:
 
     from config.lib.owned import system  # noqa: PLC0415
     from trading.models import DecisionSnapshot  # noqa: PLC0415
-    from trading.runs.due import find_last_instant  # noqa: PLC0415
     from trading.skills.schemas import Schedule  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
-    at = find_last_instant(Schedule(type="interval", value="15m"), timezone.now())
+    at = Schedule(type="interval", value="15m").find_last(timezone.now())
     ids = make_deployments(size.users, size.deployments, at)
     queries, took = count_finder(timezone.now())
     workers = start_workers(size)
