@@ -3,10 +3,11 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, ClassVar
+from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -86,6 +87,27 @@ def render_now(response: HttpResponseBase) -> HttpResponseBase:
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         response.render()
     return response
+
+
+class AddressForm(forms.Form):
+    """What a page shows, from its address. A value it does not know is said to be wrong and changes nothing."""
+
+    NARROWING: ClassVar[tuple[str, ...]] = ()  # the fields that narrow a list, order and page aside
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The values that were given and make sense."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+    def build_query(self, **changes: Any) -> str:
+        """Return the shortest query string with changes; None removes a value."""
+        values = {name: value for name, value in {**self.known, **changes}.items() if value}
+        return f"?{urlencode(values, doseq=True)}" if values else ""
+
+    def is_narrowed(self) -> bool:
+        """Tell whether a filter narrows the list."""
+        return not self.known.keys().isdisjoint(self.NARROWING)
 
 
 class OwnedAdminSite(admin.AdminSite):

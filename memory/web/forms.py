@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import urlencode
 
 from django import forms
 from django.core.validators import MaxLengthValidator
@@ -12,6 +11,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from config.lib.errors import DomainError
+from config.lib.web import AddressForm
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts.periods import ENDS_TOO_EARLY
@@ -189,13 +189,12 @@ class PlaceForm(forms.Form):
         return form
 
 
-class PageForm(forms.Form):
+class PageForm(AddressForm):
     page = forms.IntegerField(required=False, min_value=1)
 
     def page_number(self) -> int:
         """Return the requested page, or the first for invalid input."""
-        self.is_valid()
-        return self.cleaned_data.get("page") or 1
+        return int(self.known.get("page", 1))
 
 
 class PreviewForm(PageForm):
@@ -205,8 +204,7 @@ class PreviewForm(PageForm):
 
     def read_choice(self) -> tuple[str, int]:
         """Return the assistant and page, by default the coach and the first."""
-        number = self.page_number()
-        return self.cleaned_data.get("assistant") or "coach", number
+        return self.known.get("assistant", "coach"), self.page_number()
 
 
 class SwitchForm(forms.Form):
@@ -248,7 +246,7 @@ class ImportForm(forms.Form):
         return {**self.cleaned_data, "brought": text}
 
 
-class FactFilterForm(forms.Form):
+class FactFilterForm(AddressForm):
     """The list's filters; an unknown value is reported and ignored."""
 
     NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category", "as_of", "by")
@@ -287,12 +285,6 @@ class FactFilterForm(forms.Form):
         elif not data.get("as_of"):
             del self.fields["by"]
 
-    @property
-    def known(self) -> dict[str, Any]:
-        """The valid values that were given."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
-
     def build_filter(self) -> FactFilter:
         """Return the filter of the list."""
         known, day = self.known, self._read_end_of_day()
@@ -312,15 +304,6 @@ class FactFilterForm(forms.Form):
         """Return the end of the chosen day in the reader's zone."""
         day = self.known.get("as_of")
         return timezone.make_aware(datetime.combine(day, time.max)) if day and day < date.max else None
-
-    def is_narrowed(self) -> bool:
-        """Tell whether a filter narrows the list, order and page aside."""
-        return not self.known.keys().isdisjoint(self.NARROWING)
-
-    def query_string(self, **changes: Any) -> str:
-        """Return the shortest query string, with changes (None drops a value)."""
-        values = {name: value for name, value in {**self.known, **changes}.items() if value}
-        return f"?{urlencode(values)}" if values else ""
 
 
 def _list_orders(shelf: str) -> list[tuple[str, str]]:

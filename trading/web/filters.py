@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, ClassVar, Final
-from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -12,6 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
 
 from config.lib.text import parse_uuid
+from config.lib.web import AddressForm
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
 from trading.models.choices import WEEKDAYS
@@ -29,21 +29,6 @@ _FIELDS: Final = {
 }
 # What a hidden filter is called.
 _CHIPS: Final = {"note": "Trades that lessons rest on", "rule": "One of your rules", "q": "Reasons with"}
-
-
-class AddressForm(forms.Form):
-    """What a page shows, from its address. A value it does not know is said to be wrong and changes nothing."""
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """The values that were given and make sense."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
-
-    def build_query(self, **changes: Any) -> str:
-        """Return the query string with changes; None removes a value."""
-        values = {name: value for name, value in {**self.known, **changes}.items() if value}
-        return f"?{urlencode(values, doseq=True)}" if values else ""
 
 
 class PageOfForm(AddressForm):
@@ -202,9 +187,6 @@ class TradeFilterForm(PageOfForm):
         values = {_FIELDS.get(name, name): value for name, value in known.items()}
         ids = {name: UUID(values[name]) for name in ("deployment_id", "skill_id") if name in values}
         return TradeFilter(**values | ids | spans, zone=self.zone, with_backtests=bool(backtests))
-
-    def is_narrowed(self) -> bool:
-        return not self.known.keys().isdisjoint(self.NARROWING)
 
     @property
     def chosen_columns(self) -> list[str]:

@@ -38,10 +38,10 @@ def build_listing(
     event, batch = event or responses.find_query_event(query), responses.find_query_batch(query)
     is_front = not filters.known.keys() - {"sort", "group"}
     home = reverse("memory:facts")
-    here = home + filters.query_string(page=page.number if page.number > 1 else None)
+    here = home + filters.build_query(page=page.number if page.number > 1 else None)
 
     def shelf(name: str | None) -> str:
-        return home + filters.query_string(show=name, sort=None, group=None, page=None)
+        return home + filters.build_query(show=name, sort=None, group=None, page=None)
 
     return {
         "filters": filters,
@@ -65,10 +65,10 @@ def build_listing(
             "believed": shelf(None),
             "archived": shelf("archived"),
             "trash": shelf("trash"),
-            "clear": home + filters.query_string(**dict.fromkeys(filters.NARROWING), page=None),
-            "today": home + filters.query_string(as_of=None, by=None, page=None),
+            "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
+            "today": home + filters.build_query(as_of=None, by=None, page=None),
             "select": here + ("&" if "?" in here else "?") + "select=all",
-            **build_page_links(page, lambda number: home + filters.query_string(page=number)),
+            **build_page_links(page, lambda number: home + filters.build_query(page=number)),
         },
     }
 

@@ -64,7 +64,7 @@ def test_is_narrowed(query, is_narrowed):
     ],
 )
 def test_query_string_is_shortest(query, changes, expected):
-    assert filters(query).query_string(**changes) == expected
+    assert filters(query).build_query(**changes) == expected
 
 
 def test_topics_to_filter_by_are_those_in_use_and_none():
