@@ -108,10 +108,11 @@ def _bounds_of(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
 
 
 def _find_listed(figure: Figure, text: str) -> Json | None:
-    """Return the source of a count of the lines that the reply lists below it."""
-    lines = iter(text[figure.end :].split("\n")[1:])
+    """Return the source of a count of the lines that the reply lists below a colon behind it."""
+    rest, *lines = text[figure.end :].split("\n")
     listed = [line for line in takewhile(lambda line: _LISTED.match(line) or not line, lines) if line]
-    return {"kind": "list"} if listed and _is_small_count(figure) and len(listed) == figure.value else None
+    is_head = rest.rstrip(" *").endswith(":") and _is_small_count(figure)
+    return {"kind": "list"} if is_head and len(listed) == figure.value else None
 
 
 def _is_small_count(figure: Figure) -> bool:
@@ -209,16 +210,15 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
         )
 
 
-def _is_same_line(one: Path, other: Path, is_traded: bool) -> bool:
+def _is_same_line(one: Path, other: Path, *, is_traded: bool) -> bool:
     """Tell whether a row is the other one, in it or around it; a result is not around its trades."""
     length = min(len(one), len(other))
-    return one == other or (one[:length] == other[:length] and (length > 1 or not is_traded))
+    return one == other or ((length > 1 or not is_traded) and one[:length] == other[:length])
 
 
 def _is_related(path: Path, anchors: Set[Path]) -> bool:
     """Tell whether a count is of the whole result, or of a row that a sentence states another figure of."""
-    lines = (zip(path, anchor, strict=False) for anchor in anchors)
-    return len(path) == 1 or not anchors or any(all(one == other for one, other in line) for line in lines)
+    return len(path) == 1 or not anchors or any(_is_same_line(path, one, is_traded=False) for one in anchors)
 
 
 def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:
@@ -233,7 +233,7 @@ def _count_covers(stated: Sequence[_Stated]) -> Mapping[Path, int]:
     """Return how many figures of a sentence each row states, with the rows in it and around it."""
     found = [{known.path: bool(known.symbol) for known in said.candidates} for said in stated]
     return {
-        path: sum(any(_is_same_line(path, other, traded) for other, traded in rows.items()) for rows in found)
+        path: sum(any(_is_same_line(path, other, is_traded=traded) for other, traded in rows.items()) for rows in found)
         for path in set().union(*found)
     }
 
