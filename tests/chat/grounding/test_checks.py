@@ -205,3 +205,35 @@ def test_no_text_takes_long(text):
 )
 def test_find_figures_reads_instants_and_spans_as_they_are_written(text, figures):
     assert [figure.text for figure in find_figures(text)] == figures
+
+
+GROUPS = {
+    "n": 11,
+    "value": 30.44,
+    "unit": "usd",
+    "groups": [{"group": "Long", "n": 8, "value": 61.81}, {"group": "Short", "n": 3, "value": -31.37}],
+    "left_out": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("Long: +$61.81 (n = 8).", []),
+        ("Long: +$61.81 (n = 3).", ["3"]),  # of the other row
+        ("Long made +$61.81 of 11 trades.", []),  # of the whole result
+        ("Both of these 2 groups:\n\n- Long\n- Short", []),
+        ("These 4 sides:\n\n- Long\n- Short", ["4"]),
+        ("- Long: +$61.81 (n = 1)\n- Short: -$31.37 (n = 3)", ["1"]),  # no head of a list
+        ("Try “How big can it be with a stop 4% away?”.", []),  # a question that the user may ask
+    ],
+)
+def test_count_is_of_the_row_that_its_sentence_states(text, unknown):
+    assert list_unknown(text, make_sources(GROUPS)) == unknown
+
+
+def test_names_of_values_state_spans_and_empty_lists_a_zero():
+    sources = make_sources({"change_24h_pct": 3.29, "lookahead_hours": 72, "events": []})
+
+    assert list_unknown("It rose 3.29 % in 24 h; there are 0 events in 72 hours.", sources) == []
+    assert list_unknown("It rose 3.29 % in 36 h.", sources) == ["36 h"]
