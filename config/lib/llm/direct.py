@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -24,7 +25,7 @@ from config.lib.llm.errors import LOW_CREDIT, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 if TYPE_CHECKING:
-    from httpx import AsyncClient, Response
+    from aiohttp import ClientResponse, ClientSession
 
 MAX_LINE: Final = 8 * 1024 * 1024  # bytes of one event; a whole answer may come as one
 MAX_REFUSAL: Final = 64 * 1024  # bytes read of the body of an error
@@ -56,7 +57,7 @@ _TOO_LONG: Final = (
 )
 _CONTENT: Final = ("content_policy_violation", "content_filter", "content management policy")
 
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, ClientSession] = WeakKeyDictionary()
 
 
 class HTTPStatusError(Exception):
@@ -97,24 +98,22 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
     """Request a streamed answer and yield its pieces.
 
     Raises LLMUnavailable. The pieces raise StreamError or ValueError (the response is not an event stream),
-    HTTPStatusError (sent within the stream), and whatever httpx raises.
+    HTTPStatusError (sent within the stream), and whatever aiohttp raises.
     """
     try:
         response = await _send(model, request)
-    except Exception as error:  # noqa: BLE001 - httpx raises anything; it becomes our one exception
+    except Exception as error:  # noqa: BLE001 - aiohttp raises anything; it becomes our one exception
         raise report_failure(model, error, otherwise="unreachable") from None
-    try:
+    with closing(response):
         async with aclosing(_read_pieces(response)) as pieces:
             yield pieces
             await _drain_stream(pieces)
-    finally:
-        await response.aclose()
 
 
-async def _send(model: str, request: Request) -> Response:
+async def _send(model: str, request: Request) -> ClientResponse:
     """Send the request; return the response before its body.
 
-    Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever httpx raises.
+    Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever aiohttp raises.
     """
     provider, _, name = model.partition("/")
     base_variables, standard_base, key_variable = _ENDPOINTS[provider]
@@ -124,20 +123,14 @@ async def _send(model: str, request: Request) -> Response:
         raise KeyMissing(key_variable)
     url = f"{(base or standard_base).rstrip('/')}/chat/completions"
     body = json.dumps(_build_body(model, name, request, url)).encode()
-    client = await _get_client()
-    import httpx  # noqa: PLC0415 - takes 0.2 s
-
-    timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
     headers = {"content-type": "application/json", "accept": "text/event-stream"}
     if key:
         headers["authorization"] = f"Bearer {key}"
-    call = client.build_request("POST", url, content=body, headers=headers, timeout=timeout)
-    response = await client.send(call, stream=True)
-    if response.status_code != 200:
-        try:
-            raise _build_refusal(response.status_code, await _read_start(response))
-        finally:
-            await response.aclose()
+    client = await _get_client()
+    response = await client.post(url, data=body, headers=headers, proxy=_find_proxy(url), allow_redirects=False)
+    if response.status != 200:
+        with closing(response):
+            raise _build_refusal(response.status, await _read_start(response))
     return response
 
 
@@ -161,27 +154,26 @@ def _build_body(model: str, name: str, request: Request, url: str) -> dict[str, 
     return body
 
 
-async def _read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
+async def _read_pieces(response: ClientResponse) -> AsyncGenerator[Piece, None]:
     """Yield a streamed answer's pieces until its end mark."""
     loop = asyncio.get_running_loop()
     rest, is_over = b"", False
-    async with aclosing(response.aiter_bytes()) as body:  # type: ignore[type-var]  # a generator, though httpx calls it an iterator
+    asked = loop.time()
+    async for data in response.content.iter_any():
+        has_waited, has_text = loop.time() - asked > WAIT_SECONDS, False
+        *lines, rest = (rest + data).split(b"\n")
+        for event in filter(None, map(_read_event, lines)):
+            is_over = is_over or event == END
+            if is_over:
+                break
+            piece = _parse_piece(event)
+            has_text = has_text or bool(piece.content)
+            yield piece
+        if len(rest) > MAX_LINE:
+            raise StreamError("an event without an end")
+        if has_waited and has_text and not is_over:
+            await asyncio.sleep(PACE_SECONDS)
         asked = loop.time()
-        async for data in body:
-            has_waited, has_text = loop.time() - asked > WAIT_SECONDS, False
-            *lines, rest = (rest + data).split(b"\n")
-            if len(rest) > MAX_LINE:
-                raise StreamError("an event without an end")
-            for event in filter(None, map(_read_event, lines)):
-                is_over = is_over or event == END
-                if is_over:
-                    break
-                piece = _parse_piece(event)
-                has_text = has_text or bool(piece.content)
-                yield piece
-            if has_waited and has_text and not is_over:
-                await asyncio.sleep(PACE_SECONDS)
-            asked = loop.time()
     if not is_over and (event := _read_event(rest)) not in {b"", END}:
         yield _parse_piece(event)
 
@@ -203,35 +195,53 @@ async def close_client() -> None:
     """Close the connections of this event loop."""
     client = _clients.pop(asyncio.get_running_loop(), None)
     if client is not None:
-        with suppress(Exception):
-            await client.aclose()
+        await client.close()
 
 
-async def _get_client() -> AsyncClient:
+async def _get_client() -> ClientSession:
     """Return the client of this event loop. Connections cannot move between loops."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        import httpx  # noqa: PLC0415 - takes 0.2 s
-
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses
-        trust = await asyncio.to_thread(_load_certificates)
-        # As many connections at a time as there are turns; a limit would let them wait for each other.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-        _clients.setdefault(loop, httpx.AsyncClient(verify=trust, limits=limits))
+        open_client = await asyncio.to_thread(load_client)
+        if loop not in _clients:
+            _clients[loop] = open_client()
     return _clients[loop]
 
 
 @cache
-def _load_certificates() -> ssl.SSLContext:
-    import httpx  # noqa: PLC0415 - takes 0.2 s
+def load_client() -> Callable[[], ClientSession]:
+    """Import the HTTP client and read the certificates; return a function that opens a client."""
+    import aiohttp  # noqa: PLC0415 - takes 0.2 s
+    import certifi  # noqa: PLC0415 - only with aiohttp
 
-    return httpx.create_ssl_context()
+    trust = ssl.create_default_context(
+        cafile=os.environ.get("SSL_CERT_FILE") or certifi.where(), capath=os.environ.get("SSL_CERT_DIR")
+    )
+
+    def open_client() -> ClientSession:
+        timeout = aiohttp.ClientTimeout(
+            connect=settings.LLM_CONNECT_TIMEOUT_SECONDS, sock_read=settings.LLM_READ_TIMEOUT_SECONDS
+        )
+        # As many connections at a time as there are turns; a limit would let them wait for each other.
+        connections = aiohttp.TCPConnector(limit=0, ssl=trust)
+        return aiohttp.ClientSession(connector=connections, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+
+    return open_client
 
 
-async def _read_start(response: Response) -> str:
+def _find_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for an address.
+
+    aiohttp would look it up on a thread for each request, and read passwords from `.netrc`.
+    """
+    parts = urlsplit(url)
+    return None if proxy_bypass_environment(parts.netloc) else getproxies_environment().get(parts.scheme)
+
+
+async def _read_start(response: ClientResponse) -> str:
     read = b""
     with suppress(Exception):  # the status says enough
-        async for data in response.aiter_bytes():
+        async for data in response.content.iter_any():
             read += data
             if len(read) > MAX_REFUSAL:
                 break

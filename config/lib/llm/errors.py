@@ -83,7 +83,7 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
         return LLMUnavailable("refused", TOO_LONG)
     if "ContentPolicyViolationError" in names:
         return LLMUnavailable("refused", _CONTENT)
-    if "ConnectTimeout" in names:
+    if "ConnectTimeout" in names or "ConnectionTimeoutError" in names:
         return LLMUnavailable("unreachable")
     if not {"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"}.isdisjoint(names):
         return LLMUnavailable("timeout")
