@@ -11,7 +11,7 @@ COPY trading trading
 COPY templates templates
 COPY static static
 # The extras of a site for many: jobs in PostgreSQL, metrics and error reports. Add `venues` for accounts at venues.
-ARG EXTRAS=jobs,metrics
+ARG EXTRAS=providers,jobs,metrics
 RUN /usr/local/lib/keel/bin/pip install --no-cache-dir ".[${EXTRAS}]"
 
 FROM python:3.12-slim

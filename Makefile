@@ -83,9 +83,9 @@ migrations: $(VENV)/.dev ## write the missing migrations of the models
 
 lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
 	@$(RUN) -m $(COMPILE) --group bootstrap -o requirements/uv.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml -o requirements/base.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --extra venues -o requirements/venues.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --extra venues --extra jobs --extra metrics --group dev -o requirements/dev.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers -o requirements/base.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers --extra venues -o requirements/venues.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers --extra venues --extra jobs --extra metrics --group dev -o requirements/dev.txt
 
 clean: ## remove the virtualenv and all caches; the database stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles node_modules

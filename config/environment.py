@@ -106,6 +106,13 @@ def read_direct_providers() -> list[str]:
     return names
 
 
+def require_litellm(models: Iterable[str], own: Iterable[str]) -> None:
+    """Raise ImproperlyConfigured where a model needs LiteLLM, which is not installed. `own` providers do without it."""
+    others = [model for model in models if model.partition("/")[0] not in own]
+    if others and find_spec("litellm") is None:
+        raise ImproperlyConfigured(f"{others[0]} needs LiteLLM, which is not installed: pip install 'keel[providers]'.")
+
+
 def read_identity_providers() -> list[dict[str, object]]:
     """Return the OpenID Connect provider as allauth takes it, if any. Raises ImproperlyConfigured."""
     server = read_url("OIDC_SERVER_URL", ("https", "http"), "https://login.example.com/realms/keel")

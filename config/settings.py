@@ -27,6 +27,7 @@ from config.environment import (
     read_proxies,
     read_text,
     read_url,
+    require_litellm,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -136,6 +137,9 @@ try:
     CHAT_REASONING_EFFORT = read_choice("CHAT_REASONING_EFFORT", "", _EFFORTS)
     TRADING_REASONING_EFFORT = read_choice("TRADING_REASONING_EFFORT", "", _EFFORTS)
     MEMORY_EMBEDDING_MODEL = read_text("MEMORY_EMBEDDING_MODEL", "static")
+    _REMOTE = {MEMORY_EMBEDDING_MODEL} - {"", "static"}
+    require_litellm([*MODELS_IN_USE, *ALLOWED_MODELS], own=[*LLM_PROVIDERS, *LLM_DIRECT])
+    require_litellm(_REMOTE, own=())
     OFFLINE_DELAY_SECONDS = read_float("OFFLINE_DELAY_SECONDS", 0.02, low=0, high=10)
 
     DEFAULT_ASSISTANT = read_choice("DEFAULT_ASSISTANT", "coach", ("coach", "advisor", "companion"))
@@ -171,7 +175,6 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
     "channels",
     "csp",
@@ -184,6 +187,8 @@ INSTALLED_APPS = [
     "chat",
 ]
 
+if IDENTITY_PROVIDERS:  # it imports an HTTP client, for which each command would wait
+    INSTALLED_APPS.append("allauth.socialaccount.providers.openid_connect")
 if JOBS_ENGINE == "procrastinate":
     INSTALLED_APPS.append("procrastinate.contrib.django")
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # the engine itself names its one task

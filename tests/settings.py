@@ -49,6 +49,7 @@ os.environ |= {
 from config.settings import *  # noqa: E402, F403 - the environment above comes first
 from config.settings import CHANNEL_LAYERS, DATABASES, INSTALLED_APPS  # noqa: E402
 
+INSTALLED_APPS.append("allauth.socialaccount.providers.openid_connect")  # tests of it name a provider
 if ENGINE == "sqlite":
     # A file, not memory: the server, the races and the worker open connections of their own.
     DATABASES["default"]["TEST"] = {"NAME": f"{TEST_FOLDER}/test.sqlite3"}

@@ -53,7 +53,8 @@ def locked(path: Path) -> dict[str, Version]:
 def asked_for() -> list[tuple[str, Requirement]]:
     groups = PROJECT["dependency-groups"]
     wanted = {
-        "base.txt": PROJECT["project"]["dependencies"],
+        # What a checkout runs on; the extra is left to those who install the package.
+        "base.txt": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["providers"],
         "dev.txt": PROJECT["project"]["dependencies"] + groups["dev"],
         "uv.txt": groups["bootstrap"],
     }

@@ -21,7 +21,6 @@ from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
-from memory.facts.trash import drop_quotes
 from memory.models import TRASH_KEPT
 
 LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
@@ -242,6 +241,8 @@ def purge_conversations(*, now: datetime) -> int:
     """Delete chats 30 days after trashing; their facts stay, without quotes."""
     gone = list(Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT).values_list("pk", flat=True))
     messages = Message.objects.filter(conversation__in=gone)
+    from memory.facts.trash import drop_quotes  # noqa: PLC0415 - the erasure of facts, which no turn needs
+
     drop_quotes(message_ids=frozenset(messages.values_list("pk", flat=True)))
     Conversation.objects.filter(pk__in=gone).delete()
     return len(gone)

@@ -8,11 +8,7 @@ from pydantic import Field, WithJsonSchema
 from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count
 from config.lib.web import find_time_zone
-from trading.asking.answers import describe_answer, describe_check
-from trading.asking.check import check_plan
-from trading.asking.planner import answer_question
 from trading.asking.query import GROUPS, MEASURES, parse_query
-from trading.asking.sizing import parse_plan
 from trading.models import Trader
 
 # The planner refuses other values, and says which there are.
@@ -36,6 +32,12 @@ class QueryTradesArgs(Args):
 
 
 def _query_trades(context: ToolContext, args: QueryTradesArgs) -> Result:
+    # The planner takes a tenth of a second to import, for which no chat should wait that does not ask.
+    from trading.asking.answers import describe_answer, describe_check  # noqa: PLC0415
+    from trading.asking.check import check_plan  # noqa: PLC0415
+    from trading.asking.planner import answer_question  # noqa: PLC0415
+    from trading.asking.sizing import parse_plan  # noqa: PLC0415
+
     zone = find_time_zone(Trader.objects.values_list("time_zone", flat=True).get(pk=context.user_id))
     if args.check:
         plan = parse_plan(_write_words(args.check))

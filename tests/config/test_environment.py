@@ -87,6 +87,24 @@ def test_queue_in_postgresql_is_refused_without_postgresql_and_without_its_packa
         run_settings(monkeypatch, JOBS_ENGINE="procrastinate", DATABASE_URL="postgresql://keel@host/keel")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("CHAT_AGENT_MODEL", "anthropic/claude-sonnet-4-6"),
+        ("CHAT_FALLBACK_MODELS", "openai/gpt-4o,gemini/pro"),
+        ("ALLOWED_MODELS", "offline/keel,deepseek/chat"),
+        ("MEMORY_EMBEDDING_MODEL", "openai/text-embedding-3-small"),
+    ],
+)
+def test_model_that_needs_litellm_is_refused_without_it(monkeypatch, variable, value):
+    monkeypatch.setenv("CHAT_AGENT_MODEL", "openrouter/anthropic/claude-sonnet-4.6")
+    monkeypatch.setattr("config.environment.find_spec", lambda name: None)
+    run_settings(monkeypatch)
+
+    with pytest.raises(SystemExit, match=r"needs LiteLLM, .* pip install 'keel\[providers\]'"):
+        run_settings(monkeypatch, **{variable: value})
+
+
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("false", 0), ("true", 1), ("1", 1), ("3", 3)])
 def test_behind_proxy_is_a_number_of_proxies(text, count, monkeypatch):
     settings = run_settings(monkeypatch, BEHIND_PROXY=text)

@@ -18,7 +18,6 @@ from config.lib.figures import format_count
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.text import normal_form, prompt_line
-from trading.agent.cost import find_sample_cost
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.skills.lint import DraftFinding, Severity, lint_draft, sort_by_weight
 from trading.skills.services import list_save_problems
@@ -65,6 +64,8 @@ def list_warnings(payload: Mapping[str, object]) -> list[str]:
 
 
 def _cost_warnings(payload: Mapping[str, object]) -> list[str]:
+    from trading.agent.cost import find_sample_cost  # noqa: PLC0415 - takes 0.15 s, and most chats draft nothing
+
     cost = find_sample_cost(payload)
     if cost is None or not cost.is_costly:
         return []

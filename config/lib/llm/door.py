@@ -17,7 +17,7 @@ from config.lib.llm import direct, litellm, own
 from config.lib.llm.answer import Answer, Chunk, Completion, Message, Piece, ToolCall, ToolSchema, Usage
 from config.lib.llm.errors import LLMUnavailable, report_failure
 from config.lib.llm.own import register_provider
-from config.lib.llm.prices import cost_usd
+from config.lib.llm.prices import cost_usd, find_limits
 from config.lib.llm.requests import Request, limit_output
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.llm.written import WrittenCalls
@@ -56,9 +56,13 @@ def _find_path(model: str) -> _Path:
 
 
 def warm() -> None:
-    """Import LiteLLM if a configured model needs it; slow."""
-    if any(_find_path(model) is litellm for model in settings.MODELS_IN_USE):
+    """Import what the configured models need: LiteLLM, the HTTP client, the list of limits; slow."""
+    paths = [_find_path(model) for model in settings.MODELS_IN_USE]
+    if litellm in paths:
         litellm.load_litellm()
+    if direct in paths:
+        direct.load_client()
+        find_limits(settings.CHAT_AGENT_MODEL)
 
 
 async def stream(

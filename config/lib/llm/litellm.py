@@ -4,6 +4,7 @@ LiteLLM takes four seconds to import, so nothing here imports it before the firs
 """
 
 import asyncio
+import json
 import logging
 import math
 import os
@@ -11,13 +12,13 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from copy import deepcopy
+from importlib.util import find_spec
 from typing import Any, Final
 
 from django.conf import settings
 
 from config.lib.llm.answer import DRAIN_SECONDS, Piece, Usage
-from config.lib.llm.errors import LLMUnavailable, report_failure
+from config.lib.llm.errors import NO_LITELLM, LLMUnavailable, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 logger = logging.getLogger(__name__)
@@ -113,8 +114,9 @@ async def _ask(model: str, request: Request, **options: object) -> Any:
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     if request.tools:
-        # LiteLLM changes schemas in place for some providers, and ours are shared by all turns.
-        options["tools"] = deepcopy(prepare_tools(model, request.tools))
+        # LiteLLM changes schemas in place for some providers, and ours are shared by all turns. This copies them in a
+        # tenth of the time of `deepcopy`.
+        options["tools"] = json.loads(json.dumps(prepare_tools(model, request.tools)))
     if request.tool_choice is not None:
         options["tool_choice"] = request.tool_choice
     if request.effort:
@@ -211,5 +213,5 @@ def _import_litellm() -> Any:
         for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
             del sys.modules[name]
         logger.exception("LiteLLM cannot be imported")
-        raise LLMUnavailable("misconfigured") from error
+        raise LLMUnavailable("misconfigured", "" if find_spec("litellm") else NO_LITELLM) from error
     return litellm

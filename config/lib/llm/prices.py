@@ -1,6 +1,7 @@
 """The list price of a call and the limits of a model.
 
-It reads the list that LiteLLM ships, without importing LiteLLM and without a network.
+It reads the list that LiteLLM ships, without importing LiteLLM and without a network. Where LiteLLM is not installed,
+no price and no limit is known.
 """
 
 import json
@@ -8,10 +9,11 @@ import logging
 import os
 from decimal import Decimal
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from config.lib.llm.answer import Usage
-from config.lib.llm.tokens import find_vocabulary_folder
 
 logger = logging.getLogger(__name__)
 
@@ -81,11 +83,20 @@ def _is_elsewhere(provider: str) -> bool:
     return any(os.environ.get(f"{provider.upper()}_{suffix}") for suffix in ("API_BASE", "BASE_URL"))
 
 
+def find_prices() -> Path | None:
+    """Return LiteLLM's list of prices, None where LiteLLM is not installed."""
+    package = find_spec("litellm")
+    return Path(package.origin).parent / PRICES_FILE if package and package.origin else None
+
+
 @cache
 def _load_entries() -> dict[str, _Entry]:
     """Read the list: a tenth of a second, once."""
+    path = find_prices()
+    if path is None:
+        return {}
     try:
-        text = (find_vocabulary_folder().parents[1] / PRICES_FILE).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
         listed = json.loads(text, parse_float=Decimal)
     except (OSError, ValueError):
         logger.exception("LiteLLM's list of prices cannot be read")

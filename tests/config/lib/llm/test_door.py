@@ -102,7 +102,7 @@ def test_import_does_not_import_litellm():
     code = (
         "import sys, django; django.setup()\n"
         "import config.lib.llm.door, config.offline.provider\n"
-        "print('litellm' in sys.modules, 'httpx' in sys.modules)"
+        "print('litellm' in sys.modules, 'aiohttp' in sys.modules)"
     )
 
     assert in_fresh_python(code).split() == ["False", "False"]
@@ -759,7 +759,7 @@ def test_own_model_answers_without_importing_litellm():
         "    chunks = [chunk async for chunk in door.stream(**asked)]\n"
         "    await door.close()\n"
         "    return answer, chunks[-1]\n"
-        "print(*(said.tool_calls[0].name for said in asyncio.run(ask())), 'httpx' in sys.modules)"
+        "print(*(said.tool_calls[0].name for said in asyncio.run(ask())), 'aiohttp' in sys.modules)"
     )
 
     assert in_fresh_python(code).split() == ["hold", "hold", "False"]

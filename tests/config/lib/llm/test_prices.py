@@ -6,8 +6,7 @@ import pytest
 
 from config.lib.llm import door, prices
 from config.lib.llm.door import Usage, cost_usd
-from config.lib.llm.prices import PRICES_FILE, find_limits
-from config.lib.llm.tokens import find_vocabulary_folder
+from config.lib.llm.prices import find_limits, find_prices
 
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
 MILLION = 1_000_000
@@ -67,13 +66,23 @@ def test_cost_usd_is_unknown_for_models_not_billed_by_the_token():
 
 def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch, tmp_path, caplog):
     prices._load_entries.cache_clear()
-    monkeypatch.setattr(prices, "find_vocabulary_folder", lambda: tmp_path / "litellm_core_utils" / "tokenizers")
+    monkeypatch.setattr(prices, "find_prices", lambda: tmp_path / "gone.json")
 
     cost = cost_usd("claude-haiku-4-5", Usage(1_000, 200))
 
     prices._load_entries.cache_clear()
     assert cost is None
     assert "list of prices" in caplog.text
+
+
+def test_without_litellm_no_price_and_no_limit_is_known(monkeypatch, caplog):
+    prices._load_entries.cache_clear()
+    monkeypatch.setattr(prices, "find_spec", lambda name: None)
+
+    known = cost_usd("claude-haiku-4-5", Usage(1_000, 200)), find_limits("gpt-4")
+
+    prices._load_entries.cache_clear()
+    assert (known, caplog.text) == ((None, (None, None)), "")
 
 
 @pytest.mark.long
@@ -99,7 +108,7 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
 
 
 def test_litellm_still_brings_its_prices():
-    assert (find_vocabulary_folder().parents[1] / PRICES_FILE).stat().st_size > MILLION
+    assert find_prices().stat().st_size > MILLION
     assert door.cost_usd is cost_usd
 
 
