@@ -15,7 +15,7 @@ from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -235,7 +235,7 @@ def _find_proxy(url: str) -> str | None:
     aiohttp would look it up on a thread for each request, and read passwords from `.netrc`.
     """
     parts = urlsplit(url)
-    return None if proxy_bypass_environment(parts.netloc) else getproxies_environment().get(parts.scheme)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 async def _read_start(response: ClientResponse) -> str:

@@ -30,7 +30,7 @@ _MESSAGES: dict[Kind, str] = {
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
 }
-NO_LITELLM = "This model needs LiteLLM, which is not installed. Whoever runs this site should install 'keel[providers]'."
+NO_LITELLM = "This model needs LiteLLM. Whoever runs this site should install it: pip install 'keel[providers]'."
 TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
 _NO_CREDIT = (
     "The account with the model's provider has too little credit for this answer. Whoever runs this site should add "
