@@ -9,7 +9,7 @@ from uuid import UUID
 from chat.models import Bookmark, Conversation, DayNote, Message, MessageStatus, Role
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.locks import lock_owner
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, locate_page
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
@@ -50,16 +50,6 @@ class Kept:
     bookmark: Bookmark
     conversation: Conversation | None
     message_id: int | None  # its message in that chat; None after an edit or a retry
-
-
-@dataclass(frozen=True, slots=True)
-class JournalPage:
-    """One page of the journal, newest first."""
-
-    entries: list[Kept]
-    total: int  # of all that fit
-    number: int  # from 1
-    pages: int
 
 
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
@@ -143,8 +133,8 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
     return frozenset(Bookmark.objects.filter(message__in=message_ids).values_list("message_id", flat=True))
 
 
-def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
-    """Return a page of entries with all words of a query.
+def page_of_journal(query: str = "", number: int = 1) -> NumberedPage[Kept]:
+    """Return a page of entries with all words of a query, newest first.
 
     A word counts in the reply or in the note, as part of another word too; case and script do not matter.
     """
@@ -160,7 +150,7 @@ def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
         total = rows.count()
     place = locate_page(number, total=total, size=PAGE_SIZE)
     found = rows.filter(pk__in=fitting[place.rows]) if words else rows[place.rows]
-    return JournalPage(_with_chats(list(found)), total, place.number, place.pages)
+    return NumberedPage(_with_chats(list(found)), total, place.number, place.pages)
 
 
 def list_kept_between(since: datetime, until: datetime) -> list[Kept]:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from chat.models import Conversation, ConversationStatus, ConversationSummary, Message, Role
 from config.lib.errors import NotFound
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, cut_page
 from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
 
@@ -53,16 +53,6 @@ class Trashed:
 
     conversation: Conversation
     kept_until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TrashPage:
-    """One page of the trash, last deleted first."""
-
-    rows: list[Trashed]
-    total: int
-    number: int  # from 1
-    pages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +140,12 @@ def _label_age(day: date, today: date) -> str:
     return "Previous 30 days" if day >= today - timedelta(days=30) else "Older"
 
 
-def page_of_trash(number: int = 1) -> TrashPage:
-    """Return one page of the trash, at most the last."""
+def page_of_trash(number: int = 1) -> NumberedPage[Trashed]:
+    """Return one page of the trash, last deleted first, at most the last page."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
-    total = rows.count()
-    place = locate_page(number, total=total, size=TRASH_PAGE)
-    trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in rows[place.rows] if row.trashed_at is not None]
-    return TrashPage(trashed, total, place.number, place.pages)
+    page = cut_page(rows, number, size=TRASH_PAGE)
+    trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in page.rows if row.trashed_at is not None]
+    return NumberedPage(trashed, page.total, page.number, page.pages)
 
 
 def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:

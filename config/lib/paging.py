@@ -18,9 +18,10 @@ PAGE_SIZE: Final = 50
 MAX_PAGE_SIZE: Final = 200
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 
-class NumberedPage(Protocol):
+class PlacedPage(Protocol):
     """A page that knows its place among the others."""
 
     @property
@@ -30,6 +31,16 @@ class NumberedPage(Protocol):
     @property
     def pages(self) -> int:
         """The number of pages; an empty list is one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedPage(Generic[T]):
+    """The rows of one page of a list."""
+
+    rows: list[T]
+    total: int  # of the list
+    number: int  # from 1
+    pages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,14 @@ def parse_page_number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
-def build_page_links(page: NumberedPage, address: Callable[[int], str]) -> dict[str, str]:
+def cut_page(rows: "QuerySet[M]", number: int, *, size: int) -> NumberedPage[M]:
+    """Return a page of ordered rows, at most the last."""
+    total = rows.count()
+    place = locate_page(number, total=total, size=size)
+    return NumberedPage(list(rows[place.rows]), total, place.number, place.pages)
+
+
+def build_page_links(page: PlacedPage, address: Callable[[int], str]) -> dict[str, str]:
     """Return the addresses of the `previous` and `next` page, or ""."""
     return {
         "previous": address(page.number - 1) if page.number > 1 else "",

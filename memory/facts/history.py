@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, cut_page
 from config.lib.text import WordRun, list_word_changes
 from memory.models import MemoryEvent, UserFact
 
@@ -41,22 +41,12 @@ def list_events(lineage: UUID) -> list[MemoryEvent]:
     return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """One page of the writes to facts, newest first."""
-
-    changes: list[HistoryEntry]
-    number: int  # from 1
-    pages: int
-
-
-def get_timeline(number: int) -> Timeline:
-    """Return a page of the writes to facts, at most the last."""
+def get_timeline(number: int) -> NumberedPage[HistoryEntry]:
+    """Return a page of the writes to facts, newest first, at most the last page."""
     rows = MemoryEvent.objects.filter(lineage__isnull=False).select_related("before", "after")
-    place = locate_page(number, total=rows.count(), size=CHANGES_SHOWN)
-    events = rows.order_by("-created_at", "id")[place.rows]
-    changes = [replace(_act_entry(event), **compare_event(event)) for event in events]
-    return Timeline(changes, place.number, place.pages)
+    page = cut_page(rows.order_by("-created_at", "id"), number, size=CHANGES_SHOWN)
+    changes = [replace(_act_entry(event), **compare_event(event)) for event in page.rows]
+    return NumberedPage(changes, page.total, page.number, page.pages)
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, cut_page, locate_page
 from config.lib.text import WordRun, list_word_changes
 from memory import models
 from memory.facts.queries import get_block, get_next_block, get_switches, list_links, read_block_facts
@@ -56,16 +56,6 @@ class LinkedFact:
     relation: str
     other: UserFact
     is_outgoing: bool  # the relation points to this fact
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewPage:
-    """Inferred facts for the owner's review, on one of `pages` pages."""
-
-    facts: list[UserFact]
-    total: int
-    number: int
-    pages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +131,11 @@ def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
     return linked
 
 
-def list_review_facts(page: int, now: datetime) -> ReviewPage:
+def list_review_facts(page: int, now: datetime) -> NumberedPage[UserFact]:
     """Return a page of inferred facts, never affirmed ones first."""
     rows = UserFact.objects.current(now).filter(confidence=models.Confidence.INFERRED)
-    total = rows.count()
-    place = locate_page(page, total=total, size=ASKED_AT_ONCE)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
-    return ReviewPage(list(ordered[place.rows]), total, place.number, place.pages)
+    return cut_page(ordered, page, size=ASKED_AT_ONCE)
 
 
 def list_with_last_versions(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:

@@ -58,7 +58,7 @@ def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
     context = {
         "query": query,
         "page": page,
-        "entries": [_entry_context(entry) for entry in page.entries],
+        "entries": [_entry_context(entry) for entry in page.rows],
         **build_page_links(page, partial(_build_address, query)),
         "here": _build_address(query, page.number),
         **more,

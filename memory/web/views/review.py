@@ -188,7 +188,7 @@ def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrit
 
 def _list_entries(request: PageRequest) -> dict[str, Any]:
     found = queries.list_review_facts(PageForm(request.GET).page_number(), timezone.now())
-    return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.facts], "found": found}
+    return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.rows], "found": found}
 
 
 def _show_page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:

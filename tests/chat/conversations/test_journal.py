@@ -165,7 +165,7 @@ def test_strangers_entry_is_not_there(as_trader, strangers_bookmark, stranger):
         with pytest.raises(BookmarkNotFound):
             remove_bookmark(bookmark_id=bookmark_id)
 
-    assert page_of_journal().entries == []
+    assert page_of_journal().rows == []
     assert find_bookmarked([strangers_bookmark.message_id]) == frozenset()
     assert [each.note for each in kept(stranger)] == ["canary"]
 
@@ -180,9 +180,9 @@ def test_journal_is_newest_first_with_the_chat_each_came_from(as_trader):
 
     page = page_of_journal()
 
-    assert [entry.bookmark for entry in page.entries] == [new, old]
-    assert [entry.conversation for entry in page.entries] == [new.message.conversation, chat]
-    assert [entry.message_id for entry in page.entries] == [None, old.message_id]
+    assert [entry.bookmark for entry in page.rows] == [new, old]
+    assert [entry.conversation for entry in page.rows] == [new.message.conversation, chat]
+    assert [entry.message_id for entry in page.rows] == [None, old.message_id]
 
 
 def test_entry_outlives_its_chat(as_trader):
@@ -190,7 +190,7 @@ def test_entry_outlives_its_chat(as_trader):
     Conversation.objects.update(trashed_at=MAY)
     purge_conversations(now=JUNE + timedelta(days=30))
 
-    (entry,) = page_of_journal().entries
+    (entry,) = page_of_journal().rows
 
     assert (entry.bookmark.text, entry.conversation, entry.message_id) == ("Half of it.", None, None)
     assert entry.bookmark == bookmark
@@ -214,7 +214,7 @@ def test_journal_is_searched_by_words_of_reply_and_note(as_trader, query, found)
     BookmarkFactory(text="Funding", note="b", created_at=MAY + HOUR)
     BookmarkFactory(text="Die Straße", note="c", created_at=MAY + 2 * HOUR)
 
-    assert [entry.bookmark.note[-1] for entry in page_of_journal(query).entries] == found
+    assert [entry.bookmark.note[-1] for entry in page_of_journal(query).rows] == found
 
 
 @pytest.mark.parametrize("query", ["", "reply"])
@@ -223,7 +223,7 @@ def test_journal_with_many_entries_is_paged(as_trader, query):
 
     pages = [page_of_journal(query, number) for number in (1, 2, 99)]
 
-    assert [(len(page.entries), page.number, page.pages, page.total) for page in pages] == [
+    assert [(len(page.rows), page.number, page.pages, page.total) for page in pages] == [
         (PAGE_SIZE, 1, 2, PAGE_SIZE + 1),
         (1, 2, 2, PAGE_SIZE + 1),
         (1, 2, 2, PAGE_SIZE + 1),
