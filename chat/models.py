@@ -119,9 +119,6 @@ class MessageQuerySet(OwnedQuerySet["Message"]):
         return self.filter(status=MessageStatus.STREAMING)
 
 
-MessageManager = OwnedManager.from_queryset(MessageQuerySet)
-
-
 class Message(OwnedModel):
     """A user's message or a whole reply with its ordered parts."""
 
@@ -149,7 +146,7 @@ class Message(OwnedModel):
     is_untrusted = models.BooleanField(default=False)
     search_terms = SearchTermsField(sources=("content",))  # of a reply: set when it ends, not while it grows
 
-    objects = MessageManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(MessageQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "agent_messages"

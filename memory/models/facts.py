@@ -115,9 +115,6 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         return self.order_by("-last_referenced_at", "-created_at", "id")
 
 
-UserFactManager = OwnedManager.from_queryset(UserFactQuerySet)
-
-
 class UserFact(OwnedModel):
     """A version of a fact; changed content is a new row."""
 
@@ -160,7 +157,7 @@ class UserFact(OwnedModel):
         {"content", "summary", "body", "normalised", "content_key", "subject", "search_terms"}
     )
 
-    objects = UserFactManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(UserFactQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "user_facts"

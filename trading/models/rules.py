@@ -21,9 +21,6 @@ class TradingRuleQuerySet(OwnedQuerySet["TradingRule"]):
         return self.filter(state=RuleState.CONFIRMED)
 
 
-TradingRuleManager = OwnedManager.from_queryset(TradingRuleQuerySet)
-
-
 class TradingRule(OwnedModel):
     """A fact read as a rule; trades of its validity are judged by it once it is confirmed."""
 
@@ -38,7 +35,7 @@ class TradingRule(OwnedModel):
     created_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)  # when the owner confirmed or dismissed it
 
-    objects = TradingRuleManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(TradingRuleQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "trading_rules"

@@ -17,8 +17,6 @@ class StaffEntryQuerySet(OwnedQuerySet["StaffEntry"]):
         return self.annotate(staff_email=Subquery(staff.values("email")[:1]))
 
 
-StaffEntryManager = OwnedManager.from_queryset(StaffEntryQuerySet)
-
 _LABELS = {"open": "opened your chats and facts for 30 minutes", "read": "looked at", "budget": "set the token budget"}
 
 
@@ -36,7 +34,7 @@ class StaffEntry(OwnedModel):
     reason = models.CharField(max_length=280)
     created_at = models.DateTimeField()
 
-    objects = StaffEntryManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(StaffEntryQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "staff_entries"

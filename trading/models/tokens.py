@@ -46,9 +46,6 @@ class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
 
 
-ApiTokenManager = OwnedManager.from_queryset(ApiTokenQuerySet)
-
-
 class ApiToken(OwnedModel):
     """A personal API token; only its digest is stored."""
 
@@ -64,7 +61,7 @@ class ApiToken(OwnedModel):
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
     revoked_at = models.DateTimeField(null=True, blank=True)
 
-    objects = ApiTokenManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(ApiTokenQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "api_tokens"

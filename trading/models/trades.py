@@ -69,9 +69,6 @@ class TradeQuerySet(OwnedQuerySet["Trade"]):
         return self.order_by("-entry_tick_at", "-entry_at", "id")
 
 
-TradeManager = OwnedManager.from_queryset(TradeQuerySet)
-
-
 class Trade(OwnedModel):
     """One round trip, written by `record.ledger` alone."""
 
@@ -125,7 +122,7 @@ class Trade(OwnedModel):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
-    objects = TradeManager()  # type: ignore[misc]  # a manager with verbs of its own
+    objects = OwnedManager.from_queryset(TradeQuerySet)()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "trade_history"
