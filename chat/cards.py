@@ -80,9 +80,6 @@ class CardView:
     backtest_skill_id: str  # the skill that is better backtested first; empty: nothing is offered
 
 
-# --- Drawing ---
-
-
 def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
     """Draw a card; cancel an older card for the same action.
 
@@ -132,9 +129,6 @@ def _replace_older(card: ActionCard, now: datetime) -> None:
 
 def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
     return payload.get("skill_id"), payload.get("deployment_id")
-
-
-# --- Deciding ---
 
 
 def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
@@ -187,9 +181,6 @@ def _decide_card(card_id: UUID, status: CardStatus, now: datetime) -> None:
 
 def _is_equal(one: str, other: str) -> bool:
     return compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
-
-
-# --- Looking ---
 
 
 def get_card(card_id: UUID) -> ActionCard:

@@ -49,8 +49,6 @@ class Threads:
 
 @dataclass(frozen=True, slots=True)
 class Trashed:
-    """A conversation in the trash."""
-
     conversation: Conversation
     kept_until: datetime
 

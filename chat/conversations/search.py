@@ -78,8 +78,6 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The text of a message, and its index text."""
-
     content: str
     indexed: str
 

@@ -42,8 +42,6 @@ class ResultTooLong(DomainError):
 
 @dataclass(slots=True)
 class Window:
-    """The model's window; the turn updates it."""
-
     is_untrusted: bool = False  # text that the user did not type: news, trade reasons, imports
 
 

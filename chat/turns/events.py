@@ -19,15 +19,11 @@ class MessageAccepted:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """The model wrote more text."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool is being called."""
-
     part: Part
 
 
@@ -47,8 +43,6 @@ class MemoryWritten:
 
 @dataclass(frozen=True, slots=True)
 class CardDrawn:
-    """A tool drew a card for an action."""
-
     part: Part
 
 
@@ -78,8 +72,6 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class Titled:
-    """The conversation got a title."""
-
     title: str
 
 

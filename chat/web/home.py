@@ -93,9 +93,6 @@ def _draw_equity(account: Account) -> SafeString:
     return draw_sparkline(values, title=f"Equity of {account.deployment.title}, 30 days")
 
 
-# --- What waits ---
-
-
 def _count_rows(now: datetime) -> dict[str, Any]:
     """Count what home links to, with the newest row of each, in one query."""
     failed = {"status": WorkStatus.FAILED, "finished_at__gte": now - FAILED_FOR}
@@ -153,9 +150,6 @@ def _list_waiting(
 
 def _count_noun(number: int, noun: str) -> str:
     return format_count(number, noun) if noun != "set of lessons" or number == 1 else f"{number} sets of lessons"
-
-
-# --- Events and rules ---
 
 
 def _list_events(positions: Sequence[OpenPosition], now: datetime) -> list[tuple[MarketEvent, list[OpenPosition]]]:

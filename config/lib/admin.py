@@ -201,8 +201,6 @@ def register_rows(
 
 
 class LeanChangeList(ChangeList):
-    """A list that does not load large columns."""
-
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Model]:
         """Return the rows without their large columns."""
         rows: QuerySet[Model] = super().get_queryset(request, exclude_parameters)

@@ -28,8 +28,6 @@ _SHARED: Final = (*("fill_id", "symbol", "at", "quantity", "price", "is_liquidat
 
 @dataclass(frozen=True, slots=True)
 class LedgerPreview:
-    """What an import would do to one account."""
-
     label: str
     market: str
     counts: IntakePreview
@@ -37,8 +35,6 @@ class LedgerPreview:
 
 @dataclass(frozen=True, slots=True)
 class LedgerImport:
-    """What an import did to one account."""
-
     label: str
     deployment: Deployment
     record: IntakeRecord

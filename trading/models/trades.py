@@ -65,7 +65,6 @@ class TradeQuerySet(OwnedQuerySet["Trade"]):
         return self.filter(status="closed")
 
     def newest_first(self) -> "TradeQuerySet":
-        """Order by entry, newest first (seed 002)."""
         return self.order_by("-entry_tick_at", "-entry_at", "id")
 
 

@@ -7,8 +7,6 @@ from chat.conversations.search import MAX_HITS
 from chat.models import AssistantName, Conversation, ConversationStatus, MessageStatus, Role
 from config.lib.rest.views import InputSerializer, PageQuery, RowSerializer
 
-# --- Conversations ---
-
 
 class ConversationQuery(PageQuery):
     status = serializers.ChoiceField(ConversationStatus.choices, default="")
@@ -52,9 +50,6 @@ class StoppedSerializer(serializers.Serializer[Any]):
     was_running = serializers.BooleanField(help_text="A reply was being written; it ends soon, and what it says stays.")
 
 
-# --- Messages ---
-
-
 class MessageQuery(PageQuery):
     order = serializers.ChoiceField(["oldest", "newest"], default="oldest", help_text="Which comes first.")
 
@@ -75,9 +70,6 @@ class MessageSerializer(serializers.Serializer[Any]):
     is_continuation = serializers.BooleanField(help_text="It goes on where the reply before it broke off.")
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
-
-
-# --- Search ---
 
 
 class ConversationSearchQuery(InputSerializer):
