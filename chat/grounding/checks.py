@@ -32,6 +32,7 @@ _OPERATIONS: Final = {
 _ALL: Final = frozenset(_OPERATIONS)
 _COSTS: Final = re.compile(r"fee|cost|loss|drawdown|mae|worst")
 _ABOUT_FRACTION: Final = Decimal("0.05")  # "about 50" is 49 to 51, whatever its zeros
+_TELLING_DIGITS: Final = 4  # so many do not agree by chance with a sum of all rows
 MAX_FIGURES: Final = 300  # of a reply; further ones are not checked
 _PHRASE: Final = 120  # characters on either side of a figure that say what it measures
 _MOST_COMPUTED: Final = 40  # figures of a reply that are looked for among sums
@@ -171,10 +172,11 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
     words = sentence.words
     symbols = find_symbols(words, sources.symbols)
     ends = [match.end() for match in _PHRASE_END.finditer(words)]
+    plain = sources.blank_names(words)
     stated = []
     for figure in sentence.figures:
         at = figure.start - sentence.start
-        measures = find_measures(_read_phrase(words, at, ends))
+        measures = find_measures(_read_phrase(plain, at, ends))
         candidates = _find_candidates(figure, words[:at], sources)
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
         if _is_small_count(figure):
@@ -196,6 +198,8 @@ def _choose(sentence: _Sentence, sources: Sources) -> Iterator[Chosen]:
         if not said.takes(known) or (_is_small_count(said.figure) and not _is_related(known.path, anchors)):
             return False
         if cover > 1 or (len(symbols) > 1 and known.symbol in symbols):
+            return True
+        if not known.symbol and len(said.figure.value.as_tuple().digits) >= _TELLING_DIGITS:
             return True
         if is_mixed and known.symbol:
             return False  # the price, the date and the result of one trade are of one row

@@ -22,8 +22,8 @@ _KINDS: Final = {  # of the rows that have a page, by the name of their id; the 
     "run_id": "backtest",
     "note_id": "note",
     "draft_id": "draft",
-    "skill_id": "skill",
     "deployment_id": "deployment",
+    "skill_id": "skill",
 }
 _UNITS: Final = (  # of a value, by a word in its key
     ("usd", "usd"),
@@ -110,6 +110,7 @@ class Sources:
     def __init__(self, zone: tzinfo, now: datetime) -> None:
         self.numbers: list[Known] = []
         self.symbols: set[str] = set()
+        self.names: set[str] = set()  # of skills
         self._instants = [(now, Moment("", {"kind": "clock"}))]
         self._written: list[tuple[str, Moment]] = []  # dates in texts
         self._zone = zone
@@ -185,6 +186,7 @@ class Sources:
                 moment = Moment(row.symbol, row.source, row.path)
                 self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), moment))
             case str():
+                self.names |= {value} if value and key in ("name", "skill_name") else set()
                 self._read_text(value, key or "text", row)
 
     def _walk_row(self, values: Mapping[str, Any], outer: "_Row") -> None:
@@ -219,6 +221,10 @@ class Sources:
     def nouns(self) -> frozenset[str]:
         """What the keys of the results count."""
         return frozenset().union(*map(split_nouns, self._keys))
+
+    def blank_names(self, text: str) -> str:
+        """Return a text with names of skills blanked: their words measure nothing."""
+        return re.sub("|".join(map(re.escape, self.names)) or r"\Z", lambda match: " " * len(match[0]), text)
 
     def has_measured(self, measures: Set[str]) -> bool:
         """Tell whether one value measures all of these."""

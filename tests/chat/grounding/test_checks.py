@@ -237,3 +237,17 @@ def test_names_of_values_state_spans_and_empty_lists_a_zero():
 
     assert list_unknown("It rose 3.29 % in 24 h; there are 0 events in 72 hours.", sources) == []
     assert list_unknown("It rose 3.29 % in 36 h.", sources) == ["36 h"]
+
+
+def test_names_of_skills_measure_nothing_and_totals_stand_beside_a_trade():
+    row = {"deployment_id": "d", "skill_id": "s", "skill_name": "Funding fade", "net_pnl_usd": -23.43}
+    position = {"trade_id": "t", "symbol": "BTC", "size_usd": 1005.9}
+    sources = make_sources({"deployments": [{**row, "positions": [position]}], "all": {"size_usd": 3515.5}})
+
+    found = list_sources("Funding fade made -$23.43.\nBTC is $1,005.90 of $3,515.50 open in all.", sources)
+
+    assert found == {
+        "-$23.43": {"kind": "deployment", "id": "d"},
+        "$1,005.90": {"kind": "trade", "id": "t"},
+        "$3,515.50": {"kind": "tool", "call_id": "c1"},
+    }
