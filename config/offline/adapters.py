@@ -1,6 +1,6 @@
 """Translate between rules and the tools and prompts of assistants.
 
-The rules speak of acts: remember, forget, change, confirm, link and place write; list, recall and read look something
+The rules speak of acts: remember, forget, change, confirm and place write; list, recall and read look something
 up; the coach's tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's
 result becomes the outcome of an act, and the memory blocks of the prompts become facts.
 """
@@ -17,7 +17,6 @@ from chat.tools.facts import FORGET, REMEMBER
 from chat.tools.preferences import (
     CONFIRM_PREFERENCE,
     FORGET_PREFERENCE,
-    LINK_PREFERENCES,
     LIST_PREFERENCES,
     RECALL_PREFERENCES,
     SAVE_PREFERENCE,
@@ -41,7 +40,6 @@ _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("change", UPDATE_PREFERENCE, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
     ("forget", FORGET_PREFERENCE, "", {"id_or_substring": "fact_id"}),
     ("confirm", CONFIRM_PREFERENCE, "", {"id_or_substring": "fact_id"}),
-    ("link", LINK_PREFERENCES, "", {"from_id": "fact_id", "to_id": "other_id", "relation": "relation"}),
     ("list", LIST_PREFERENCES, "", {"category": "category"}),
     ("recall", RECALL_PREFERENCES, "", {"query": "query"}),
     ("remember", MANAGE_USER_MEMORY, "add_fact", {"content": "fact"}),

@@ -39,7 +39,6 @@ _ABLE: Final = {
     "place": "**keep places** you care about: “my home is at 123 Main St, Seattle”",
     "forget": "**correct and forget** them: “{2}”, “forget my {3}”, “forget everything about SOL”",
     "confirm": "**note what still holds**: “yes, still funds only”",
-    "link": "**relate two facts**: “link my goal and my risk limit”",
     "query_trades": "**ask your record**: “win rate on SOL?”, “at what hour do I trade best?”, “fees last month?”",
     "get_my_deployments": "**tell how your agents do**: “what's running?”, “why did you open this position?”",
     "get_market_overview": "**look at markets, news and events**: “what will CPI do to my BTC long?”",

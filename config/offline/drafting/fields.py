@@ -8,7 +8,7 @@ from chat.tools.base import Tool
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
 from config.lib.text import one_line
 from config.offline.facts import key_words
-from config.offline.reading.sentences import QUOTED, Pattern, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, Pattern, read_table, sentences, straight, strip_lead_in
 from trading.market.names import symbols_in
 
 MAX_TEXT: Final = 2000  # characters of entry, exit and the rules of risk
@@ -38,94 +38,66 @@ _PARTS: Final = {
     "ALL": r"of (?:the |my )?(?:equity|account|capital|portfolio)",
 }
 # What bounds the day or the whole is taken out before a position's cap is looked for.
-_NUMBERS: Final = {
-    name: Pattern(words, **_PARTS)
-    for name, words in {
-        "dailyLossHaltPct": r"""
-(?:daily (?:loss|drawdown)(?: limit| halt| stop)?|(?:max(?:imum)? )?loss (?:per|a) day|halt|loss limit
-    |stop (?:for the day|trading))\b[^.;,%\d]{0,30}-?<P>
-<P> (?:max(?:imum)? )?(?:daily (?:loss|drawdown|stop)|(?:loss )?(?:a|per) day)
-""",
-        "maxTotalExposurePct": "(?:total|overall) exposure<OF><P>\n<P> (?:total exposure|exposure|in total|overall)",
-        "maxPositionPct": r"""
-(?:position(?: size)?|size|sizing)<OF><P>
-<P>(?: <ALL>)?(?: (?:per|a|each|in one) (?:position|trade)| positions?\b| size\b)|<P> <ALL>
-""",
-        "maxLeverage": r"""
-<N>\s?[x×] (?:max(?:imum)? )?leverage
-leverage(?: cap| limit)?(?: (?:of|at|to|is|up to|max|at most|below|under))*[ :=]+<N>\s?[x×]?(?![\d%])
-(?:max(?:imum)?|at most|at|up to|use|with|never above|no more than)(?: a)? <N>\s?[x×](?!\w)(?! (?:the |atr|average))
-^<N>\s?[x×](?: max)?$
-""",
-        "maxOrdersPerDay": "<N> (?:trades|orders|entries) (?:a|per|each) day",
-    }.items()
-}
+_NUMBERS: Final = r"""
+dailyLossHaltPct: (?:daily (?:loss|drawdown)(?: limit| halt| stop)?|(?:max(?:imum)? )?loss (?:per|a) day|halt|loss limit
+    |stop (?:for the day|trading))\b[^.;,%\d]{0,30}-?<P>|<P> (?:max(?:imum)? )?(?:daily (?:loss|drawdown|stop)
+    |(?:loss )?(?:a|per) day)
+maxTotalExposurePct: (?:total|overall) exposure<OF><P>|<P> (?:total exposure|exposure|in total|overall)
+maxPositionPct: (?:position(?: size)?|size|sizing)<OF><P>|<P>(?: <ALL>)?(?: (?:per|a|each|in one) (?:position|trade)
+    | positions?\b| size\b)|<P> <ALL>
+maxLeverage: <N>\s?[x×] (?:max(?:imum)? )?leverage|leverage(?: cap| limit)?(?: (?:of|at|to|is|up to|max|at most|below
+    |under))*[ :=]+<N>\s?[x×]?(?![\d%])|(?:max(?:imum)?|at most|at|up to|use|with|never above|no more than)(?: a)?[ ]
+    <N>\s?[x×](?!\w)(?! (?:the |atr|average))|^<N>\s?[x×](?: max)?$
+maxOrdersPerDay: <N> (?:trades|orders|entries) (?:a|per|each) day
+"""
 _NO_LEVERAGE: Final = Pattern(r"\b(?:no|without(?: any)?|zero) leverage\b|\bunlevered\b|\bspot only\b")
 _TO_THE_STOP: Final = Pattern(r"\brisk(?:ing|s)?\b")
-_BARS: Final = Pattern(
-    r"""
-\b(\d{1,2})[ -]?<U>[ -](?:bars?|candles?|charts?|time ?frames?|closes?)\b
-\b(?:on|using|with|use|bars?:|time ?frame:?|interval:?) (?:the |a )?(\d{1,2})[ -]?<U>\b(?! (?:before|after|around|of))
-\b(hourly|daily)[ -](?:bars?|candles?|charts?|time ?frame|closes?)\b
-""",
-    **_PARTS,
-)
-_EVERY: Final = Pattern(
-    r"""
-\b(?:daily|(?:once a|every|each) day) at (\d{1,2}:\d\d)
-\b(?:check )?every (\d{1,2}) ?<U>\b|\b(?:check|run|look|decide)\w*(?: \w+){0,3} (hourly|every hour)\b
-""",
-    **_PARTS,
-)
-_STYLES: Final = {
-    "mean_reversion": Pattern(r"\b(?:mean[- ]?rever\w+|revert\w*|reversion)\b"),
-    "breakout": Pattern(r"\b(?:break ?outs?|break(?:s|ing)? (?:out|above|below))\b"),
-    "trend": Pattern(r"\b(?:trend(?:s|ing)?(?:[- ]follow\w+)?|momentum|moving averages?|pullbacks?)\b"),
-    "range": Pattern(r"\b(?:range(?:s|[- ]?bound)?|sideways|choppy)\b"),
-    "mean_reversion ": Pattern(r"\b(?:funding|fad(?:e|es|ing)|crowded|oversold|overbought|rsi|bollinger)\b"),
-    "carry": Pattern(r"\b(?:carry|basis trade)\b"),
-}
-_HORIZONS: Final = {
-    "day": Pattern(r"\b(?:scalp\w*|day[- ]?trad\w+|intra[- ]?day|within (?:the|a) day)\b"),
-    "swing": Pattern(r"\b(?:swing|(?:a few|several|couple of|\d+) days|for days)\b"),
-    "position": Pattern(r"\b(?:position trad\w+|weeks|months|long[- ]term)\b"),
-}
+_SPANS: Final = r"""
+barsInterval: \b(\d{1,2})[ -]?<U>[ -](?:bars?|candles?|charts?|time ?frames?|closes?)\b|\b(?:on|using|with|use|bars?:
+    |time ?frame:?|interval:?) (?:the |a )?(\d{1,2})[ -]?<U>\b(?! (?:before|after|around|of))
+    |\b(hourly|daily)[ -](?:bars?|candles?|charts?|time ?frame|closes?)\b
+value: \b(?:daily|(?:once a|every|each) day) at (\d{1,2}:\d\d)|\b(?:check )?every (\d{1,2}) ?<U>\b
+    |\b(?:check|run|look|decide)\w*(?: \w+){0,3} (hourly|every hour)\b
+"""
+_STYLES: Final = r"""
+mean_reversion: \b(?:mean[- ]?rever\w+|revert\w*|reversion)\b
+breakout: \b(?:break ?outs?|break(?:s|ing)? (?:out|above|below))\b
+trend: \b(?:trend(?:s|ing)?(?:[- ]follow\w+)?|momentum|moving averages?|pullbacks?)\b
+range: \b(?:range(?:s|[- ]?bound)?|sideways|choppy)\b
+mean_reversion again: \b(?:funding|fad(?:e|es|ing)|crowded|oversold|overbought|rsi|bollinger)\b
+carry: \b(?:carry|basis trade)\b
+"""
+_HORIZONS: Final = r"""
+day: \b(?:scalp\w*|day[- ]?trad\w+|intra[- ]?day|within (?:the|a) day)\b
+swing: \b(?:swing|(?:a few|several|couple of|\d+) days|for days)\b
+position: \b(?:position trad\w+|weeks|months|long[- ]term)\b
+"""
 BUILD: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|i want to|i'd like to|i would like to|i'd like you to|i want you to"
     r"|let's|let us|help me|help me to)\s+)*(?:build|create|write|draft|make|design|set up|put together|start"
     r"|come up with|develop)(?: me| us)? (?:(?P<what>(?:an?|the|my|some|this|new|up)\b.{0,120}?)\b)?(?:strateg(?:y"
     r"|ies)|skills?|agents?|trading bots?|bots?|trading systems?)\b[\s,:;-]*(?:(?:that|which|to|where it|and)\s+)?"
 )
-_LABEL: Final = Pattern(
-    r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?(?P<label>entry|entries|exit|exits|avoid|rules?|what kills it|kills?"
-    r"|invalidation|thesis|idea|edge|pitch|sizing|size|risk|horizon|symbols?"
-    r"|markets?)(?:\*\*)?\s*[:=]\s*(?P<rest>\S.*)$"
-)
-_BY_LABEL: Final = dict.fromkeys(("avoi", "rule", "what", "kill", "inva"), "avoid") | {
-    **dict.fromkeys(("thes", "idea", "edge"), "thesis"),
-    **dict.fromkeys(("sizi", "size", "risk"), "riskManagement"),
-    **{"entr": "entry", "exit": "exit"},
-}
-# A clause goes to the first of these texts whose words it has.
-_CLAUSES: Final = {
-    "avoid": Pattern(
-        r"^(?:(?:and|but|also)\s+)?(?:never|avoid|stay out|stay flat|sit out|skip|don't|do not"
-        r"|no(?! more than| leverage))\b"
-    ),
-    "exit": Pattern(
-        r"^(?:(?:and|then|or)\s+)*(?:exits?|closes?|get out|take profits?|tp|sl|cover|leave|out (?:at|when|after|if)"
-        r"|stop(?:[- ]loss)?(?: out)?|stops?|target|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b"
-        r"|\b(?:exit(?:ing)?|take profits?|stop[- ]loss(?:es)?|close (?:it|out|the position|the trade))\b"
-    ),
-    "entry": Pattern(
-        r"^(?:(?:and|then|i|i'd|we|it should|should|want to|would|will|like to|that|it)\s+)*(?:enter(?:s|ing)?"
-        r"|entr(?:y|ies)|buy(?:s|ing)?|sell(?:s|ing)?|shorts?|shorting|longs?|longing|go(?:es|ing)? (?:long|short)"
-        r"|fad(?:e|es|ing)|open(?:s|ing)?|trade the|get in|add(?:s|ing)? when)\b"
-    ),
-    "riskManagement": Pattern(
-        r"\b(?:risk(?:ing)?|size|sizing|scale|half size|per trade|add(?:s|ing)? (?:to|once|at most)|pyramid\w*)\b"
-    ),
-}
+# A line with a label, or a clause with such words, goes to the first of these texts.
+_LABELS: Final = r"""
+avoid: avoid|rules?|what kills it|kills?|invalidation
+riskManagement: sizing|size|risk
+entry: entry|entries
+exit: exits?
+thesis: thesis|idea|edge|pitch
+nothing: horizon|symbols?|markets?|bars
+"""
+_CLAUSES: Final = r"""
+avoid: ^(?:(?:and|but|also)\s+)?(?:never|avoid|stay out|stay flat|sit out|skip|don't|do not
+    |no(?! more than| leverage))\b
+exit: ^(?:(?:and|then|or)\s+)*(?:exits?|closes?|get out|take profits?|tp|sl|cover|leave|out (?:at|when|after|if)
+    |stop(?:[- ]loss)?(?: out)?|stops?|target|(?:hold|keep)(?: it| them)? (?:for|until|at most|max))\b
+    |\b(?:exit(?:ing)?|take profits?|stop[- ]loss(?:es)?|close (?:it|out|the position|the trade))\b
+entry: ^(?:(?:and|then|i|i'd|we|it should|should|want to|would|will|like to|that|it)\s+)*(?:enter(?:s|ing)?
+    |entr(?:y|ies)|buy(?:s|ing)?|sell(?:s|ing)?|shorts?|shorting|longs?|longing|go(?:es|ing)? (?:long|short)
+    |fad(?:e|es|ing)|open(?:s|ing)?|trade the|get in|add(?:s|ing)? when)\b
+riskManagement: \b(?:risk(?:ing)?|size|sizing|scale|half size|per trade|add(?:s|ing)? (?:to|once|at most)|pyramid\w*)\b
+"""
 _SPLIT: Final = Pattern(
     r"""
 (?:,|;| - | – )\s*(?:and |then |but )*(?=(?:exit|close|stop|get out|take profit|tp|sl|target|halt|avoid|never|no |don't
@@ -149,14 +121,13 @@ def read_fields(message: str) -> Fields:
     named = _NAMED.search(text)
     # A name such as "BTC Harbour" does not name the traded symbols.
     bare = text.replace(named[0], " ") if named else text
-    style = next((name.strip() for name, words in _STYLES.items() if words.search(bare)), "")
-    horizon = next((name for name, words in _HORIZONS.items() if words.search(bare)), "")
-    every, interval = _read_interval(bare, _EVERY), _read_interval(bare, _BARS)
+    spans = {name: _read_interval(bare, words) for name, words in read_table(_SPANS, **_PARTS).items()}
+    interval, every = spans["barsInterval"], spans["value"]
     fields: Fields = {
-        "style": style,
+        "style": _find_first(_STYLES, bare).partition(" ")[0],
         **_read_texts(read, named[0] if named else ""),
         "name": named["name"].strip()[:MAX_NAME] if named else "",
-        "tradingStyle": horizon,
+        "tradingStyle": _find_first(_HORIZONS, bare),
         "symbols": symbols_in(bare),
         "barsInterval": interval,
         **_read_caps(bare),
@@ -176,6 +147,10 @@ def name_skill(fields: Mapping[str, Any]) -> str:
     return str(fields.get("name") or (title[:1].upper() + title[1:])[:MAX_NAME])
 
 
+def _find_first(table: str, text: str) -> str:
+    return next((name for name, words in read_table(table).items() if words.search(text)), "")
+
+
 def _read_interval(text: str, pattern: Pattern) -> str:
     match = pattern.search(text)
     if match is None:
@@ -190,7 +165,7 @@ def _read_interval(text: str, pattern: Pattern) -> str:
 def _read_caps(text: str) -> Fields:
     found: Fields = {"maxLeverage": 1} if _NO_LEVERAGE.search(text) else {}
     for clause in (part for sentence in sentences(text) for part in _list_clauses(sentence)):
-        for name, words in _NUMBERS.items():
+        for name, words in read_table(_NUMBERS, **_PARTS).items():
             match = words.search(clause)
             if match and not (name == "maxPositionPct" and _TO_THE_STOP.search(clause)):
                 value = next(float(part) for part in match.groups() if part)
@@ -209,12 +184,13 @@ def _read_texts(read: list[str], name: str) -> Fields:
             if len(key_words(built["what"] or "")) > 1:
                 _add_text(told, "thesis", f"{built['what'].strip()} strategy")
             plain = plain[built.end() :]
-        label = _LABEL.match(plain)
-        into = _BY_LABEL.get(label["label"].casefold()[:4], "") if label else ""
-        plain = label["rest"] if label else plain
-        for clause in [plain] if into else _list_clauses(plain):
+        label = re.match(r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?([\w ]{2,14}?)(?:\*\*)?\s*[:=]\s*(\S.*)$", plain)
+        labels = read_table(_LABELS) if label else {}
+        into = next((place for place, words in labels.items() if label and words.compiled.fullmatch(label[1])), "")
+        plain = label[2] if label and into else plain
+        for clause in [plain] if into not in ("", "nothing") else _list_clauses(plain):
             rest = len(key_words(_without_numbers(clause)))
-            place = into or next((place for place, words in _CLAUSES.items() if words.search(clause)), "")
+            place = into.replace("nothing", "") or _find_first(_CLAUSES, clause)
             if rest and (place or rest > 3):
                 _add_text(told, place or "thesis", clause)
     texts: Fields = {place: " ".join(f"{text}." for text in told.get(place, ()))[:MAX_TEXT] for place in TEXTS}
@@ -230,8 +206,9 @@ def _add_text(told: dict[str, list[str]], place: str, text: str) -> None:
 
 def _without_numbers(clause: str) -> str:
     """Return a clause without what is read as numbers, symbols and names."""
-    for words in (*_NUMBERS.values(), _NO_LEVERAGE, _BARS, _EVERY, *_HORIZONS.values()):
-        if not (words is _NUMBERS["maxPositionPct"] and _TO_THE_STOP.search(clause)):
+    tables = {**read_table(_NUMBERS, **_PARTS), **read_table(_SPANS, **_PARTS), **read_table(_HORIZONS)}
+    for name, words in {**tables, "": _NO_LEVERAGE}.items():
+        if not (name == "maxPositionPct" and _TO_THE_STOP.search(clause)):
             clause = words.compiled.sub(" ", clause)
     return " ".join(w for w in clause.split() if w.casefold() not in _FEW and re.search(r"[^\W\d_]{2}", w)
                     and not symbols_in(w.upper()))  # fmt: skip

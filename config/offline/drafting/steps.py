@@ -4,11 +4,11 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
-from chat.tools.drafts import CRITIQUE_DRAFT, SET_STRATEGY
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_SCHEDULE, SET_STRATEGY
+from config.lib.text import one_line
 from config.offline.drafting.fields import BUILD, CAPS, TOOL_OF, Fields, name_skill, read_fields
-from config.offline.drafting.report import report_patches, tell_missing, tell_save
 from config.offline.facts import Call, Outcome
-from config.offline.figures import exact, fill_rows, listing, paragraphs, plain, rows
+from config.offline.figures import Row, escape, exact, fill_rows, listing, paragraphs, plain, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import Pattern, straight, strip_lead_in
 from config.offline.reading.statements import read_statements
@@ -43,6 +43,7 @@ BACKTEST_FIRST: Final = (
 )
 NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
 EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
+_SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
 _MOST_ASKED: Final = 3  # questions at a time
 _WHOLE_PITCH: Final = 3  # kinds of fields
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
@@ -52,6 +53,7 @@ _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
 _PITCH: Final = Pattern(r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*")
 _ASKED: Final = re.compile(rf"^- \*\*({'|'.join(AREAS)})\*\*: ", re.MULTILINE)
 _ITEM: Final = re.compile(r"^\s*(?:\(?(\d)[.):]|[-*•])\s+(.+)$")
+_PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")
 # By its form alone a few words answer these.
 _SHAPES: Final = {
     "Risk": Pattern(r"\d\s?[x×]|\bhalt\b|\bleverage\b"),
@@ -63,6 +65,21 @@ _TEMPLATES: Final = {
     "trend_breakout": Pattern(r"\b(?:break ?outs?|trends?)\b"),
     "range_fade": Pattern(r"\b(?:ranges?|fade)\b"),
 }
+_COMMAND: Final = Pattern(
+    r"""
+(?P<template>(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
+    |(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?)
+(?P<safer>make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer
+    |less risky) than[ ](?:my|the) (?:last|other|current) (?:one|skill|strategy))
+(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?
+    |just(?: trade)?)[ ](?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?
+(?P<review>(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)
+(?P<missing>what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done))
+(?P<save>(?:save|discard|delete) <IT>(?: now)?)
+(?P<rest>(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide))
+""",
+    IT=r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill|thing))",
+)
 
 
 def is_drafting(talk: Talk) -> bool:
@@ -75,15 +92,13 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     if STRATEGY not in talk.acts or not said:
         return None
     command = _command_steps(talk, "\n".join(said))
-    if command is not None:
+    is_built, is_asked = any(map(_begins_draft, said[:_MAX_SENTENCES])), _is_asked(talk)
+    if command is not None or not (is_built or is_asked or is_drafting(talk)):
         return command
-    is_built = any(map(_begins_draft, said[:_MAX_SENTENCES]))
-    if not (is_built or _is_asked(talk) or is_drafting(talk)):
-        return None
     told = "\n".join(sentence for sentence in said if is_built or not sentence.rstrip().endswith("?"))
     told = talk.text if _ASKED.search(talk.before) and not is_built else told
     fields = read_fields(_label_answers(talk.before, _PITCH.compiled.sub("", told)))
-    is_answer = _is_asked(talk) and fields.keys() - {"only"}
+    is_answer = is_asked and fields.keys() - {"only"}
     if is_built or is_answer or fields.keys() & _RULES or _count_kinds(fields) > 1:
         return _draft(talk, fields, is_whole=is_built or EXPERT_ASK in talk.before)
     return None
@@ -92,13 +107,13 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
 def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
     is_possible = STRATEGY in talk.acts and (is_drafting(talk) or _is_asked(talk) or any(map(_begins_draft, said)))
-    return [one for one in said[:_MAX_SENTENCES] if _is_of_draft(talk, one)] if is_possible else []
+    return [one for one in said[:_MAX_SENTENCES] if is_possible and _is_of_draft(talk, one)]
 
 
 def _is_of_draft(talk: Talk, sentence: str) -> bool:
-    plain_text = _plain(sentence)
-    is_read = bool(read_fields(plain_text).keys() - {"only"}) or _command_steps(talk, plain_text) is not None
-    return _begins_draft(sentence) or (is_read and not _FIRST_PERSON.search(plain_text))
+    text = _plain(sentence)
+    is_read = bool(read_fields(text).keys() - {"only"}) or _command_steps(talk, text) is not None
+    return _begins_draft(sentence) or (is_read and not _FIRST_PERSON.search(text))
 
 
 def _plain(sentence: str) -> str:
@@ -159,10 +174,14 @@ def _read_draft(talk: Talk) -> tuple[Fields, set[str]]:
     # that they are there answers no question.
     for block, given in talk.scene.draft.items():
         if isinstance(given, Mapping):
-            shown = {re.sub(r"_(\w)", lambda m: m[1].upper(), name): one for name, one in given.items() if one}
+            shown = {_camel(name): one for name, one in given.items() if one}
             fields |= shown
             answered |= {_AREA_OF.get(name, "") for name in shown if block == "strategy" or name == "symbols"}
     return fields, answered
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
 
 
 def _draft(talk: Talk, given: Fields, *, is_whole: bool) -> Steps:
@@ -212,8 +231,7 @@ def _with_template(talk: Talk, given: Fields) -> tuple[Fields, list[str]]:
         f"I started from the template **{TEMPLATES[name]['name']}**. Where you named no cap I took a small one,"
         " because a first strategy should lose little while you learn from it."
     )
-    notes = [why, f"In a few words:\n\n{listing(list(terms))}"]
-    return {**SAFE_CAPS, **kept, "template": name}, notes
+    return {**SAFE_CAPS, **kept, "template": name}, [why, f"In a few words:\n\n{listing(list(terms))}"]
 
 
 def _complete(talk: Talk, given: Fields, known: Fields) -> Fields:
@@ -236,17 +254,62 @@ def _complete(talk: Talk, given: Fields, known: Fields) -> Fields:
 
 def patch_draft(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[tuple[Call, Outcome]]]:
     """Yield a patch for each tool, refused ones once more without their errors; return results."""
-    by_tool = {tool.name: [n for n, other in TOOL_OF.items() if other is tool and fields.get(n)] for tool in
-               TOOL_OF.values()}  # fmt: skip
-    calls = tuple(Call(tool, {name: fields[name] for name in names}) for tool, names in by_tool.items() if names)
+    by_tool: dict[str, Fields] = {}
+    for name, tool in TOOL_OF.items():
+        if fields.get(name):
+            by_tool.setdefault(tool.name, {})[name] = fields[name]
+    calls = tuple(Call(tool, given) for tool, given in by_tool.items())
     done = list(zip(calls, (yield calls), strict=False))
     again = []
     for call, outcome in done:
         paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
-        wrong = {re.sub(r"_(\w)", lambda m: m[1].upper(), step) for path in paths for step in re.split(r"\W+", path)}
+        wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
         left = {name: value for name, value in call.arguments.items() if name not in wrong}
         again += [Call(call.name, left)] if left and len(left) < len(call.arguments) else []
     return [*done, *zip(again, (yield tuple(again)), strict=False)] if again else done
+
+
+# --- Telling ---
+
+
+def report_patches(done: Sequence[tuple[Call, Outcome]], *notes: str) -> str:
+    """Describe written, refused and missing fields, with notes, and say where Save is."""
+    written = [(call, outcome.as_row) for call, outcome in done if not outcome.error]
+    failed = [(call, outcome) for call, outcome in done if outcome.error]
+    last = written[-1][1] if written else {}
+    parts = {
+        "I wrote this into the draft:": [line for call, _ in written for line in _format_written(call)],
+        "Refused, and not in the draft:": [
+            line
+            for call, one in failed
+            for line in _list_problems(one.as_row, "error") or [f"`{call.name}`: {one.error}"]
+        ],
+        "Still missing before it can be saved:": _list_problems(last, "still_missing"),
+        "Warnings:": [escape(str(one)) for one in last.get("warnings") or ()][:8],
+    }
+    told = [f"{head}\n\n{listing(lines)}" for head, lines in parts.items() if lines]
+    urls = [url for _, row in written if _PREVIEW.fullmatch(url := str(row.get("url")))]
+    save = _SAVE.format(urls[-1] if urls else "/skills/new/")
+    return paragraphs(*told, "" if written else "Nothing was changed.", *notes, save)
+
+
+def _format_written(call: Call) -> list[str]:
+    if call.name == SET_SCHEDULE.name:
+        often = "daily at" if call.arguments.get("type") == "daily" else "every"
+        return [f"schedule: {often} {escape(str(call.arguments.get('value')))}"]
+    lines = []
+    for name, value in call.arguments.items():
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower().replace(" pct", " (% of equity)")
+        text = one_line("; ".join(map(str, value)) if isinstance(value, list) else str(value))
+        text = text.replace("_", " ") if re.fullmatch(r"[a-z_]{1,20}", text) else text
+        title = TEMPLATES.get(str(value), {}).get("name", "") if name == "template" else ""
+        lines.append(f"{words}: {title or escape(text)}")
+    return lines
+
+
+def _list_problems(found: Row, key: str) -> list[str]:
+    told = rows(found, key)[:12]
+    return [f"{plain(one, 'field') or plain(one, 'argument') or 'the draft'}: {plain(one, 'problem')}" for one in told]
 
 
 def _review(intro: str) -> Steps:
@@ -262,39 +325,28 @@ def _review(intro: str) -> Steps:
 
 # --- Short commands ---
 
-_COMMAND: Final = Pattern(
-    r"""
-(?P<template>(?:(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some) )?templates?|(?:what|which) templates? .{2,20}
-    |(?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?[\w -]{3,40}? template(?: \w+ [\w ,]{2,40})?)
-(?P<safer>make <IT> (?:a (?:bit|little) )?(?:safer|less risky)|(?:i want |give me )?something (?:safer
-    |less risky) than[ ](?:my|the) (?:last|other|current) (?:one|skill|strategy))
-(?P<verb>add|trade|also (?:trade|add)|include|remove|drop|without|only(?: trade)?
-    |just(?: trade)?)[ ](?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &) [A-Za-z]{2,12})*)(?: (?:too|as well|only))?
-(?P<review>(?:review|critique|check|judge)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)
-(?P<missing>what(?:'s| is) (?:still )?missing|(?:is it|is the draft) (?:complete|ready|done))
-(?P<save>(?:save|discard|delete) <IT>(?: now)?)
-(?P<rest>(?:use )?(?:the |your )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough)|you (?:choose|decide))
-""",
-    IT=r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill|thing))",
-)
-
 
 def _command_steps(talk: Talk, text: str) -> Steps | None:
     match = _COMMAND.compiled.fullmatch(_plain(text)) if len(text) <= _MAX_COMMAND else None
     if match is None or not (match["template"] or is_drafting(talk)):
         return None
+    known = _read_draft(talk)[0]
     if match["template"]:
-        return _use_template(talk, match[0])
+        name = next((name for name, pattern in _TEMPLATES.items() if pattern.search(match[0])), "")
+        caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
+        given = {"template": name, "symbols": symbols_in(talk.text), **caps}
+        return _patch(given) if name else say_text(_describe_templates())
     if match["safer"]:
-        return _make_safer(talk, is_new="than" in match[0])
+        return _make_safer({} if "than" in match[0] else known, is_new="than" in match[0])
     if match["verb"]:
-        return _change_symbols(talk, match["verb"].casefold(), symbols_in(match["symbols"]))
+        return _change_symbols(known, match["verb"].casefold(), symbols_in(match["symbols"]))
     done = [one for one in talk.earlier if one.name in WRITES and not one.error]
     if match["missing"] and done:
-        return say_text(tell_missing(done[-1].as_row))
+        problems = _list_problems(done[-1].as_row, "still_missing")
+        return say_text(f"Before it can be saved:\n\n{listing(problems)}" if problems else "Nothing is missing.")
     if match["save"] or match["rest"]:
         rest = "What you did not name keeps the default of the draft. " if match["rest"] else ""
-        return say_text(f"{rest}{tell_save([])}")
+        return say_text(f"{rest}{_SAVE.format('/skills/new/')}")
     return _review("The review of the draft:") if CRITIQUE in talk.acts else None
 
 
@@ -303,26 +355,15 @@ def _describe_templates() -> str:
     return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
 
 
-def _use_template(talk: Talk, words: str) -> Steps:
-    name = next((name for name, pattern in _TEMPLATES.items() if pattern.search(words)), "")
-    caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
-    return (
-        _patch({"template": name, "symbols": symbols_in(talk.text), **caps})
-        if name
-        else say_text(_describe_templates())
-    )
-
-
-def _make_safer(talk: Talk, *, is_new: bool) -> Steps:
+def _make_safer(known: Fields, *, is_new: bool) -> Steps:
     """Halve the caps that are known; the others become those of a first strategy."""
-    known = {} if is_new else _read_draft(talk)[0]
     halves = {name: max(1.0, float(known.get(name) or 2 * safe) / 2) for name, safe in SAFE_CAPS.items()}
     ask = f"I do not see the caps of your other skills. {NOVICE_ASK}" if is_new else ""
     return _patch({name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}, ask)
 
 
-def _change_symbols(talk: Talk, verb: str, named: list[str]) -> Steps | None:
-    known, is_only = list(_read_draft(talk)[0].get("symbols") or ()), verb.startswith(("only", "just"))
+def _change_symbols(draft: Fields, verb: str, named: list[str]) -> Steps | None:
+    known, is_only = list(draft.get("symbols") or ()), verb.startswith(("only", "just"))
     if named and not known and not is_only:
         return say_text(f"I do not see the symbols of the draft. Name the whole list: “only {', '.join(named)} and …”.")
     kept = [symbol for symbol in known if symbol not in named and not is_only]

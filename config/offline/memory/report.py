@@ -1,8 +1,7 @@
 """Report memory writes, refusals and lookups."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from config.offline.adapters import COACH_TOOLS, LOOKUPS
 from config.offline.facts import Outcome, is_uuid
@@ -23,13 +22,8 @@ _WRITES: Final = {
     "change": ("I have changed", ""),
     "remember": ("I have saved", "save that"),
     "confirm": ("I have noted that this still holds", ""),
-    "link": ("I have linked", "link these facts"),
     "place": ("I have saved the place", "save that place"),
 }
-# Errors are written for a model; what they tell it to do is not for the user.
-_TO_THE_MODEL = re.compile(
-    r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
-)
 
 
 def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
@@ -40,7 +34,7 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
     by_title["I knew this already"] = [one for one in done if one.was_so]
     parts = []
     for title, told in by_title.items():
-        texts = [f"**{_format_text(one, names)}**" for one in told]
+        texts = [f"**{_format_text(one)}**" for one in told]
         parts += [f"{title}: {texts[0]}" if len(texts) == 1 else f"{title}:\n\n{listing(texts)}"] if texts else []
     parts += [f"You can change or undo this on your {FACTS_PAGE}."] if parts else []
     for outcome in results:
@@ -55,15 +49,14 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
 
 def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     """Explain a tool's refusal, or ask which fact is meant."""
-    candidates, meant = list(outcome.candidates), _name(outcome.arguments.get("fact_id"), names)
+    candidates, reference = list(outcome.candidates), str(outcome.arguments.get("fact_id") or "")
+    meant = names.get(reference, "that fact" if is_uuid(reference) else reference)
     if candidates and outcome.name in WHICH:
         asked = f"Several facts hold “{meant}”:" if len(candidates) > 1 else "I am not sure that you mean this:"
         return paragraphs(asked, listing(candidates), WHICH[outcome.name])
-    told = re.sub(r"\bthe user's\b", "your", _TO_THE_MODEL.sub(" ", outcome.error).strip() or outcome.error)
-    told = re.sub(r"(?<=\. )[a-z]", lambda match: match[0].upper(), told)
     if outcome.name in _WRITES:
-        return f"I could not {_WRITES[outcome.name][1] or f'{outcome.name} “{meant}”'}: {told}"
-    return f"`{outcome.tool or outcome.name}` could not answer: {told}"
+        return f"I could not {_WRITES[outcome.name][1] or f'{outcome.name} “{meant}”'}: {outcome.told_error}"
+    return f"`{outcome.tool or outcome.name}` could not answer: {outcome.told_error}"
 
 
 def format_recalled(outcome: Outcome) -> str:
@@ -79,13 +72,10 @@ def format_recalled(outcome: Outcome) -> str:
     return paragraphs(listing(lines), f"There is more on your {FACTS_PAGE}." if is_more else "")
 
 
-def _format_text(outcome: Outcome, names: Mapping[str, str]) -> str:
+def _format_text(outcome: Outcome) -> str:
     given, old = outcome.arguments, exact(outcome.before, "fact")
     if outcome.name == "place":
         return ": ".join(str(given[key]) for key in ("place_name", "notes") if given.get(key))
-    if outcome.name == "link":
-        relation = str(given.get("relation")).replace("_", " ")
-        return f"{_name(given.get('fact_id'), names)}** {relation} **{_name(given.get('other_id'), names)}"
     is_changed = outcome.name == "change" and not outcome.was_so and old
     return f"{old}** to **{outcome.changed_text()}" if is_changed else outcome.changed_text()
 
@@ -98,8 +88,3 @@ def _format_held(outcome: Outcome) -> str:
         f"I did not save **{outcome.held}**: there is text in view that you did not write, and I do not find this in"
         f" your own words. It waits for you on your {FACTS_PAGE}."
     )
-
-
-def _name(reference: Any, names: Mapping[str, str]) -> str:
-    text = str(reference or "")
-    return names.get(text, "that fact" if is_uuid(text) else text)

@@ -371,16 +371,15 @@ def read_change(fact: Known, answer: str) -> tuple[str, str]:
         # "That's wrong" says that it should change, not how.
         return "unclear" if "reason" in requests[0].arguments else "forget", ""
     stated = [request.arguments["fact"] for request in requests if request.tool == "remember"]
-    pieces = list(sentences(answer))
-    said = strip_preface(one_line(pieces[0]))
+    said, *more = sentences(strip_preface(one_line(answer)))
     marked = _NOW.match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
     content = replace_value(fact.text, said)
     if content is None and stated and not marked:
         related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
         # A statement on another subject replaces this fact only when it is the only statement.
-        content = next(iter(related or (stated if len(pieces) == 1 else [])), "")
+        content = next(iter(related or ([] if more else stated)), "")
     if content is None:
-        said = one_line(" ".join([said, *pieces[1:]])).rstrip(" .!;,")
+        said = one_line(" ".join([said, *more])).rstrip(" .!;,")
         content = said[:1].upper() + said[1:] if marked or len(said.split()) > 1 else ""
     return ("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else ("unclear", "")

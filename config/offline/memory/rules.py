@@ -6,7 +6,7 @@ from typing import Final
 
 from config.lib.text import make_slug, normal_form, one_line
 from config.offline.drafting.steps import list_drafted
-from config.offline.facts import Call, Known, best_matches, is_uuid
+from config.offline.facts import Call, Known, best_matches
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import (
@@ -26,8 +26,6 @@ from config.offline.reading.sentences import (
     Pattern,
     is_question,
     sentences,
-    straight,
-    strip_lead_in,
     strip_preface,
 )
 from config.offline.reading.statements import Statement, passing_states, topic_of
@@ -124,10 +122,6 @@ def change_memory(talk: Talk) -> Reply | None:
     if "confirm" in talk.acts:
         requests += [Request("confirm", {"fact_id": find_reference(group[0])}) for group in groups if len(group) == 1]
         rest = unaffirmed
-    if "link" in talk.acts:
-        links, rest, is_unclear = _read_links(rest, talk.known)
-        requests += links
-        is_open |= is_unclear
     requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
     is_open &= "confirm" in talk.acts
     if talk.can_look("list") and (requests or groups or is_open):
@@ -183,7 +177,7 @@ def _format_choice(facts: Sequence[Known], question: str) -> str:
     return f"{one if len(facts) == 1 else 'More than one thing I know could be meant:'}\n\n{lines}\n\n{question}"
 
 
-# --- Places and links ---
+# --- Places ---
 
 _PLACE: Final = Pattern(
     r"""
@@ -232,41 +226,3 @@ def _parse_place(clause: str) -> dict[str, str] | None:
     kind = _SAME_PLACE.get(kind, kind)
     told = one_line(re.sub(r"^(?:located\s+)?(?:at|called)\s+|^located\s+", "", notes))[:MAX_PLACE_NOTES]
     return {"place_id": make_slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}
-
-
-_LINK: Final = Pattern(
-    r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect"
-    r"|relate)\s+(?P<rest>.+?)(?:\s+as (?P<as>[a-z_]+(?:[ -][a-z_]+){0,3}))?$"
-)
-_SPLIT: Final = Pattern(
-    r"\s+(?:and|with|to|(?P<verb>contradict|conflict|support|explain|depend|limit|follow)s?(?: (?:with|on|from))?)\s+"
-)
-_RELATIONS: Final = {"conflict": "contradicts", "depend": "depends_on", "follow": "follows_from"}
-
-
-def _read_links(message: str, known: Sequence[Known]) -> tuple[list[Request], str, bool]:
-    """Parse "link A and B" and "A contradicts B"; return the rest, and whether a wish names no two facts."""
-    pieces, is_unclear = list(sentences(message)), False
-    for at, sentence in enumerate(pieces):
-        plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
-        asked = _LINK.match(plain) if len(plain) <= LONGEST_REQUEST and not plain.endswith("?") else None
-        is_unclear |= asked is not None
-        text = asked["rest"] if asked else plain[:LONGEST_REQUEST]
-        for split in list(_SPLIT.compiled.finditer(text))[:8]:
-            ends = [_find_one(text[: split.start()], known), _find_one(text[split.end() :], known)]
-            verb = split["verb"] or ""
-            if all(ends) and ends[0] != ends[1] and (asked or verb):
-                relation = (asked["as"] if asked else _RELATIONS.get(verb, f"{verb}s")) or "relates_to"
-                one, other = (find_reference(end) for end in ends if end)
-                given = {"fact_id": one, "other_id": other, "relation": relation.replace("-", "_").replace(" ", "_")}
-                return [Request("link", given)], "\n".join(pieces[:at] + pieces[at + 1 :]), False
-    return [], message, is_unclear
-
-
-def _find_one(words: str, known: Sequence[Known]) -> Known | None:
-    words = words.strip(" \"“”'")
-    if is_uuid(words):
-        return next((fact for fact in known if fact.id == words), None)
-    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
-    found = same or best_matches(words, known, topic=topic_of(words), least=0.5)
-    return found[0] if len(found) == 1 else None

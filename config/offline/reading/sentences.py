@@ -6,7 +6,7 @@ apostrophes, without regard to case, and are compiled at their first use.
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
@@ -35,6 +35,13 @@ class Pattern:
     def search(self, text: str) -> re.Match[str] | None:
         """Match anywhere."""
         return self.compiled.search(text)
+
+
+@cache
+def read_table(table: str, **parts: str) -> dict[str, Pattern]:
+    """Return the patterns of a table by their names: a line is `name: pattern`."""
+    lines = (line.partition(": ") for line in re.sub(r"\n    +", "", table).strip().split("\n"))
+    return {name: Pattern(words, **parts) for name, _, words in lines}
 
 
 _BREAK: Final = Pattern(r"(?<=[.!?;])\s+|\s*\n+\s*|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)")

@@ -8,11 +8,19 @@ sentences of the tests, once, and rounded. Whoever wants something kept that no 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
-from config.offline.reading.sentences import CLAUSE, CORRECTION, EXPLICIT, Pattern, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import (
+    CLAUSE,
+    CORRECTION,
+    EXPLICIT,
+    Pattern,
+    read_table,
+    sentences,
+    straight,
+    strip_lead_in,
+)
 from memory.claims.statements import MASK, keep_statements
 from memory.claims.subjects import read_subject
 from memory.wording import MAX_CONTENT, MIN_CONTENT
@@ -51,8 +59,8 @@ _BIAS: Final = -6
 _SUBJECT: Final = 3  # for a value of the store's table of subjects
 _NEVER: Final = -100
 _APART: Final = -5  # below it a clause belongs to no other
-_MOMENT: Final = frozenset({"supposition", "open", "state", "time", "span", "position"})
-_LEXICON_TABLE: Final = r"""
+_MOMENT: Final = frozenset({"supposition", "open", "state", "time", "span"})
+_LEXICON: Final = r"""
 ADV: (?:(?:never|always|only|usually|generally|normally|typically|mostly|mainly|rarely|seldom|often|regularly|strictly
     |also|now|really|just|still|do|can|tend to|probably|almost|even|already|actually) )*
 PAST: (?:panic sold|was|were|had|went|bought|sold|made|lost|took|said|got|ran|came|saw|did|gave|kept|held|told|knew
@@ -111,7 +119,6 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|understa
     |two \w+s\b(?! open)|small|\d+k?\b|kids|adhd|patience|an? (?:job|family|soft spot|habit|tendency|system|plan|wife
     |husband|mortgage|\$)|problems? with|classes)
 +3 being: ^I(?:'m| am)\b
-+3 kind: ^I(?:'m| am) (?:(?:not|more|very|quite|really|also|both|now|just) )*(?:an? |of an? |the (?:kind|type|sort) )
 +5 trait: ^I(?:'m| am) .*\b(?:based|living|from|retired|years? old|allergic|learning|studying|colou?r ?bl\w+|dyslexic
     |deaf|married|single|patient|impatient|disciplined|careful|cautious|prone|wary|terrified|afraid|scared|averse
     |comfortable|happy with|fine with|keen|fond|saving|building|putting|terrible|good at|bad at|slow|usually|always
@@ -127,8 +134,8 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|understa
 +4 my rule: ^my (?:name|biggest|best|worst|main|favou?rite|usual|typical|average|max|rule|dream|edge|weak|problem
     |limit|style|time|comfort|enemy)\b
 -3 my state: ^(?:my|our) .*\b(?:was|were|is (?:up|down|at|broken|slow|closed|underwater|in the|still|on|so|late|too
-    |getting|barking|sick|visiting|boiling|asleep|stuck|drilling|losing)|got|has|had|went|hit|filled|says? hi|hurts?
-    |died|broke|froze|looks?|didn't|bleeding|stings|keeps?)\b
+    |getting|sick|visiting|asleep|stuck|losing|\w+ing)|got|has|had|went|hit|filled|says? hi|hurts?|died|broke|froze
+    |looks?|didn't|stings|keeps?)\b
 +3 my people: ^my (?:wife|husband|partner|other half|kids?|children|daughter|son|two|family|accountant|employer|job
     |work|contract|doctor|parents|broker|exchange|bank)\b
 +5 to me: ^(?!I\b|I'|my\b|we\b|our\b|please|if\b)(?!.*<PAST>).*\b(?:me|my|mine|I|I'm)\b
@@ -141,9 +148,6 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|understa
     |20)|first|back|still|yet|minutes? away)\b
 -4 span: \b(?:this|last|past|the next) (?:morning|afternoon|evening|weekend|week|night|session|time|candle|hour|one
     |month|year|trade|few|two|three|five|loss|move)\b|\bsince (?:lunch|noon|this|four)\b
--3 position: \bmy (?!(?:typical|usual|normal|average|max(?:imum)?|smallest|largest) )(?:\w+ )?(?:long|short|bag
-    |position|fill|order|entry|stop|target)s? (?:is|was|are|got|hit|filled|didn't)\b(?! (?:always|usually|never|max
-    |at most))|\bmy (?:last|next|first) \w+ (?:was|is)\b
 +3 rhythm: \b(?:in the (?:mornings?|evenings?|afternoons?)|at night|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?
     |(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|weekends?|weekdays|mornings|evenings|nights|days\b|a (?:day|week
     |month|year|trade)|per \w+|over(?:night)?|when(?:ever)?|after|before|once|session|open|close)\b
@@ -165,7 +169,6 @@ no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
     |as a rule|these days|ever since|since|most of the time|in the|at|anything|anyone|nothing|all|what I|two|three
     |half|zero|losing|being|sizing|revenge|big|fast|red|weekends?)\b
 -3 you: \byou(?:r)?\b
--2 their past: ^(?!I\b|if\b|when)(?:my|the|his|her|our|a|her|some) (?:[\w-]+ ){1,3}?(?!taught|told)<PAST>\b
 +5 lesson: \b(?:taught|told|trained) (?:me|us) (?:to|that)\b|\bever (?:risked|lost)\b|^I(?:'ve
     | have) lost\b.*\b(?:years|times|row)\b|^I(?:'ve| have) been (?:at|in|doing|burned)\b
 +3 goal: \b(?:goal|dream|plan|aim|saving|retire|quit my job|living|grow (?:this|my|the) account|double|years?|college
@@ -243,13 +246,13 @@ def passing_states(message: str) -> list[str]:
 def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
     plain = straight(text)
-    return next((topic for topic, words in _read_table(_TOPICS).items() if words.search(plain)), "")
+    return next((topic for topic, words in read_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")
 
 
 def weigh(clause: str) -> int:
     """Return the evidence that a clause tells what lasts: from 0 on it does."""
     plain = _HEDGE.compiled.sub(lambda match: match["I"] or "", _plain_form(clause))
-    rows = [name for name, words in _read_table(_EVIDENCE).items() if words.search(plain)]
+    rows = [name for name, words in _table().items() if words.search(plain)]
     if any(row.startswith("no") for row in rows):
         return _NEVER
     is_own = bool(_OWN.match(plain)) and read_subject(plain).is_single
@@ -258,20 +261,14 @@ def weigh(clause: str) -> int:
 
 def _is_of_moment(clause: str) -> bool:
     """Tell whether a clause speaks of a moment, though it was asked to be remembered."""
-    plain, table = _plain_form(clause), _read_table(_EVIDENCE)
+    plain, table = _plain_form(clause), _table()
     return any(words.search(plain) for name, words in table.items() if name.split(" ", 1)[1] in _MOMENT)
 
 
-@cache
-def _lexicon() -> dict[str, str]:
-    lines = (line.partition(": ") for line in re.sub(r"\n    +", "", _LEXICON_TABLE).strip().split("\n"))
-    return {"COIN": COIN, **{name: words for name, _, words in lines}}
-
-
-@cache
-def _read_table(table: str) -> dict[str, Pattern]:
-    lines = (line.partition(": ") for line in re.sub(r"\n    +", "", table).strip().split("\n"))
-    return {name: Pattern(words, **_lexicon()) for name, _, words in lines}
+def _table() -> dict[str, Pattern]:
+    """Return the forms by their weight and name."""
+    lexicon = (line.partition(": ") for line in re.sub(r"\n    +", "", _LEXICON).strip().split("\n"))
+    return read_table(_EVIDENCE, **{name: words for name, _, words in lexicon})
 
 
 def _plain_form(clause: str) -> str:

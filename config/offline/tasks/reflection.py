@@ -3,21 +3,20 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from itertools import dropwhile, islice, takewhile
 from typing import Final
 
-from config.lib.figures import format_count, format_duration, format_pct, format_usd
+from config.lib.figures import format_count, format_pct, format_usd
 from config.lib.search.terms import iter_terms
 
 LEAST_TRADES: Final = 5  # below it everything is chance
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 
 _TRADE: Final = re.compile(
-    r"- \S+ → \S+ (?P<symbol>\S+) (?P<side>long|short) -?\$[\d,.]+ @ [\d,.]+ → [\d,.]+"
-    r" (?P<net>[+-]?\$[\d,.]+) \([+-]?[\d.]+%\) (?P<minutes>\d+)m(?: \([^()]*\))?(?: \[\w+\])?(?: \"[^\"]*\")?"
-    r"(?: \| regime=(?P<regime>\w+) exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
+    r"- \S+ → \S+ \S+ (?:long|short) -?\$[\d,.]+ @ [\d,.]+ → [\d,.]+"
+    r" (?P<net>[+-]?\$[\d,.]+) \([+-]?[\d.]+%\) \d+m(?: \([^()]*\))?(?: \[\w+\])?(?: \"[^\"]*\")?"
+    r"(?: \| regime=\w+ exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
 )
 _GROUP: Final = re.compile(
     r"- (?P<name>\S+ \w+): (?P<trades>\d+ trades?), (?P<won>\d+) won, net (?P<net>-?\$[\d,.]+)"
@@ -35,9 +34,7 @@ _VERDICTS: Final = {
 class _Trade:
     """What a line says; money in USD."""
 
-    kind: str  # symbol and side
     net: Decimal
-    minutes: int
     fees: Decimal
 
 
@@ -45,11 +42,7 @@ def reflection_answer(request: str) -> str:
     """Return lessons as bullets of counts, sums and averages."""
     _, found, rest = f"\n{request}".rpartition("\n## Closed trades")
     lines = takewhile(lambda line: not line.startswith("#"), rest.split("\n")[1:]) if found else ()
-    trades = [
-        _Trade(f"{one['symbol']} {one['side']}", _amount(one["net"]), int(one["minutes"][:9]), _amount(one["fees"]))
-        for line in lines
-        if (one := _TRADE.fullmatch(line))
-    ]
+    trades = [_Trade(_amount(one["net"]), _amount(one["fees"])) for line in lines if (one := _TRADE.fullmatch(line))]
     if len(trades) < LEAST_TRADES:
         return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
     groups = [group for line in _list_below(request, "## Record so far") if (group := _GROUP.fullmatch(line))]
@@ -62,7 +55,6 @@ def reflection_answer(request: str) -> str:
         f" {format_usd(_net(trades))} after fees.",
         *[f"{group['name']}s: {_result(group)}." for group in groups if group not in regimes][:MOST_GROUPS],
         _compare(won, lost),
-        _tell_longest(won, lost),
     ]
     if worst and _amount(worst["net"]) < 0:
         bullets.append(f"Worst regime at the entry: {worst['name'].removeprefix('regime ')}, {_result(worst)}.")
@@ -103,19 +95,6 @@ def _compare(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
         f"The average winner made {format_usd(gain)} (n={len(won)}), the average loser lost {format_usd(loss)} "
         f"(n={len(lost)}): the winner is {which}."
     )
-
-
-def _tell_longest(won: Sequence[_Trade], lost: Sequence[_Trade]) -> str:
-    longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind), default=None)
-    if longest is None:
-        return ""
-    told = f"The loser that was held longest: {longest.kind}, {_span([longest])}, {format_usd(longest.net)}"
-    return f"{told}; losers were held {_span(lost)} on average, winners {_span(won)}." if won else f"{told}."
-
-
-def _span(trades: Sequence[_Trade]) -> str:
-    """Return how long trades were held on average."""
-    return format_duration(timedelta(minutes=sum(trade.minutes for trade in trades) // len(trades)))
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:

@@ -11,7 +11,7 @@ from chat.prompt.texts import about_fact
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from config.offline.adapters import read_opening
-from memory.models import FactLink, MemoryEvent, MemoryProposal, MemorySwitches, Place, UserFact
+from memory.models import MemoryEvent, MemoryProposal, MemorySwitches, Place, UserFact
 from tests.chat.talk import Talk
 from tests.factories.memory import UserFactFactory
 
@@ -62,7 +62,7 @@ def tools_of(answer) -> list[str]:
     return [event.part["name"] for event in answer.events if type(event).__name__ == "ToolFinished"]
 
 
-async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
+async def test_advisor_saves_updates_confirms_and_forgets(trader):
     talk = await run_in_thread(begin, trader, "advisor")
 
     saved = await talk.ask("My goal is to retire at 50. I only buy funds.")
@@ -81,9 +81,6 @@ async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
     funds = await read(trader, lambda: UserFact.objects.get(content="I only buy funds"))
     assert (funds.last_confirmed_at is not None, funds.category) == (True, "fact")
 
-    await talk.ask("link my goal and funds")
-    assert await read(trader, lambda: FactLink.objects.get().relation) == "relates_to"
-
     told = await talk.ask("What do you know about me?")
     assert tools_of(told) == ["list_preferences"]
     assert "- My goal is to retire at 55" in told.text
@@ -91,7 +88,7 @@ async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
     forgotten = await talk.ask("forget my goal")
     assert "I have forgotten: **My goal is to retire at 55**" in forgotten.text
     assert await facts(trader) == ["I only buy funds"]
-    assert sorted(await kinds(trader)) == ["confirm", "forget", "link", "save", "save", "update"]
+    assert sorted(await kinds(trader)) == ["confirm", "forget", "save", "save", "update"]
 
 
 async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):

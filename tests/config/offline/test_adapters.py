@@ -129,7 +129,6 @@ def test_advisor_saves_under_the_category_of_the_topic(fact, category):
         "Actually my goal is to retire at 55",
         "forget my goal",
         "yes, still funds only",
-        "link my goal and my risk",
         "what do you know about me?",
         "list my preferences",
     ],
@@ -160,21 +159,6 @@ def test_advisor_changes_the_fact_that_is_meant_by_its_id(text, call):
 
 
 @pytest.mark.parametrize(
-    ("text", "one", "other", "relation"),
-    [
-        ("link my goal and my risk", GOAL, RISK, "relates_to"),
-        ("Please link I only buy funds with my goal as limits", FUNDS, GOAL, "limits"),
-        ("my goal contradicts I only buy funds", GOAL, FUNDS, "contradicts"),
-        (f"link {GOAL} to {FUNDS}", GOAL, FUNDS, "relates_to"),
-    ],
-)
-def test_advisor_links_on_request(text, one, other, relation):
-    expected = {"from_id": one, "to_id": other, "relation": relation}
-
-    assert calls("advisor", text, *LISTED) == [("link_preferences", expected)]
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "I still buy single stocks",
@@ -186,7 +170,7 @@ def test_advisor_links_on_request(text, one, other, relation):
         "Still waiting for you",
     ],
 )
-def test_advisor_affirms_and_links_nothing_that_is_not_meant(text):
+def test_advisor_affirms_nothing_that_is_not_meant(text):
     assert calls("advisor", text, *LISTED) == []
 
 
@@ -494,13 +478,6 @@ def event(kind, before=None, after=None):
             "I have noted that this still holds: **I like gold**",
         ),
         (
-            "advisor",
-            "link_preferences",
-            {"from_id": "gold", "to_id": "lead", "relation": "depends_on"},
-            {"message": "Linked.", "memoryEvent": event("link", after="I like gold")},
-            "I have linked: **gold** depends on **lead**",
-        ),
-        (
             "companion",
             "manage_user_memory",
             {"operation": "add_fact", "content": "I like gold"},
@@ -637,9 +614,9 @@ def test_memory_follows_what_the_chat_changed():
 @pytest.mark.parametrize(
     ("face", "has", "lacks"),
     [
-        ("coach", ["never trade alts"], ["still funds", "places", "relate"]),
-        ("advisor", ["still funds only", "relate two facts"], ["places", "alts"]),
-        ("companion", ["keep places"], ["still funds", "relate", "alts"]),
+        ("coach", ["never trade alts"], ["still funds", "places"]),
+        ("advisor", ["still funds only"], ["places", "alts"]),
+        ("companion", ["keep places"], ["still funds", "alts"]),
     ],
 )
 def test_help_fits_the_tools(face, has, lacks):

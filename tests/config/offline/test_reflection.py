@@ -82,8 +82,6 @@ def test_lessons_are_counts_and_sums_of_the_trades():
         " (about 90 %).",
         "ETH shorts: net -$15.25 over 2 trades, 0 won; too few to say more.",
         "The average winner made $323.62 (n=4), the average loser lost $10.12 (n=2): the winner is the larger.",
-        "The loser that was held longest: ETH short, 5 h, -$15.25; losers were held 3 h 20 min on average, "
-        "winners 40 min.",
         "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; too few to say more.",
         "Fees took $2.75 over 7 trades, $0.39 each.",
     ]
@@ -103,8 +101,7 @@ def test_what_there_is_none_of_is_left_out():
         "BTC longs: net $50.00 over 5 trades, 5 won; no verdict yet.",
     ]
     assert bullets(*[trade("-10", fees="-1")] * 5)[1:] == [
-        "BTC longs: net -$50.00 over 5 trades, 0 won; no verdict yet.",
-        "The loser that was held longest: BTC long, 1 h, -$10.00.",
+        "BTC longs: net -$50.00 over 5 trades, 0 won; no verdict yet."
     ]
 
 
