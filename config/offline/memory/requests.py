@@ -10,8 +10,8 @@ from config.offline.facts import Known, Outcome, best_matches, content_words
 from config.offline.reading.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
-    Pattern,
     is_question,
+    read_table,
     sentences,
     straight,
     strip_lead_in,
@@ -34,80 +34,70 @@ class Request:
     replaces: str = ""  # to remember instead of that fact, which the request before it forgets
 
 
-_POLITE: Final = r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}"
-_FORGET: Final = Pattern(
-    _POLITE
-    + r"(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?|rule about"
-    r"|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)"
-)
-_FILLER: Final = Pattern(
-    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of|what i (?:said"
-    r"|told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b"
-)
-_ALL: Final = Pattern(
-    r"^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me"
-    r"|you know about me))*$|^(?:about )?me$|^what you know about me$|^all (?:my|the|your) (?:facts|memories)$"
-)
-_ALL_ABOUT: Final = Pattern(
-    r"^(?:everything|anything|all|all facts)(?: (?:you know|i (?:said|told you)|there is))? (?:about|on|of)"
-    r" (?P<what>(?!me$|it$|that$).+)$"
-)
-_INSTEAD: Final = Pattern(
-    r"^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)"
-    r"|now) (?:now )?(?P<new>.{1,60}?)(?: now)?$"
-)
-_POINTING: Final = Pattern(r"^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$")
-_NEVER_MIND: Final = Pattern(r"^(?:please )?forget (?:about )?it[.! ]*$")
-_NOT_ANY_MORE: Final = Pattern(
-    r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not"
-    r"| is not)\b.*?\b(?:(?P<past>no longer (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true"
-    r"|right|correct|the case)|(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b"
-)
-_ENDED: Final = Pattern(
-    r"^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not"
-    r"|doesn't) (?:hold|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it"
-    r"|that)$|^(?P<mine>my [\w ]{2,30}? is) no longer .+$"
-)
-_OTHER_VALUE: Final = Pattern(
-    r"^(?P<mine>my [\w' -]{2,40}?) (?:isn't|is not|is no longer|was never) (?P<old>[^,;]{1,60}?)(?: any ?more)?"
-    r"(?:[,;]| but)\s*(?:(?:but )?(?:it(?:'s| is)|now|rather))\s+(?:now )?(?P<new>[^,;]{1,60}?)(?: now)?$"
-)
-_NOT_BUT: Final = Pattern(r"^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$")
-_DROPPED: Final = Pattern(r"^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$")
-_DENIED: Final = Pattern(r"^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b")
-_NO_LONGER: Final = Pattern(r"^(?:I|I'm|my)\b.*\b(?:no longer|any ?more)\b")
-_CHANGE: Final = Pattern(
-    _POLITE + r"(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+"
-    r"(?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))"
-    r"(?: (?:please|pls))?[.!]*$"
-)
 _NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
 _NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
 _TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\b)?|\b{_NUMBER_WORDS}", re.IGNORECASE)
-_VALUE: Final = Pattern(
-    r"^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$",
+_FORMS: Final = read_table(
+    r"""
+never mind: ^(?:please )?forget (?:about )?it[.! ]*$
+forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?
+    |rule about|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
+drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$
+denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
+    no longer (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true|right|correct|the case)
+    |(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b
+turned: ^(?P<old>my [\w' -]{2,40}?) (?:isn't|is not|is no longer|was never) [^,;]{1,60}?(?: any ?more)?(?:[,;]
+    | but)\s*(?:(?:but )?(?:it(?:'s| is)|now|rather))\s+(?:now )?(?P<new>[^,;]{1,60}?)(?: now)?$
+ended: ^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not
+    |doesn't) (?:hold|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it|that)$
+    |^(?P<mine>my [\w ]{2,30}? is) no longer .+$
+no longer: ^(?:I|I'm|my)\b.*\b(?:no longer|any ?more)\b
+filler: ^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of|what i (?:said
+    |told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b
+all: ^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me
+    |you know about me))*$|^(?:about )?me$|^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
+all about: ^(?:everything|anything|all|all facts)(?: (?:you know|i (?:said|told you)|there is))? (?:about|on|of)[ ]
+    (?P<what>(?!me$|it$|that$).+)$
+instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)|now)[ ]
+    (?:now )?(?P<new>.{1,60}?)(?: now)?$
+pointing: ^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
+swap: ^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$
+change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+
+    (?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
+value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
+wrong: ^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b
+subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b| =|:
+    | went \w+ to\b)
+bound: ^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+
+newly: \b(?:now|again|these days|switched|moved)\b
+holds: <YES>(?:(?:that|this|it)(?:'s| is| does|'ll)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|valid
+    |appl(?:y|ies)|stands?|accurate|the (?:case|same|plan|rule))[.! ]*$
+still: <YES>(?P<what>still\s+\S.*|(?:I|my)\b.{0,200}?\bstill\b.+)$
+negation: n't\b|\b(?:not?|never|avoid|without|hate|dislike|stop(?:ped)?)\b
+dropped: ^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)
+    |the fact|everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
+keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is|alone))?)[.! ]*$
+says nothing: ^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|thank you|keel|I(?:'d| would) like to|I want to
+    |let's|let us|change|update|edit|correct|it|this|that|the fact|one|fact)\b[,.!? ]*)+$
+new words: ^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)
+    |make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s
+    | is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b|(?:now|instead|rather)\b[,:]?)
+    \s*(?:that\b)?[:,]?\s*
+""",
+    POLITE=r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}",
+    YES=r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
     TOKEN=_TOKEN.pattern,
 )
-_MY_SUBJECT: Final = Pattern(
-    r"^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)"
-    r"(?: is\b| are\b| should be\b| =|:| went \w+ to\b)"
+# Lines that hold one value at a time, though no number tells it: a name, where one lives, what one counts in.
+_ONE_AT_A_TIME: Final = tuple(
+    read_table(
+        r"""
+name: ^(?:my name is|call me|i go by|i'm called)\b
+home: ^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b
+money: ^i (?:now )?(?:think|count|report) in\b
+"""
+    ).values()
 )
-# Lines that hold one value at a time, though no number tells it: a name, where one lives, whom one trades with.
-_ONE_AT_A_TIME: Final = (
-    Pattern(r"^(?:my name is|call me|i go by|i'm called)\b"),
-    Pattern(r"^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b"),
-    Pattern(r"^i (?:now )?(?:think|count|report) in\b"),
-)
-_BOUND: Final = Pattern(r"^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+")
-_NEWLY: Final = Pattern(r"\b(?:now|again|these days|switched|moved)\b")
-
-_YES: Final = r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?"
-THAT_HOLDS: Final = Pattern(
-    _YES + r"(?:(?:that|this|it)(?:'s| is| does|'ll)?\s+)?(?:still|remains?)\s+"
-    r"(?:holds?|true|right|correct|valid|appl(?:y|ies)|stands?|accurate|the (?:case|same|plan|rule))[.! ]*$"
-)
-_STILL: Final = Pattern(_YES + r"(?P<what>still\s+\S.*|(?:I|my)\b.{0,200}?\bstill\b.+)$")
-_NEGATION: Final = Pattern(r"n't\b|\b(?:not?|never|avoid|without|hate|dislike|stop(?:ped)?)\b")
 
 
 def memory_requests(
@@ -117,7 +107,7 @@ def memory_requests(
 
     `before` is the model's last text and `earlier` the tool calls until now: "that" points at them.
     """
-    if _NEVER_MIND.match(message.strip()):
+    if _FORMS["never mind"].match(message.strip()):
         return []
     requests: list[Request] = []
     denied = False
@@ -126,11 +116,11 @@ def memory_requests(
     pointed = point_at(known, before, earlier)
     for at, sentence in enumerate(pieces):
         plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
-        if _NOT_ANY_MORE.match(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
+        if _FORMS["denied"].match(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
-        denied |= bool(_DENIED.match(plain))
+        denied |= bool(_FORMS["wrong"].match(plain))
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
         asked = list(_iter_asked(plain, known, pointed)) if is_short else []
         requests += asked
@@ -151,20 +141,20 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
 
 def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> Iterator[Request]:
     """Parse a request to forget or to change."""
-    if asked := _FORGET.match(plain):
+    if asked := _FORMS["forget"].match(plain):
         yield from _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
-    elif (dropped := _DROPPED.match(plain)) and len(content_words(dropped["what"])) > 1:
+    elif (dropped := _FORMS["drop"].match(plain)) and len(content_words(dropped["what"])) > 1:
         yield from map(_forget_fact, best_matches(dropped["what"], known, least=1.0)[:1])
-    elif denied := _NOT_ANY_MORE.match(plain):
+    elif denied := _FORMS["denied"].match(plain):
         reason = "agent_forget" if denied["past"] else "user_corrected"
         yield _forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))
-    elif other := _OTHER_VALUE.match(plain):
-        yield from _set_value(other["mine"], other["new"], known)
-    elif ended := _ENDED.match(plain):
+    elif other := _FORMS["turned"].match(plain):
+        yield from _set_value(other["old"], other["new"], known)
+    elif ended := _FORMS["ended"].match(plain):
         words = ended["rule"] or ended["sold"] or ended["mine"]
         least = 0.5 if ended["rule"] else 0.0
         yield from map(_forget_fact, best_matches(words, known, least=least)[:1])
-    elif _NO_LONGER.match(plain):
+    elif _FORMS["no longer"].match(plain):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
             stated, outdated = read_statements(plain), [_forget_fact(matches[0])]
@@ -175,16 +165,16 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
 
 
 def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
-    if _ALL.match(what):
+    if _FORMS["all"].match(what):
         return [_forget_fact(fact) for fact in known] or [Request()]
-    if about := _ALL_ABOUT.match(what):
+    if about := _FORMS["all about"].match(what):
         wanted = content_words(about["what"])
         met = [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]
         return [_forget_fact(fact) for fact in met] or _forget_words(about["what"], known)
-    if (instead := _INSTEAD.match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
+    if (instead := _FORMS["instead"].match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
         return changed
-    what = _FILLER.compiled.sub("", what).strip(" .!\"“”'")
-    if _POINTING.match(what):
+    what = _FORMS["filler"].compiled.sub("", what).strip(" .!\"“”'")
+    if _FORMS["pointing"].match(what):
         return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed))]
     return _forget_words(what, known)
 
@@ -204,7 +194,7 @@ def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
 def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse "change 5x to 3x", "set my max leverage to 3x", "it's B, not A" and "make it 55"."""
     bare = CORRECTION.compiled.sub("", plain)
-    change, swap = _CHANGE.match(plain), _NOT_BUT.match(bare)
+    change, swap = _FORMS["change"].match(plain), _FORMS["swap"].match(bare)
     if swap or (change and change["new"]):
         old, new = (part.strip(" \"“”'") for part in ((swap or change)["old"], (swap or change)["new"]))  # type: ignore[index]
         literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
@@ -221,7 +211,7 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
             return _replace([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
     if change and re.match(r"(?:my|our)\b", change["old"], re.IGNORECASE):
         return _set_value(change["old"], change["new"] or change["size"], known)
-    if _VALUE.match(bare) and not read_statements(plain):
+    if _FORMS["value"].match(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
             changed = replace_value(numbers[0].text, bare) or ""
@@ -231,7 +221,7 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
 
 def replace_value(fact: str, said: str) -> str | None:
     """Return the fact with its only number replaced ("55", "3x"); None if it has not just one."""
-    if len(_NUMBER.findall(fact)) != 1 or not _VALUE.match(said):
+    if len(_NUMBER.findall(fact)) != 1 or not _FORMS["value"].match(said):
         return None
     value = next(_TOKEN.finditer(said))[0]
     place = _NUMBER if _NUMBER.fullmatch(value) else _TOKEN  # a bare number keeps the unit
@@ -259,7 +249,7 @@ def find_outdated(statement: Statement, known: Sequence[Known], only: Sequence[K
         return []  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
-    if not replaced and (statement.is_correction or _NEWLY.search(statement.text)):
+    if not replaced and (statement.is_correction or _FORMS["newly"].search(statement.text)):
         words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
         is_turned = re.search(r"\b(?:switched|again)\b", statement.text, re.IGNORECASE)
         least = 0.3 if is_turned else 0.5 if statement.is_correction else 1.0
@@ -271,10 +261,10 @@ def find_outdated(statement: Statement, known: Sequence[Known], only: Sequence[K
 
 def _excludes(one: str, other: str) -> bool:
     """Tell whether two facts exclude each other: another value of a subject, "my goal is A/B", or another number."""
-    a, b = _MY_SUBJECT.match(one), _MY_SUBJECT.match(other)
+    a, b = _FORMS["subject"].match(one), _FORMS["subject"].match(other)
     shapes = [normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)]
     is_same_subject = bool(a and b and a[1].casefold() == b[1].casefold())
-    is_same_bound = bool(_BOUND.match(other)) and _BOUND.compiled.sub("", shapes[1]) in shapes[0]
+    is_same_bound = bool(_FORMS["bound"].match(other)) and _FORMS["bound"].compiled.sub("", shapes[1]) in shapes[0]
     return (
         (
             is_same_subject
@@ -317,7 +307,7 @@ def find_affirmed(
     for sentence in sentences(message):
         plain = straight(strip_lead_in(sentence))
         is_told = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
-        holds, still = THAT_HOLDS.match(plain), _STILL.match(plain)
+        holds, still = _FORMS["holds"].match(plain), _FORMS["still"].match(plain)
         facts = list(point_at(known, before, earlier)) if is_told and holds else []
         if is_told and still and not holds:
             fitting = [fact for fact in known if _can_mean(fact.text, still["what"])]
@@ -330,39 +320,17 @@ def find_affirmed(
 
 def _can_mean(fact: str, words: str) -> bool:
     """Tell whether words may affirm a fact: same polarity and numbers."""
-    denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
+    denies_alike = bool(_FORMS["negation"].search(straight(fact))) == bool(_FORMS["negation"].search(words))
     return denies_alike and set(_NUMBER.findall(words)) <= set(_NUMBER.findall(fact))
-
-
-_DROP: Final = Pattern(
-    r"""
-^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)|the fact
-    |everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
-"""
-)
-_KEEP: Final = Pattern(
-    r"^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is"
-    r"|alone))?)[.! ]*$"
-)
-_SAYS_NOTHING: Final = Pattern(
-    r"^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|thank you|keel|I(?:'d| would) like to|I want to"
-    r"|let's|let us|change|update|edit|correct|it|this|that|the fact|one|fact)\b[,.!? ]*)+$"
-)
-_NOW: Final = Pattern(
-    r"^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)"
-    r"|make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s"
-    r"| is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b|(?:now|instead"
-    r"|rather)\b[,:]?)\s*(?:that\b)?[:,]?\s*"
-)
 
 
 def read_change(fact: Known, answer: str) -> tuple[str, str]:
     """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
-    for act, pattern in (("forget", _DROP), ("confirm", THAT_HOLDS), ("keep", _KEEP)):
+    for act, pattern in (("forget", _FORMS["dropped"]), ("confirm", _FORMS["holds"]), ("keep", _FORMS["keep"])):
         if pattern.match(plain):
             return act, ""
-    if not 0 < len(plain) <= 4 * MAX_CONTENT or _SAYS_NOTHING.match(plain) or is_question(plain):
+    if not 0 < len(plain) <= 4 * MAX_CONTENT or _FORMS["says nothing"].match(plain) or is_question(plain):
         return "unclear", ""
     requests = memory_requests(answer, [fact])
     if replaced := [request.arguments["fact"] for request in requests if request.replaces]:
@@ -372,7 +340,7 @@ def read_change(fact: Known, answer: str) -> tuple[str, str]:
         return "unclear" if "reason" in requests[0].arguments else "forget", ""
     stated = [request.arguments["fact"] for request in requests if request.tool == "remember"]
     said, *more = sentences(strip_preface(one_line(answer)))
-    marked = _NOW.match(said)
+    marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
     content = replace_value(fact.text, said)
     if content is None and stated and not marked:
