@@ -8,7 +8,7 @@ from chat.tools.base import Tool
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
 from config.lib.text import one_line
 from config.offline.facts import key_words
-from config.offline.reading.sentences import QUOTED, Pattern, read_table, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
 from trading.market.names import symbols_in
 
 MAX_TEXT: Final = 2000  # characters of entry, exit and the rules of risk
@@ -121,7 +121,7 @@ def read_fields(message: str) -> Fields:
     named = _NAMED.search(text)
     # A name such as "BTC Harbour" does not name the traded symbols.
     bare = text.replace(named[0], " ") if named else text
-    spans = {name: _read_interval(bare, words) for name, words in read_table(_SPANS, **_PARTS).items()}
+    spans = {name: _read_interval(bare, words) for name, words in parse_table(_SPANS, **_PARTS).items()}
     interval, every = spans["barsInterval"], spans["value"]
     fields: Fields = {
         "style": _find_first(_STYLES, bare).partition(" ")[0],
@@ -148,7 +148,7 @@ def name_skill(fields: Mapping[str, Any]) -> str:
 
 
 def _find_first(table: str, text: str) -> str:
-    return next((name for name, words in read_table(table).items() if words.search(text)), "")
+    return next((name for name, words in parse_table(table).items() if words.search(text)), "")
 
 
 def _read_interval(text: str, pattern: Pattern) -> str:
@@ -165,7 +165,7 @@ def _read_interval(text: str, pattern: Pattern) -> str:
 def _read_caps(text: str) -> Fields:
     found: Fields = {"maxLeverage": 1} if _NO_LEVERAGE.search(text) else {}
     for clause in (part for sentence in sentences(text) for part in _list_clauses(sentence)):
-        for name, words in read_table(_NUMBERS, **_PARTS).items():
+        for name, words in parse_table(_NUMBERS, **_PARTS).items():
             match = words.search(clause)
             if match and not (name == "maxPositionPct" and _TO_THE_STOP.search(clause)):
                 value = next(float(part) for part in match.groups() if part)
@@ -185,7 +185,7 @@ def _read_texts(read: list[str], name: str) -> Fields:
                 _add_text(told, "thesis", f"{built['what'].strip()} strategy")
             plain = plain[built.end() :]
         label = re.match(r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?([\w ]{2,14}?)(?:\*\*)?\s*[:=]\s*(\S.*)$", plain)
-        labels = read_table(_LABELS) if label else {}
+        labels = parse_table(_LABELS) if label else {}
         into = next((place for place, words in labels.items() if label and words.compiled.fullmatch(label[1])), "")
         plain = label[2] if label and into else plain
         for clause in [plain] if into not in ("", "nothing") else _list_clauses(plain):
@@ -206,7 +206,7 @@ def _add_text(told: dict[str, list[str]], place: str, text: str) -> None:
 
 def _without_numbers(clause: str) -> str:
     """Return a clause without what is read as numbers, symbols and names."""
-    tables = {**read_table(_NUMBERS, **_PARTS), **read_table(_SPANS, **_PARTS), **read_table(_HORIZONS)}
+    tables = {**parse_table(_NUMBERS, **_PARTS), **parse_table(_SPANS, **_PARTS), **parse_table(_HORIZONS)}
     for name, words in {**tables, "": _NO_LEVERAGE}.items():
         if not (name == "maxPositionPct" and _TO_THE_STOP.search(clause)):
             clause = words.compiled.sub(" ", clause)

@@ -11,7 +11,7 @@ from config.offline.reading.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
     is_question,
-    read_table,
+    parse_table,
     sentences,
     straight,
     strip_lead_in,
@@ -37,7 +37,7 @@ class Request:
 _NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
 _NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
 _TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\b)?|\b{_NUMBER_WORDS}", re.IGNORECASE)
-_FORMS: Final = read_table(
+_FORMS: Final = parse_table(
     r"""
 never mind: ^(?:please )?forget (?:about )?it[.! ]*$
 forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?
@@ -90,7 +90,7 @@ new words: ^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|th
 )
 # Lines that hold one value at a time, though no number tells it: a name, where one lives, what one counts in.
 _ONE_AT_A_TIME: Final = tuple(
-    read_table(
+    parse_table(
         r"""
 name: ^(?:my name is|call me|i go by|i'm called)\b
 home: ^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b

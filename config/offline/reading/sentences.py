@@ -38,7 +38,7 @@ class Pattern:
 
 
 @cache
-def read_table(table: str, **parts: str) -> dict[str, Pattern]:
+def parse_table(table: str, **parts: str) -> dict[str, Pattern]:
     """Return the patterns of a table by their names: a line is `name: pattern`."""
     lines = (line.partition(": ") for line in re.sub(r"\n    +", "", table).strip().split("\n"))
     return {name: Pattern(words, **parts) for name, _, words in lines}

@@ -16,7 +16,7 @@ from config.offline.reading.sentences import (
     CORRECTION,
     EXPLICIT,
     Pattern,
-    read_table,
+    parse_table,
     sentences,
     straight,
     strip_lead_in,
@@ -246,7 +246,7 @@ def passing_states(message: str) -> list[str]:
 def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
     plain = straight(text)
-    return next((topic for topic, words in read_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")
+    return next((topic for topic, words in parse_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")
 
 
 def weigh(clause: str) -> int:
@@ -268,7 +268,7 @@ def _is_of_moment(clause: str) -> bool:
 def _table() -> dict[str, Pattern]:
     """Return the forms by their weight and name."""
     lexicon = (line.partition(": ") for line in re.sub(r"\n    +", "", _LEXICON).strip().split("\n"))
-    return read_table(_EVIDENCE, **{name: words for name, _, words in lexicon})
+    return parse_table(_EVIDENCE, **{name: words for name, _, words in lexicon})
 
 
 def _plain_form(clause: str) -> str:
