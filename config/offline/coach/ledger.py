@@ -45,7 +45,7 @@ def is_query(words: Words) -> bool:
             "trust|common|broken|rule",
             "me side -coin -stop -size -position",
             "me doing|period|weekday -you -event",
-            "versus coin -price -market",
+            "versus coin|side -price -market",
         ),
         "me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent",
         "top|low|long|short trade|group|agent|skill|side",
@@ -119,7 +119,8 @@ def _few(trades: int) -> str:
 def _list_parts(result: Row, words: Words, group: str) -> list[str]:
     """Return value, sample, interval, groups and link of an answer."""
     trades, scope, measure = count(result, "n"), escape(exact(result, "scope")), exact(result, "measure")
-    label, unknown = MEASURES.get(measure, "Net"), format_count(count(result, "not_known"), "trade")
+    label = MEASURES[measure].label if measure in MEASURES else "Net"
+    unknown = format_count(count(result, "not_known"), "trade")
     if not trades:
         return [
             f"{label}: not known for {unknown}." if count(result, "not_known") else f"No closed trade fits: {scope}."

@@ -31,7 +31,7 @@ from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.facts import Call
 from config.offline.figures import Row, block, exact, fill, number, paragraphs, rows
 from config.offline.phrases import TERMS
-from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
 from trading.market.names import is_market
 
@@ -52,7 +52,7 @@ _TERM: Final = Pattern(
 _NAMED: Final = Pattern(
     r"""
 ^how (?:'s|is|are|was|did|does|has|have) (?:(?P<my>my|our) |the )?(?P<one>[\w' -]{2,60}?) (?:been )?(?:doing
-    |perform(?:ed|ing)?|done?)\b.{0,20}$
+    |perform(?:ed|ing)?|do(?:ne)?)\b.{0,20}$
 ^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|track record|record|stats|numbers|win rate|sharpe(?: ratio)?
     |drawdown) (?:of|for) (?P<my2>my |the )?(?P<two>[\w' -]{2,60})$
 """
@@ -84,7 +84,7 @@ def _iter_plans(talk: Talk) -> Iterator[Steps]:
 
 
 def _read_sentence(talk: Talk, sentence: str) -> Steps | None:
-    plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
+    plain = spell_out(_ASIDE.sub("", strip_lead_in(straight(sentence)))).strip(" .!?;")
     is_asked = sentence.rstrip().endswith("?")
     asked = action_steps(talk, plain)
     asked = question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
@@ -236,7 +236,7 @@ _QUESTIONS: Final[tuple[tuple[str, str | tuple[str, Ask], str], ...]] = (
     ("reject", "refused", ""),
     ("worry -trade", _RISK, ""),
     ("mood agent|position -trade", _RISK, ""),
-    ("risk -trade -per -rule -stop -number -result", _RISK, ""),
+    ("risk -trade -per -rule -stop -number -result -you", _RISK, ""),
     ("learn", "lessons", ""),
     ("backtest", "skills", ""),
     ("skill test|next", "skills", ""),

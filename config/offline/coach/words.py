@@ -31,8 +31,8 @@ drawdown: (?:max(?:imum)? )?draw ?downs?; r: (?:average )?r(?:[- ]multiples?)?
 holding: how long do (?:i|we) (?:usually |normally )?hold|holding (?:time|period)s?|time in (?:a )?trades?|how long
 mfe: mfe|favou?rable excursions?; mae: mae|adverse excursions?
 count: how many(?: times)?|how often|number of|trade count
-size: (?:what|which) size|how (?:large|big)(?= (?:can|should|could|may|would|must|a|an|this|my next)\b)|position siz(?:e
-    |ing)|how much(?= (?:can|should|could|may) i\b)|how much$
+size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
+    |position siz(?:e|ing)|how much(?= (?:can|should|could|may) i\b)|how much$
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: away|from (?:the )?(?:entry|price); risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
 exit=stop: stopped[- ]out|by stops?|hit (?:my |the |their |its |a )?stops?

@@ -7,7 +7,7 @@ from config.offline.facts import Call, Known, best_matches, key_words
 from config.offline.memory.report import failure, format_recalled
 from config.offline.memory.requests import MAX_ARGUMENT
 from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
-from config.offline.reading.sentences import Pattern, is_question, sentences, strip_lead_in
+from config.offline.reading.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
 from config.offline.talk import Reply, Talk
 
 _ALL: Final = Pattern(
@@ -49,7 +49,7 @@ _TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 def answer_about_user(talk: Talk) -> Reply | None:
     """Answer questions about the user from memory or lookups."""
     for sentence in sentences(talk.text):
-        plain = strip_lead_in(sentence)
+        plain = spell_out(strip_lead_in(sentence))
         if HELP.match(plain):
             continue
         if _TO_TELL.match(plain):

@@ -79,6 +79,16 @@ EXPLICIT: Final = Pattern(
     |later)|facts?|things?|rules?)\b)*[\s:,-]*
 """
 )
+_SPELLINGS: Final = {
+    r"\bim\b": "I'm",
+    r"\bive\b": "I've",
+    r"\b(do|ca|wo|does|is|did|are|was|have|has|should|would|could)nt\b": r"\1n't",
+    r"^id\b": "I'd",
+    r"\b(that|what|how|where|who|when)s\b": r"\1's",
+    r"\bpls\b": "please",
+    r"^(?:ugh|lol|haha|well|so|btw|ok)\b[ ,]*": "",
+    r"^(?:have|has) been\b": "I have been",
+}
 _QUESTION: Final = Pattern(
     r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall|would"
     r"|will|may|might|have|has|had|tell me|show me|give me|list)(?:'s|'re)?\b"
@@ -102,7 +112,7 @@ def sentences(message: str) -> Iterator[str]:
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question."""
-    return sentence.rstrip().endswith("?") or bool(_QUESTION.match(straight(strip_lead_in(sentence))))
+    return sentence.rstrip().endswith("?") or bool(_QUESTION.match(spell_out(straight(strip_lead_in(sentence)))))
 
 
 def strip_lead_in(sentence: str) -> str:
@@ -122,6 +132,13 @@ def strip_preface(sentence: str) -> str:
         if match := pattern.match(plain):
             plain = strip_lead_in(plain[match.end() :])
     return plain
+
+
+def spell_out(text: str) -> str:
+    """Return a text with the apostrophes that people leave out, and without what goes before a sentence."""
+    for said, meant in _SPELLINGS.items():
+        text = re.sub(said, meant, text, flags=re.IGNORECASE)
+    return text
 
 
 def straight(text: str) -> str:

@@ -18,6 +18,7 @@ from config.offline.reading.sentences import (
     Pattern,
     parse_table,
     sentences,
+    spell_out,
     straight,
     strip_lead_in,
 )
@@ -32,16 +33,6 @@ _LONGEST_SENTENCE: Final = 700  # longer ones are prose that was pasted; they ar
 Confidence = Literal["asserted", "inferred"]
 
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
-_SPELLINGS: Final = {
-    r"\bim\b": "I'm",
-    r"\bive\b": "I've",
-    r"\b(do|ca|wo|does|is|did|are|was|have|has|should|would|could)nt\b": r"\1n't",
-    r"^id\b": "I'd",
-    r"\bthats\b": "that's",
-    r"\bpls\b": "please",
-    r"^(?:ugh|lol|haha|well|so|btw|ok)\b[ ,]*": "",
-    r"^(?:have|has) been\b": "I have been",
-}
 _HEDGE: Final = Pattern(
     r"""
 ^(?:I (?:think|guess|feel|believe(?! in)|suppose|suspect)(?: that| like)?|probably|apparently
@@ -272,11 +263,7 @@ def _table() -> dict[str, Pattern]:
 
 
 def _plain_form(clause: str) -> str:
-    """Return a clause as it is weighed: with apostrophes, and without what goes before it."""
-    plain = straight(clause).strip(" .!;,")
-    for said, meant in _SPELLINGS.items():
-        plain = re.sub(said, meant, plain, flags=re.IGNORECASE)
-    return plain
+    return spell_out(straight(clause).strip(" .!;,"))
 
 
 def _parse_explicit(sentence: str) -> str | None:

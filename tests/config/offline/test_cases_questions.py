@@ -186,6 +186,24 @@ def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
     assert len(wrong) <= 7, "\n\n".join(map(str, wrong))
 
 
+@pytest.mark.parametrize(
+    ("question", "start"),
+    [
+        ("whats my pnl", "**Net: "),
+        ("How many trades this week?", "**Trades: "),
+        ("Win rate on longs?", "**Win rate: "),
+        ("compare longs and shorts", "**Net: "),
+        ("whats my max leverage", "You told me"),
+    ],
+)
+def test_question_is_answered_under_its_name(trader, question, start):
+    with owned(trader), transaction.atomic():
+        answer = RealChat(trader, TOOLS["coach"], NOW).say(question)
+        transaction.set_rollback(True)
+
+    assert answer.startswith(start)
+
+
 # The questions of the start page and of the README, beside those of the pages.
 SAID_ELSEWHERE = ["Remember that I never risk more than 1% per trade.", "What do you know about me?"]
 SUGGESTED = dict.fromkeys(text for texts in (_ANYWHERE, *_BY_PAGE.values()) for text in texts)
