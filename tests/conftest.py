@@ -31,9 +31,8 @@ from tests import databases
 
 TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
-BROWSER_TESTS_FOR_BOTH = {"test_story.py", "test_frame.py"}  # the others run once, with PostgreSQL and Redis
 PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
-PAGE_TESTS = re.compile(r"test_(views|admin|matrix\.)")  # run on SQLite; on PostgreSQL too by `make test-all`
+PAGE_TESTS = re.compile(r"test_(views|admin|matrix)")  # run on SQLite; on PostgreSQL too by `make test-all`
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
 _GROUP = re.compile(r"@\w+$")  # what pytest-xdist appends to the name of a test in a group
 STORES = {"db", "transactional_db", "django_db_setup"}
@@ -115,8 +114,7 @@ def _is_run_elsewhere(item: pytest.Item) -> bool:
     if os.environ["KEEL_TEST_PASS"] == "2":
         is_on_sqlite = _is_page_test(item) or item.get_closest_marker("computing")
         return bool(not _uses_a_store(item) or (is_usual and is_on_sqlite))
-    is_browser = item.get_closest_marker("browser") and item.path.name not in BROWSER_TESTS_FOR_BOTH
-    return bool(is_browser and is_usual)
+    return is_usual and any(map(item.get_closest_marker, ("browser", "processes")))
 
 
 def _list_middle_cases(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -142,6 +142,7 @@ print(*sorted(name for name in looked_for if name in sys.modules))
 """
 
 
+@pytest.mark.long
 def test_no_page_and_no_command_imports_litellm_or_ccxt():
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL],

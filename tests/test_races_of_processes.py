@@ -22,6 +22,7 @@ from tests.racing import PROCESSES, close_chat, racers_at, write
 
 pytestmark = [
     pytest.mark.race,
+    pytest.mark.processes,
     pytest.mark.django_db(transaction=True),
     pytest.mark.xdist_group("racing"),  # one set of processes serves all
 ]

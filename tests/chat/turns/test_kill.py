@@ -32,7 +32,7 @@ from tests.chat.talk import until
 from tests.factories.trading import TraderFactory
 from tests.fakes import WireServer, well_formed
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 ROOT = Path(__file__).parents[3]
 WORDS = [f"word{number} " for number in range(2000)]

@@ -18,6 +18,7 @@ from trading.reviews.reflection import LEASE, Outcome
 
 pytestmark = [
     pytest.mark.race,
+    pytest.mark.processes,
     pytest.mark.django_db(transaction=True),
     pytest.mark.xdist_group("racing"),  # one set of processes at a time
 ]
