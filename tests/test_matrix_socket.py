@@ -24,7 +24,7 @@ from tests.strangers import (
     unknown_names,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.computing]
 
 SOCKETS = {"ws/chat/<uuid:conversation_id>/"}
 FRAMES = {
