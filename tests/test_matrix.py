@@ -5,6 +5,7 @@ a command that has no case here fails the test that looks for it. (Frames: `test
 """
 
 import json
+import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -842,12 +843,15 @@ API = {name for name, entry in OURS.items() if entry.path.startswith("api/")} - 
 @each_route
 def test_route_says_the_same_of_bobs_rows_as_of_none(name, as_ann, bob, nobody):
     watch = Watch(bob)
-    for ask in asks(OURS[name], ROUTES[name]):
+    for turn, ask in enumerate(asks(OURS[name], ROUTES[name])):
         with undone():
             response = ask.send(as_ann, nobody)
             of_nobody = answer(response, nobody)
         # A method that the route does not know is refused before any name is read: one of Bob's names is enough.
-        for names in ask.telling_names(bob)[: 1 if response.status_code == 405 else None]:
+        # `make test` sends each request with one of them in turn, `make test-all` with each.
+        told = ask.telling_names(bob)
+        is_one_enough = response.status_code == 405 or os.environ.get("KEEL_TEST_SCOPE") == "usual"
+        for names in [told[turn % len(told)]] if is_one_enough else told:
             with undone():
                 with connection.execute_wrapper(watch):
                     of_bob = answer(ask.send(as_ann, names), names)
