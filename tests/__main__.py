@@ -1,9 +1,10 @@
 """Run the suite on both engines: `python -m tests [--all | --smoke] [arguments of pytest]`, as `make test` does.
 
 Tests that need no store run once. Without `--all`, two groups do, too: browsers and tests marked `processes` run with
-PostgreSQL and Redis; tests of pages and the admin, the matrices, and tests marked `computing` run on SQLite. A test is marked so if it computes for a second or more and a shorter one beside it sends the same SQL.
-Of a table of cases the second pass tries the first and the last. Properties, which both passes try, are tried with
-fewer examples by the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on SQLite.
+PostgreSQL and Redis; tests of pages and the admin, the matrices, and tests marked `computing` run on SQLite. A test is
+marked `computing` if it computes for a second or more and a shorter one beside it sends the same SQL. Of a table of
+cases the second pass tries the first and the last. Properties, which both passes try, are tried with fewer examples by
+the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on SQLite.
 KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its reason, in CI a failure.
 """
 
