@@ -1,10 +1,13 @@
 """The scheduled jobs of memory; each is also a command."""
 
-from collections.abc import Callable, Sized
+import logging
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
+from uuid import UUID
 
+from config.lib.errors import DomainError
 from config.lib.work.jobs import Job
 from config.lib.work.per_user import for_each_user
 from memory.facts.limits import enforce_token_limit
@@ -12,24 +15,40 @@ from memory.facts.versions import lock_memory
 from memory.learning.consolidation import propose_merges
 from memory.learning.decay import report_faded_facts
 
+logger = logging.getLogger(__name__)
 
-def _enforce_limit(*, now: datetime) -> Sized:
+
+class FailedForAll(DomainError):
+    """A job failed for every user; the log says why."""
+
+
+def _list_faded(now: datetime) -> list[UUID]:
+    return [fact.pk for fact, _ in report_faded_facts(now=now)]
+
+
+def _list_merged(now: datetime) -> list[UUID]:
+    return [old for old, _ in propose_merges(now=now)]
+
+
+def _list_evicted(now: datetime) -> list[UUID]:
     lock_memory()
-    return enforce_token_limit(now=now)
+    return [fact.pk for fact in enforce_token_limit(now=now)]
 
 
-def _run_for_users(what: str, work: Callable[..., Sized], now: datetime) -> str:
-    results = list(for_each_user(what, partial(work, now=now)))
+def _run_for_users(what: str, work: Callable[[datetime], Iterable[UUID]], now: datetime) -> str:
+    results = list(for_each_user(what, partial(work, now)))
     failed = sum(result.has_failed for result in results)
-    said = f"{sum(len(result.result or ()) for result in results)} {what}, {len(results)} users"
+    if failed and failed == len(results):
+        raise FailedForAll("It failed for every user; the log says why.")
+    facts = [fact for result in results for fact in result.result or ()]
+    for fact in facts:
+        logger.info("%s: %s", what, fact)  # its id: a log has no text of facts
+    said = f"{len(facts)} {what}, {len(results)} users"
     return f"{said}, {failed} failed" if failed else said
 
 
-JOBS: Final = tuple(
-    Job(name, timedelta(days=1), partial(_run_for_users, what, work))
-    for name, what, work in (
-        ("decay_facts", "facts faded", report_faded_facts),
-        ("consolidate_facts", "merges proposed", propose_merges),
-        ("enforce_token_limits", "facts evicted", _enforce_limit),
-    )
+JOBS: Final = (
+    Job("decay_facts", timedelta(days=1), partial(_run_for_users, "facts faded", _list_faded)),
+    Job("consolidate_facts", timedelta(days=1), partial(_run_for_users, "merges proposed", _list_merged)),
+    Job("enforce_token_limits", timedelta(days=1), partial(_run_for_users, "facts evicted", _list_evicted)),
 )

@@ -8,14 +8,7 @@ from tests.source import calls, code, imports, place_of, walk
 
 ACTIONS = {"run_action"}  # queues the action of a card
 # Queue an action in another way, or mark one as done.
-OTHER_ACTIONS = {
-    "request_command",
-    "deploy_skill",
-    "start_backtest",
-    "apply_command",
-    "claim_command",
-    "finish_command",
-}
+OTHER_ACTIONS = {"request_command", "deploy_skill", "start_backtest", "apply_command", "finish_command"}
 OTHER_ACTIONS |= {"claim_backtest", "finish_backtest", "cancel_backtest"}
 ROWS_OF_ACTIONS = {"DeploymentCommand", "BacktestRun", "Deployment", "Order", "Trade", "Fill"}
 WRITES = {"create", "get_or_create", "bulk_create", "update_or_create", "update", "bulk_update", "delete", "save"}

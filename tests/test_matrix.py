@@ -628,7 +628,7 @@ COMMANDS = {
     "import_fills": ("no-such-file.csv", "--deployment", "{deployment_id}"),
     "export_trades": ("--deployment", "{deployment_id}"),
     "show_agent_prompt": ("{deployment_id}",),
-    "reflect_on_trades": ("--deployment", "{deployment_id}", "--force"),
+    "reflect_on_trades": ("--deployment", "{deployment_id}"),
 }
 
 

@@ -49,7 +49,7 @@ class DocumentFill:
         return self.percent >= NEARLY_FULL_PCT or self.outside > 0
 
 
-def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UUID | None = None) -> list[UserFact]:
+def enforce_token_limit(*, now: datetime, batch_id: UUID | None = None) -> list[UserFact]:
     """Mark facts as outside of the document until it fits; return them. With room, let facts come back.
 
     Extracted facts leave before explicit ones, the least recently referenced first, rules of risk last (settled 15).
@@ -58,10 +58,8 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     """
     sizes, room = _measure(now)
     if room < 0:
-        left = _choose_leaving(sizes, room, now)
-        return left if is_dry_run else _evict(left, batch_id, now)
-    if not is_dry_run:
-        _let_return(room, now)
+        return _evict(_choose_leaving(sizes, room, now), batch_id, now)
+    _let_return(room, now)
     return []
 
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
-
 from config.lib.llm.vectors import STATIC, compute_cosines
 from memory.claims.claims import Reading, read_claims
 from memory.claims.subjects import judge_change
@@ -21,7 +19,7 @@ MOST: Final = 500  # facts compared, the most recently referenced
 MAX_PROPOSED: Final = 20  # per run; the rest follow in the next run
 
 
-def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUID, UUID]]:
+def propose_merges(*, now: datetime) -> list[tuple[UUID, UUID]]:
     """Propose merges of facts that say the same; return (fact, into) pairs.
 
     A learned fact merges into an explicit one, else the older into the newer. Numbers and negations must be equal: "max
@@ -29,15 +27,12 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
     """
     facts = list(UserFact.objects.current(now).by_reference()[:MOST])
     proposed: list[tuple[UUID, UUID]] = []
-    with transaction.atomic():
-        for one, other in _iter_pairs(facts):
-            if len(proposed) == MAX_PROPOSED:
-                break
-            old, into = _order_pair(one, other)
-            if propose_merge(fact_id=old.pk, into_id=into.pk, why=_explain_merge(old, into), now=now) is not None:
-                proposed.append((old.pk, into.pk))
-        # A dry run does the same work and rolls back, so both report the same.
-        transaction.set_rollback(is_dry_run)
+    for one, other in _iter_pairs(facts):
+        if len(proposed) == MAX_PROPOSED:
+            break
+        old, into = _order_pair(one, other)
+        if propose_merge(fact_id=old.pk, into_id=into.pk, why=_explain_merge(old, into), now=now) is not None:
+            proposed.append((old.pk, into.pk))
     return proposed
 
 

@@ -6,7 +6,7 @@ from memory.models import MemorySwitches, UserFact
 from memory.recall.blocks import INJECTION_FLOOR, effective_score
 
 
-def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UserFact, float]]:
+def report_faded_facts(*, now: datetime) -> list[tuple[UserFact, float]]:
     """Return learned facts that faded since the last report, with their scores, and log it."""
     switches = MemorySwitches.objects.first()
     since = switches.decay_reported_at if switches is not None else None
@@ -17,11 +17,9 @@ def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[tuple
         if _get_score_at(fact, now) < INJECTION_FLOOR
         and (since is None or _get_score_at(fact, since) >= INJECTION_FLOOR)
     ]
-    if not is_dry_run:
-        if switches is None:
-            switches = MemorySwitches.objects.create()
-        switches.decay_reported_at = max(since or now, now)
-        switches.save(update_fields=["decay_reported_at"])
+    switches = switches or MemorySwitches.objects.create()
+    switches.decay_reported_at = max(since or now, now)
+    switches.save(update_fields=["decay_reported_at"])
     return faded
 
 

@@ -86,6 +86,11 @@ def list_due(now: datetime) -> list[Key]:
         return due.list_due(now)
 
 
+def run_due(now: datetime) -> list[due.Ran]:
+    """Run the due deployments, as the worker does."""
+    return [due.run_deployment(key, now=now) for key in list_due(now)]
+
+
 class Script:
     """A model that says what it was told to say, then holds; `seen` are the messages it got."""
 

@@ -192,12 +192,10 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
     return list(rows.select_related("version").order_by("-created_at", "id"))
 
 
-def list_deployments_to_look_at(now: datetime, user_id: int | None = None) -> list[Deployment]:
+def list_deployments_to_look_at(now: datetime) -> list[Deployment]:
     """Return the deployments that the runner is to look at and nobody holds, in the system's scope."""
     rows = Deployment.objects.filter(due_at__lte=now, user__is_active=True).exclude(broker_kind=BrokerKind.BACKTEST)
     rows = rows.filter(Q(lease__isnull=True) | Q(lease_until__lte=now)).select_related("version")
-    if user_id is not None:
-        rows = rows.filter(user=user_id)
     return list(rows.order_by("due_at", "id")[:MAX_TO_LOOK_AT])
 
 

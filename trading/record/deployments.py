@@ -128,15 +128,10 @@ def _find_refusal(deployment: Deployment, kind: CommandKind) -> str:
     return ""
 
 
-def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> DeploymentCommand | None:
-    """Claim the oldest waiting command, if any; one whose lease expired waits."""
-    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
-    rows = DeploymentCommand.objects.filter(is_free, deployment=deployment_id)
-    for command in rows.order_by("created_at", "id"):
-        if rows.filter(pk=command.pk).update(status=WorkStatus.RUNNING, lease=lease, lease_until=until):
-            command.refresh_from_db()
-            return command
-    return None
+def find_next_command(deployment_id: UUID) -> DeploymentCommand | None:
+    """Return the oldest waiting command, if any; needs the deployment's lock."""
+    rows = DeploymentCommand.objects.filter(deployment=deployment_id, status=WorkStatus.PENDING)
+    return rows.order_by("created_at", "id").first()
 
 
 def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
@@ -159,12 +154,11 @@ def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
     return f"Runs version {deployment.version.version}; it is {deployment.get_status_display().lower()}."
 
 
-def finish_command(*, command_id: UUID, lease: UUID, outcome: str, has_failed: bool = False, now: datetime) -> None:
-    """Save the end of a claimed command. Raises LeaseLost."""
-    status = WorkStatus.FAILED if has_failed else WorkStatus.DONE
-    rows = DeploymentCommand.objects.filter(pk=command_id, lease=lease, status=WorkStatus.RUNNING)
-    if not rows.update(status=status, outcome=outcome[:280], finished_at=now, lease=None, lease_until=None):
-        raise LeaseLost("Another runner took this command over.")
+def finish_command(command: DeploymentCommand, outcome: str, *, has_failed: bool, now: datetime) -> None:
+    """Save the end of a command, in the transaction that carries it out."""
+    command.status = WorkStatus.FAILED if has_failed else WorkStatus.DONE
+    command.outcome, command.finished_at = outcome[:280], now
+    command.save(update_fields=["status", "outcome", "finished_at"])
 
 
 def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:

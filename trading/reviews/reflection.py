@@ -7,7 +7,7 @@ decides what is due; `clock` is the wall clock, for leases.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -38,7 +38,7 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import DeploymentNotFound, get_deployment
+from trading.record.deployment_queries import get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import lint_lessons
@@ -155,12 +155,6 @@ def list_due(now: datetime) -> list[Key]:
     return due
 
 
-def list_reviewable() -> list[Key]:
-    """Return the owner's deployments with unread trades, due or not."""
-    rows = _select_waiting().order_by("created_at", "id")
-    return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
-
-
 def _select_waiting() -> QuerySet[Deployment]:
     """Return live deployments with closed trades after their last reflection."""
     alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
@@ -257,18 +251,6 @@ def reflect(
         logger.exception("Reflection on deployment %s failed", deployment_id)
         return _fail_run(claim, _BROKE, user_id=user_id, clock=clock)
     return ReflectionResult(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
-
-
-def reflect_all(due: Iterable[Key], *, now: datetime, clock: Clock, is_forced: bool) -> Iterator[ReflectionResult]:
-    """Reflect on each record as its owner; a failure stops none."""
-    for user_id, deployment_id in due:
-        try:
-            yield reflect(deployment_id, user_id=user_id, now=now, clock=clock, is_forced=is_forced)
-        except DeploymentNotFound:
-            yield ReflectionResult(deployment_id, Outcome.NOT_DUE)  # deleted since it was listed
-        except Exception:
-            logger.exception("Reflection on deployment %s cannot begin", deployment_id)
-            yield ReflectionResult(deployment_id, Outcome.FAILED, error=_BROKE)
 
 
 def _lock_deployment(deployment_id: UUID) -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import OperationalError, transaction
 
@@ -10,9 +10,9 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from trading.models import CommandKind, Deployment, DeploymentCommand, Order, OrderOrigin, OrderSide, OrderState, Trade
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.deployments import apply_command, claim_command, finish_command
+from trading.record.deployments import apply_command, find_next_command, finish_command
 from trading.record.ledger import lock_deployment
-from trading.runs.runner import LEASE, submit_orders
+from trading.runs.runner import submit_orders
 
 logger = logging.getLogger(__name__)
 
@@ -24,16 +24,14 @@ def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> l
     that is busy or gone leaves it to the next round.
     """
     done: list[DeploymentCommand] = []
-    lease = uuid4()
     while True:
         with owned_tx(user_id):
             deployment = lock_deployment(deployment_id)
-            command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
+            command = find_next_command(deployment_id)
             if command is None:
                 return done
             outcome, has_failed = _run_command(command, deployment, now)
-            finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
-            command.refresh_from_db()
+            finish_command(command, outcome, has_failed=has_failed, now=now)
             done.append(command)
 
 

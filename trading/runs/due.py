@@ -1,7 +1,6 @@
 """Find the due deployments and run their ticks."""
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -11,9 +10,9 @@ from uuid import UUID, uuid4
 
 from django.db.models import Q
 
-from config.lib.owned import owned_tx, system
+from config.lib.owned import owned_tx
 from config.lib.work.defer import defer
-from config.lib.work.jobs import Key, start_clock
+from config.lib.work.jobs import Key
 from trading.agent.decide import model_client
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
@@ -25,19 +24,17 @@ from trading.runs.runner import LEASE, Ticked, Ticker
 from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
-logger = logging.getLogger(__name__)
-
 DECISION_LIMIT: Final = timedelta(minutes=12)  # of all calls of the model in one tick
 RETRIED_FOR: Final = 2 * LEASE  # how long a tick may be decided that was cut off before its decision
 PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
 
 
-def list_due(now: datetime, *, user_id: int | None = None) -> list[Key]:
-    """Return the due deployments of one user or all, in the system's scope.
+def list_due(now: datetime) -> list[Key]:
+    """Return the due deployments, in the system's scope.
 
     A tick waits for its bars: which of them are there, one query tells for all deployments.
     """
-    deployments = list_deployments_to_look_at(now, user_id)
+    deployments = list_deployments_to_look_at(now)
     waits: dict[UUID, set[tuple[str, datetime]]] = {}
     for deployment in deployments:
         try:
@@ -97,20 +94,6 @@ class Ran:
     key: Key
     commands: Sequence[DeploymentCommand] = ()
     ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it
-    has_failed: bool = False  # the log says why
-
-
-def run_due(now: datetime, *, user_id: int | None = None) -> Iterator[Ran]:
-    """Run what is due, one after another; log failures and continue."""
-    clock = start_clock(now)  # the last of many may wait for minutes
-    with system("which deployments are due"):
-        found = list_due(now, user_id=user_id)
-    for key in found:
-        try:
-            yield run_deployment(key, now=clock())
-        except Exception:
-            logger.exception("Deployment %s failed", key.row_id)
-            yield Ran(key, has_failed=True)
 
 
 def run_deployment(key: Key, *, now: datetime) -> Ran:

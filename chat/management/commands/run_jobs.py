@@ -3,15 +3,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from config.lib.operations.health import require_current_database
-from config.lib.work.commands import KeelCommand
 from config.lib.work.defer import get_engine
-from config.lib.work.jobs import Job, list_jobs, list_tasks
-from config.lib.work.runs import JobRun, list_finders, run_due, run_job, run_rows, run_task
+from config.lib.work.jobs import Job, list_jobs
+from config.lib.work.run_commands import RunCommand
+from config.lib.work.runs import JobRun, list_finders, run_due, run_task
 
 logger = logging.getLogger(__name__)
 
@@ -22,32 +22,23 @@ GRACE_SECONDS: Final = 5.0  # for what runs when it is stopped; leases let other
 Report = Callable[[JobRun], None]
 
 
-class Command(KeelCommand):
+class Command(RunCommand):
     help = "Run the scheduled jobs and the deferred tasks until stopped; with --once, all that is due now."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="run every job and every due task once and exit")
 
-    def run(self, *, once: bool, **options: object) -> None:
+    def run(self, *, once: bool, **options: object) -> None:  # type: ignore[override]
         require_current_database()
         if once:
-            runs = [run_job(job, timezone.now()) for job in list_jobs()]
-            runs += [run for task in list_tasks() for run in run_rows(task, timezone.now())]
-            for run in runs:
-                self._report_run(run)
-            if all(run.has_failed for run in runs):
-                raise CommandError("Every job failed.")
+            super().run()
             return
         stopped = threading.Event()
         try:
-            work_until(stopped, self._report_run)
+            work_until(stopped, self.report_run)
         except KeyboardInterrupt:
             stopped.set()
             self.say("Stopped.", stopped=True)
-
-    def _report_run(self, run: JobRun) -> None:
-        name = f"{run.name} {run.key}".strip()
-        self.say(f"{name}: {run.summary}", job=run.name, key=run.key, summary=run.summary, failed=run.has_failed)
 
 
 def work_until(stopped: threading.Event, report: Report) -> None:

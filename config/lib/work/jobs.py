@@ -60,18 +60,19 @@ class Task:
 
 
 @cache
-def _list_all() -> list[Job | Task]:
+def list_work() -> list[Job | Task]:
+    """Return the jobs and tasks that the settings name."""
     return [work for path in settings.JOBS for work in import_string(path)]
 
 
 def list_jobs() -> list[Job]:
     """Return the scheduled jobs that the settings name."""
-    return [work for work in _list_all() if isinstance(work, Job)]
+    return [work for work in list_work() if isinstance(work, Job)]
 
 
 def list_tasks() -> list[Task]:
     """Return the tasks that the settings name."""
-    return [work for work in _list_all() if isinstance(work, Task)]
+    return [work for work in list_work() if isinstance(work, Task)]
 
 
 def get_task(name: str) -> Task:

@@ -1,7 +1,7 @@
 """Run jobs and tasks, note the result, try failed tasks again."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from config.lib.errors import DomainError
 from config.lib.owned import system
 from config.lib.work.defer import defer, defer_found
-from config.lib.work.jobs import Job, Key, Task, get_task, list_tasks, start_clock
+from config.lib.work.jobs import Job, Key, Task, get_task, list_tasks, list_work, start_clock
 from config.lib.work.models import WorkRun
 
 logger = logging.getLogger(__name__)
@@ -90,6 +90,17 @@ def run_rows(task: Task, now: datetime) -> Iterator[JobRun]:
     """Run a task on all due rows here, one after another."""
     clock = start_clock(now)
     return (run_task(task.name, key, clock()) for key in list_due(task, now))
+
+
+def run_now(names: Collection[str], now: datetime) -> Iterator[JobRun]:
+    """Run jobs, and tasks on their due rows, one after another; without names all."""
+    for work in list_work():
+        if names and work.name not in names:
+            continue
+        if isinstance(work, Job):
+            yield run_job(work, now)
+        else:
+            yield from run_rows(work, now)
 
 
 def run_again(run: WorkRun, now: datetime) -> None:

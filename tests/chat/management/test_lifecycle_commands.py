@@ -72,13 +72,13 @@ def test_close_stale_conversations_closes_what_is_due_and_archives_what_is_old(t
         status = dict(Conversation.objects.values_list("pk", "status"))
     # Its last message is of last May, so it goes on to the archive at once.
     assert status == {due.pk: ConversationStatus.ARCHIVED, old.pk: ConversationStatus.ARCHIVED}
-    assert printed.splitlines() == [f"{trader.pk}:{due.pk}: idle", "2 chats archived"]
+    assert printed.splitlines() == [f"close_chat {trader.pk}:{due.pk}: idle", "archive_chats: 2 chats archived"]
 
 
 def test_purge_trash_says_how_much_it_erased(trader):
     as_user(trader, lambda: ConversationFactory(trashed_at=timezone.now() - timedelta(days=31)))
 
-    assert run("purge_trash") == "1 chats and 0 facts of 1 users erased\n"
+    assert run("purge_trash") == "empty_trash: 1 chats and 0 facts of 1 users erased\n"
 
 
 @pytest.mark.django_db(transaction=True)

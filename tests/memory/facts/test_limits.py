@@ -255,17 +255,6 @@ def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog)
     assert "gold" not in record.getMessage()
 
 
-def test_enforce_token_limit_dry_run_changes_nothing(as_trader, caplog):
-    fill(8)
-
-    ids = enforce(now=JUNE, is_dry_run=True)
-
-    assert evicted() == []
-    assert not MemoryEvent.objects.exists()
-    assert not caplog.records
-    assert enforce(now=JUNE) == ids
-
-
 def test_limit_runs_twice_without_another_effect(as_trader):
     fill(8)
     enforce(now=JUNE)

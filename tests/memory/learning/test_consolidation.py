@@ -113,14 +113,6 @@ def test_running_it_twice_proposes_once(as_trader):
     assert MemoryProposal.objects.count() == 1
 
 
-def test_a_dry_run_proposes_nothing(as_trader):
-    UserFactFactory(content="Lives in Seattle")
-    UserFactFactory(content="The user lives in Seattle")
-
-    assert len(propose_merges(now=JUNE, is_dry_run=True)) == 1
-    assert not MemoryProposal.objects.exists()
-
-
 def test_without_vectors_only_equal_words_are_alike(as_trader, monkeypatch):
     monkeypatch.setattr(consolidation, "compute_cosines", lambda *args, **options: None)
     UserFactFactory(content="Lives in Seattle")

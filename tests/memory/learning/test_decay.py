@@ -79,11 +79,3 @@ def test_decay_writes_nothing_to_facts(learned):
     report_faded_facts(now=MAY + 3 * PERIOD)
 
     assert list(UserFact.objects.values()) == before
-
-
-def test_a_dry_run_reports_and_notes_nothing(learned):
-    now = MAY + 3 * PERIOD
-
-    assert names(report_faded_facts(now=now, is_dry_run=True)) == ["Prefers gold"]
-    assert not MemorySwitches.objects.exists()
-    assert names(report_faded_facts(now=now)) == ["Prefers gold"]

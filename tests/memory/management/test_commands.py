@@ -1,6 +1,7 @@
 """The commands and jobs of memory."""
 
 import json
+import logging
 from datetime import timedelta
 from io import StringIO
 
@@ -8,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from config.lib.owned import owned_tx
+from config.lib.owned import owned_tx, owner_id
 from config.lib.work.jobs import list_jobs
 from memory import jobs
 from memory.models import MemoryProposal, UserFact
@@ -63,11 +64,12 @@ def test_jobs_are_scheduled_and_run_for_every_user(name, rows_of_both):
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
 def test_command_prints_summary_and_is_idempotent(name, rows_of_both):
-    *rows, summary = lines_of(name)
+    [first], [second] = lines_of(name), lines_of(name)
 
-    assert (summary["users"], summary["failed"], summary["dry_run"]) == (2, 0, False)
-    assert summary["touched"] == len(rows) > 0
-    assert lines_of(name)[-1]["touched"] == 0
+    assert (first["job"], first["failed"]) == (name, False)
+    assert first["summary"].endswith(", 2 users")
+    assert not first["summary"].startswith("0 ")
+    assert second["summary"].startswith("0 ")
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
@@ -77,37 +79,42 @@ def test_dry_run_prints_same_summary_and_changes_nothing(name, rows_of_both, tra
 
     before = as_owner(trader, state)
 
-    touched = lines_of(name, "--dry-run")[-1]["touched"]
+    [dry] = lines_of(name, "--dry-run")
 
     assert as_owner(trader, state) == before
-    assert lines_of(name)[-1]["touched"] == touched > 0
+    assert lines_of(name)[0]["summary"] == dry["summary"]
+
+
+def test_job_logs_the_ids_of_the_facts_it_names(rows_of_both, trader, caplog):
+    fact = as_owner(trader, lambda: UserFact.objects.get(content="Prefers gold").pk)
+
+    with caplog.at_level(logging.INFO):
+        run("decay_facts")
+
+    assert f"facts faded: {fact}" in caplog.text
 
 
 def test_command_continues_after_failing_user_and_counts_it(rows_of_both, trader, monkeypatch, caplog):
     report = jobs.report_faded_facts
 
     def failing(**values):
-        from config.lib.owned import owner_id  # noqa: PLC0415
-
         if owner_id() == trader.pk:
             raise RuntimeError("broken")
         return report(**values)
 
-    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded_facts", failing)
+    monkeypatch.setattr(jobs, "report_faded_facts", failing)
 
-    summary = lines_of("decay_facts")[-1]
-
-    assert (summary["users"], summary["failed"], summary["touched"]) == (2, 1, 1)
-    assert "decay of facts failed for user" in caplog.text
+    assert run("decay_facts") == "decay_facts: 1 facts faded, 2 users, 1 failed\n"
+    assert "facts faded failed for user" in caplog.text
 
 
-def test_exit_code_tells_when_everything_failed(rows_of_both, monkeypatch, caplog):
+def test_exit_code_tells_when_everything_failed(rows_of_both, monkeypatch):
     def failing(**values):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded_facts", failing)
+    monkeypatch.setattr(jobs, "report_faded_facts", failing)
 
-    with pytest.raises(CommandError, match="It failed for every user"):
+    with pytest.raises(CommandError, match="Everything failed"):
         run("decay_facts")
 
 

@@ -10,11 +10,10 @@ from trading.models import Deployment
 from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.deployments import (
     CommandRefused,
-    LeaseLost,
     apply_command,
-    claim_command,
     claim_deployment,
     deploy_skill,
+    find_next_command,
     finish_command,
     halt_deployment,
     lift_halt,
@@ -80,22 +79,16 @@ def test_backtest_takes_no_commands(as_trader):
         request_command(deployment_id=deployment.pk, kind="stop", now=JUNE)
 
 
-def test_claim_command_succeeds_again_after_the_lease(as_trader):
+def test_finish_command_ends_the_oldest_waiting_one(as_trader):
     deployment = DeploymentFactory()
-    command = request_command(deployment_id=deployment.pk, kind="pause", now=JUNE)
-    first, second = uuid4(), uuid4()
+    pause = request_command(deployment_id=deployment.pk, kind="pause", now=JUNE)
+    stop = request_command(deployment_id=deployment.pk, kind="stop", now=SOON)
 
-    claimed = claim_command(deployment_id=deployment.pk, lease=first, until=SOON, now=JUNE)
-    assert (claimed, claimed.lease) == (command, first)
-    assert claim_command(deployment_id=deployment.pk, lease=second, until=SOON, now=JUNE) is None
-
-    again = claim_command(deployment_id=deployment.pk, lease=second, until=JULY, now=SOON)
-    assert again.lease == second
-    with pytest.raises(LeaseLost):
-        finish_command(command_id=command.pk, lease=first, outcome="Done", now=SOON)
-    finish_command(command_id=command.pk, lease=second, outcome="Done", now=SOON)
-    command.refresh_from_db()
-    assert (command.status, command.outcome, command.finished_at) == ("done", "Done", SOON)
+    assert find_next_command(deployment.pk) == pause
+    finish_command(pause, "Done", has_failed=False, now=SOON)
+    pause.refresh_from_db()
+    assert (pause.status, pause.outcome, pause.finished_at) == ("done", "Done", SOON)
+    assert find_next_command(deployment.pk) == stop
 
 
 @pytest.mark.parametrize(

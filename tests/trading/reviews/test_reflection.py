@@ -601,67 +601,28 @@ def test_job_reflects_for_all_users(trader, stranger, model):
     assert list(run_rows(get_task(REFLECT), JUNE + 24 * HOUR)) == []
 
 
-def test_command_reflects_for_all_users_and_prints_a_summary(trader, stranger, model):
-    ours, theirs = recent(trader), recent(stranger)
+def test_command_reflects_for_all_users_and_prints_each_result(trader, stranger, model):
+    recent(trader), recent(stranger)
     recent(trader, closed=3)
     model.say(LESSONS)
     model.say(RuntimeError("down"))
 
-    *told, summed = in_json()
+    told = in_json()
 
-    assert {line["deployment"] for line in told} == {str(ours.pk), str(theirs.pk)}
-    assert sorted(line["outcome"] for line in told) == ["failed", "written"]
-    assert summed == {
-        "due": 2,
-        "dry_run": False,
-        "written": 1,
-        "failed": 1,
-        "not_due": 0,
-        "under_way": 0,
-        "taken_over": 0,
-    }
+    assert sorted(line["summary"] for line in told) == ["reflection failed", "reflection written"]
+    assert {line["key"].partition(":")[0] for line in told} == {str(trader.pk), str(stranger.pk)}
 
 
-def test_the_command_fails_when_all_failed(trader, model):
-    recent(trader)
+def test_command_reflects_on_one_deployment_due_or_not(trader, model):
+    early = recent(trader, closed=6)
+    assert command() == "Nothing is due.\n"
+    model.say(LESSONS)
     model.say(RuntimeError("down"))
 
-    with pytest.raises(CommandError, match="Every reflection failed"):
-        command()
-
-
-def test_the_command_works_for_one_user_or_one_deployment(trader, stranger, model):
-    ours, other = recent(trader), recent(trader)
-    recent(stranger)
-    model.say(LESSONS)
-
-    assert command("--deployment", str(ours.pk)).splitlines() == [
-        f"{ours.pk}: written, 10 trades, 0 findings, scripted/reflector",
-        "1 due: 1 written",
-    ]
-    model.say(LESSONS)
-    assert [line.get("deployment") for line in in_json("--user", trader.email)] == [str(other.pk), None]
-    assert command("--user", trader.email) == "0 due\n"
-
-
-def test_the_command_can_be_forced_for_one_user(trader, model):
-    early = recent(trader, closed=6)
-    model.say(LESSONS)
-
-    with pytest.raises(CommandError, match="Name a user or a deployment"):
-        command("--force")
-    assert command("--user", trader.email) == "0 due\n"
-    assert "written, 6 trades" in command("--user", trader.email, "--force")
-    model.say(LESSONS)
-    assert "written, 6 trades" in command("--deployment", str(early.pk), "--force")
-
-
-def test_dry_run_lists_due_reflections_and_writes_nothing(trader, model):
-    of = recent(trader)
-
-    assert command("--dry-run").splitlines() == [f"{of.pk}: due", "Dry run: 1 due"]
-    assert rows(of, ReflectionRun) == []
-    assert model.requests == []
+    assert command("--deployment", str(early.pk)) == f"{early.pk}: written\n"
+    assert active(early).trades_considered == 6
+    with pytest.raises(CommandError):
+        command("--deployment", str(early.pk))
 
 
 def test_the_offline_model_reflects_through_the_same_door(trader, settings):

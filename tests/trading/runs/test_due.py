@@ -4,14 +4,15 @@ from uuid import uuid4
 import pytest
 
 from config.lib.owned import owned_tx
-from config.lib.work.jobs import Key
+from config.lib.work.jobs import Key, get_task
+from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
-from tests.trading.ticking import Desk, at, bar, list_due, long, store_prices
+from tests.trading.ticking import Desk, at, bar, list_due, long, run_due, store_prices
 from trading.models import AT_ONCE, Bar, Deployment
-from trading.record.deployments import claim_deployment, request_command
-from trading.runs.due import PATIENCE, find_due_instant, run_deployment, run_due
+from trading.record.deployments import TICK, claim_deployment, request_command
+from trading.runs.due import PATIENCE, find_due_instant, run_deployment
 from trading.runs.runner import Outcome
 from trading.skills.schemas import PayloadInvalid, Schedule, parse_payload
 
@@ -128,15 +129,14 @@ def test_command_during_a_tick_is_looked_at_at_once(desk, monkeypatch):
     assert desk.row.due_at == at(5.1)
 
 
-def test_run_due_continues_after_a_failing_deployment(trader, stranger):
+def test_task_on_all_due_deployments_continues_after_a_failing_one(trader, stranger):
     store_prices(*[100] * 30)
     good, broken = Desk(trader), Desk(stranger)
     broken.ask(lambda: Deployment.objects.update(account={"cash_usd": "nonsense"}))
 
-    ran = {one.key.row_id: one for one in run_due(at(5))}
+    ran = {Key.parse(run.key).row_id: run.has_failed for run in run_rows(get_task(TICK), at(5))}
 
-    assert ran[broken.deployment_id].has_failed
-    assert ran[good.deployment_id].ticked.outcome == Outcome.DECIDED
+    assert ran == {broken.deployment_id: True, good.deployment_id: False}
     assert (good.row.lease, broken.row.lease) == (None, None)
     assert good.decision(1).model == "offline/keel"
 
@@ -149,8 +149,8 @@ def test_interrupted_tick_is_decided_at_the_next_try(desk, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("trading.runs.runner.decide", dies)
-        (first,) = run_due(at(5))
-    assert first.has_failed
+        with pytest.raises(MemoryError):
+            run_due(at(5))
     (again,) = run_due(at(5) + 2 * MINUTE)
 
     assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, Outcome.DECIDED)
@@ -173,14 +173,6 @@ def test_deployment_that_cannot_be_read_fails_alone(trader, stranger):
     assert {key.row_id for key in list_due(at(5))} == {good.deployment_id, broken.pk}
     with pytest.raises(PayloadInvalid):
         run_deployment(Key(stranger.pk, broken.pk), now=at(5))
-
-
-def test_only_one_users_are_run_on_request(trader, stranger):
-    store_prices(*[100] * 30)
-    mine = Desk(trader)
-    Desk(stranger)
-
-    assert [one.key.row_id for one in run_due(at(5), user_id=trader.pk)] == [mine.deployment_id]
 
 
 def test_deployment_that_another_runner_holds_is_left_alone_until_the_lease_ends(desk):

@@ -74,7 +74,7 @@ def work(monkeypatch, engine):
     work = Work()
     task = Task("work", "backtests", timedelta(seconds=5), lambda now: [], work.run)
     wide = Task("wide", "agents", timedelta(seconds=5), lambda now: [], work.run)
-    monkeypatch.setattr(jobs, "_list_all", lambda: [task, wide])
+    monkeypatch.setattr(jobs, "list_work", lambda: [task, wide])
     return work
 
 

@@ -54,7 +54,7 @@ class Rows:
     def __init__(self, monkeypatch) -> None:
         self.ran, self.due, self.problem = [], [KEY], None
         self.task = Task("count", "chats", timedelta(seconds=5), self.find, self.run)
-        monkeypatch.setattr(jobs, "_list_all", lambda: [self.task])
+        monkeypatch.setattr(jobs, "list_work", lambda: [self.task])
 
     def find(self, now):
         assert current_owner() is SYSTEM
