@@ -31,7 +31,7 @@ from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
 from trading.reviews.reflection import Outcome, reflect_if_due
 from trading.runs.backtest import Progress, run_backtest, schedule_instants
-from trading.runs.runner import LEASE, Ticker
+from trading.runs.runner import Ticker
 from trading.skills import services
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -39,6 +39,7 @@ Report = Callable[[str], None]
 
 NEWS_SOURCE: Final = "Demo"
 _SEEDS_TRIED: Final = 200
+_LEASE: Final = timedelta(minutes=15)  # no worker plays them meanwhile
 _EVERY_TICKS: Final = 20  # between two progress reports
 
 
@@ -150,7 +151,7 @@ def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made |
     services.patch_draft(draft_id=draft.pk, patch=_DRAFT, now=draft.created_at)
     if not is_played:
         return None
-    lease, until = uuid4(), now + LEASE
+    lease, until = uuid4(), now + _LEASE
     run = start_backtest(
         skill_id=breakout.skill_id,
         starts_at=now - lengths.backtest,

@@ -21,6 +21,7 @@ from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
+from config.lib.work.leases import LEASE
 from memory.models import TRASH_KEPT
 
 LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
@@ -28,7 +29,6 @@ ABANDONED_AFTER: Final = timedelta(hours=1)  # settled 19: with neither socket n
 RENEWED_EVERY: Final = timedelta(minutes=5)  # an open socket writes that it is there no more often
 # `left_at` is that far ahead while a page is open; leaving the page sets it to now.
 HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER
-CLOSING_LEASE: Final = timedelta(minutes=5)
 ARCHIVED_AFTER: Final = timedelta(days=30)
 MAX_TRIES: Final = 5  # of an extraction
 MAX_DUE: Final = 1_000  # chats in one query
@@ -100,7 +100,7 @@ def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
         return None
     token = uuid4()
     claimed = Conversation.objects.filter(_is_closable(now), pk=conversation_id, trashed_at=None).update(
-        status=ConversationStatus.CLOSING, closing_token=token, closing_until=now + CLOSING_LEASE
+        status=ConversationStatus.CLOSING, closing_token=token, closing_until=now + LEASE
     )
     if not claimed:
         return None
@@ -127,7 +127,7 @@ def _is_closable(now: datetime) -> Q:
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
     """Lock the conversation and renew the lease; False if it is lost."""
     lock_conversation(claim.conversation_id)
-    return bool(_filter_claimed(claim).update(closing_until=now + CLOSING_LEASE))
+    return bool(_filter_claimed(claim).update(closing_until=now + LEASE))
 
 
 def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:

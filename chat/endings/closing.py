@@ -31,6 +31,7 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.work.jobs import Clock
+from config.lib.work.leases import keep_lease
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
 from memory.learning.extraction import CHUNK_TOKENS, Extraction, Turn, chunk_turns, extract_facts, strip_block
@@ -101,7 +102,8 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         for batch in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
-            found = asyncio.run(_extract_batch(batch.turns, known, summary))
+            with keep_lease(lambda: _renew_lease(work.claim, user_id, clock)):
+                found = asyncio.run(_extract_batch(batch.turns, known, summary))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -119,6 +121,11 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
     if not is_closed:
         return Closed(Outcome.TAKEN_BACK, learned)
     return Closed(Outcome.DELETED if work.claim.is_temporary else Outcome(work.claim.status.value), learned)
+
+
+def _renew_lease(claim: Claim, user_id: int, clock: Clock) -> None:
+    with owned_tx(user_id):
+        hold_closing(claim, now=clock())
 
 
 def find_owner(conversation_id: UUID) -> int:

@@ -197,7 +197,7 @@ def make_rows(began: datetime) -> tuple[list[tuple[str, UUID]], list[UUID]]:
 
     body = {
         "name": "Storm",
-        "trading_style": "scalp",
+        "trading_style": "day",
         "strategy": {"thesis": "Storm", "entry": "A close above the 20-bar high.", "exit": "A close below the mean."},
         "context": {"symbols": ["BTC"], "bars_interval": "1m", "bars_lookback": 30},
         "schedule": {"type": "interval", "value": "1m"},
@@ -208,7 +208,7 @@ def make_rows(began: datetime) -> tuple[list[tuple[str, UUID]], list[UUID]]:
         with owned_tx(user):
             token = create_token(name="storm", scope="write", expires_at=None, now=began)[1]
             skill = Skill.objects.create(
-                name="Storm", trading_style="scalp", latest_version=1, created_at=began, updated_at=began
+                name="Storm", trading_style="day", latest_version=1, created_at=began, updated_at=began
             )
             payload = parse_payload(body).stored()
             SkillVersion.objects.create(skill=skill, version=1, payload=payload, created_at=began)
@@ -365,6 +365,7 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="keep the logs of the processes here")
     size = parser.parse_args()
     random.seed(size.seed)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no process outlives it
     with tempfile.TemporaryDirectory(prefix="keel-storm-") as temporary:
         problems = play(size, size.logs or Path(temporary))
     for problem in problems[:40]:

@@ -25,6 +25,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.text import prompt_line
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Clock, Key
+from config.lib.work.leases import LEASE, keep_lease
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
@@ -51,7 +52,6 @@ logger = logging.getLogger(__name__)
 MAX_WINDOW: Final = 100  # trades in one reflection, the newest
 MAX_RECORD: Final = 500  # trades whose groups are compared, the newest
 ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bullets
-LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
 REFLECT: Final = "reflect"  # the task
 _NO_LESSONS: Final = "The model's answer held no lessons."
@@ -238,8 +238,14 @@ def reflect(
         claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
     if isinstance(claim, Outcome):
         return ReflectionResult(deployment_id, claim)
+
+    def renew() -> None:
+        with owned_tx(user_id):
+            ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease).update(lease_until=clock() + LEASE)
+
     try:
-        completion = asyncio.run(_ask_model(claim.work))
+        with keep_lease(renew):
+            completion = asyncio.run(_ask_model(claim.work))
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
             return _fail_run(claim, _NO_LESSONS, user_id=user_id, clock=clock)

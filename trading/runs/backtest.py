@@ -17,6 +17,7 @@ from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
+from config.lib.work.leases import LEASE, keep_lease
 from trading.agent.decide import Ask, model_client
 from trading.market.tape import ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
@@ -31,7 +32,6 @@ from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(minutes=15)
 PROGRESS_EVERY: Final = timedelta(seconds=1)
 NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it again."
 FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
@@ -71,8 +71,14 @@ def run_backtest(
         run = get_backtest(run_id)
     if run.lease != lease:
         return WorkStatus(run.status)
+
+    def renew() -> None:
+        with owned_tx(user_id):
+            BacktestRun.objects.filter(pk=run_id, lease=lease).update(lease_until=clock() + LEASE)
+
     try:
-        _play_ticks(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
+        with keep_lease(renew):
+            _play_ticks(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
         with owned_tx(user_id):
             summary, failed = summarise_run(run.deployment), count_failed(run.deployment)
             problem = FAILED_TICKS.format(failed) if failed else ""

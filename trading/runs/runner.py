@@ -46,7 +46,6 @@ from trading.skills.schemas import SkillPayload, parse_payload
 
 logger = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
 DAY: Final = timedelta(days=1)
 ON_PAPER: Final = Costs(volume_share=VOLUME_PCT / 100)
 ZERO: Final = Decimal(0)

@@ -17,6 +17,7 @@ from django.views.defaults import bad_request, page_not_found, server_error
 from config.lib.rest.problems import API_PATH, PROBLEM_JSON, build_body
 
 RETRY_SECONDS: Final = 30
+_IDLE_TOO_LONG: Final = "25P03"
 MAX_SHOWN: Final = 40_000  # characters of one field; what a user types is shorter
 _NEVER_SHOWN: Final = ("password", "csrf", "token", "secret", "key", "code")
 
@@ -49,12 +50,18 @@ def answer_not_found(request: HttpRequest, exception: Exception) -> HttpResponse
 
 def answer_error(request: HttpRequest) -> HttpResponse:
     """Answer an unforeseen error: 503 while the database is away, else 500."""
-    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+    if _is_outage(sys.exc_info()[1]):
         return _answer_outage(request)
     if _is_api(request):
         detail = "Keel could not do that. Try again in a moment."
         return _build_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "error", detail)
     return server_error(request)
+
+
+def _is_outage(error: BaseException | None) -> bool:
+    # PostgreSQL that stood still for a minute ends the open transactions, as an internal error.
+    is_ended = getattr(error and error.__cause__, "sqlstate", "") == _IDLE_TOO_LONG
+    return is_ended or isinstance(error, OperationalError | InterfaceError)
 
 
 def _answer_outage(request: HttpRequest) -> HttpResponse:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
@@ -140,6 +140,9 @@ async def _wait_for(stopped: threading.Event) -> None:
 async def _rescue_tasks(workers: procrastinate.App) -> None:
     """Run the tasks of workers that died again."""
     while True:
-        for job in await workers.job_manager.get_stalled_jobs():
-            await workers.job_manager.retry_job(job, retry_at=timezone.now())
+        # Another worker may be faster with a task, and the next look follows soon if the database is away.
+        with suppress(ConnectorException):
+            for job in await workers.job_manager.get_stalled_jobs():
+                with suppress(ConnectorException):
+                    await workers.job_manager.retry_job(job, retry_at=timezone.now())
         await asyncio.sleep(RESCUE_SECONDS)

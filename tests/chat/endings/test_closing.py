@@ -5,14 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from chat.conversations.lifecycle import (
-    CLOSING_LEASE,
-    MAX_TRIES,
-    note_here,
-    note_left,
-    request_close,
-    trash_conversation,
-)
+from chat.conversations.lifecycle import MAX_TRIES, note_here, note_left, request_close, trash_conversation
 from chat.conversations.queries import ConversationNotFound
 from chat.endings import closing
 from chat.endings.closing import Outcome, close_conversation, close_if_due
@@ -22,6 +15,7 @@ from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
+from config.lib.work.leases import LEASE
 from memory.facts.services import forget_fact, remember_fact, set_switches
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
@@ -577,14 +571,14 @@ def test_lease_that_holds_keeps_others_away_and_one_that_ran_out_is_taken(trader
     as_user(
         trader,
         lambda: Conversation.objects.update(
-            status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=JUNE + CLOSING_LEASE
+            status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=JUNE + LEASE
         ),
     )
-    assert close(chat, trader, at=JUNE + CLOSING_LEASE - MINUTE).outcome == Outcome.NOT_NEEDED
-    assert close_due(JUNE + CLOSING_LEASE - MINUTE) == []
+    assert close(chat, trader, at=JUNE + LEASE - MINUTE).outcome == Outcome.NOT_NEEDED
+    assert close_due(JUNE + LEASE - MINUTE) == []
     answer(model)
 
-    (closed,) = close_due(JUNE + CLOSING_LEASE)
+    (closed,) = close_due(JUNE + LEASE)
 
     assert closed.outcome == Outcome.IDLE
 

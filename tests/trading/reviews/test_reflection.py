@@ -14,6 +14,7 @@ from django.utils import timezone
 from config.lib.llm import door
 from config.lib.owned import owned, owned_tx, system
 from config.lib.work.jobs import get_task
+from config.lib.work.leases import LEASE
 from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE
 from tests.factories.record import (
@@ -33,7 +34,6 @@ from trading.record.deployment_queries import DeploymentNotFound
 from trading.reviews import reflection
 from trading.reviews.lint import list_bullets
 from trading.reviews.reflection import (
-    LEASE,
     MAX_WINDOW,
     REFLECT,
     RETRY_AFTER,

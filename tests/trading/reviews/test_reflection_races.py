@@ -8,13 +8,14 @@ import pytest
 from django.db import connection
 
 from config.lib.owned import owned, owned_tx
+from config.lib.work.leases import LEASE
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory, ReflectionNoteFactory, ReflectionRunFactory, TradeFactory
 from tests.factories.trading import TraderFactory
 from tests.racing import PROCESSES, racers_at
 from tests.trading.reflecting import reflect_once
 from trading.models import NoteStatus, ReflectionNote, ReflectionRun
-from trading.reviews.reflection import LEASE, Outcome
+from trading.reviews.reflection import Outcome
 
 pytestmark = [
     pytest.mark.race,

@@ -8,12 +8,13 @@ from django.utils import timezone
 
 from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
+from config.lib.work.leases import LEASE
 from trading.management.arguments import instant_argument, number_argument, positive_argument
 from trading.management.owners import find_skill
 from trading.models import WorkStatus
 from trading.record.backtests import VOLUME_PCT, claim_backtest, get_backtest, start_backtest
 from trading.record.deployments import STARTING_EQUITY_USD
-from trading.runs.backtest import LEASE, Progress, run_backtest
+from trading.runs.backtest import Progress, run_backtest
 
 
 class Command(KeelCommand):
