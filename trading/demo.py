@@ -155,7 +155,7 @@ def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made |
     run = start_backtest(
         skill_id=breakout.skill_id,
         starts_at=now - lengths.backtest,
-        ends_at=now,
+        ends_at=now - lengths.breakout,  # then it was deployed
         reflects=_is_offline(parse_payload(breakout.payload)),
         now=now,
     )

@@ -25,6 +25,7 @@ from chat.turns.events import MessageAccepted
 from chat.turns.replies import interrupt_dead_turns, request_stop
 from chat.turns.start import Accepted
 from chat.web.frames_html import accepted_frame
+from chat.web.relays import follow_elsewhere
 from chat.web.rendering import part_html
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.errors import DomainError
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 MAX_FRAME: Final = 52 * 1024  # characters; a message of 16 KiB fits also where JSON escapes its every letter
 RECHECK_SECONDS: Final = 30.0
+RELAY_SECONDS: Final = 3.0  # a process whose turn is silent for longer may have died
 UNREADABLE: Final = "That message cannot be read."
 BROKE: Final = "Something went wrong on our side. Your text is kept; send it again."
 
@@ -46,6 +48,8 @@ TOO_MANY: Final = 4409
 TOO_LARGE: Final = 4400
 TOO_SLOW: Final = 1013
 BROKEN: Final = 1011
+
+_ENDS: Final = frozenset({"done", "failed"})
 
 Begun = tuple[Accepted, MessageAccepted]  # a stored message or reply, and the event that shows it
 
@@ -66,6 +70,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     carrier: asyncio.Task[None] | None = None
     closer: asyncio.Task[None] | None = None
     checked_at = 0.0
+    relayed_at: float | None = None  # when the process that runs the turn sent its last frame; None: it sends none
     has_left = False
 
     async def __call__(self, *args: Any) -> None:
@@ -309,6 +314,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await room.show_news(turn)
             if turn is live.find_turn(self.conversation_id):
                 break  # else one began or ended while the rows were read
+        if turn is None and stored["reply"] is not None:
+            # Until the process that runs the turn sends its own snapshot, its frames do not fit this one.
+            self.relayed_at = None
+            follow_elsewhere(self.conversation_id)
         # What runs here knows more than the rows.
         reply = room.snapshot(turn) if turn is not None else stored["reply"]
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
@@ -327,9 +336,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
 
     async def conversation_news(self, event: Json) -> None:
-        """Send a snapshot after another process wrote rows."""
-        if self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None:
+        """Send a snapshot after another process wrote rows, unless it sends its frames."""
+        is_relayed = self.relayed_at is not None and time.monotonic() - self.relayed_at < RELAY_SECONDS
+        if self._is_elsewhere() and not is_relayed:
             await self._put_snapshot()
+
+    async def conversation_frames(self, event: Json) -> None:
+        """Send the frames of a turn that runs in another process, from its snapshot on."""
+        for frame in event["frames"] if self._is_elsewhere() else ():
+            if frame["type"] == "snapshot" or self.relayed_at is not None:
+                self.relayed_at = None if frame["type"] in _ENDS else time.monotonic()
+                self._put_frame(frame)
+
+    def _is_elsewhere(self) -> bool:
+        return self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None
 
     async def session_recheck(self, event: Json) -> None:
         """Close the socket if its session has ended."""

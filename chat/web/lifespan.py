@@ -12,6 +12,7 @@ from django.utils import timezone
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
+from chat.web.relays import answer_followers
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.operations.health import OldDatabase, require_current_database
@@ -45,6 +46,7 @@ class Lifespan:
                     return
                 self._start_task(_warm_client())
                 self._start_task(_sweep_repeatedly())
+                answer_followers()
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 for task in self._tasks:

@@ -31,7 +31,7 @@ NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(
     history=timedelta(days=13),
     past=timedelta(0),
-    backtest=timedelta(days=2),
+    backtest=timedelta(days=11),
     breakout=timedelta(days=9),
     funding=timedelta(hours=80),
 )

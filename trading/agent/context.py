@@ -31,7 +31,7 @@ from config.lib.text import prompt_line
 from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import system_segments
 from trading.agent.term_values import View, read_view, terms_section
-from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
+from trading.market.queries import Overview, build_overview, find_marks, list_events, list_news
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record.deployment_queries import widen_excursion
@@ -145,8 +145,8 @@ def gather_context(
     """Read the market at an instant; add the record."""
     dial, symbols = payload.context, payload.context.symbols
     held = [trade.symbol for trade in record.open_trades]
-    marks = {symbol: mark.price for symbol, mark in find_marks({*symbols, *held}, at, tape).items()}
-    overviews, reading = [get_overview(symbol, at, tape) for symbol in symbols], read_strategy(payload)
+    marks, reading = find_marks({*symbols, *held}, at, tape), read_strategy(payload)
+    overviews = [build_overview(symbol, marks.get(symbol), at, tape) for symbol in symbols]
     return ContextInputs(
         at=at,
         payload=payload,
@@ -172,7 +172,7 @@ def gather_context(
             min_importance=dial.events.min_importance,
             tape=tape,
         ),
-        marks=marks,
+        marks={symbol: mark.price for symbol, mark in marks.items()},
         record=record,
         last_decision=last_decision,
     )

@@ -85,9 +85,14 @@ def _is_whole(hours: Sequence[Bar], now: datetime) -> bool:
     return is_fresh and hours[-1].opened_at - hours[0].opened_at == (len(hours) - 1) * HOUR
 
 
-def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
+def get_overview(symbol: str, now: datetime) -> Overview:
     """Return a symbol's market at an instant."""
-    mark, hours = find_marks([symbol], now, tape).get(symbol), tape.last_bars(symbol, "1h", now, WARM_BARS)
+    return build_overview(symbol, find_marks([symbol], now).get(symbol), now, STORED)
+
+
+def build_overview(symbol: str, mark: Mark | None, now: datetime, tape: Tape) -> Overview:
+    """Return a symbol's market at an instant, whose mark is known."""
+    hours = tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
     closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
     funding = tape.last_rate(symbol, now)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import log10, sqrt
 from statistics import fmean, median
 from typing import Final
@@ -69,15 +69,22 @@ def sample_deviation(values: Sequence[float]) -> float:
     return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
+def rolling_deviations(values: Sequence[float], size: int) -> list[float]:
+    """Return the sample deviation of each window of `size` values, by running sums."""
+    sums, squares = [0.0, *accumulate(values)], [0.0, *accumulate(value * value for value in values)]
+    return [
+        sqrt(max(squares[end] - squares[end - size] - (sums[end] - sums[end - size]) ** 2 / size, 0) / (size - 1))
+        for end in range(size, len(values) + 1)
+    ]
+
+
 def is_shock(closes: Sequence[float]) -> bool:
     """Tell whether recent moves or volatility are extreme."""
     moves = simple_returns(closes)
     usual = median(abs(move) for move in moves[-TRAILING - SHOCK_BARS : -SHOCK_BARS])
     if any(abs(move) > SHOCK_SIZE * usual for move in moves[-SHOCK_BARS:]):
         return True
-    volatilities = [
-        sample_deviation(moves[end - VOLATILITY_BARS : end]) for end in range(len(moves) - TRAILING, len(moves) + 1)
-    ]
+    volatilities = rolling_deviations(moves[-TRAILING - VOLATILITY_BARS :], VOLATILITY_BARS)
     return volatilities[-1] > SHOCK_VOLATILITY * median(volatilities[:-1])
 
 

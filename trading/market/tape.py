@@ -38,8 +38,14 @@ class Tape(ABC):
         return self._rows_of(Bar, symbol=symbol, interval=interval).last(at - INTERVALS[interval], limit)
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        """Return the last closed bar per symbol and interval."""
-        return [bar for symbol in symbols for interval in INTERVALS for bar in self.last_bars(symbol, interval, at, 1)]
+        """Return the last closed bars per symbol, up to the shortest that ends at the instant."""
+        newest: list[Bar] = []
+        for symbol in symbols:
+            for interval in INTERVALS:
+                newest += (last := self.last_bars(symbol, interval, at, 1))
+                if last and last[0].closed_at == at:
+                    break
+        return newest
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
         """Return the bars that ended within a range."""

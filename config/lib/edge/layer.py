@@ -1,11 +1,11 @@
-"""The channel layer between processes: one message a second, and none while nobody else listens."""
+"""The channel layer between processes: news once a second, and none while nobody else listens."""
 
 import asyncio
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from uuid import uuid4
 
@@ -35,6 +35,7 @@ class SharedLayer(InMemoryChannelLayer):
         super().__init__(**kwargs)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._link = _Link(url, f"{prefix}:news", self._deliver)
+        self._answers: dict[str, Callable[[Json], Awaitable[None]]] = {}
 
     async def group_add(self, group: str, channel: str) -> None:
         """Add a channel of this process to a group."""
@@ -44,18 +45,41 @@ class SharedLayer(InMemoryChannelLayer):
 
     async def group_send(self, group: str, message: Json) -> None:
         """Send a message to a group."""
+        self._loop = asyncio.get_running_loop()
         self._link.start()
         self._link.put(group, message)
         await super().group_send(group, message)
 
+    def send_to_others(self, group: str, message: Json) -> None:
+        """Send a message to a group in the other processes, at once."""
+        self._link.start()
+        self._link.put(group, message, is_urgent=True)
+
+    def answer(self, message_type: str, answer: Callable[[Json], Awaitable[None]]) -> None:
+        """Call a function for each message of a type that another process sends, whatever its group."""
+        self._loop = asyncio.get_running_loop()
+        self._link.start()
+        self._answers[message_type] = answer
+
     def _deliver(self, group: str, message: Json) -> None:
         # In the thread of the link; the sockets wait in the loop of the server.
-        if self._loop is not None and not self._loop.is_closed() and group in self.groups:
+        if self._loop is None or self._loop.is_closed():
+            return
+        if answer := self._answers.get(message["type"]):
+            asyncio.run_coroutine_threadsafe(_call(answer, message), self._loop)
+        elif group in self.groups:
             asyncio.run_coroutine_threadsafe(super().group_send(group, message), self._loop)
 
 
+async def _call(answer: Callable[[Json], Awaitable[None]], message: Json) -> None:
+    try:
+        await answer(message)
+    except Exception:
+        logger.exception("A message of another process was not answered: %s", message["type"])
+
+
 class _Link:
-    """Two threads: one sends what is new each second, one receives. They connect again by themselves."""
+    """Two threads: one sends what is new each second, or at once what is urgent; one receives. Both connect again."""
 
     def __init__(self, url: str, channel: str, deliver: Callable[[str, Json], None]) -> None:
         self._url = url
@@ -64,6 +88,7 @@ class _Link:
         self._name = uuid4().hex
         self._changed = threading.Condition()
         self._pending: dict[str, tuple[str, Json]] = {}
+        self._is_urgent = False
         self._has_started = False
         self._is_subscribed = False
         self._has_others = True
@@ -78,11 +103,12 @@ class _Link:
         for target in (self._receive_for_ever, self._send_for_ever):
             threading.Thread(target=target, name=target.__name__, daemon=True).start()
 
-    def put(self, group: str, message: Json) -> None:
+    def put(self, group: str, message: Json, *, is_urgent: bool = False) -> None:
         """Note a message for the next sending; the same message twice is sent once."""
         with self._changed:
             if self._has_others:
                 self._pending[json.dumps([group, message], sort_keys=True)] = (group, message)
+                self._is_urgent |= is_urgent
                 self._changed.notify()
 
     def _send_for_ever(self) -> None:
@@ -91,12 +117,13 @@ class _Link:
             with self._changed:
                 while not self._pending:
                     self._changed.wait()
-                messages, self._pending = list(self._pending.values()), {}
+                messages, self._pending, self._is_urgent = list(self._pending.values()), {}, False
             try:
                 self._publish(client, messages)
             except (RedisError, OSError) as error:
                 self._warn(error)
-            time.sleep(SEND_SECONDS)
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_urgent, SEND_SECONDS)
 
     def _publish(self, client: Redis, messages: list[tuple[str, Json]]) -> None:
         heard = client.publish(self._channel, json.dumps({"from": self._name, "messages": messages}))
