@@ -38,7 +38,7 @@ def list_unfinished() -> list[str]:
             "streaming replies": Message.objects.streaming().count(),
             "chats being closed": Conversation.objects.filter(status=ConversationStatus.CLOSING).count(),
             "extractions to be tried again": Conversation.objects.filter(extraction_pending=True).count(),
-            "leased deployments": Deployment.objects.exclude(lease=None).count(),
+            "leased deployments": Deployment.objects.filter(lease_until__gt=now).count(),
             "commands": DeploymentCommand.objects.exclude(status=WorkStatus.DONE).count(),
             "tasks to be tried again": WorkRun.objects.exclude(key="").exclude(next_at=None).count(),
         }

@@ -19,8 +19,8 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
-from procrastinate.jobs import Job
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Status
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
 
@@ -137,12 +137,20 @@ async def _wait_for(stopped: threading.Event) -> None:
         await asyncio.sleep(STOP_SECONDS)
 
 
+async def _rescue_task(workers: procrastinate.App, job: Job) -> None:
+    try:
+        await workers.job_manager.retry_job(job, retry_at=timezone.now())
+    except UniqueViolation:
+        # The next run of the row waits in the queue already, and would wait for this one for ever.
+        await workers.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+    except ConnectorException:
+        logger.info("Task %s was rescued by another worker", job.id)
+
+
 async def _rescue_tasks(workers: procrastinate.App) -> None:
     """Run the tasks of workers that died again."""
     while True:
-        # Another worker may be faster with a task, and the next look follows soon if the database is away.
-        with suppress(ConnectorException):
+        with suppress(ConnectorException):  # the database is away: the next look follows soon
             for job in await workers.job_manager.get_stalled_jobs():
-                with suppress(ConnectorException):
-                    await workers.job_manager.retry_job(job, retry_at=timezone.now())
+                await _rescue_task(workers, job)
         await asyncio.sleep(RESCUE_SECONDS)

@@ -243,3 +243,25 @@ def test_defer_without_a_worker_in_the_process_drops_or_keeps_the_task(work, eng
         work.wait(1 if engine == "embedded" else 2)
 
     assert set(work.keys) == ({key(2)} if engine == "embedded" else {key(1), key(2)})
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("engine", ["procrastinate"], indirect=True)
+def test_next_run_of_a_row_does_not_wait_for_the_run_of_a_worker_that_died(work, monkeypatch):
+    monkeypatch.setattr("config.lib.work.postgresql_queue.RESCUE_SECONDS", 0.05)
+    commit(key(1))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = 'doing'")  # its worker was forgotten
+    commit(key(1), key(2))
+
+    with worker():
+        work.wait(2)
+        wait_for(lambda: count_jobs() == 0)
+
+    assert sorted(work.keys) == [key(1), key(2)]
+
+
+def count_jobs() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM procrastinate_jobs")
+        return cursor.fetchone()[0]
