@@ -47,8 +47,11 @@ def _run_for_users(what: str, work: Callable[[datetime], Iterable[UUID]], now: d
     return f"{said}, {failed} failed" if failed else said
 
 
-JOBS: Final = (
-    Job("decay_facts", timedelta(days=1), partial(_run_for_users, "facts faded", _list_faded)),
-    Job("consolidate_facts", timedelta(days=1), partial(_run_for_users, "merges proposed", _list_merged)),
-    Job("enforce_token_limits", timedelta(days=1), partial(_run_for_users, "facts evicted", _list_evicted)),
+JOBS: Final = tuple(
+    Job(name, timedelta(days=1), partial(_run_for_users, what, work))
+    for name, what, work in (
+        ("decay_facts", "facts faded", _list_faded),
+        ("consolidate_facts", "merges proposed", _list_merged),
+        ("enforce_token_limits", "facts evicted", _list_evicted),
+    )
 )
