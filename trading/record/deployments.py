@@ -168,11 +168,6 @@ def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: 
     return bool(rows.update(lease=lease, lease_until=until))
 
 
-def extend_lease(*, deployment_id: UUID, lease: UUID, until: datetime) -> None:
-    """Extend the lease of a deployment if it is still ours."""
-    Deployment.objects.filter(pk=deployment_id, lease=lease).update(lease_until=until)
-
-
 def release_deployment(*, deployment_id: UUID, lease: UUID) -> None:
     """Release a deployment if the lease is still ours."""
     Deployment.objects.filter(pk=deployment_id, lease=lease).update(lease=None, lease_until=None)

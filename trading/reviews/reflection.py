@@ -25,7 +25,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.text import prompt_line
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Clock, Key
-from config.lib.work.leases import LEASE, keep_lease
+from config.lib.work.leases import LEASE, keep_row
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
@@ -238,13 +238,10 @@ def reflect(
         claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
     if isinstance(claim, Outcome):
         return ReflectionResult(deployment_id, claim)
-
-    def renew() -> None:
-        with owned_tx(user_id):
-            ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease).update(lease_until=clock() + LEASE)
-
+    run = claim.run
+    assert run.lease is not None, "it was claimed"
     try:
-        with keep_lease(renew):
+        with keep_row(ReflectionRun, run.pk, run.lease, user_id=user_id, clock=clock):
             completion = asyncio.run(_ask_model(claim.work))
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
-from config.lib.work.leases import LEASE, keep_lease
+from config.lib.work.leases import LEASE, keep_row
 from trading.agent.decide import Ask, model_client
 from trading.market.tape import ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
@@ -71,13 +71,8 @@ def run_backtest(
         run = get_backtest(run_id)
     if run.lease != lease:
         return WorkStatus(run.status)
-
-    def renew() -> None:
-        with owned_tx(user_id):
-            BacktestRun.objects.filter(pk=run_id, lease=lease).update(lease_until=clock() + LEASE)
-
     try:
-        with keep_lease(renew):
+        with keep_row(BacktestRun, run_id, lease, user_id=user_id, clock=clock):
             _play_ticks(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
         with owned_tx(user_id):
             summary, failed = summarise_run(run.deployment), count_failed(run.deployment)

@@ -13,12 +13,12 @@ from django.db.models import Q
 from config.lib.owned import owned_tx
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key, start_clock
-from config.lib.work.leases import LEASE, keep_lease
+from config.lib.work.leases import LEASE, keep_row
 from trading.agent.decide import model_client
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import get_deployment, is_to_tick, list_deployments_to_look_at
-from trading.record.deployments import claim_deployment, extend_lease, release_deployment, schedule_look
+from trading.record.deployments import claim_deployment, release_deployment, schedule_look
 from trading.reviews.reflection import REFLECT
 from trading.runs.commands import carry_out_commands
 from trading.runs.runner import Ticked, Ticker
@@ -114,14 +114,9 @@ def run_deployment(key: Key, *, now: datetime) -> Ran:
         models = list_agent_models(payload)
     if not is_ours:
         return Ran(key, commands)
-    clock = start_clock(now)
-
-    def renew() -> None:
-        with owned_tx(user_id):
-            extend_lease(deployment_id=deployment_id, lease=lease, until=clock() + LEASE)
-
+    held = keep_row(Deployment, deployment_id, lease, user_id=user_id, clock=start_clock(now))
     try:
-        with keep_lease(renew), model_client(models, within=DECISION_LIMIT) as ask:
+        with held, model_client(models, within=DECISION_LIMIT) as ask:
             ticked = Ticker(deployment_id, user_id=user_id, ask=ask).tick(at)
     except Exception:
         with owned_tx(user_id):

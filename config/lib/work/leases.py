@@ -5,9 +5,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from django.db import connections
+
+from config.lib.owned import owned_tx
+from config.lib.work.jobs import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -37,3 +41,15 @@ def keep_lease(renew: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         ended.set()
+
+
+@contextmanager
+def keep_row(model: Any, row_id: UUID, lease: UUID, *, user_id: int, clock: Clock) -> Iterator[None]:
+    """Renew the lease of a row, as long as it is ours, until the work ends."""
+
+    def renew() -> None:
+        with owned_tx(user_id):
+            model.objects.filter(pk=row_id, lease=lease).update(lease_until=clock() + LEASE)
+
+    with keep_lease(renew):
+        yield
