@@ -39,6 +39,7 @@ STORES = {
     "chat.turns.live": "the turns that run in this process",
     "chat.turns.replies": "ids of the replies that this process is writing",
     "chat.web.rooms": "sockets, and the HTML of replies that are being written",
+    "chat.web.relays": "the rooms of turns that other processes follow",
     "memory.facts.limits": "numbers of tokens by the id of a fact, whose words never change",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
     "config.lib.threads": "one mark for each acceptance that waits",

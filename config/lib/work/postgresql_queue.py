@@ -15,7 +15,6 @@ from typing import Final
 
 import procrastinate
 from django.db import close_old_connections, transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -139,7 +138,7 @@ async def _wait_for(stopped: threading.Event) -> None:
 
 async def _rescue_task(workers: procrastinate.App, job: Job) -> None:
     try:
-        await workers.job_manager.retry_job(job, retry_at=timezone.now())
+        await workers.job_manager.retry_job(job)
     except UniqueViolation:
         # The next run of the row waits in the queue already, and would wait for this one for ever.
         await workers.job_manager.finish_job(job, Status.FAILED, delete_job=True)
