@@ -56,13 +56,13 @@ def propose_fact(
     if said_at is not None:
         payload["said_at"] = said_at.isoformat()
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
-    fingerprint = fingerprint_text(text, target)
-    return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
+    columns = {"target": target, "conversation_id": origin.conversation_id, "created_at": now}
+    return _insert_proposal(kind, fingerprint_text(text, target), payload=payload, evidence=evidence, **columns)
 
 
 def find_waiting(content: str, target: UserFact) -> MemoryProposal | None:
     """Return the pending proposal to replace a fact by this text, or None."""
-    fingerprint = _hash_parts(content_key(parse_content(content)), target.lineage)
+    fingerprint = fingerprint_text(parse_content(content), target)
     waiting = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, status=ProposalStatus.PENDING)
     return waiting.filter(fingerprint=fingerprint).first()
 
@@ -71,9 +71,9 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
     """Propose a merge once, else None. Raises FactNotFound."""
     lock_memory()
     old, into = get_last_version(fact_id), get_last_version(into_id)
-    payload = {"fact_id": str(old.pk), "into_id": str(into.pk)}
-    fingerprint = fingerprint_merge(old, into)
-    return _insert_proposal(ProposalKind.MERGE, payload, into, {"why": why}, fingerprint, origin=Origin(), now=now)
+    payload, evidence = {"fact_id": str(old.pk), "into_id": str(into.pk)}, {"why": why}
+    columns: dict[str, Any] = {"payload": payload, "target": into, "evidence": evidence, "created_at": now}
+    return _insert_proposal(ProposalKind.MERGE, fingerprint_merge(old, into), **columns)
 
 
 def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
@@ -140,27 +140,8 @@ def _find_validity(payload: Mapping[str, Any]) -> Validity | None:
     return Validity(said.begins or said_at, said.ends)
 
 
-def _insert_proposal(
-    kind: ProposalKind,
-    payload: dict[str, Any],
-    target: UserFact | None,
-    evidence: dict[str, Any],
-    fingerprint: str,
-    *,
-    origin: Origin,
-    now: datetime,
-) -> MemoryProposal | None:
-    proposal, is_new = MemoryProposal.objects.get_or_create(
-        kind=kind,
-        fingerprint=fingerprint,
-        defaults={
-            "payload": payload,
-            "target": target,
-            "evidence": evidence,
-            "conversation_id": origin.conversation_id,
-            "created_at": now,
-        },
-    )
+def _insert_proposal(kind: ProposalKind, fingerprint: str, **columns: Any) -> MemoryProposal | None:
+    proposal, is_new = MemoryProposal.objects.get_or_create(kind=kind, fingerprint=fingerprint, defaults=columns)
     return proposal if is_new else None
 
 

@@ -22,7 +22,7 @@ from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
 from memory.facts.periods import is_same_but_dates
 from memory.facts.queries import is_learning
-from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Place, Tombstone, UserFact
+from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Tombstone, UserFact
 from memory.wording import MAX_TOPIC
 
 
@@ -291,30 +291,17 @@ def revive_version(last: UserFact, *, values: UserFact, now: datetime, **dates: 
     return insert_version(now=now, origin=PAGE, supersedes=last, **inherited)
 
 
-def log_event(
-    kind: EventKind,
-    *,
-    before: UserFact | None = None,
-    after: UserFact | None = None,
-    place: Place | None = None,
-    origin: Origin,
-    now: datetime,
-    **more: Any,
-) -> MemoryEvent:
-    """Log a write for undo; `more` are other columns."""
-    row = before or after
-    assert row is not None or place is not None, "an event is about a fact or a place"
+def log_event(kind: EventKind, *, origin: Origin, now: datetime, **columns: Any) -> MemoryEvent:
+    """Log a write for undo, with the rows `before` and `after`, or the `place`."""
+    row: UserFact | None = columns.get("before") or columns.get("after")
     event = MemoryEvent(
         kind=kind,
         lineage=row.lineage if row is not None else None,
-        before=before,
-        after=after,
-        place=place,
         conversation_id=origin.conversation_id,
         message_id=origin.message_id,
         batch_id=origin.batch_id,
         created_at=now,
-        **more,
+        **columns,
     )
     event.insert()
     return event

@@ -13,7 +13,7 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.paging import NumberedPage, cut_page, locate_page
 from config.lib.text import WordRun, list_word_changes
 from memory import models
-from memory.facts.queries import get_block, get_next_block, get_switches, list_links, read_block_facts
+from memory.facts.queries import get_block, get_next_block, read_block_facts
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
 from memory.recall.blocks import Explanation, explain_facts
 
@@ -32,30 +32,12 @@ _FORGOTTEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The frame of every page of memory."""
-
-    switches: models.MemorySwitches
-    proposals: int  # number of pending proposals
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
     """Writes of one batch, counted by kind."""
 
     id: UUID
     kinds: list[tuple[EventKind, int]]
     is_undone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedFact:
-    """A fact at the other end of a link."""
-
-    link_id: UUID
-    relation: str
-    other: UserFact
-    is_outgoing: bool  # the relation points to this fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +68,9 @@ class Preview:
     pages: int
 
 
-def get_surroundings() -> Surroundings:
-    """Return the frame of every page."""
-    waiting = MemoryProposal.objects.filter(status=models.ProposalStatus.PENDING).count()
-    return Surroundings(switches=get_switches(), proposals=waiting)
+def count_waiting_proposals() -> int:
+    """Return the number of proposals that wait for a decision."""
+    return MemoryProposal.objects.filter(status=models.ProposalStatus.PENDING).count()
 
 
 def find_batch(batch_id: UUID) -> Batch | None:
@@ -120,15 +101,6 @@ def find_message(fact: UserFact) -> int | None:
         lineage=fact.lineage, conversation_id=fact.conversation_id, message_id__isnull=False
     )
     return events.order_by("created_at", "id").values_list("message_id", flat=True).first()
-
-
-def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
-    """Return the believed facts linked to a believed fact, first linked first."""
-    linked = []
-    for link in list_links(fact):
-        is_outgoing = link.from_fact_id == fact.pk
-        linked.append(LinkedFact(link.pk, link.relation, link.to_fact if is_outgoing else link.from_fact, is_outgoing))
-    return linked
 
 
 def list_review_facts(page: int, now: datetime) -> NumberedPage[UserFact]:

@@ -14,11 +14,11 @@ from config.lib.web import PageRequest
 from memory.facts.conflicts import list_clashes
 from memory.facts.history import list_history
 from memory.facts.limits import measure_document
-from memory.facts.queries import count_facts, list_facts, list_shown_facts, list_topics
+from memory.facts.queries import count_facts, list_facts, list_links, list_shown_facts, list_topics
 from memory.facts.versions import FactWrite, get_last_version
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
-from memory.web.queries import find_message, list_forgotten_facts, list_linked_facts
+from memory.web.queries import find_message, list_forgotten_facts
 from memory.web.views import responses
 
 
@@ -119,7 +119,7 @@ def show_fact_page(
         "is_detail_older": any(row.body == last.body and row.content != last.content for row in versions),
         "form": form or (None if last.is_archived else EditFactForm(last)),
         "link_form": link_form or LinkForm(),
-        "linked": list_linked_facts(last),
+        "linked": list_links(last),
         "message_id": find_message(last),
         "topics": sorted({*list_topics(), *SUGGESTED_TOPICS}),
         **said,

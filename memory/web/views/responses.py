@@ -20,9 +20,9 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
 from config.lib.web import PageRequest, get_safe_next
-from memory.facts.queries import find_event
+from memory.facts.queries import find_event, get_switches
 from memory.models import EventKind, MemoryEvent
-from memory.web.queries import Batch, find_batch, get_surroundings
+from memory.web.queries import Batch, count_waiting_proposals, find_batch
 
 UNCHANGED: Final = "Nothing changed: it was so already."
 REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -72,7 +72,7 @@ def is_for_element(request: PageRequest, element_id: str) -> bool:
 
 def get_page_frame(tab: str) -> dict[str, Any]:
     """Return the context of a page's frame: open tab, switches, proposals."""
-    return {"tab": tab, "surroundings": get_surroundings()}
+    return {"tab": tab, "surroundings": {"switches": get_switches(), "proposals": count_waiting_proposals()}}
 
 
 def get_source_address(request: PageRequest) -> str:

@@ -18,6 +18,7 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import normal_form
 from memory.facts.limits import enforce_token_limit
+from memory.facts.queries import list_links
 from memory.facts.review import accept_proposal, dismiss_proposal, propose_fact, propose_merge
 from memory.facts.services import (
     archive_fact,
@@ -50,7 +51,6 @@ from memory.models import (
     ProposalStatus,
     UserFact,
 )
-from memory.web.queries import list_linked_facts
 from tests.factories.memory import MAY, UserFactFactory
 from tests.properties import examples
 
@@ -546,7 +546,8 @@ class FactStore(RuleBasedStateMachine):
         links = list(FactLink.objects.all())
         assert {link.from_fact_id for link in links} | {link.to_fact_id for link in links} <= last
         believed = {row.pk for row in self.believed()}
-        assert {linked.other.pk for row in self.believed() for linked in list_linked_facts(row)} <= believed
+        shown = [link for row in self.believed() for link in list_links(row)]
+        assert {pk for link in shown for pk in (link.from_fact_id, link.to_fact_id)} <= believed
 
     @invariant()
     def trash_holds_newest_rows_that_are_archived(self) -> None:

@@ -2,6 +2,7 @@ from uuid import uuid4
 
 import pytest
 
+from memory.facts.queries import list_links
 from memory.facts.services import (
     LinkRefused,
     archive_fact,
@@ -17,7 +18,6 @@ from memory.facts.services import (
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactAmbiguous, FactNotFound, Origin
 from memory.models import EventKind, FactLink, MemoryEvent, UserFact
-from memory.web.queries import list_linked_facts
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, FactLinkFactory, UserFactFactory
 from tests.owners import as_owner
@@ -42,7 +42,8 @@ def link(ends, relation: str = "relates_to") -> MemoryEvent | None:
 def shown(fact: UserFact) -> list[tuple[str, str]]:
     """Return what the page of the fact's newest version links to."""
     last = UserFact.objects.last_of_lineage().get(lineage=fact.lineage)
-    return [(linked.relation, linked.other.content) for linked in list_linked_facts(last)]
+    links = list_links(last)
+    return [(link.relation, (link.to_fact if link.from_fact == last else link.from_fact).content) for link in links]
 
 
 def test_link_facts_relates_two_current_facts(ends):
