@@ -13,13 +13,7 @@ from rest_framework.response import Response
 from config.lib.owned import owned_tx
 from config.lib.rest.operations import make_act_view, read_pages, write
 from config.lib.rest.views import ApiRequest, ApiView
-from trading.api.serializers.imports import (
-    ImportBatchSerializer,
-    TradeFileInput,
-    TradeFileSerializer,
-    VenueAccountInput,
-    VenueAccountSerializer,
-)
+from trading.api.serializers import imports as shapes
 from trading.intake.files import PROBLEMS_SHOWN, check_reading
 from trading.intake.formats import FORMATS, FillMapping, propose_mapping
 from trading.intake.ledgers import add_reading, list_ledgers, name_venue, preview_reading
@@ -34,17 +28,20 @@ from trading.skills.patches import Json
 class ImportsView(ApiView):
     max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
 
-    @read_pages("list_imports", "imports", ImportBatchSerializer)
+    @read_pages("list_imports", "imports", shapes.ImportBatchSerializer)
     def get(self) -> QuerySet[ImportBatch]:
         """List the imports of your own trades, the newest first."""
         return ImportBatch.objects.filter(deployment__in=[ledger.pk for ledger in list_ledgers()])
 
     @extend_schema(
-        operation_id="import_trades", tags=["imports"], request=TradeFileInput, responses={201: TradeFileSerializer}
+        operation_id="import_trades",
+        tags=["imports"],
+        request=shapes.TradeFileInput,
+        responses={201: shapes.TradeFileSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
         """Import a file of trades whole, or say what it holds; idempotent."""
-        given, now = self.body(TradeFileInput), timezone.now()
+        given, now = self.body(shapes.TradeFileInput), timezone.now()
         table = read_table(given["content"].encode())
         mapping = propose_mapping(table, zone=given.get("zone") or request.user.time_zone)
         changes = {name: given[name] for name in ("zone", "dates", "decimal", "ledger") if name in given}
@@ -68,28 +65,31 @@ UndoImportView = make_act_view(
     "undo_import",
     "imports",
     lambda import_id, now: undo_batch(batch_id=import_id, now=now),
-    ImportBatchSerializer,
+    shapes.ImportBatchSerializer,
     "Take an import out of the record; idempotent.",
 )
 
 
 class VenueAccountsView(ApiView):
-    @read_pages("list_accounts", "imports", VenueAccountSerializer)
+    @read_pages("list_accounts", "imports", shapes.VenueAccountSerializer)
     def get(self) -> QuerySet[VenueAccount]:
         """List the venue accounts that Keel reads, the newest first."""
         return VenueAccount.objects.all()
 
     @extend_schema(
-        operation_id="add_account", tags=["imports"], request=VenueAccountInput, responses={201: VenueAccountSerializer}
+        operation_id="add_account",
+        tags=["imports"],
+        request=shapes.VenueAccountInput,
+        responses={201: shapes.VenueAccountSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
         """Add an account; a key that may do more than read is refused."""
-        given = self.body(VenueAccountInput)
+        given = self.body(shapes.VenueAccountInput)
         new = build_account(given, given["markets"])
         check_account(new)
         with owned_tx(request.user):
             account = add_account(new, now=timezone.now())
-        return Response(VenueAccountSerializer(account).data, status=HTTPStatus.CREATED)
+        return Response(shapes.VenueAccountSerializer(account).data, status=HTTPStatus.CREATED)
 
 
 class VenueAccountView(ApiView):
@@ -103,7 +103,7 @@ SyncAccountView = make_act_view(
     "sync_account",
     "imports",
     lambda account_id, now: make_due(account_id, now=now),
-    VenueAccountSerializer,
+    shapes.VenueAccountSerializer,
     "Let the job worker read an account at once.",
 )
 
@@ -129,4 +129,4 @@ def _describe(reading: Reading, mapping: FillMapping, accounts: list[Json], *, i
         "is_imported": is_imported,
         "accounts": accounts,
     }
-    return dict(TradeFileSerializer(values).data)
+    return dict(shapes.TradeFileSerializer(values).data)

@@ -18,20 +18,7 @@ from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
-from chat.conversations.journal import (
-    Kept,
-    NoteRefused,
-    Removed,
-    ReplyNotFound,
-    ReplyNotKept,
-    bookmark_reply,
-    find_bookmark,
-    get_entry,
-    page_of_journal,
-    remove_bookmark,
-    restore_bookmark,
-)
-from chat.conversations.journal import edit_note as set_note
+from chat.conversations import journal
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.web.markdown import render_markdown
@@ -54,7 +41,7 @@ def kept(request: PageRequest) -> HttpResponse:
 
 def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
-    page = page_of_journal(query, parse_page_number(request.GET.get("page", "")))
+    page = journal.page_of_journal(query, parse_page_number(request.GET.get("page", "")))
     context = {
         "query": query,
         "page": page,
@@ -82,11 +69,11 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
         with owned_tx(request.user):
             if request.POST.get("to") != "off":
                 _keep_reply(request, message_id, now)
-            elif row := find_bookmark(message_id):
-                undo = _sign_removed(request, remove_bookmark(bookmark_id=row.pk))
-    except ReplyNotKept as error:
+            elif row := journal.find_bookmark(message_id):
+                undo = _sign_removed(request, journal.remove_bookmark(bookmark_id=row.pk))
+    except journal.ReplyNotKept as error:
         refusal = str(error)
-    is_kept = find_bookmark(message_id) is not None
+    is_kept = journal.find_bookmark(message_id) is not None
     if not request.htmx:
         said = "Kept in the journal." if is_kept else "Taken out of the journal."
         messages.add_message(request, messages.ERROR if refusal else messages.SUCCESS, refusal or said)
@@ -99,9 +86,9 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
 def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
     removed = _read_signed(request)
     if removed is not None and removed.message_id == message_id:
-        restore_bookmark(removed=removed, now=now)
+        journal.restore_bookmark(removed=removed, now=now)
     else:
-        bookmark_reply(message_id=message_id, now=now)
+        journal.bookmark_reply(message_id=message_id, now=now)
 
 
 @owned_act
@@ -110,8 +97,8 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     typed, refusal = request.POST.get("note", ""), ""
     try:
         with owned_tx(request.user):
-            set_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
-    except NoteRefused as error:
+            journal.edit_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
+    except journal.NoteRefused as error:
         refusal = str(error)
     if request.htmx or refusal:
         return _answer_entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
@@ -122,7 +109,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Remove an entry; the response can restore it."""
     with owned_tx(request.user):
-        removed = remove_bookmark(bookmark_id=bookmark_id)
+        removed = journal.remove_bookmark(bookmark_id=bookmark_id)
     context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:
         return TemplateResponse(request, "chat/_kept_removed.html", context)
@@ -138,8 +125,8 @@ def restore(request: PageRequest) -> HttpResponse:
     if removed is not None:
         try:
             with owned_tx(request.user):
-                back = restore_bookmark(removed=removed, now=timezone.now())
-        except ReplyNotFound as error:
+                back = journal.restore_bookmark(removed=removed, now=timezone.now())
+        except journal.ReplyNotFound as error:
             refusal = str(error)
     if not request.htmx:
         if refusal:
@@ -156,7 +143,7 @@ def _answer_entry(
 ) -> HttpResponse:
     """Answer with an entry or, without htmx, its page."""
     context = {
-        **_entry_context(get_entry(bookmark_id)),
+        **_entry_context(journal.get_entry(bookmark_id)),
         "here": get_safe_next(request, reverse("chat:kept")),
         "refusal": refusal,
         "typed": typed,
@@ -168,21 +155,21 @@ def _answer_entry(
     )
 
 
-def _entry_context(entry: Kept) -> Json:
+def _entry_context(entry: journal.Kept) -> Json:
     return {"entry": entry, "html": render_markdown(entry.bookmark.text)}
 
 
-def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
+def _sign_removed(request: AuthedRequest, removed: journal.Removed) -> str:
     given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
     return signing.dumps(given, salt=_build_salt(request), compress=True)
 
 
-def _read_signed(request: AuthedRequest) -> Removed | None:
+def _read_signed(request: AuthedRequest) -> journal.Removed | None:
     try:
         given = signing.loads(request.POST.get("undo", ""), salt=_build_salt(request), max_age=UNDO_FOR)
     except signing.BadSignature:
         return None
-    return Removed(**{**given, "created_at": datetime.fromisoformat(given["created_at"])})
+    return journal.Removed(**{**given, "created_at": datetime.fromisoformat(given["created_at"])})
 
 
 def _build_salt(request: AuthedRequest) -> str:

@@ -3,32 +3,22 @@
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
+from trading import models
 from trading.api.serializers.fields import AmountField, RowSerializer, ValueSerializer, usd_field
 from trading.api.serializers.trades import TradeSerializer
-from trading.models import (
-    BrokerKind,
-    CommandKind,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentCommand,
-    DeploymentStatus,
-    EquityPoint,
-    ReflectionNote,
-    Verdict,
-)
 
 
 class DeploymentQuery(PageQuery):
     skill_id = serializers.UUIDField(default=None)
-    broker_kind = serializers.ChoiceField([BrokerKind.PAPER, BrokerKind.LIVE], default="")
-    status = serializers.ChoiceField(DeploymentStatus.choices, default="")
+    broker_kind = serializers.ChoiceField([models.BrokerKind.PAPER, models.BrokerKind.LIVE], default="")
+    status = serializers.ChoiceField(models.DeploymentStatus.choices, default="")
 
 
 class DeploymentInput(InputSerializer):
     """A deployment that another program runs and pushes."""
 
     skill_id = serializers.UUIDField()
-    broker_kind = serializers.ChoiceField([BrokerKind.LIVE], default=BrokerKind.LIVE)
+    broker_kind = serializers.ChoiceField([models.BrokerKind.LIVE], default=models.BrokerKind.LIVE)
     starting_equity_usd = usd_field(required=False, min_value=1)
 
 
@@ -38,7 +28,7 @@ class DeploymentSerializer(RowSerializer):
     version = serializers.IntegerField(source="version.version", read_only=True)
 
     class Meta:
-        model = Deployment
+        model = models.Deployment
         fields: tuple[str, ...] = (
             *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
             *("last_tick", "last_tick_at", "created_at", "stopped_at"),
@@ -64,7 +54,7 @@ class NoteSerializer(RowSerializer):
     )
 
     class Meta:
-        model = ReflectionNote
+        model = models.ReflectionNote
         fields = (
             *("id", "deployment", "skill", "skill_version", "status", "generated_at", "superseded_at"),
             *("window_start", "window_end", "trades_considered", "trade_ids", "built_on", "kept_from"),
@@ -74,7 +64,7 @@ class NoteSerializer(RowSerializer):
 
 
 class DecisionQuery(PageQuery):
-    verdict = serializers.ChoiceField(Verdict.choices, default="")
+    verdict = serializers.ChoiceField(models.Verdict.choices, default="")
 
 
 class DecisionSerializer(RowSerializer):
@@ -83,7 +73,7 @@ class DecisionSerializer(RowSerializer):
     proposal = serializers.JSONField(read_only=True, help_text="The order that the agent proposed, or null.")
 
     class Meta:
-        model = DecisionSnapshot
+        model = models.DecisionSnapshot
         fields: tuple[str, ...] = (
             *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
             *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
@@ -108,21 +98,21 @@ class EquitySerializer(RowSerializer):
     """The equity after a tick, open positions at their mark."""
 
     class Meta:
-        model = EquityPoint
+        model = models.EquityPoint
         fields = ("tick", "at", "equity_usd")
 
 
 class CommandInput(InputSerializer):
     """What to tell a deployment."""
 
-    kind = serializers.ChoiceField(CommandKind.choices)
+    kind = serializers.ChoiceField(models.CommandKind.choices)
 
 
 class CommandSerializer(RowSerializer):
     """A command for a deployment, with its outcome."""
 
     class Meta:
-        model = DeploymentCommand
+        model = models.DeploymentCommand
         fields = ("id", "deployment", "kind", "status", "outcome", "created_at", "finished_at")
 
 

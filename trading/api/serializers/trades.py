@@ -5,18 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
+from trading import models
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
-from trading.models import (
-    ExitKind,
-    Fill,
-    MarketEvent,
-    ReconcileState,
-    RegimeTag,
-    Trade,
-    TradeRemark,
-    TradeSide,
-    TradeStatus,
-)
 from trading.models.choices import EventKind
 from trading.models.remarks import MAX_REMARK, MAX_TAGS
 
@@ -28,12 +18,12 @@ class TradeQuery(PageQuery):
 
     skill_id = serializers.UUIDField(default=None)
     symbol = serializers.CharField(default="", max_length=32)
-    side = serializers.ChoiceField(TradeSide.choices, default="")
-    status = serializers.ChoiceField(TradeStatus.choices, default="")
-    exit_kind = serializers.ChoiceField(ExitKind.choices, default="")
-    regime = serializers.ChoiceField(RegimeTag.choices, default="", help_text="At the entry.")
+    side = serializers.ChoiceField(models.TradeSide.choices, default="")
+    status = serializers.ChoiceField(models.TradeStatus.choices, default="")
+    exit_kind = serializers.ChoiceField(models.ExitKind.choices, default="")
+    regime = serializers.ChoiceField(models.RegimeTag.choices, default="", help_text="At the entry.")
     words = serializers.CharField(default="", max_length=200, help_text="They stand in a reason.")
-    reconciled = serializers.ChoiceField(ReconcileState.choices, default="")
+    reconciled = serializers.ChoiceField(models.ReconcileState.choices, default="")
     since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
     until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
     tag = serializers.CharField(default="", max_length=200, help_text="One of your tags.")
@@ -49,7 +39,7 @@ class TradeSerializer(RowSerializer):
     """A round trip; `realized_pnl_usd` is gross - fees + funding so far."""
 
     class Meta:
-        model = Trade
+        model = models.Trade
         fields: tuple[str, ...] = (
             *("id", "deployment", "skill", "skill_version", "exit_skill_version", "symbol", "side", "status"),
             *("quantity", "peak_quantity", "entry_decided_at", "entry_at", "entry_tick_at", "entry_price"),
@@ -59,7 +49,7 @@ class TradeSerializer(RowSerializer):
             *("converted_fees", "unpriced_fees", "mfe_usd", "mae_usd", "path_minutes", "reconciled", "first_fill_id"),
         )
 
-    def to_representation(self, instance: Trade) -> dict[str, Any]:
+    def to_representation(self, instance: models.Trade) -> dict[str, Any]:
         """Return the trade; what no bars tell is null."""
         shown: dict[str, Any] = super().to_representation(instance)
         return shown if instance.knows_path else {**shown, "mfe_usd": None, "mae_usd": None}
@@ -69,7 +59,7 @@ class FillSerializer(RowSerializer):
     """One execution. `quantity` is bought above zero, sold below."""
 
     class Meta:
-        model = Fill
+        model = models.Fill
         fields = (
             *("fill_id", "symbol", "at", "quantity", "price", "fee_usd", "fee_coin", "fee_in_coin"),
             *("is_liquidation", "start_quantity", "order", "tick"),
@@ -98,7 +88,7 @@ class RemarkSerializer(RowSerializer):
     tags = serializers.ListField(source="tag_names", child=serializers.CharField(), read_only=True)
 
     class Meta:
-        model = TradeRemark
+        model = models.TradeRemark
         fields = ("trade_id", "text", "tags", "updated_at")
 
 
@@ -116,7 +106,7 @@ class MarketEventSerializer(RowSerializer):
     symbols = SymbolsField(read_only=True, help_text="Empty: all.")
 
     class Meta:
-        model = MarketEvent
+        model = models.MarketEvent
         fields: tuple[str, ...] = (
             *("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated"),
         )
@@ -126,7 +116,7 @@ class ExposureSerializer(ValueSerializer):
     """A position's exposure to an event; null below three past ones."""
 
     symbol = serializers.CharField(source="trade.symbol")
-    position_side = serializers.ChoiceField(TradeSide.choices, source="trade.side")
+    position_side = serializers.ChoiceField(models.TradeSide.choices, source="trade.side")
     notional_usd = AmountField()
     price_at = serializers.DateTimeField(help_text="When the price of notional_usd was.")
     is_simulated = serializers.BooleanField(help_text="Whether the prices are simulated.")
