@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from http import HTTPStatus
 from random import Random
 from statistics import median
 from typing import Any
@@ -28,6 +29,8 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 - after the settings
 from django.db import connection  # noqa: E402
+from django.urls import reverse  # noqa: E402
+from rest_framework.test import APIClient  # noqa: E402
 
 from config.lib.owned import owned_tx  # noqa: E402
 from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
@@ -111,8 +114,22 @@ def rate(work: Callable[[list[Tick], Deployment], None], deltas: int, seed: int)
     return deltas / (time.perf_counter() - started)
 
 
-def time_one_more(history: int) -> float:
-    """Return the median seconds of importing one fill into a symbol's history."""
+def import_fills(deployment: Deployment, fills: list[Execution]) -> None:
+    with owned_tx(deployment.user_id):
+        add_entries(deployment_id=deployment.pk, entries=Entries(fills), source=EntrySource.API, now=LATER)
+
+
+def push_fills(deployment: Deployment, fills: list[Execution]) -> None:
+    client, names = APIClient(), ("fill_id", "symbol", "at", "quantity", "price")
+    client.force_authenticate(deployment.user)
+    body = {"fills": [{name: str(getattr(fill, name)) for name in names} for fill in fills]}
+    address = reverse("api:trading:fills", args=[deployment.pk])
+    answer = client.post(address, body, format="json", secure=True, headers={"host": "localhost"})
+    assert answer.status_code == HTTPStatus.OK, answer.content
+
+
+def time_one_more(history: int, add: Callable[[Deployment, list[Execution]], None]) -> float:
+    """Return the median seconds of adding one fill to a symbol's history."""
     user, seconds = Trader.objects.get(), []
     with owned_tx(user):
         deployment = DeploymentFactory(broker_kind="live")
@@ -123,8 +140,7 @@ def time_one_more(history: int) -> float:
             for place in places
         ]
         started = time.perf_counter()
-        with owned_tx(user):
-            add_entries(deployment_id=deployment.pk, entries=Entries(fills), source=EntrySource.API, now=LATER)
+        (import_fills if number < 0 else add)(deployment, fills)
         seconds.append(time.perf_counter() - started)
     return median(seconds[1:])
 
@@ -144,8 +160,9 @@ def main() -> None:
     print(f"live over a save per delta: {found['live'] / found['naive']:.1f} x (goal 20; on PostgreSQL 15)")
     print(f"backtest over the core: {found['backtest'] / found['core']:.2f} x (goal 0.5)")
     print(f"core and the database's own time alone, over the core: {found['rows'] / found['core']:.2f} x")
-    short, long = time_one_more(1_000), time_one_more(30_000)
-    print(f"one more fill after 30,000 over one after 1,000: {long / short:.2f} x (goal 1)")
+    for name, add in (("imported", import_fills), ("pushed over REST", push_fills)):
+        short, long = time_one_more(1_000, add), time_one_more(30_000, add)
+        print(f"one more fill {name}, after 30,000 over one after 1,000: {long / short:.2f} x (goal 1)")
 
 
 if __name__ == "__main__":

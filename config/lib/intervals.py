@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import cbrt, comb, cos, pi, sin, sqrt
+from math import cbrt, cos, pi, sin, sqrt
 from statistics import NormalDist, fmean
 from typing import Final
 
@@ -108,9 +108,13 @@ def sharpe_interval(returns: Sequence[float]) -> Interval | None:
 def median_interval(values: Sequence[float]) -> Interval | None:
     """Return the order statistics that enclose the median, None if none do."""
     ordered, n = sorted(values), len(values)
-    below, rank = 0.0, 0  # the chance that at most `rank` values are below the median
-    while rank < n // 2 and (below := below + comb(n, rank) / 2**n) <= (1 - LEVEL) / 2:
+    # Of 2**n equally likely samples, `below` have at most `rank` values below the median, `ways` have that many.
+    most, rank, ways = 2**n // round(2 / (1 - LEVEL)), 0, 1
+    below = ways
+    while rank < n // 2 and below <= most:
         rank += 1
+        ways = ways * (n - rank + 1) // rank
+        below += ways
     return (ordered[rank - 1], ordered[n - rank]) if rank else None
 
 

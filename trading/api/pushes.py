@@ -15,7 +15,7 @@ from trading.record.deployments import get_pushed_deployment
 from trading.record.executions import Execution
 from trading.record.intake.entries import Entries
 from trading.record.intake.fees import price_fees
-from trading.record.intake.services import add_entries, count_trades
+from trading.record.intake.services import add_entries
 from trading.record.ledger import lock_deployment, record_tick
 from trading.record.ledger_rows import Intent
 from trading.record.positions import Check, Funding, PathBar, Tick
@@ -33,8 +33,9 @@ class FillsView(ApiView):
             [Check(**opening, is_opening=True) for opening in openings],
         )
         deployment = get_pushed_deployment(deployment_id)
-        done = add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=timezone.now())
-        return asdict(done) | count_trades(deployment)
+        return asdict(
+            add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=timezone.now())
+        )
 
 
 class TicksView(ApiView):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Max, Min, Q, Value
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError, NotFound, StateConflict
@@ -28,7 +28,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import Totals, get_deployment, sum_trades
+from trading.record.deployment_queries import Totals, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
 from trading.record.performance import EquityAt, Performance, measure_share_held
 from trading.record.trade_queries import AccountRecord, list_open, read_account
@@ -59,9 +59,7 @@ class BacktestIsOver(StateConflict):
 
 @dataclass(frozen=True, slots=True)
 class ListedBacktest:
-    run: BacktestRun
-    skill: Skill
-    version: int
+    run: BacktestRun  # with its skill and version
     totals: Totals
 
 
@@ -82,8 +80,6 @@ class BacktestPage:
 @dataclass(frozen=True, slots=True)
 class ShownBacktest:
     run: BacktestRun
-    skill: Skill
-    version: int
     record: AccountRecord | None  # None: it is not over
     held: list[Trade]  # that were open when it ended
     model: str  # that decided first; empty before the first decision
@@ -143,9 +139,10 @@ class BarsInRange:
 
 
 def get_backtest(run_id: UUID) -> BacktestRun:
-    """Return a backtest. Raises BacktestNotFound."""
-    rows = BacktestRun.objects.filter(pk=run_id).select_related("deployment")
-    return rows.first_or(BacktestNotFound("You have no such backtest."))
+    """Return a backtest, with the `model` that decided first. Raises BacktestNotFound."""
+    first = DecisionSnapshot.objects.filter(deployment=OuterRef("deployment")).order_by("tick").values("model")[:1]
+    rows = BacktestRun.objects.filter(pk=run_id).select_related("deployment__skill", "deployment__version")
+    return rows.annotate(model=Subquery(first)).first_or(BacktestNotFound("You have no such backtest."))
 
 
 def start_backtest(
@@ -322,41 +319,31 @@ def list_backtests_to_run(now: datetime) -> list[Key]:
 
 def get_backtest_page(number: int = 1) -> BacktestPage:
     """Return one page of backtests, at most the last."""
-    rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
+    rows = BacktestRun.objects.select_related("deployment__skill", "deployment__version")
+    rows = rows.defer("deployment__version__payload", "deployment__account").order_by("-created_at", "id")
     place = locate_page(number, total=rows.count(), size=RUNS_ON_A_PAGE)
     runs = list(rows[place.rows])
-    skills = Skill.objects.in_bulk({run.deployment.skill_id for run in runs})
-    versions = SkillVersion.objects.defer("payload").in_bulk({run.deployment.version_id for run in runs})
     totals = sum_trades(Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
-    listed = [
-        ListedBacktest(
-            run, skills[run.deployment.skill_id], versions[run.deployment.version_id].version, totals[run.deployment_id]
-        )
-        for run in runs
-    ]
+    listed = [ListedBacktest(run, totals[run.deployment_id]) for run in runs]
     return BacktestPage(listed, place.number, place.pages)
 
 
 def show_backtest(run_id: UUID) -> ShownBacktest:
     """Return a backtest with its performance once it ended. Raises BacktestNotFound."""
     run = get_backtest(run_id)
-    run.deployment = deployment = get_deployment(run.deployment_id, or_backtest=True)
     return ShownBacktest(
         run,
-        skill=deployment.skill,
-        version=deployment.version.version,
-        record=None if is_under_way(run) else read_account(deployment),
-        held=list_open(deployment.pk),
-        model=DecisionSnapshot.objects.filter(deployment=deployment).values_list("model", flat=True).first() or "",
+        record=None if is_under_way(run) else read_account(run.deployment),
+        held=list_open(run.deployment_id),
+        model=vars(run)["model"] or "",
     )
 
 
 def list_finished() -> list[tuple[str, str]]:
     """Return (id, label) of the newest finished backtests."""
-    rows = BacktestRun.objects.filter(status=WorkStatus.DONE).select_related("deployment")
-    runs = list(rows.order_by("-created_at", "id")[:RUNS_OFFERED])
-    names = dict(Skill.objects.filter(pk__in={run.deployment.skill_id for run in runs}).values_list("pk", "name"))
-    return [(str(run.pk), f"{names[run.deployment.skill_id]}: {run}, run {run.created_at:%d %b %H:%M}") for run in runs]
+    rows = BacktestRun.objects.filter(status=WorkStatus.DONE).select_related("deployment__skill")
+    runs = rows.defer("deployment__account").order_by("-created_at", "id")[:RUNS_OFFERED]
+    return [(str(run.pk), f"{run.deployment.skill.name}: {run}, run {run.created_at:%d %b %H:%M}") for run in runs]
 
 
 def list_backtest_skills() -> list[tuple[str, str]]:

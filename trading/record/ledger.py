@@ -9,11 +9,10 @@ intervals. The numbers are equal to the last digit: an open trade keeps its exac
 come late are stored, and `record.rebuild` builds the trades of their symbols again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
@@ -177,19 +176,18 @@ class Ledger:
             raise TickOutOfTime(f"Tick {number} is not later than the one before it.")
         intents, equity_usd = details.get("intents", {}), details.get("equity_usd")
         new = sort_out(tick.fills, tick.funding, self._known)
-        fills, funding = self.book.unseen(new.fills), new.funding
-        opened = closed = 0
-        for trip in self.book.apply(self._leave_out_late(tick, fills, funding)):
-            is_new, has_ended = trip.entry_tick_at == tick.at, trip.exit_tick_at == tick.at
-            opened, closed = opened + is_new, closed + has_ended
-            self._note_trip(trip, details, skill_version=skill_version, is_new=is_new, has_ended=has_ended)
+        tick = replace(tick, fills=new.fills, funding=new.funding)
+        late = self.book.unseen(fill for fill in new.fills if fill.symbol in self._late) if self._late else []
+        trips = self.book.apply(self._leave_out_late(tick) if self._late else tick)
+        fills = [*self.book.taken, *late]
+        opened, closed = self._note_trips(trips, tick.at, details, skill_version)
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
         self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
         self._fills += [NewFill(fill, number, tick.at, intents.get(fill.fill_id)) for fill in fills]
         self._funding += [
             FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
-            for one in funding
+            for one in new.funding
         ]
         if equity_usd is not None:
             point = EquityPoint(deployment=self._deployment, tick=number, at=tick.at, equity_usd=equity_usd)
@@ -197,38 +195,41 @@ class Ledger:
         self._last_tick, self._last_tick_at = number, tick.at
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills), conflicts=new.conflicts)
 
-    def _leave_out_late(self, tick: Tick, fills: Sequence[Execution], funding: Sequence[Funding]) -> Tick:
+    def _leave_out_late(self, tick: Tick) -> Tick:
         """Return the tick without late symbols: `flush` builds their trades again."""
-        if not self._late:
-            return replace(tick, fills=fills, funding=funding)
         for symbol in self._late:
             self.book.open.pop(symbol, None)
         return replace(
             tick,
-            fills=[fill for fill in fills if fill.symbol not in self._late],
-            funding=[one for one in funding if one.symbol not in self._late],
+            fills=[fill for fill in tick.fills if fill.symbol not in self._late],
+            funding=[one for one in tick.funding if one.symbol not in self._late],
             positions={symbol: held for symbol, held in (tick.positions or {}).items() if symbol not in self._late}
             if tick.positions is not None
             else None,
         )
 
-    def _note_trip(
-        self, trip: Trip, details: TickDetails, *, skill_version: int, is_new: bool, has_ended: bool
-    ) -> None:
-        key = _get_key(trip)
-        rows = self._changed if key in self._stored else self._new
-        if key not in rows:
-            first = key_columns if key in self._stored else partial(new_trade_row, skill_version=skill_version)
-            rows[key] = trip, first(self._deployment, trip)
-        row = rows[key][1]
+    def _note_trips(self, trips: Iterable[Trip], at: datetime, details: TickDetails, version: int) -> tuple[int, int]:
+        """Note what changed at a tick; return how many trips began and ended."""
         intents, symbol_intents = details.get("intents", {}), details.get("symbol_intents", {})
-        if is_new:
-            row["entry_regime_tag"] = details.get("regimes", {}).get(trip.symbol, RegimeTag.UNKNOWN)
-            if intent := intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol):
-                row |= entry_columns(intent)
-        if has_ended:
-            intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
-            row |= exit_columns(trip, intent) | {"exit_skill_version": skill_version}
+        deployment, opened, closed = self._deployment, 0, 0
+        for trip in trips:
+            key = _get_key(trip)
+            is_stored = key in self._stored
+            rows = self._changed if is_stored else self._new
+            if key not in rows:
+                row = key_columns(deployment, trip) if is_stored else new_trade_row(deployment, trip, version)
+                rows[key] = trip, row
+            if trip.entry_tick_at == at:
+                opened += 1
+                row = rows[key][1]
+                row["entry_regime_tag"] = details.get("regimes", {}).get(trip.symbol, RegimeTag.UNKNOWN)
+                if intent := intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol):
+                    row |= entry_columns(intent)
+            if trip.exit_tick_at == at:
+                closed += 1
+                intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
+                rows[key][1].update(exit_columns(trip, intent), exit_skill_version=version)
+        return opened, closed
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> Rebuilt:
         """Write the changes and the last tick's number. Raises TickMissing: another runner came first; roll back.
@@ -238,8 +239,11 @@ class Ledger:
         """
         insert_fills(self._deployment, self._fills)
         created, updated = {"created_at": now, "updated_at": now}, {"updated_at": now}
-        update_trades([row | outcome_columns(trip) | updated for trip, row in self._changed.values()])
-        insert_trades([row | outcome_columns(trip) | created for trip, row in self._new.values()])
+        for rows, stamps in ((self._changed, updated), (self._new, created)):
+            for trip, row in rows.values():
+                row.update(outcome_columns(trip), **stamps)
+        update_trades([row for _, row in self._changed.values()])
+        insert_trades([row for _, row in self._new.values()])
         # What a tick reports, too, stays when the import that brought it first is undone.
         if repeated := [row.pk for row in self._known.fills.values() if row.batch_id is not None]:
             Fill.objects.filter(pk__in=repeated).update(batch=None)
@@ -278,12 +282,14 @@ def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequ
 def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Known) -> SortedOut:
     """Tell new entries from known ones, and from those that came before in the same source."""
     conflicts: list[Conflict] = []
-    new: dict[tuple[str, str], Execution] = {}
-    for place, fill in enumerate(fills):
-        name = fill.symbol, fill.fill_id
-        kept = known.fills.get(name) or new.setdefault(name, fill)
-        if kept is not fill and (text := _describe_difference(kept, fill)):
-            conflicts.append(Conflict("fill", place, *name, text))
+    new = {(fill.symbol, fill.fill_id): fill for fill in fills}
+    if known.fills or len(new) < len(fills):
+        new.clear()
+        for place, fill in enumerate(fills):
+            name = fill.symbol, fill.fill_id
+            kept = known.fills.get(name) or new.setdefault(name, fill)
+            if kept is not fill and (text := _describe_difference(kept, fill)):
+                conflicts.append(Conflict("fill", place, *name, text))
     paid: dict[tuple[str, datetime], Funding] = {}
     for place, one in enumerate(funding):
         stored = known.funding.get((one.symbol, one.at)) or paid.setdefault((one.symbol, one.at), one)

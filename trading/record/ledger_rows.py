@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache, lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 from uuid import UUID, uuid4
 
@@ -200,7 +200,7 @@ def load_intent(values: Mapping[str, Any]) -> Intent | None:
 def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert new trades of the owner in scope."""
     if rows:
-        _write_rows(Trade, {field.attname: [row[field.attname] for row in rows] for field in _list_columns(Trade)})
+        _write_rows(Trade, _transpose(rows, [field.attname for field in _list_columns(Trade)]))
 
 
 def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
@@ -215,7 +215,11 @@ def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
         is_open = group[0]["status"] == TradeStatus.OPEN
         left_out = {"entry_at", *_KEY, *(["status"] if is_open else [])}  # and indexes of the same columns stay
         changed = [name for name in names if name not in left_out]
-        _write_rows(Trade, {name: [row[name] for row in group] for name in (*changed, *_KEY)}, act="update")
+        _write_rows(Trade, _transpose(group, [*changed, *_KEY]), act="update")
+
+
+def _transpose(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    return dict(zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True))
 
 
 def insert_fills(deployment: Deployment, fills: Sequence[NewFill], *, batch_id: UUID | None = None) -> None:
@@ -241,6 +245,8 @@ def _write_rows(model: type[OwnedModel], columns: Mapping[str, Sequence[Any]], *
     if set(columns["user_id"]) != {owner_id()}:
         raise ScopeError("foreign row")
     is_sqlite = connection.vendor == "sqlite"
+    if act == "insert":  # what a row does not name is null
+        columns = {name: column for name, column in columns.items() if any(value is not None for value in column)}
     converters = _choose_converters(model, is_sqlite=is_sqlite)
     statement = _compose_statement(f"{act} {connection.vendor}", model._meta.db_table, tuple(columns))
     rows = list(zip(*(_convert(converters[name], column) for name, column in columns.items()), strict=True))
@@ -268,6 +274,9 @@ def _compose_statement(kind: str, table: str, names: Sequence[str]) -> str:
 def _convert(converter: _Converter | None, column: Sequence[Any]) -> Iterable[Any]:
     if converter is None:
         return column
+    first = column[0]
+    if first is not None and all(value is first for value in column):
+        return [converter(first)] * len(column)
     if None in column:
         return [None if value is None else converter(value) for value in column]
     return map(converter, column)

@@ -29,6 +29,7 @@ class ClosedTrade:
     funding_usd: Decimal = ZERO
     held: timedelta = timedelta(0)
     opened_at: datetime = _NEVER
+    symbol: str = ""
 
     @property
     def closed_at(self) -> datetime:

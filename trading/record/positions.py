@@ -227,6 +227,7 @@ class Book:
         """
         self.open: dict[str, Trip] = {trip.symbol: trip for trip in trips if trip.is_open}
         self.booked: list[Check] = []  # the snapshots of the last tick that changed or confirmed a trip
+        self.taken: list[Execution] = []  # the new fills of the last tick
         self._seen = set(seen)
         self._uses_closes = uses_closes
         self._confirmed = None if confirmed is None else set(confirmed)
@@ -244,9 +245,9 @@ class Book:
 
     def apply(self, tick: Tick) -> list[Trip]:
         """Apply a tick; return the touched trips in order."""
-        self._touched, self.booked = {}, []
+        self._touched, self.booked, self.taken = {}, [], self.unseen(tick.fills)
         fills: dict[str, list[Execution]] = defaultdict(list)
-        for fill in self.unseen(tick.fills):
+        for fill in self.taken:
             self._seen.add((fill.symbol, fill.fill_id))
             fills[fill.symbol].append(fill)
         others: dict[str, list[Funding | Check]] = defaultdict(list)

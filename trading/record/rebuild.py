@@ -42,7 +42,7 @@ from trading.record.ledger_rows import (
     new_trade_row,
     outcome_columns,
 )
-from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Tick, Trip
+from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Reconciled, Tick, Trip
 
 COVERED: Final = 0.95  # of a trade's time, that bars must cover for its excursion to be known
 _TRADES_AT_ONCE: Final = 50
@@ -86,6 +86,7 @@ def find_confirmed(deployment: Deployment, symbols: Iterable[str]) -> set[str] |
 class Rebuilt:
     opened: int = 0
     closed: int = 0
+    gaps: int = 0  # of the trades that were built again, those with a part of their history missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ def _rebuild_symbol(
     before = {row["id"]: row["status"] for row in old}
     done.opened += sum(row["id"] not in before for row in made)
     done.closed += sum(row["status"] == "closed" and before.get(row["id"]) != "closed" for row in made)
+    done.gaps += sum(row["reconciled"] == Reconciled.GAP for row in made)
 
 
 def fold_until(deployment: Deployment, symbol: str, since: datetime, until: datetime) -> Trip | None:

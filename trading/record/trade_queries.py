@@ -1,6 +1,5 @@
 """Read trades, equity and the performance of a skill."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -13,6 +12,7 @@ from uuid import UUID
 from django.db.models import DateTimeField, Exists, F, Max, Min, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
+from config.lib.columns import Columns
 from config.lib.errors import NotFound
 from config.lib.paging import locate_page
 from trading.models import (
@@ -25,6 +25,7 @@ from trading.models import (
     Fill,
     FundingPayment,
     FundingRate,
+    ReconcileState,
     ReflectionNote,
     SkillVersion,
     Trade,
@@ -40,6 +41,9 @@ from trading.record.positions import GAP_PREFIX
 from trading.skills.queries import get_skill
 
 PAGE_SIZE: Final = 50
+_OF_CLOSED: Final = (  # of `ClosedTrade`
+    *("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes", "entry_at", "symbol"),
+)
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "newest": ("-entry_tick_at", "-entry_at", "id"),
     "oldest": ("entry_tick_at", "entry_at", "id"),
@@ -120,14 +124,18 @@ def name_owners(rows: TradeQuerySet) -> TradeQuerySet:
     return rows.select_related("skill").annotate(is_backtest=Exists(runs)).defer("state")
 
 
-def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
-    """Return one page of trades, at most the last."""
+def get_trade_page(which: TradeFilter, number: int = 1, *, with_tags: bool = False) -> TradePage:
+    """Return one page of trades, at most the last; `with_tags` of their remarks."""
     rows = select_trades(which)
     totals = total_trades(rows)
     total = totals.closed_trades + totals.open_trades
     place = locate_page(number, total=total, size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
-    found = list(name_owners(rows.order_by(*order))[place.rows])
+    rows = name_owners(rows.order_by(*order))
+    if with_tags:
+        tags = TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
+        rows = rows.annotate(tags=Subquery(tags))
+    found = list(rows[place.rows])
     return TradePage(found, total, place.number, place.pages, totals)
 
 
@@ -210,6 +218,9 @@ def list_fills(trade: Trade) -> list[Fill]:
     """
     fills = _sort_trade_fills(trade)
     numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
+    at_exit = sum(fill.at == trade.exit_at for fill in fills)
+    if trade.first_fill_id in numbers and at_exit <= 1 and trade.reconciled == ReconcileState.EXACT:
+        return fills[numbers[trade.first_fill_id] :]  # no other trade begins before its end
     rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
     if trade.exit_at:
         rows = rows.filter(entry_at__lte=trade.exit_at)
@@ -330,12 +341,12 @@ def read_account(deployment: Deployment) -> AccountRecord:
 
 def _read_closed(deployments: Sequence[Deployment]) -> dict[UUID, list[ClosedTrade]]:
     found: dict[UUID, list[ClosedTrade]] = {one.pk: [] for one in deployments}
-    rows = Trade.objects.closed().filter(deployment__in=found).order_by()
-    amounts = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
-    for pk, net, gross, fees, funding, minutes, opened_at in rows.values_list(
-        "deployment", *amounts, "holding_minutes", "entry_at"
-    ):
-        found[pk].append(ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)), opened_at))
+    columns = Columns(Trade.objects.closed().filter(deployment__in=found).order_by(), ("deployment", *_OF_CLOSED))
+    net, gross, fees, funding, minutes, opened, symbols = (columns[name] for name in _OF_CLOSED)
+    held = [timedelta(minutes=float(number)) for number in minutes]
+    trades = map(ClosedTrade, net, gross, fees, funding, held, opened, symbols)
+    for pk, trade in zip(columns["deployment"], trades, strict=True):
+        found[pk].append(trade)
     return found
 
 
@@ -347,20 +358,17 @@ def _summarise(
     start = deployments[0].starting_equity_usd if len(deployments) == 1 else None
     numbers = summarise_trades(trades, curve, starting_equity_usd=start)
     asked = [one for one in deployments if closed[one.pk] and not any(trade.funding_usd for trade in closed[one.pk])]
-    return numbers if _know_funding(asked) else replace(numbers, funding_usd=None)
+    return numbers if _know_funding(asked, closed) else replace(numbers, funding_usd=None)
 
 
-def _know_funding(deployments: Sequence[Deployment]) -> bool:
+def _know_funding(deployments: Sequence[Deployment], closed: Mapping[UUID, list[ClosedTrade]]) -> bool:
     """Tell whether each deployment knows the funding of one of its symbols."""
-    rows = Trade.objects.closed().filter(deployment__in=[one.pk for one in deployments]).order_by()
-    spans: dict[UUID, list[tuple[str, datetime, datetime]]] = defaultdict(list)
-    for pk, symbol, first, last in rows.values_list("deployment", "symbol").annotate(Min("entry_at"), Max("exit_at")):
-        spans[pk].append((symbol, first, last))
-    known = FundingOnRecord({symbol for found in spans.values() for symbol, _, _ in found})
+    known = FundingOnRecord({trade.symbol for one in deployments for trade in closed[one.pk]})
 
     def knows(one: Deployment) -> bool:
-        symbols, first, last = zip(*spans[one.pk], strict=True)
-        return any(known.covers(one, symbol, min(first), max(last)) for symbol in symbols)
+        trades = closed[one.pk]
+        since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
+        return any(known.covers(one, symbol, since, until) for symbol in {trade.symbol for trade in trades})
 
     return all(map(knows, deployments))
 

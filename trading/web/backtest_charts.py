@@ -70,7 +70,7 @@ def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
     first, second = (
         [(at, one / start * 100) for at, one in _read_points(shown)] for shown in both for start in [_start(shown)]
     )
-    names = [f"{one.skill.name} v{one.version}" for one in both]
+    names = [f"{one.skill.name} v{one.version.version}" for one in (shown.run.deployment for shown in both)]
     chart = draw_equity(
         first,
         title="Equity, begun at 100",

@@ -59,9 +59,9 @@ def test_fills_become_trades_whatever_their_order_and_however_often_they_come(ap
     ]
 
     done = api("post", address, {"fills": fills[1:]})
-    assert done.items() >= {"new_fills": 2, "known_fills": 0, "trades": 1, "open_trades": 1, "gaps": 0}.items()
+    assert done.items() >= {"new_fills": 2, "known_fills": 0, "opened": 1, "closed": 0, "gaps": 0}.items()
     done = api("post", address, {"fills": fills})
-    assert done.items() >= {"new_fills": 1, "known_fills": 2, "trades": 2, "open_trades": 1, "gaps": 0}.items()
+    assert done.items() >= {"new_fills": 1, "known_fills": 2, "opened": 1, "closed": 1, "gaps": 0}.items()
     assert api("post", address, {"fills": fills})["new_fills"] == 0
 
     [first, second] = trades_of(trader, live)

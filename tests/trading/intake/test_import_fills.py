@@ -171,8 +171,8 @@ def test_import_fills_command_imports_and_prints_counts(deployment, path):
     said = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
     again = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk, "--json")
 
-    assert said == "2 new fills, 0 known; 1 trades, 0 open, 0 with history missing\n"
-    counts = {"new_fills": 0, "known_fills": 2, "trades": 1, "open_trades": 0, "gaps": 0, "conflicts": 0}
+    assert said == "2 new fills, 0 known; 1 new trade, 1 closed, 0 with history missing\n"
+    counts = {"new_fills": 0, "known_fills": 2, "opened": 0, "closed": 0, "gaps": 0, "conflicts": 0}
     assert json.loads(again) == counts
 
 

@@ -97,7 +97,7 @@ class ConflictSerializer(fields.ValueSerializer):
 
 
 class PushedSerializer(fields.ValueSerializer):
-    """What a push of entries did, and what there is now."""
+    """What a push of entries did."""
 
     batch_id = serializers.UUIDField(allow_null=True, help_text="Of the import; null: nothing was new.")
     new_fills = serializers.IntegerField()
@@ -105,9 +105,9 @@ class PushedSerializer(fields.ValueSerializer):
     new_funding = serializers.IntegerField()
     known_funding = serializers.IntegerField()
     openings = serializers.IntegerField(help_text="New ones.")
-    trades = serializers.IntegerField()
-    open_trades = serializers.IntegerField()
-    gaps = serializers.IntegerField(help_text="Trades whose history has holes.")
+    opened = serializers.IntegerField(help_text="Trades.")
+    closed = serializers.IntegerField()
+    gaps = serializers.IntegerField(help_text="Trades that were built again and have holes in their history.")
     unpriced_fees = serializers.IntegerField(help_text="New fills whose fee is in a coin without a price then.")
     conflicts = ConflictSerializer(many=True)
 

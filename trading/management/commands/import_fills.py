@@ -7,6 +7,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, get_user_by_email
 from trading.intake.files import PROBLEMS_SHOWN, check_reading
@@ -17,7 +18,6 @@ from trading.intake.tables import Table, normal_name, read_table
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import EntrySource, Trader
 from trading.record.deployments import get_pushed_deployment
-from trading.record.intake.services import count_trades
 
 
 class Command(KeelCommand):
@@ -66,23 +66,24 @@ class Command(KeelCommand):
         with owned_tx(owner):
             if deployment is not None:
                 target = get_pushed_deployment(deployment)
-                done = [(target, add_reading_to(target, reading, name=file.name, details=details, now=now))]
+                done = [add_reading_to(target, reading, name=file.name, details=details, now=now)]
             else:
                 venue = name_venue(mapping)
                 added = add_reading(
                     reading, venue=venue, source=EntrySource.FILE, name=file.name, details=details, now=now
                 )
-                done = [(one.deployment, one.record) for one in added]
-            found = [(record, count_trades(ledger)) for ledger, record in done]
-        for record, counts in found:
+                done = [one.record for one in added]
+        for record in done:
             conflicts = len(record.conflicts)
             self.say(
-                f"{record.new_fills} new fills, {record.known_fills} known; {counts['trades']} trades,"
-                f" {counts['open_trades']} open, {counts['gaps']} with history missing"
+                f"{record.new_fills} new fills, {record.known_fills} known; {format_count(record.opened, 'new trade')},"
+                f" {record.closed} closed, {record.gaps} with history missing"
                 + (f"; {conflicts} known ones came with other numbers and were kept" if conflicts else ""),
                 new_fills=record.new_fills,
                 known_fills=record.known_fills,
-                **counts,
+                opened=record.opened,
+                closed=record.closed,
+                gaps=record.gaps,
                 conflicts=conflicts,
             )
 

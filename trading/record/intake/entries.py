@@ -67,6 +67,9 @@ class IntakeRecord:
     known_funding: int
     openings: int
     unpriced_fees: int  # new fills whose fee has no price in dollars
+    opened: int  # trades
+    closed: int
+    gaps: int  # of the trades that were built again, those with a part of their history missing
     conflicts: Sequence[Conflict] = field(default_factory=list)
 
 

@@ -12,21 +12,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Q
-
 from config.lib.errors import NotFound, StateConflict
-from trading.models import (
-    BrokerKind,
-    Deployment,
-    EntrySource,
-    Fill,
-    FundingPayment,
-    ImportBatch,
-    PositionCheck,
-    ReconcileState,
-    Trade,
-    TradeStatus,
-)
+from trading.models import BrokerKind, Deployment, EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.record.deployment_queries import get_deployment
 from trading.record.executions import Execution
 from trading.record.intake.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
@@ -110,24 +97,15 @@ def add_entries(
         )
         _store_entries(batch, fills, new.funding, openings)
     changed: list[Entry] = [*fills, *new.funding, *openings, *repriced]
-    rebuild_symbols(deployment, find_spans(changed), now=now)
+    rebuilt = rebuild_symbols(deployment, find_spans(changed), now=now)
     return IntakeRecord(
         batch_id=None if batch is None else batch.pk,
         openings=len(openings),
         unpriced_fees=sum(fill.fee_usd is None for fill in fills),
+        **asdict(rebuilt),
         conflicts=new.conflicts,
         **_count_entries(entries, new),
     )
-
-
-def count_trades(deployment: Deployment) -> dict[str, int]:
-    """Return the numbers of trades, of open ones and of those with gaps; it takes longer with each trade."""
-    counts = Trade.objects.filter(deployment=deployment).aggregate(
-        total=Count("status"),
-        still_open=Count("status", filter=Q(status=TradeStatus.OPEN)),
-        gaps=Count("status", filter=Q(reconciled=ReconcileState.GAP)),
-    )
-    return {"trades": counts["total"], "open_trades": counts["still_open"], "gaps": counts["gaps"]}
 
 
 def _store_entries(

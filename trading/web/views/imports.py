@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.lib.errors import DomainError
+from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_form
 from trading.intake import files
@@ -20,7 +21,7 @@ from trading.intake.ledgers import LedgerImport, list_ledgers
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.models import EntrySource, ImportBatch, TradeFile
 from trading.record.intake.entries import Entries, EntriesRefused
-from trading.record.intake.services import add_entries, count_trades, list_openings, remove_opening, undo_batch
+from trading.record.intake.services import add_entries, list_openings, remove_opening, undo_batch
 from trading.web.import_forms import AccountForm, MappingForm, OpeningForm, TradeFileForm
 
 REFUSED = 422
@@ -151,8 +152,8 @@ def _describe_import(done: LedgerImport) -> str:
     parts = [f"{record.new_fills} new fills", f"{record.known_fills} known already"]
     parts += [f"{record.new_funding} funding payments"] if record.new_funding else []
     parts += [f"{len(record.conflicts)} known ones with other numbers, kept as they were"] if record.conflicts else []
-    counts = count_trades(done.deployment)
-    return f"{done.label}: {', '.join(parts)}; {counts['trades']} trades, {counts['open_trades']} of them open."
+    trades = f"{format_count(record.opened, 'new trade')}, {record.closed} closed"
+    return f"{done.label}: {', '.join(parts)}; {trades}."
 
 
 def _render_imports(

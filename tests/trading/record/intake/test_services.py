@@ -10,14 +10,7 @@ from tests.owners import as_owner
 from trading.models import EntrySource, Fill, ImportBatch, Trade
 from trading.record.executions import Execution
 from trading.record.intake.entries import Entries, EntriesRefused
-from trading.record.intake.services import (
-    BatchNotFound,
-    RecordKept,
-    add_entries,
-    count_trades,
-    preview_entries,
-    undo_batch,
-)
+from trading.record.intake.services import BatchNotFound, RecordKept, add_entries, preview_entries, undo_batch
 from trading.record.positions import Check, Funding
 
 D = Decimal
@@ -60,7 +53,7 @@ def test_add_entries_makes_trades_of_fills(deployment):
     done = bring(deployment, execution(2, 100, 1), execution(-2, 110, 5))
 
     trade = Trade.objects.get()
-    assert (done.new_fills, count_trades(deployment)) == (2, {"trades": 1, "open_trades": 0, "gaps": 0})
+    assert (done.new_fills, done.opened, done.closed, done.gaps) == (2, 1, 1, 0)
     assert (trade.gross_pnl_usd, trade.exit_kind, trade.skill_version) == (20, "external", 1)
     assert (trade.entry_tick_at, trade.exit_tick_at, trade.entry_decided_at) == (at(1), at(5), None)
     assert ImportBatch.objects.get().new_fills == 2
