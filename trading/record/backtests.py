@@ -23,7 +23,6 @@ from trading.models import (
     DecisionSnapshot,
     Deployment,
     Skill,
-    SkillVersion,
     Trade,
     WorkStatus,
 )
