@@ -29,7 +29,7 @@ def mean_interval(values: Sequence[float], *, groups: int = 1) -> Interval | Non
     if len(values) < MIN_VALUES:
         return None
     mean = fmean(values)
-    second, third = (fmean((value - mean) ** power for value in values) for power in (2, 3))
+    second, third = (fmean([(value - mean) ** power for value in values]) for power in (2, 3))
     return _hall_interval(len(values), mean, second, third, groups)
 
 
@@ -66,7 +66,7 @@ def profit_factor_interval(values: Sequence[float], *, groups: int = 1) -> tuple
     won, lost = ([max(sign * value, 0.0) for value in values] for sign in (1, -1))
     if len(values) < MIN_VALUES or not any(won) or not any(lost):
         return None
-    gains, losses = ([fmean(value**power for value in side) for power in (1, 2, 3)] for side in (won, lost))
+    gains, losses = ([fmean([value**power for value in side]) for power in (1, 2, 3)] for side in (won, lost))
 
     def bounds(ratio: float) -> Interval:
         # No trade both wins and loses, so that the mixed moments are zero.
@@ -96,7 +96,7 @@ def sharpe_interval(returns: Sequence[float]) -> Interval | None:
     if n < MIN_VALUES:
         return None
     mean = fmean(returns)
-    second, third, fourth = (fmean((value - mean) ** power for value in returns) for power in (2, 3, 4))
+    second, third, fourth = (fmean([(value - mean) ** power for value in returns]) for power in (2, 3, 4))
     if second <= 0:
         return None
     ratio = mean / sqrt(second * n / (n - 1))

@@ -64,8 +64,9 @@ def answer_question(query: TradeQuery) -> Answer:
     ranked = _rank(values) if query.is_of_trade else []
     listed = _keep_ends(ranked) if query.group == EACH_TRADE else []
     ends = ranked[:: len(ranked) - 1] if len(ranked) > 1 else []
-    shown = _read_trades([(table["pk"][place], values[place]) for place in [*listed, *ends]])
-    ids: Sequence[UUID] = table["pk"]
+    places = [*listed, *ends]
+    shown = _read_trades([(pk, values[place]) for pk, place in zip(table.pick_ids(places), places, strict=True)])
+    total = len(values)
     kept = groups[-MAX_GROUPS:] if query.group in _IN_ORDER else _keep_ends(groups)
     return Answer(
         query=query,
@@ -77,8 +78,8 @@ def answer_question(query: TradeQuery) -> Answer:
         left_out=(len(ranked) - len(listed)) if listed else len(groups) - len(kept),
         best=shown[-2] if len(ranked) > 1 else None,
         worst=shown[-1] if len(ranked) > 1 else None,
-        trade_ids=list(ids[: -MAX_IDS - 1 : -1]),
-        ids_left_out=max(0, len(ids) - MAX_IDS),
+        trade_ids=list(table.pick_ids(range(total - 1, max(0, total - MAX_IDS) - 1, -1))),
+        ids_left_out=max(0, total - MAX_IDS),
     )
 
 

@@ -1,17 +1,17 @@
 """The closed trades of a question, column by column."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, reduce
-from itertools import compress
 from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from config.lib.columns import Columns
 from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
 from trading.market.queries import is_about
 from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet, TradeSide
@@ -51,19 +51,19 @@ class TradeTable:
         here = [name for name in _DECIDED_HERE if name in query.where]
         values = [column for name in (query.measure, *measures) for column in MEASURES[name].columns]
         grouping = [column for name in filter(None, (query.group, *groups, *here)) for column in GROUPS[name].columns]
-        names = list(dict.fromkeys(("pk", *values, *grouping)))
-        found = list(self._rows.order_by("exit_at", "id").values_list(*names))
-        columns = zip(*found, strict=True) if found else [()] * len(names)
-        self._columns: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
+        self._columns = Columns(self._rows.order_by("exit_at", "id"), ("pk", *values, *grouping))
         self._values: dict[str, Sequence[Decimal | None]] = {}
         for name in here:
             wanted = query.where[name]
             is_any = "any" in wanted  # of events
-            kept = [key in wanted or (is_any and key != NO_EVENT) for key in self.list_keys(name)]
-            self._columns = {column: tuple(compress(values, kept)) for column, values in self._columns.items()}
+            self._columns.keep([key in wanted or (is_any and key != NO_EVENT) for key in self.list_keys(name)])
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         return self._columns[column]
+
+    def pick_ids(self, places: Iterable[int]) -> Sequence[UUID]:
+        """Return the ids of the trades at these places."""
+        return self._columns.pick("pk", places)
 
     def list_values(self, measure: str) -> Sequence[Decimal | None]:
         """Return a measure's value of each trade; None: not known."""
@@ -95,9 +95,10 @@ class TradeTable:
 
     def _iter_multiples(self) -> Iterator[Decimal | None]:
         """Yield each trade's R multiple; None without a first stop."""
-        stops = find_first_stops(self._rows.values("entry_snapshot"))
-        names = (NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")
-        for net, size, price, side, snapshot in zip(*(self[name] for name in names), strict=True):
+        orders = Columns(_select_first_stops(self._rows.values("entry_snapshot")), ("snapshot", "stop_price"))
+        stops = dict(zip(orders.raw["snapshot"], orders["stop_price"], strict=True))
+        names, snapshots = (NET, "entry_size_usd", "entry_price", "side"), self._columns.raw["entry_snapshot"]
+        for net, size, price, side, snapshot in zip(*(self[name] for name in names), snapshots, strict=True):
             yield measure_multiple(net, size, price, side, stops.get(snapshot))
 
     @cached_property
@@ -151,8 +152,12 @@ class TradeTable:
 
 def find_first_stops(snapshots: Any) -> dict[UUID, Decimal]:
     """Return the stop price that each decision set, by the decision's id."""
+    return dict(_select_first_stops(snapshots).values_list("snapshot", "stop_price"))
+
+
+def _select_first_stops(snapshots: Any) -> "QuerySet[Order]":
     orders = Order.objects.filter(snapshot__in=snapshots, stop_price__isnull=False)
-    return dict(orders.exclude(state=OrderState.REFUSED).values_list("snapshot", "stop_price"))
+    return orders.exclude(state=OrderState.REFUSED)
 
 
 def measure_multiple(

@@ -1,5 +1,6 @@
 """The candles of a symbol over any time, few enough to draw."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,7 +39,11 @@ class _Group(Func):
 def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST) -> Candles:
     """Return at most so many candles of a time: stored bars, or groups of them made by the database."""
     rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until).order_by()
-    counts = dict(rows.values_list("interval").annotate(Count("pk")))
+    names = ("opened_at", "open", "high", "low", "close", "is_simulated")
+    few = list(rows.order_by("opened_at").values_list(*names, "interval")[: most + 1])
+    counts = Counter(bar[6] for bar in few)
+    if len(few) > most:
+        counts = Counter(dict(rows.values_list("interval").annotate(Count("pk"))))
     fitting = [name for name in counts if _ENOUGH <= counts[name] <= most] or [
         name for name in counts if counts[name] <= most and max(counts.values()) <= most
     ]
@@ -46,9 +51,10 @@ def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST
     if not interval:
         return Candles()
     rows, length = rows.filter(interval=interval), INTERVALS[interval]
-    names = ("opened_at", "open", "high", "low", "close", "is_simulated")
     if fitting:
-        bars = list(rows.order_by("opened_at").values_list(*names))
+        bars = [bar for bar in few if bar[6] == interval]
+        if len(few) > most:
+            bars = list(rows.order_by("opened_at").values_list(*names, "interval"))
         return Candles([Candle(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
     length *= ceil((until - since) / length / (most - 1))
     groups = list(

@@ -42,7 +42,12 @@ class TradeRemark(OwnedModel):
 
     @property
     def tag_names(self) -> list[str]:
-        return [name for name in self.tags.split(",") if name]
+        return split_tags(self.tags)
+
+
+def split_tags(tags: str) -> list[str]:
+    """Return the names in `,late-entry,news,`."""
+    return [name for name in tags.split(",") if name]
 
 
 class SavedFilter(OwnedModel):

@@ -59,10 +59,10 @@ def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
 
 
 def list_lessons_of(trade: Trade) -> list[ReflectionNote]:
-    """Return the lessons that rest on a trade, newest first."""
-    rows = ReflectionNote.objects.filter(
-        deployment=trade.deployment_id, window_end__gte=trade.exit_at or trade.entry_at
-    )
+    """Return the lessons that rest on a trade, newest first; they rest on closed ones."""
+    if trade.exit_at is None:
+        return []
+    rows = ReflectionNote.objects.filter(deployment=trade.deployment_id, window_end__gte=trade.exit_at)
     return [note for note in rows.order_by("-generated_at", "id")[:MAX_LESSONS] if str(trade.pk) in note.trade_ids]
 
 

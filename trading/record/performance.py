@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Final
+from typing import Final, NamedTuple
 
 from config.lib.charts.thinning import MOST, pick_extremes
 from config.lib.intervals import Interval, mean_interval, profit_factor_interval, share_interval, sharpe_interval
@@ -21,8 +21,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 Bounds = tuple[float, float | None]  # of an interval; up to None: not bounded
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedTrade:
+class ClosedTrade(NamedTuple):
     net_usd: Decimal
     gross_usd: Decimal = ZERO
     fees_usd: Decimal = ZERO

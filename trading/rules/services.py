@@ -1,5 +1,6 @@
 """A trader's rules: follow their facts, decide on readings, judge the record."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from uuid import UUID
 from django.db.models import F, OuterRef, Q, Subquery, Window
 from django.db.models.functions import Rank
 
+from config.lib.columns import Columns
 from config.lib.errors import NotFound
 from trading.models import (
     Deployment,
@@ -157,10 +159,18 @@ def _judge(
 
 def get_book(deployment: Deployment) -> str:
     """Return the name of the book that a deployment's trades count in."""
-    return f"{deployment.skill_id}:{deployment.broker_kind}"
+    return _name_book(deployment.skill_id, deployment.broker_kind)
 
 
-_COLUMNS: Final = ("id", "deployment", "symbol", "side", "entry_at")
+def _name_book(skill_id: UUID, broker_kind: str) -> str:
+    return f"{skill_id}:{broker_kind}"
+
+
+_COLUMNS: Final = (
+    *("id", "deployment", "symbol", "side", "entry_at"),
+    *("deployment__skill", "deployment__broker_kind", "deployment__starting_equity_usd"),
+)
+_OF_BOOK: Final = ("deployment", "symbol", "side")
 _OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
 _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule asks; a column takes long to read
     "leverage": ("entry_leverage",),
@@ -180,20 +190,20 @@ def _load_trips(trades: TradeQuerySet, rules: Sequence[ValidRule]) -> list[Trip]
         trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
     asked = dict.fromkeys(name for kind in sorted(kinds) for name in _OF_KINDS.get(kind, ()))
     names = (*_COLUMNS, *asked, *(["equity_usd"] if needs_risk else []))
-    rows = [dict(zip(names, row, strict=True)) for row in trades.order_by("-entry_at", "id").values_list(*names)]
-    deployments = Deployment.objects.defer("account").in_bulk({row["deployment"] for row in rows})
-    orders = _Orders(deployments) if needs_risk or "stop_required" in kinds else None
-    books = {pk: get_book(deployment) for pk, deployment in deployments.items()}
-    return [_build_trip(row, books[row["deployment"]], deployments[row["deployment"]], orders) for row in rows]
+    columns = Columns(trades.order_by("-entry_at", "id"), names)
+    orders = _Orders(columns) if "entry_snapshot" in asked else None
+    read = [name for name in names if name != "entry_snapshot"]
+    rows = zip(*(columns[name] for name in read), strict=True)
+    return [_build_trip(place, dict(zip(read, row, strict=True)), orders) for place, row in enumerate(rows)]
 
 
-def _build_trip(row: Mapping[str, Any], book: str, deployment: Deployment, orders: "_Orders | None") -> Trip:
+def _build_trip(place: int, row: Mapping[str, Any], orders: "_Orders | None") -> Trip:
     closed_at = row.get("exit_at")
     is_whole = closed_at and not row.get("unpriced_fees") and row.get("reconciled") != ReconcileState.GAP
-    order = orders.find_entry(row) if orders else None
+    entry = orders.find_entry(place) if orders else None
     return Trip(
         id=row["id"],
-        book=book,
+        book=_name_book(row["deployment__skill"], row["deployment__broker_kind"]),
         deployment_id=row["deployment"],
         symbol=row["symbol"],
         is_long=row["side"] == TradeSide.LONG,
@@ -203,39 +213,43 @@ def _build_trip(row: Mapping[str, Any], book: str, deployment: Deployment, order
         size_usd=row.get("entry_size_usd", _NOT_READ),
         leverage=row.get("entry_leverage"),
         net_usd=row.get("realized_pnl_usd") if is_whole else None,
-        equity_usd=deployment.starting_equity_usd if row.get("equity_usd") is None else row["equity_usd"],
-        knows_stop=order is not None,
-        stop_price=order["stop_price"] if order else None,
-        is_added_to=bool(order and orders and orders.has_later(row, order)),
+        equity_usd=row["deployment__starting_equity_usd"] if row.get("equity_usd") is None else row["equity_usd"],
+        knows_stop=entry is not None,
+        stop_price=entry[0] if entry else None,
+        is_added_to=bool(entry and orders and orders.has_later(place, entry[1], closed_at)),
     )
 
 
 class _Orders:
-    """The filled orders that agents opened or added to positions with."""
+    """The filled orders that agents opened or added to positions with, found by the place of a trade in its table."""
 
-    def __init__(self, deployments: Collection[UUID]) -> None:
-        rows = Order.objects.filter(deployment__in=deployments, origin=OrderOrigin.AGENT, state__in=_FILLED)
-        names = ("id", "deployment", "symbol", "side", "snapshot", "stop_price", "proposed_at")
-        self._of: dict[tuple[UUID, str, str], list[dict[str, Any]]] = {}
-        for row in rows.exclude(side="close").order_by("proposed_at").values(*names):
-            self._of.setdefault((row["deployment"], row["symbol"], row["side"]), []).append(row)
+    def __init__(self, trades: Columns) -> None:
+        rows = Order.objects.filter(deployment__in=set(trades["deployment"]), origin=OrderOrigin.AGENT)
+        rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by("-proposed_at")
+        columns = Columns(rows, (*_OF_BOOK, "snapshot", "stop_price", "proposed_at"))
+        # Ids stay as the database gives them: to make and to compare so many would take most of the time.
+        self._books, self._snapshots = _list_books(trades), trades.raw["entry_snapshot"]
+        books, instants = _list_books(columns), columns["proposed_at"]
+        self._instants: dict[tuple[Any, ...], list[datetime]] = {}
+        for book, at in zip(reversed(books), reversed(instants), strict=True):
+            self._instants.setdefault(book, []).append(at)
+        keys = zip(columns.raw["snapshot"], books, strict=True)
+        self._entries = dict(zip(keys, zip(columns["stop_price"], instants, strict=True), strict=True))  # the first one
 
-    def find_entry(self, trade: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the order that opened a trade, None if it is not known."""
-        if trade["entry_snapshot"] is None:
-            return None
-        return next((row for row in self._list(trade) if row["snapshot"] == trade["entry_snapshot"]), None)
+    def find_entry(self, place: int) -> tuple[Decimal | None, datetime] | None:
+        """Return the stop and the instant of the order that opened a trade, None if it is not known."""
+        snapshot = self._snapshots[place]
+        return self._entries.get((snapshot, self._books[place])) if snapshot else None
 
-    def has_later(self, trade: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    def has_later(self, place: int, proposed_at: datetime, ends_at: datetime | None) -> bool:
         """Tell whether an order of the same side came while the trade was open."""
-        ends_at = trade["exit_at"]
-        return any(
-            row["proposed_at"] > entry["proposed_at"] and (ends_at is None or row["proposed_at"] < ends_at)
-            for row in self._list(trade)
-        )
+        instants = self._instants[self._books[place]]
+        following = bisect_right(instants, proposed_at)
+        return following < len(instants) and (ends_at is None or instants[following] < ends_at)
 
-    def _list(self, trade: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._of.get((trade["deployment"], trade["symbol"], trade["side"]), [])
+
+def _list_books(columns: Columns) -> list[tuple[Any, ...]]:
+    return list(zip(*(columns.raw[name] for name in _OF_BOOK), strict=True))
 
 
 def _load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:

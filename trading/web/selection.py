@@ -118,21 +118,22 @@ def _draw_paths(table: TradeTable) -> list[Chart]:
     multiples = [float(value) for value in table.list_values("r") if value is not None]
     x, y = Axis("Worst on the way (MAE)", "USD"), Axis("Best on the way (MFE)", "USD")
     dots = list(_iter_dots(table))
-    kept = pick_extremes([[dot.x for dot in dots], [dot.y for dot in dots]], MOST_DOTS)
     return [
-        draw_scatter([dots[place] for place in kept], title="Best against worst on the way", x=x, y=y, empty=_NO_PATH),
+        draw_scatter(dots, title="Best against worst on the way", x=x, y=y, empty=_NO_PATH),
         draw_histogram(multiples, title="R multiples", unit="R", interval=median_interval(multiples), empty=_NO_STOP),
     ]
 
 
 def _iter_dots(table: TradeTable) -> Iterator[Dot]:
-    columns = (
-        table["pk"],
-        table["symbol"],
-        table["side"],
-        *(table.list_values(name) for name in ("net", "mfe", "mae")),
-    )
-    for pk, symbol, side, net, mfe, mae in zip(*columns, strict=True):
-        if mfe is not None and mae is not None:
-            text = f"{symbol} {side}, net {format_signed_usd(net)}"
-            yield Dot(float(mae), float(mfe), text, reverse("trading:trade", args=[pk]), is_gain=net > 0)
+    worst, best, nets = (table.list_values(name) for name in ("mae", "mfe", "net"))
+    points = [
+        (place, float(mae), float(mfe))
+        for place, (mae, mfe) in enumerate(zip(worst, best, strict=True))
+        if mae is not None and mfe is not None
+    ]
+    kept = pick_extremes([[mae for _, mae, _ in points], [mfe for _, _, mfe in points]], MOST_DOTS)
+    symbols, sides, shown = table["symbol"], table["side"], [points[number] for number in kept]
+    for (place, mae, mfe), pk in zip(shown, table.pick_ids(place for place, _, _ in shown), strict=True):
+        net = nets[place] or Decimal(0)
+        text = f"{symbols[place]} {sides[place]}, net {format_signed_usd(net)}"
+        yield Dot(mae, mfe, text, reverse("trading:trade", args=[pk]), is_gain=net > 0)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.urls import reverse
 
 from config.lib.charts.thinning import Candle
@@ -23,10 +22,10 @@ _BESIDE: Final = timedelta(hours=6)  # shown before and after, at least
 
 def list_stops(trade: Trade, now: datetime) -> list[Order]:
     """Return the orders that set a stop of a trade, in order."""
-    while_held = Q(proposed_at__range=(trade.entry_decided_at or trade.entry_at, trade.exit_at or now))
-    of_entry = Q(snapshot=trade.entry_snapshot_id) if trade.entry_snapshot_id else Q(pk=None)
+    decided = [trade.entry_decided_at, trade.entry_snapshot and trade.entry_snapshot.tick_at]
+    while_held = min(filter(None, decided), default=trade.entry_at), trade.exit_at or now
     orders = Order.objects.filter(
-        while_held | of_entry, deployment=trade.deployment_id, symbol=trade.symbol, stop_price__isnull=False
+        deployment=trade.deployment_id, symbol=trade.symbol, stop_price__isnull=False, proposed_at__range=while_held
     )
     return list(orders.exclude(state=OrderState.REFUSED).order_by("proposed_at", "id"))
 

@@ -6,10 +6,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Exists
+
 from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
 from trading.market.queries import find_marks
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeRemark, TradeStatus, TradingRule
+from trading.models.remarks import split_tags
 from trading.record.deployment_queries import find_backtest_of, widen_excursion
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
@@ -48,7 +51,8 @@ class TradeChoices:
 
 def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     """Return the filter's choices: all skills, the newest backtests, `run_id`."""
-    names = {skill.pk: skill.name for skill in Skill.objects.order_by("name", "id")}
+    skills = list(Skill.objects.annotate(has_rules=Exists(TradingRule.objects.confirmed())).order_by("name", "id"))
+    names = {skill.pk: skill.name for skill in skills}
     deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by("-created_at", "id")
     runs = list(BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")[:RUNS_OFFERED])
     if run_id is not None and all(run.pk != run_id for run in runs):
@@ -59,19 +63,18 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
         tags=list_tags(),
         symbols=list(Trade.objects.order_by().values_list("symbol", flat=True).distinct()),
         runs={str(run.pk): (f"{names[run.deployment.skill_id]}: {run}", run.deployment_id) for run in runs},
-        has_rules=TradingRule.objects.confirmed().exists(),
+        has_rules=any(skill.has_rules for skill in skills),  # without a skill there is no trade to judge
     )
 
 
 def describe_trades(which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS) -> dict[str, Any]:
     """Return a page of trades as rows; a number too high gives the last."""
-    page = get_trade_page(which, number)
+    page = get_trade_page(which, number, with_tags="tags" in columns)
     stops, tags = {}, {}
     if "r" in columns:
         stops = find_first_stops([trade.entry_snapshot_id for trade in page.trades if trade.entry_snapshot_id])
     if "tags" in columns:
-        remarks = TradeRemark.objects.filter(trade_id__in=[trade.pk for trade in page.trades]).defer("picture")
-        tags = {remark.trade_id: remark.tag_names for remark in remarks}
+        tags = {trade.pk: split_tags(vars(trade)["tags"] or "") for trade in page.trades}
     simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
     return {
         "page": page,

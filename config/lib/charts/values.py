@@ -282,7 +282,8 @@ def _tabulate_curve(
     name_of = next((form for length, form in _PERIODS if days <= TABLE_ROWS * length), _PERIODS[-1][1])
     rows: list[list[str | Cell]] = []
     before: Decimal | None = None
-    labels = [f"{timezone.localtime(at):{name_of}}" for at, _ in known]
+    zone = timezone.get_current_timezone()
+    labels = [f"{at.astimezone(zone):{name_of}}" for at, _ in known]
     for label, group in groupby(range(len(known)), key=labels.__getitem__):
         indexes = list(group)
         value = known[indexes[-1]][1]

@@ -7,7 +7,7 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.text import clean_text, make_slug
 from trading.models import TradeRemark
-from trading.models.remarks import MAX_REMARK, MAX_TAG, MAX_TAGS
+from trading.models.remarks import MAX_REMARK, MAX_TAG, MAX_TAGS, split_tags
 from trading.record.trade_queries import get_trade
 
 
@@ -42,4 +42,4 @@ def write_remark(
 def list_tags() -> list[str]:
     """Return the tags in use."""
     rows = TradeRemark.objects.exclude(tags="").order_by().values_list("tags", flat=True).distinct()
-    return sorted({name for tags in rows for name in tags.split(",") if name})
+    return sorted({name for tags in rows for name in split_tags(tags)})
