@@ -68,7 +68,8 @@ def _choose_reader(expression: Any, converters: Sequence[Callable[..., Any]]) ->
             case models.DateTimeField():
                 return _read_instant
             case models.DecimalField() as field:
-                return partial(_read_decimal, Decimal(1).scaleb(-field.decimal_places), field.context)
+                context = Context(prec=field.max_digits)  # as `DecimalField.context`
+                return partial(_read_decimal, Decimal(1).scaleb(-field.decimal_places), context)
     return partial(_apply, converters, expression) if converters else None
 
 

@@ -239,11 +239,8 @@ class Ledger:
         """
         insert_fills(self._deployment, self._fills)
         created, updated = {"created_at": now, "updated_at": now}, {"updated_at": now}
-        for rows, stamps in ((self._changed, updated), (self._new, created)):
-            for trip, row in rows.values():
-                row.update(outcome_columns(trip), **stamps)
-        update_trades([row for _, row in self._changed.values()])
-        insert_trades([row for _, row in self._new.values()])
+        update_trades([row | outcome_columns(trip) | updated for trip, row in self._changed.values()])
+        insert_trades([row | outcome_columns(trip) | created for trip, row in self._new.values()])
         # What a tick reports, too, stays when the import that brought it first is undone.
         if repeated := [row.pk for row in self._known.fills.values() if row.batch_id is not None]:
             Fill.objects.filter(pk__in=repeated).update(batch=None)

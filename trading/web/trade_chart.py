@@ -13,7 +13,7 @@ from config.lib.figures import format_price, format_quantity
 from trading.market.candles import Candles, read_candles
 from trading.market.queries import is_about
 from trading.market.tape import STORED
-from trading.models import BrokerKind, Fill, Order, OrderState, Trade, TradeSide
+from trading.models import BrokerKind, DecisionSnapshot, Fill, Order, OrderState, Trade, TradeSide
 from trading.web.deployments import draw_span, list_levels, list_marks
 
 MOST_FILLS: Final = 100  # drawn, the first ones; the table of fills has all
@@ -22,8 +22,9 @@ _BESIDE: Final = timedelta(hours=6)  # shown before and after, at least
 
 def list_stops(trade: Trade, now: datetime) -> list[Order]:
     """Return the orders that set a stop of a trade, in order."""
-    decided = [trade.entry_decided_at, trade.entry_snapshot and trade.entry_snapshot.tick_at]
-    while_held = min(filter(None, decided), default=trade.entry_at), trade.exit_at or now
+    snapshot: DecisionSnapshot | None = trade.entry_snapshot
+    decided = [at for at in (trade.entry_decided_at, snapshot and snapshot.tick_at) if at]
+    while_held = min(decided, default=trade.entry_at), trade.exit_at or now
     orders = Order.objects.filter(
         deployment=trade.deployment_id, symbol=trade.symbol, stop_price__isnull=False, proposed_at__range=while_held
     )
