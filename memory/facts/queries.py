@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from memory.recall.blocks import Block
 from memory.recall.search import find_relevant
 
 PAGE_SIZE: Final = 100  # facts that the list shows at a time
-ADVISOR_CANDIDATES: Final = 300  # facts of a category; more than its budget of the block takes
+_FEW: Final = 100  # facts that the advisor's block reads whole
 _BLOCK_COLUMNS = (
     *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
     *("valid_from", "valid_until", "last_confirmed_at", "learned_at", "created_at", "left_document_at"),
@@ -36,7 +36,6 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "archived": ("-archived_at", "id"),
     "trashed": ("-trashed_at", "id"),
 }
-_IS_EXPLICIT = ExpressionWrapper(Q(score__isnull=True), output_field=BooleanField())
 _BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate(FactCategory.values)))
 
 
@@ -168,12 +167,14 @@ def _build_advisor_block(now: datetime) -> Block:
     """Build the advisor's block; of many facts only the first of each category can have room."""
     facts = _select_injectable(now)
     total = facts.count()
-    if total <= ADVISOR_CANDIDATES:
+    if total <= _FEW:
         return blocks.build_advisor_block(_iter_facts(facts), now=now)
-    first = facts.order_by(_IS_EXPLICIT.desc(), "-created_at", "-id").values_list("pk", flat=True)
-    wanted = [pk for category in FactCategory for pk in first.filter(category=category)[:ADVISOR_CANDIDATES]]
-    chosen = _iter_facts(facts.filter(pk__in=wanted))
-    return blocks.build_advisor_block(chosen, now=now, unread=total - len(wanted))
+    candidates: list[UserFact] = []
+    for category in FactCategory:
+        rows = facts.filter(category=category).order_by("-created_at", "-id")
+        by_rank = (_iter_facts(rows.filter(score__isnull=is_explicit)) for is_explicit in (True, False))
+        candidates += blocks.take_candidates(chain.from_iterable(by_rank), now=now)
+    return blocks.build_advisor_block(candidates, now=now, unread=total - len(candidates))
 
 
 def _iter_facts(facts: UserFactQuerySet) -> Iterator[UserFact]:

@@ -169,6 +169,11 @@ class UserFact(OwnedModel):
             ),
             # All three, because SQLite prefers the index with the most columns of a condition.
             models.Index(fields=("user", "archived_at", "left_document_at"), name="user_facts_in_document"),
+            # For the advisor's block: each category by rank; the last two columns let it count without reading rows.
+            models.Index(
+                fields=("user", "archived_at", "category", "score", "-created_at", "-id", "valid_from", "valid_until"),
+                name="user_facts_by_category",
+            ),
             models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
             models.Index(
                 fields=("user", "subject"), name="user_facts_by_subject", condition=Q(archived_at__isnull=True)

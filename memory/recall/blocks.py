@@ -19,6 +19,8 @@ DECAY_STEP: Final = 0.1  # seed 001: lost per DECAY_PERIOD without confirmation
 DECAY_PERIOD: Final = timedelta(days=30)
 DECAY_FLOOR: Final = 0.3
 
+_MISSES: Final = 40  # lines in a row for which a category has no room; the next would hardly be shorter
+
 COACH_HEADING: Final = "## What I know about you"
 ADVISOR_HEADING: Final = "## Your stored preferences"
 COMPANION_FACTS_HEADING: Final = "USER'S STORED MEMORIES:"
@@ -83,6 +85,20 @@ def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int
     left_out = unread + len(candidates) - len(chosen)
     overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
     return _build_block([lines, overflow], chosen)
+
+
+def take_candidates(facts: Iterable[UserFact], *, now: datetime) -> list[UserFact]:
+    """Return the facts of one category, in the order of their rank, until surely no more have room."""
+    taken: list[UserFact] = []
+    spent = missed = 0
+    for line in _iter_lines(facts, _format_plain_line, now):
+        taken.append(line.fact)
+        spent += (cost := _estimate_line(line))
+        missed = 0 if spent <= _ADVISOR_SECTIONS[line.fact.category].budget else missed + 1
+        spent -= cost if missed else 0
+        if missed == _MISSES:
+            break
+    return taken
 
 
 def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *, now: datetime) -> Block:
