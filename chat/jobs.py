@@ -2,6 +2,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.sessions.models import Session
+from django.db import connection
 
 from chat.cards import expire_cards
 from chat.conversations.lifecycle import CLOSE, archive_old, list_due
@@ -56,6 +57,16 @@ def clear_expired_sessions(now: datetime) -> str:
     return f"{deleted} expired sessions deleted"
 
 
+def refresh_statistics(now: datetime) -> str:
+    """Let SQLite count its tables; without, it reads all rows of a user to find one by its id."""
+    if connection.vendor != "sqlite":
+        return "PostgreSQL keeps its own statistics"
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA analysis_limit = 1000")
+        cursor.execute("ANALYZE")
+    return "statistics refreshed"
+
+
 JOBS: Final = (
     Job("sweep_dead_turns", timedelta(minutes=1), sweep_dead_turns),
     Job("sweep_cards", timedelta(minutes=1), sweep_cards),
@@ -63,6 +74,7 @@ JOBS: Final = (
     Job("archive_chats", timedelta(hours=1), archive_chats),
     Job("empty_trash", timedelta(hours=1), empty_trash),
     Job("follow_rules", timedelta(hours=1), follow_rules),
+    Job("refresh_statistics", timedelta(hours=1), refresh_statistics),
     Job("forget_old_runs", timedelta(days=1), forget_old_runs),
     Job("clear_expired_sessions", timedelta(days=1), clear_expired_sessions),
 )

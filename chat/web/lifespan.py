@@ -7,13 +7,14 @@ from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
 
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
 from chat.web.relays import answer_followers
-from config.lib.llm import door
+from config.lib.llm import door, vectors
 from config.lib.llm.door import LLMUnavailable
 from config.lib.operations.health import OldDatabase, require_current_database
 from config.lib.owned import system_tx
@@ -63,6 +64,8 @@ class Lifespan:
 
 async def _warm_client() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
+    if settings.MEMORY_EMBEDDING_MODEL:
+        await asyncio.to_thread(vectors.warm)
     with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
         await asyncio.to_thread(door.warm)
 

@@ -40,10 +40,11 @@ def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST
     """Return at most so many candles of a time: stored bars, or groups of them made by the database."""
     rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until).order_by()
     names = ("opened_at", "open", "high", "low", "close", "is_simulated")
-    few = list(rows.order_by("opened_at").values_list(*names, "interval")[: most + 1])
+    is_short = until - since <= most * min(INTERVALS.values())  # so that all of its bars are read at once
+    few = list(rows.order_by("opened_at").values_list(*names, "interval")) if is_short else []
     counts = Counter(bar[6] for bar in few)
-    if len(few) > most:
-        counts = Counter(dict(rows.values_list("interval").annotate(Count("pk"))))
+    if not is_short:
+        counts.update(dict(rows.values_list("interval").annotate(Count("pk"))))
     fitting = [name for name in counts if _ENOUGH <= counts[name] <= most] or [
         name for name in counts if counts[name] <= most and max(counts.values()) <= most
     ]
@@ -53,7 +54,7 @@ def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST
     rows, length = rows.filter(interval=interval), INTERVALS[interval]
     if fitting:
         bars = [bar for bar in few if bar[6] == interval]
-        if len(few) > most:
+        if not is_short:
             bars = list(rows.order_by("opened_at").values_list(*names, "interval"))
         return Candles([Candle(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
     length *= ceil((until - since) / length / (most - 1))

@@ -214,6 +214,11 @@ def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 
+def warm() -> None:
+    """Load the static word vectors; slow."""
+    _static_files()
+
+
 @cache
 def _static_files() -> tuple[Tokenizer, Table] | None:
     """Return tokenizer and weights, or None: search then uses words."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm.tokens import estimate_tokens
-from memory.facts.queries import iter_block_facts, list_places
+from memory.facts.queries import get_block, iter_block_facts, list_places
 from memory.models import FactCategory, Place, PlaceMention, UserFact
 from memory.recall.blocks import build_advisor_block, build_companion_block, build_empty_block
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -339,3 +339,18 @@ def test_places_take_one_query_however_many(as_trader, django_assert_num_queries
 
     with django_assert_num_queries(1):
         assert len(list_places("added_at")) == 60
+
+
+def test_take_candidates_of_many_facts_gives_the_block_of_all(as_trader):
+    words = random.Random(3)
+    for number in range(130):
+        UserFactFactory(
+            content=f"{number} " + "x" * words.randint(2, 90),
+            category=words.choice(FactCategory.values),
+            created_at=JUNE - timedelta(minutes=words.randint(0, 60)),
+        )
+
+    block = get_block("advisor", JUNE)
+
+    whole = build_advisor_block(iter_block_facts(JUNE), now=JUNE)
+    assert (block.text, block.fact_ids) == (whole.text, whole.fact_ids)
