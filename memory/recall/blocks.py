@@ -94,7 +94,7 @@ def take_candidates(facts: Iterable[UserFact], *, now: datetime) -> list[UserFac
     for line in _iter_lines(facts, _format_plain_line, now):
         taken.append(line.fact)
         spent += (cost := _estimate_line(line))
-        missed = 0 if spent <= _ADVISOR_SECTIONS[line.fact.category].budget else missed + 1
+        missed = 0 if spent <= _BUDGETS[line.fact.category] else missed + 1
         spent -= cost if missed else 0
         if missed == _MISSES:
             break

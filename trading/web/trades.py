@@ -11,7 +11,7 @@ from django.db.models import Exists
 from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
 from trading.market.queries import find_marks
-from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeRemark, TradeStatus, TradingRule
+from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeStatus, TradingRule
 from trading.models.remarks import split_tags
 from trading.record.deployment_queries import find_backtest_of, widen_excursion
 from trading.record.notes import list_lessons_of
