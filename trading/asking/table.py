@@ -16,8 +16,8 @@ from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
 from trading.market.queries import is_about
 from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet, TradeSide
 from trading.models.choices import WEEKDAYS
-from trading.record.deployment_queries import get_deployment
-from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
+from trading.record.deployment_queries import FundingOnRecord, get_deployment
+from trading.record.trade_queries import TradeFilter, select_trades
 from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound
 

@@ -1,17 +1,18 @@
 """Backtests: start, claim, finish, list; the rules of a range."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Value
+from django.db.models import Count, Max, Min, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError, NotFound, StateConflict
+from config.lib.owned import OwnedQuerySet
 from config.lib.paging import locate_page
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
@@ -139,9 +140,15 @@ class BarsInRange:
 
 def get_backtest(run_id: UUID) -> BacktestRun:
     """Return a backtest, with the `model` that decided first. Raises BacktestNotFound."""
+    return _select_runs().filter(pk=run_id).first_or(BacktestNotFound("You have no such backtest."))
+
+
+def _select_runs() -> "OwnedQuerySet[BacktestRun]":
+    """Return backtests with their deployments, skills and versions, and the `model` that decided first."""
+    deployments: Any = Prefetch("deployment", Deployment.objects.select_related("skill", "version"))
     first = DecisionSnapshot.objects.filter(deployment=OuterRef("deployment")).order_by("tick").values("model")[:1]
-    rows = BacktestRun.objects.filter(pk=run_id).select_related("deployment__skill", "deployment__version")
-    return rows.annotate(model=Subquery(first)).first_or(BacktestNotFound("You have no such backtest."))
+    rows: Any = BacktestRun.objects.annotate(model=Subquery(first))
+    return cast("OwnedQuerySet[BacktestRun]", rows.prefetch_related(deployments))
 
 
 def start_backtest(
@@ -318,8 +325,7 @@ def list_backtests_to_run(now: datetime) -> list[Key]:
 
 def get_backtest_page(number: int = 1) -> BacktestPage:
     """Return one page of backtests, at most the last."""
-    rows = BacktestRun.objects.select_related("deployment__skill", "deployment__version")
-    rows = rows.defer("deployment__version__payload", "deployment__account").order_by("-created_at", "id")
+    rows = _select_runs().order_by("-created_at", "id")
     place = locate_page(number, total=rows.count(), size=RUNS_ON_A_PAGE)
     runs = list(rows[place.rows])
     totals = sum_trades(Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
@@ -327,21 +333,25 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
     return BacktestPage(listed, place.number, place.pages)
 
 
-def show_backtest(run_id: UUID) -> ShownBacktest:
-    """Return a backtest with its performance once it ended. Raises BacktestNotFound."""
-    run = get_backtest(run_id)
-    return ShownBacktest(
-        run,
-        record=None if is_under_way(run) else read_account(run.deployment),
-        held=list_open(run.deployment_id),
-        model=vars(run)["model"] or "",
-    )
+def show_backtests(run_ids: Sequence[UUID]) -> list[ShownBacktest]:
+    """Return backtests with their performance once they ended. Raises BacktestNotFound."""
+    runs = _select_runs().in_bulk(run_ids)
+    if len(runs) < len(set(run_ids)):
+        raise BacktestNotFound("You have no such backtest.")
+    return [
+        ShownBacktest(
+            run,
+            record=None if is_under_way(run) else read_account(run.deployment),
+            held=list_open(run.deployment_id),
+            model=vars(run)["model"] or "",
+        )
+        for run in (runs[pk] for pk in run_ids)
+    ]
 
 
 def list_finished() -> list[tuple[str, str]]:
     """Return (id, label) of the newest finished backtests."""
-    rows = BacktestRun.objects.filter(status=WorkStatus.DONE).select_related("deployment__skill")
-    runs = rows.defer("deployment__account").order_by("-created_at", "id")[:RUNS_OFFERED]
+    runs = _select_runs().filter(status=WorkStatus.DONE).order_by("-created_at", "id")[:RUNS_OFFERED]
     return [(str(run.pk), f"{run.deployment.skill.name}: {run}, run {run.created_at:%d %b %H:%M}") for run in runs]
 
 

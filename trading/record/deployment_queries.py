@@ -1,14 +1,15 @@
 """Read deployments, their commands and open positions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import CharField, Count, FloatField, Model, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import CharField, Count, FloatField, Max, Min, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Cast
 
 from config.lib.errors import NotFound
@@ -21,6 +22,8 @@ from trading.models import (
     DeploymentCommand,
     DeploymentStatus,
     EquityPoint,
+    FundingPayment,
+    FundingRate,
     Order,
     OrderOrigin,
     OrderState,
@@ -278,3 +281,39 @@ def count_orders(deployment: Deployment, *, since: datetime) -> int:
     """Return the number of the agent's accepted orders since an instant."""
     rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
     return rows.exclude(state=OrderState.REFUSED).count()
+
+
+class FundingOnRecord:
+    """What is known of funding: payments, or on paper the rates of a time."""
+
+    def __init__(self, symbols: Collection[str]) -> None:
+        self._symbols = symbols
+
+    @cached_property
+    def _paid(self) -> set[tuple[UUID, str]]:
+        payments = FundingPayment.objects.filter(symbol__in=self._symbols).order_by()
+        return set(payments.values_list("deployment", "symbol").distinct())
+
+    @cached_property
+    def _rates(self) -> dict[str, tuple[datetime, datetime]]:
+        rates = FundingRate.objects.filter(symbol__in=self._symbols).order_by().values_list("symbol")
+        return {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
+
+    def covers(self, deployment: Deployment, symbol: str, since: datetime, until: datetime) -> bool:
+        """Tell whether the funding of a time is on record."""
+        if deployment.broker_kind == BrokerKind.LIVE:
+            return (deployment.pk, symbol) in self._paid
+        day, span = timedelta(days=1), self._rates.get(symbol)
+        return span is not None and span[0] <= until + day and since - day <= span[1]
+
+
+def knows_funding(deployment: Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
+    """Tell whether funding of one of the symbols is on record."""
+    known = FundingOnRecord(symbols)
+    return any(known.covers(deployment, symbol, since, until) for symbol in symbols)
+
+
+def count_payments(trade: Trade) -> int:
+    """Return the number of funding payments while a trade was held."""
+    rows = FundingPayment.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gt=trade.entry_at)
+    return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()

@@ -30,7 +30,6 @@ _EXIT_KINDS: Final = {
 }
 FILL_COLUMNS: Final = tuple(field.name for field in fields(Execution))
 _read_fill: Final = attrgetter(*(f"fill.{name}" for name in FILL_COLUMNS), "tick", "settled_at", "intent")
-_NO_INTENT: Final[dict[str, Any]] = {}
 _NO_EXIT: Final = {
     **{"exit_kind": "", "exit_reason": "", "exit_decided_at": None, "exit_snapshot_id": None},
     "exit_skill_version": None,
@@ -235,7 +234,8 @@ def insert_fills(deployment: Deployment, fills: Sequence[NewFill], *, batch_id: 
     columns |= {name: [value] * len(fills) for name, value in common.items()}
     columns["settled_at"] = [at or of_fill for at, of_fill in zip(settled, columns["settled_at"], strict=True)]
     columns["tick"] = ticks
-    columns["intent"] = [dump_intent(intent) if intent else _NO_INTENT for intent in intents]
+    nothing: dict[str, Any] = {}  # one for all, so that it is written as JSON once
+    columns["intent"] = [dump_intent(intent) if intent else nothing for intent in intents]
     columns["order_id"] = [intent and intent.order_id for intent in intents]
     _write_rows(Fill, columns)
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import DateTimeField, Exists, F, Max, Min, OuterRef, Q, Subquery, Value
+from django.db.models import DateTimeField, Exists, F, Min, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
 from config.lib.columns import Columns
@@ -23,8 +23,6 @@ from trading.models import (
     EquityPoint,
     ExitKind,
     Fill,
-    FundingPayment,
-    FundingRate,
     ReconcileState,
     ReflectionNote,
     SkillVersion,
@@ -34,7 +32,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.models.choices import INTERVALS, WEEKDAYS
-from trading.record.deployment_queries import Totals, find_last_backtest, read_curve, total_trades
+from trading.record.deployment_queries import FundingOnRecord, Totals, find_last_backtest, read_curve, total_trades
 from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
 from trading.record.positions import GAP_PREFIX
@@ -286,42 +284,6 @@ def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
         return []
     rows = Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
-
-
-class FundingOnRecord:
-    """What is known of funding: payments, or on paper the rates of a time."""
-
-    def __init__(self, symbols: Collection[str]) -> None:
-        self._symbols = symbols
-
-    @cached_property
-    def _paid(self) -> set[tuple[UUID, str]]:
-        payments = FundingPayment.objects.filter(symbol__in=self._symbols).order_by()
-        return set(payments.values_list("deployment", "symbol").distinct())
-
-    @cached_property
-    def _rates(self) -> dict[str, tuple[datetime, datetime]]:
-        rates = FundingRate.objects.filter(symbol__in=self._symbols).order_by().values_list("symbol")
-        return {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
-
-    def covers(self, deployment: Deployment, symbol: str, since: datetime, until: datetime) -> bool:
-        """Tell whether the funding of a time is on record."""
-        if deployment.broker_kind == BrokerKind.LIVE:
-            return (deployment.pk, symbol) in self._paid
-        day, span = timedelta(days=1), self._rates.get(symbol)
-        return span is not None and span[0] <= until + day and since - day <= span[1]
-
-
-def knows_funding(deployment: Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
-    """Tell whether funding of one of the symbols is on record."""
-    known = FundingOnRecord(symbols)
-    return any(known.covers(deployment, symbol, since, until) for symbol in symbols)
-
-
-def count_payments(trade: Trade) -> int:
-    """Return the number of funding payments while a trade was held."""
-    rows = FundingPayment.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gt=trade.entry_at)
-    return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()
 
 
 @dataclass(frozen=True, slots=True)

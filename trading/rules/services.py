@@ -168,7 +168,7 @@ def _name_book(skill_id: UUID, broker_kind: str) -> str:
 
 _COLUMNS: Final = (
     *("id", "deployment", "symbol", "side", "entry_at"),
-    *("deployment__skill", "deployment__broker_kind", "deployment__starting_equity_usd"),
+    *("skill", "broker_kind", "starting_equity_usd"),
 )
 _OF_BOOK: Final = ("deployment", "symbol", "side")
 _OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
@@ -185,7 +185,8 @@ def _load_trips(trades: TradeQuerySet, rules: Sequence[ValidRule]) -> list[Trip]
     """Return trades as trips, with what the kinds of these rules ask."""
     kinds = {one.rule.kind for one in rules}
     equity: Any = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
-    needs_risk = "risk_per_trade" in kinds
+    needs_risk, own = "risk_per_trade" in kinds, Deployment.objects.filter(pk=OuterRef("deployment"))
+    trades = trades.annotate(**{name: Subquery(own.values(name)) for name in ("broker_kind", "starting_equity_usd")})
     if needs_risk:
         trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
     asked = dict.fromkeys(name for kind in sorted(kinds) for name in _OF_KINDS.get(kind, ()))
@@ -203,7 +204,7 @@ def _build_trip(place: int, row: Mapping[str, Any], orders: "_Orders | None") ->
     entry = orders.find_entry(place) if orders else None
     return Trip(
         id=row["id"],
-        book=_name_book(row["deployment__skill"], row["deployment__broker_kind"]),
+        book=_name_book(row["skill"], row["broker_kind"]),
         deployment_id=row["deployment"],
         symbol=row["symbol"],
         is_long=row["side"] == TradeSide.LONG,
@@ -213,7 +214,7 @@ def _build_trip(place: int, row: Mapping[str, Any], orders: "_Orders | None") ->
         size_usd=row.get("entry_size_usd", _NOT_READ),
         leverage=row.get("entry_leverage"),
         net_usd=row.get("realized_pnl_usd") if is_whole else None,
-        equity_usd=row["deployment__starting_equity_usd"] if row.get("equity_usd") is None else row["equity_usd"],
+        equity_usd=row["starting_equity_usd"] if row.get("equity_usd") is None else row["equity_usd"],
         knows_stop=entry is not None,
         stop_price=entry[0] if entry else None,
         is_added_to=bool(entry and orders and orders.has_later(place, entry[1], closed_at)),

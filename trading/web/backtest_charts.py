@@ -18,7 +18,7 @@ from config.lib.figures import (
 )
 from config.lib.intervals import median_interval
 from trading.market.queries import trace_holding
-from trading.record.backtests import BacktestNotFound, ShownBacktest, show_backtest
+from trading.record.backtests import BacktestNotFound, ShownBacktest, show_backtests
 from trading.record.performance import EquityAt, Performance, compare_days, daily_returns, monthly_returns
 from trading.skills.schemas import parse_payload
 
@@ -64,7 +64,7 @@ def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
 
 def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
     """Return two backtests side by side. Raises BacktestNotFound."""
-    both = show_backtest(first_id), show_backtest(second_id)
+    both = show_backtests([first_id, second_id])
     if not all(one.numbers for one in both):
         raise BacktestNotFound("A backtest can be compared once it is over.")
     first, second = (

@@ -13,16 +13,14 @@ from trading.asking.table import find_first_stops
 from trading.market.queries import find_marks
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeStatus, TradingRule
 from trading.models.remarks import split_tags
-from trading.record.deployment_queries import find_backtest_of, widen_excursion
+from trading.record.deployment_queries import count_payments, find_backtest_of, knows_funding, widen_excursion
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import (
     TradeFilter,
-    count_payments,
     find_simulated_symbols,
     get_trade,
     get_trade_page,
-    knows_funding,
     list_fills,
     select_trades,
 )

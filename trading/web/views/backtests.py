@@ -49,7 +49,7 @@ def show_backtests(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request", "HX-Target")
 def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show a run; htmx gets the part that changes."""
-    shown = backtests.show_backtest(run_id)
+    [shown] = backtests.show_backtests([run_id])
     reading = read_draft(shown.run.deployment.version.payload)
     left = None if shown.numbers else shown.measure_time_left(timezone.now())
     context: dict[str, object] = {"shown": shown, "run": shown.run, "reading": reading, "time_left": left}
