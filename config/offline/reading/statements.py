@@ -210,6 +210,9 @@ class Statement:
     is_correction: bool = False  # corrects an earlier statement
 
 
+_FROM_NOW: Final = re.compile(r"^from now on,?\s+(?=\S)", re.IGNORECASE)
+
+
 def read_statements(message: str) -> list[Statement]:
     """Return at most MAX_FACTS distinct lasting statements, in order."""
     found: dict[str, Statement] = {}
@@ -223,6 +226,7 @@ def read_statements(message: str) -> list[Statement]:
             continue
         in_list = in_list and bullet is not None
         is_plain = rest is None and not in_list
+        sentence = _FROM_NOW.sub("", sentence) if is_plain else sentence
         for statement in _plain_statements(sentence) if is_plain else _explicit_statements(rest or sentence):
             found.setdefault(normal_form(statement.text), statement)
     return list(found.values())[:MAX_FACTS]
@@ -322,7 +326,7 @@ def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool 
 def _tidy_clause(clause: str) -> str:
     """Return a clause as one capitalised line without its lead-in."""
     text = one_line(strip_lead_in(clause.strip())).rstrip(" .!?;,:")
-    text = re.sub(r"^(?:from now on),?\s+(?=\S)", "", text, flags=re.IGNORECASE)
+    text = _FROM_NOW.sub("", text)
     if len(text) > MAX_CONTENT:
         text = text[: MAX_CONTENT - 1].rsplit(" ", 1)[0][: MAX_CONTENT - 1] + "…"
     return text[:1].upper() + text[1:]

@@ -114,6 +114,8 @@ def test_read_statements_leaves_the_rest_alone(message):
 @pytest.mark.parametrize(
     ("message", "texts"),
     [
+        ("From now on, keep answers short", ["Keep answers short"]),
+        ("From now on I risk at most 1 %", ["I risk at most 1 %"]),
         (
             "I never trade alts. I don't take leverage above 5x. What do you think?",
             ["I never trade alts", "I don't take leverage above 5x"],
