@@ -89,9 +89,9 @@ class ReplySaver:
     async def _save_parts(self, parts: list[Part], text: str) -> None:
         try:
             progress = await run_in_thread(self._save_progress, parts, text)
-        except _DATABASE_FAULTS:
+        except _DATABASE_FAULTS as error:
             # The text is in memory; the next save includes it.
-            logger.warning("Reply %s: progress not saved", self._start.reply_id, exc_info=True)
+            logger.warning("Reply %s: progress not saved (%s)", self._start.reply_id, type(error).__name__)
             return
         if progress is not Progress.SAVED:
             self._stop(STOPPED_ELSEWHERE if progress is Progress.TAKEN else "")
@@ -144,8 +144,8 @@ async def _write_patiently(write: Callable[[], None], name: str) -> bool:
     while True:
         try:
             await run_in_thread(write)
-        except _DATABASE_FAULTS:
-            logger.warning("%s was not saved", name, exc_info=True)
+        except _DATABASE_FAULTS as error:
+            logger.warning("%s was not saved (%s)", name, type(error).__name__)
         except Exception:
             logger.exception("%s cannot be saved", name)
             return False

@@ -1,6 +1,7 @@
 """`make faults`: break servers, stores and models, fuzz for long, and print the table.
 
-Each row is a fault and the tests that bring it about. ARGS chooses rows: `make faults ARGS=redis`.
+Each row is a fault and the tests that bring it about. ARGS chooses rows: `make faults ARGS=redis`. The last is the
+storm, which takes half an hour alone: `python -m tests.faults.storm --help`.
 """
 
 import os
@@ -81,6 +82,8 @@ def main() -> int:
             result = "holds" if passed else "FAILS"
             seconds = time.monotonic() - began
             print(f"| {row.name} | {engine} | {row.wanted} | {result} | {figures} | {seconds:.0f} |", flush=True)
+    if words in "storm":
+        failed += subprocess.run([sys.executable, "-m", "tests.faults.storm"]).returncode
     print(f"\n{failed} rows fail; F5, F6 and F7 are figures of `make bench ARGS=bench_turn`.")
     return 1 if failed else 0
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from django.core.management.base import CommandParser
-from django.db import close_old_connections, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.utils import timezone
 
 from config.lib.operations.health import require_current_database
@@ -68,6 +68,9 @@ def _keep_working(jobs: Sequence[Job], stopped: threading.Event, report: Report)
             for run in run_due(jobs, timezone.now()):
                 report(run)
             pause = TICK_SECONDS
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("The job worker waits for the database (%s)", type(error).__name__)
+            pause = RESTART_SECONDS
         except Exception:
             logger.exception("The job worker broke; it starts again")
             pause = RESTART_SECONDS
