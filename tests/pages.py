@@ -18,7 +18,6 @@ SIGNED_OUT: Final = {
     "signup": "/accounts/signup/",
     "password-reset": "/accounts/password/reset/",
     "password-reset-done": "/accounts/password/reset/done/",
-    "not-found": "/nowhere/",
     "offline": "/offline/",
 }
 # Names in braces are rows of the user; without such a row there is no such page.

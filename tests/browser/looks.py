@@ -41,7 +41,7 @@ IS_SETTLED = """() => !document.querySelector(".htmx-request") &&
 AXE = Axe()
 
 
-def check_pages(page: Page, shoot: Callable[..., None], site: str, pages: dict[str, str]) -> None:
+def check_pages(page: Page, shoot: Callable[..., None], site: str, pages: dict[str, str], status: int = 200) -> None:
     """Open pages at each width and check them in each look: no other host is asked, and nothing moves once it is there.
 
     What is wrong with all of them is told at once.
@@ -52,7 +52,9 @@ def check_pages(page: Page, shoot: Callable[..., None], site: str, pages: dict[s
     for name, address in pages.items():
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
-            page.goto(site + address)
+            response = page.goto(site + address)
+            if response is None or response.status != status:
+                wrong.append(f"{name}: {address} answers with {response and response.status}")
             page.wait_for_function(IS_SETTLED)
             if (shift := page.evaluate(SHIFT)) > MOST_SHIFT:
                 wrong.append(f"{name} at {width} pixels: its layout shifts by {shift:.3f}")

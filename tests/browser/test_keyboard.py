@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -16,11 +17,13 @@ HOUR = timedelta(hours=1)
 
 
 def press(page: Page, name: str) -> None:
-    """Go to a link or button by Tab and press Enter."""
+    """Go to a link or button by Tab and press Enter, which leads to another page."""
     tab_to(page, name)
-    page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
 
 
+@pytest.mark.timeout(300)
 def test_new_user_reaches_every_first_step_by_keyboard(site, logged_in, page):
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     Bar.objects.bulk_create(
@@ -54,12 +57,13 @@ def test_new_user_reaches_every_first_step_by_keyboard(site, logged_in, page):
         assert Trade.objects.count() == 1
 
     press(page, "Skills")
+    press(page, "New skill")
     press(page, "Start from Range fade")
     press(page, "Save the skill")
     expect(page.get_by_role("heading", level=1)).to_have_text("Range fade")
     press(page, "Backtest")
     press(page, "Start")
-    expect(page.get_by_role("main")).to_contain_text("The backtest waits for its runner.")
+    expect(page.get_by_role("heading", name="Backtest of Range fade")).to_be_visible()
     with owned(logged_in):
         assert BacktestRun.objects.count() == 1
 
@@ -67,8 +71,9 @@ def test_new_user_reaches_every_first_step_by_keyboard(site, logged_in, page):
     press(page, "Range fade")
     press(page, "Deploy version 1 on paper")
     expect(page.get_by_text("It has not ticked yet.")).to_be_visible()
-    press(page, "Pause")
+    tab_to(page, "Pause")
+    page.keyboard.press("Enter")
     press(page, "Pause it")
-    expect(page.get_by_role("main")).to_contain_text("Pause")
+    expect(page.get_by_text("The runner does it at its next round")).to_be_visible()
     with owned(logged_in):
         assert DeploymentCommand.objects.get().kind == "pause"

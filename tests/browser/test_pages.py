@@ -38,6 +38,7 @@ OF_CHATS_AND_FACTS = (
 
 def test_pages_for_strangers(site, page, shoot, problems):
     check_pages(page, shoot, site, SIGNED_OUT)
+    check_pages(page, shoot, site, {"not-found": "/nowhere/"}, status=404)
     problems[:] = [problem for problem in problems if "404" not in problem]
 
 
@@ -92,13 +93,13 @@ def test_pages_of_a_second_factor(site, ann, logged_in, page, context, shoot):
         "codes": f"{factor}/recovery-codes/",
         "codes-again": f"{factor}/recovery-codes/generate/",
         "keys": f"{factor}/webauthn/",
-        "key-rename": f"{factor}/webauthn/edit/{key.pk}/",
-        "key-remove": f"{factor}/webauthn/remove/{key.pk}/",
+        "key-rename": reverse("mfa_edit_webauthn", args=[key.pk]),
+        "key-remove": reverse("mfa_remove_webauthn", args=[key.pk]),
         "confirm-by-code": f"{factor}/reauthenticate/",
-        "confirm-by-key": f"{factor}/webauthn/reauthenticate/",
     }
     check_pages(page, shoot, site, pages)
 
+    key.delete()  # no device has it
     context.clear_cookies()
     page.goto(f"{site}/accounts/login/")
     page.get_by_label("Email").fill(ann.email)

@@ -44,6 +44,7 @@ def server(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_worker_shows_the_offline_page_and_keeps_nothing_private(server, page, problems):
     sign_up(page, server.url, "zoe@example.com")
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")

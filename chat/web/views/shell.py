@@ -3,6 +3,7 @@
 from hashlib import sha256
 from typing import Final
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -39,7 +40,7 @@ def service_worker(request: HttpRequest) -> HttpResponse:
     """Return the service worker; it changes with the files that it keeps."""
     files = [static(f"css/{name}.css") for name in _STYLES] + [static("favicon.svg")]
     version = sha256("".join([*files, static("js/app.js")]).encode()).hexdigest()[:12]
-    script = render_to_string("worker.js", {"files": files, "version": version, "static_prefix": static("")})
+    script = render_to_string("worker.js", {"files": files, "version": version, "static_prefix": settings.STATIC_URL})
     return HttpResponse(script, content_type="text/javascript")
 
 
