@@ -183,6 +183,8 @@ def test_the_preview_works_without_scripts(site, logged_in, browser, sign_in):
 
 def test_what_is_wrong_is_found_from_the_head_of_the_form(site, logged_in, page, problems):
     page.goto(f"{site}/skills/new/?view=form")
+    expect(page.get_by_label("Bars of each symbol")).to_be_hidden()  # the form begins with its first step
+    page.get_by_role("link", name="3. What the agent sees").click()
     page.get_by_label("Bars of each symbol").fill("9999")
     page.get_by_role("button", name="Save the skill").click()
 
