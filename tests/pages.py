@@ -44,7 +44,6 @@ SIGNED_IN: Final = {
     "fact-edit": "/profile/facts/{fact}/?edit",
     "fact-quotes": "/profile/facts/{fact}/quotes/",
     "fact-erase": "/profile/facts/{fact}/erase/",
-    "fact-rule": "/profile/facts/{fact}/rule/",
     "event": "/profile/facts/events/{event}/",
     "skills": "/skills/",
     "skill": "/skills/{skill}/",
