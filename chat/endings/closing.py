@@ -5,7 +5,6 @@ called inside a transaction; each transaction begins by asking whether the lease
 meanwhile takes it. Only messages above the watermark are sent, and it moves with what was written.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,7 +102,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
             with owned(user_id):
                 known = list_known_facts(clock())
             with keep_lease(lambda: _renew_lease(work.claim, user_id, clock)):
-                found = asyncio.run(_extract_batch(batch.turns, known, summary))
+                found = door.run(_extract_batch(batch.turns, known, summary))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -178,10 +177,7 @@ def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
 
 
 async def _extract_batch(turns: Sequence[Turn], known: Sequence[UserFact], summary: str) -> Extraction:
-    try:
-        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
-    finally:
-        await door.close()  # this loop ends here, and its connections with it
+    return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
 
 
 def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:

@@ -1,6 +1,6 @@
 """Check, reserve and store a turn's start, inside `owned_tx(user)`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -45,11 +45,13 @@ class TurnStart:
     sent: Sent  # the system prompt and the history, for a model
     text: str  # what the user typed
     now: datetime
-    opening: Json = field(default_factory=dict)  # Conversation.opening_context
-    is_temporary: bool = False  # the chat teaches Keel nothing
-    is_untrusted: bool = False  # text that the user did not type is in the model's window
-    room: int = 0  # estimated tokens that messages have in the prompt
-    room_left: int = 0  # below zero: older messages did not fit
+    opening: Json  # Conversation.opening_context
+    is_temporary: bool  # the chat teaches Keel nothing
+    is_untrusted: bool  # text that the user did not type is in the model's window
+    preamble: list[Json]  # of the user's message
+    tokens: int  # estimated, with the allowance for the answer
+    room: int  # estimated tokens that messages have in the prompt
+    room_left: int  # below zero: older messages did not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,37 +127,28 @@ def begin_turn(
     """
     if standing.snapshot_id is None or standing.status in REOPENED_FROM:
         standing = _with_frozen_block(standing, now)
-    prompt = _prompt_of(standing, message, is_continuation=is_continuation, now=now)
-    _check_budget(standing, prompt.tokens)
-    reserve_tokens(tokens=prompt.tokens, now=now)
+    turn = _prepare_turn(standing, message, is_continuation=is_continuation, now=now)
+    _check_budget(standing, turn.tokens)
+    reserve_tokens(tokens=turn.tokens, now=now)
     reply = Message(
         conversation_id=standing.conversation_id,
         role=Role.ASSISTANT,
         status=MessageStatus.STREAMING,
         reply_to=message,
         snapshot_id=standing.snapshot_id,
-        preamble=prompt.preamble,
+        preamble=turn.preamble,
         is_continuation=is_continuation,
-        reserved_tokens=prompt.tokens,
+        reserved_tokens=turn.tokens,
         created_at=now,
         heartbeat_at=now,
     )
     reply.insert()
     _note_turn(standing, reply, title, now)
-    return Accepted(message, reply, _turn_of(standing, message, reply, prompt, now), title)
+    return Accepted(message, reply, replace(turn, reply_id=reply.pk), title)
 
 
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    sent: Sent
-    preamble: list[Json]  # of the message that is answered
-    is_untrusted: bool
-    room: int  # estimated tokens that messages have
-    room_left: int  # below zero: older messages did not fit
-    tokens: int  # estimated, with the allowance for the answer
-
-
-def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> _Prompt:
+def _prepare_turn(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> TurnStart:
+    """Return the turn's input, without the id of its reply."""
     segments = compose_prompt(
         standing.memory_block,
         assistant=standing.assistant,
@@ -181,8 +174,18 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     preamble = drop_known_focus(preamble, told.focus) + recall
     tokens = told.tokens + estimate_tokens(format_preamble(recall))
     messages = as_sent(told.messages, summary=standing.summary, preamble=preamble, is_continuation=is_continuation)
-    return _Prompt(
+    return TurnStart(
+        user_id=owner_id(),
+        time_zone=standing.time_zone,
+        conversation_id=standing.conversation_id,
+        assistant=standing.assistant,
+        message_id=message.pk,
+        reply_id=0,
         sent=Sent(segments, message_ids=told.ids, messages=tuple(messages), summary_id=standing.summary_id),
+        text=message.content,
+        now=now,
+        opening=standing.opening,
+        is_temporary=standing.is_temporary,
         preamble=preamble,
         is_untrusted=told.is_untrusted or standing.is_summary_untrusted or is_focus_untrusted(standing.opening),
         room=room,
@@ -232,22 +235,3 @@ def _note_turn(standing: Standing, reply: Message, title: str | None, now: datet
     if not standing.is_learning:
         changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
     Conversation.update_row(standing.conversation_id, changes)
-
-
-def _turn_of(standing: Standing, message: Message, reply: Message, prompt: _Prompt, now: datetime) -> TurnStart:
-    return TurnStart(
-        user_id=owner_id(),
-        time_zone=standing.time_zone,
-        conversation_id=standing.conversation_id,
-        assistant=standing.assistant,
-        message_id=message.pk,
-        reply_id=reply.pk,
-        sent=prompt.sent,
-        text=message.content,
-        now=now,
-        opening=standing.opening,
-        is_temporary=standing.is_temporary,
-        is_untrusted=prompt.is_untrusted,
-        room=prompt.room,
-        room_left=prompt.room_left,
-    )

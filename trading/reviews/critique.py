@@ -47,7 +47,7 @@ def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
     """
     found = _find_by_rules(payload, tier)
     try:
-        answer = asyncio.run(_ask_model(payload, tier, found))
+        answer = door.run(_ask_model(payload, tier, found))
     except (LLMUnavailable, TimeoutError) as problem:
         logger.info("No critique by a model: %s", type(problem).__name__)
         return _critique_by_rules(found, "the reviewing model did not answer")
@@ -91,11 +91,8 @@ async def _ask_model(payload: Mapping[str, object], tier: str | None, found: Seq
     draft = json.dumps(payload, ensure_ascii=False)
     request = critique_request(draft, tier=tier, known=[finding.title for finding in found])
     messages = [{"role": "system", "content": CRITIQUE}, {"role": "user", "content": request}]
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            answer = await door.complete(messages, models=[settings.CHAT_CRITIQUE_MODEL], max_tokens=ANSWER_TOKENS)
-    finally:
-        await door.close()  # this loop ends here, and its connections with it
+    async with asyncio.timeout(ANSWER_SECONDS):
+        answer = await door.complete(messages, models=[settings.CHAT_CRITIQUE_MODEL], max_tokens=ANSWER_TOKENS)
     return answer.text
 
 

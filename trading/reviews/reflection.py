@@ -5,7 +5,6 @@ any transaction and checks its lease before it writes. `now` is the deployment's
 decides what is due; `clock` is the wall clock, for leases.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -242,7 +241,7 @@ def reflect(
     assert run.lease is not None, "it was claimed"
     try:
         with keep_row(ReflectionRun, run.pk, run.lease, user_id=user_id, clock=clock):
-            completion = asyncio.run(_ask_model(claim.work))
+            completion = door.run(_ask_model(claim.work))
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
             return _fail_run(claim, _NO_LESSONS, user_id=user_id, clock=clock)
@@ -325,10 +324,7 @@ async def _ask_model(work: _Work) -> Completion:
         before=work.before,
     )
     messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request}]
-    try:
-        return await door.complete(messages, models=list_reflection_models(work.payload), max_tokens=ANSWER_TOKENS)
-    finally:
-        await door.close()  # this loop ends here, and its connections with it
+    return await door.complete(messages, models=list_reflection_models(work.payload), max_tokens=ANSWER_TOKENS)
 
 
 def review_line(trade: Trade) -> str:

@@ -7,9 +7,9 @@ LiteLLM for everybody else (`litellm`), which is imported only when a model need
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 
@@ -33,9 +33,12 @@ __all__ = [
     "cost_usd",
     "embed",
     "register_provider",
+    "run",
     "stream",
     "warm",
 ]
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +139,18 @@ def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
     if len({len(vector) for vector in vectors}) > 1:
         raise report_failure(model, None, otherwise="empty")
     return vectors
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run work that calls models on an event loop of its own."""
+
+    async def run_and_close() -> T:
+        try:
+            return await work
+        finally:
+            await close()
+
+    return asyncio.run(run_and_close())
 
 
 async def close() -> None:

@@ -141,16 +141,9 @@ def _check_mail(now: datetime) -> tuple[State, str]:
 def _check_model(now: datetime) -> tuple[State, str]:
     model = settings.CHAT_AGENT_MODEL
     began = time.perf_counter()
-
-    async def ask() -> None:
-        try:
-            async with asyncio.timeout(MODEL_SECONDS):
-                await door.complete([{"role": "user", "content": "Answer with OK."}], models=[model], max_tokens=64)
-        finally:
-            await door.close()  # this loop ends here, and its connections with it
-
+    asked = door.complete([{"role": "user", "content": "Answer with OK."}], models=[model], max_tokens=64)
     try:
-        asyncio.run(ask())
+        door.run(asyncio.wait_for(asked, MODEL_SECONDS))
     except (door.LLMUnavailable, TimeoutError) as error:
         return "fail", f"{model}: {str(error) or 'no answer in time'} `check_models` tries all models."
     return "ok", f"{model} answers in {time.perf_counter() - began:.1f} s"

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -444,7 +443,7 @@ def while_the_model_answers(monkeypatch):
     """Have something done between the model's answer and what is made of it."""
 
     def arrange(act):
-        complete = asyncio.run
+        complete = door.run
 
         def complete_then_act(coroutine):
             try:
@@ -452,7 +451,7 @@ def while_the_model_answers(monkeypatch):
             finally:
                 act()
 
-        monkeypatch.setattr(reflection.asyncio, "run", complete_then_act)
+        monkeypatch.setattr(reflection.door, "run", complete_then_act)
 
     return arrange
 
