@@ -1,7 +1,7 @@
 """Frames of a turn for the sockets of another process, as soon as one of them follows it.
 
 A socket whose turn runs elsewhere asks all processes to follow it. The one that runs it answers with a snapshot and,
-until the turn ends, with all further frames, twenty batches a second. Without an answer the socket reads the rows.
+until the turn ends, with all further frames. Without an answer the socket reads the rows.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from chat.turns.live import LiveTurn, find_turn, group_of
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.edge.layer import SharedLayer
 
-BATCH_SECONDS: Final = 0.05
+BATCH_SECONDS: Final = 0.02
 FOLLOW: Final = "conversation.follow"
 
 
