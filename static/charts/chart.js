@@ -271,7 +271,7 @@ export function drawCharts(root = document.body) {
 document.addEventListener("keydown", (event) => {
   const link = /** @type {Element | null} */ (event.target)?.closest(".chart__drawing a");
   if (!link) return;
-  const links = /** @type {SVGElement[]} */ ([...(link.closest("svg")?.querySelectorAll("a") ?? [])]);
+  const links = /** @type {HTMLAnchorElement[]} */ ([...(link.closest("svg")?.querySelectorAll("a") ?? [])]);
   const at = movePlace(event.key, links.indexOf(/** @type {any} */ (link)), links.length);
   if (at === null) return;
   event.preventDefault();

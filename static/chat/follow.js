@@ -39,7 +39,7 @@ export class Follow {
    */
   findPlace(linked) {
     if (linked && isFollowingLink()) return { id: linked, top: null };
-    const kept = read(sessionStorage, this.key, null);
+    const kept = /** @type {Place | null} */ (read(sessionStorage, this.key, null));
     return typeof kept?.id === "string" ? kept : null; // an older version kept a number
   }
 

@@ -30,3 +30,5 @@ function newChat(event) {
   event.preventDefault();
   surface?.startNew();
 }
+
+export {}; // it waits for the scripts of its surface, as a module may

@@ -41,7 +41,7 @@ export class Older {
    * @param {string} id
    */
   async reach(id) {
-    const gap = findGap([...this.log.querySelectorAll(".chat__gap")], Number(id));
+    const gap = findGap(/** @type {HTMLElement[]} */ ([...this.log.querySelectorAll(".chat__gap")]), Number(id));
     if (gap) await this.#fill(gap, id);
   }
 

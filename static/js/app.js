@@ -128,7 +128,7 @@ document.addEventListener("submit", async (event) => {
 async function showCharts(root) {
   if (!root.querySelector("[data-chart], .chart__drawing")) return;
   const { drawCharts } = await import("../charts/chart.js");
-  drawCharts(root);
+  drawCharts(/** @type {HTMLElement} */ (root));
 }
 
 showCharts(document.body);
