@@ -126,6 +126,19 @@ class Migration(migrations.Migration):
                         name="user_facts_by_reference",
                     ),
                     models.Index(fields=["user", "archived_at", "left_document_at"], name="user_facts_in_document"),
+                    models.Index(
+                        fields=[
+                            "user",
+                            "archived_at",
+                            "category",
+                            "score",
+                            "-created_at",
+                            "-id",
+                            "valid_from",
+                            "valid_until",
+                        ],
+                        name="user_facts_by_category",
+                    ),
                     models.Index(fields=["user", "lineage", "created_at"], name="user_facts_by_lineage"),
                     models.Index(
                         condition=models.Q(("archived_at__isnull", True)),
