@@ -222,7 +222,6 @@ class Receipt(OwnedModel):
     segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
     summary = models.ForeignKey(ConversationSummary, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     message_ids = models.JSONField(default=list)  # of the history, oldest first
-    opening_fact_id = models.UUIDField(null=True, blank=True)  # not used: the preamble has it
     tools_sha256 = models.CharField(max_length=64)  # of their schemas, which are a PromptText
     models_asked = models.JSONField(default=list)  # in turn, until one answered
     effort = models.CharField(max_length=10, blank=True, default="")  # of reasoning; empty: the provider's default

@@ -360,7 +360,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("message_ids", models.JSONField(default=list)),
-                ("opening_fact_id", models.UUIDField(blank=True, null=True)),
                 ("tools_sha256", models.CharField(max_length=64)),
                 ("models_asked", models.JSONField(default=list)),
                 ("effort", models.CharField(blank=True, default="", max_length=10)),

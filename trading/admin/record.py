@@ -65,7 +65,7 @@ register_rows(
     models.DeploymentCommand,
     DeploymentRowAdmin,
     newest="created_at",
-    list_display=("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at", "lease_until"),
+    list_display=("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at"),
     list_filter=("kind", "status"),
     search_fields=("outcome", "=deployment__id"),
 )

@@ -437,8 +437,6 @@ class Migration(migrations.Migration):
                 ("outcome", models.CharField(blank=True, max_length=280)),
                 ("created_at", models.DateTimeField()),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
-                ("lease", models.UUIDField(blank=True, null=True)),
-                ("lease_until", models.DateTimeField(blank=True, null=True)),
             ],
             options={
                 "db_table": "deployment_commands",

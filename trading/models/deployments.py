@@ -157,8 +157,6 @@ class DeploymentCommand(OwnedModel):
     outcome = models.CharField(max_length=280, blank=True)  # in words, once it is over
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
-    lease = models.UUIDField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta(OwnedModel.Meta):
         db_table = "deployment_commands"
