@@ -172,7 +172,13 @@ async def _read_pieces(response: ClientResponse) -> AsyncGenerator[Piece, None]:
         if len(rest) > MAX_LINE:
             raise StreamError("an event without an end")
         if has_waited and has_text and not is_over:
+            # Data stays with the kernel in the pause: each packet would wake the event loop.
+            protocol = response.connection.protocol if response.connection else None
+            if protocol is not None:
+                protocol.pause_reading()
             await asyncio.sleep(PACE_SECONDS)
+            if protocol is not None:
+                protocol.resume_reading()
         asked = loop.time()
     if not is_over and (event := _read_event(rest)) not in {b"", END}:
         yield _parse_piece(event)
