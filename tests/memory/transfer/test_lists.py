@@ -60,7 +60,9 @@ def test_read_upload_of_chatgpts_zip_returns_the_notes_of_its_chats(as_trader):
     assert MemoryProposal.objects.get().payload["content"] == "I trade BTC only"
 
 
-@pytest.mark.parametrize("data", [b"PK not a zip", pack(other=1), b"\xff\xfe\xff"])
+@pytest.mark.parametrize(
+    "data", [b"PK not a zip", pack(other=1), b"\xff\xfe\xff"], ids=["no zip", "another file", "no text"]
+)
 def test_read_upload_of_another_file_is_refused(data):
     with pytest.raises(DocumentRefused):
         read_upload(data)
