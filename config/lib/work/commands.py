@@ -15,7 +15,7 @@ from config.lib.errors import DomainError
 class KeelCommand(BaseCommand):
     """A command that prints text, or JSON lines with `--json`."""
 
-    # The checks import every page and API, which takes longer than most commands. `check` and `doctor` run them.
+    # The checks import every page and API, and take longer than most commands. `check` and `doctor` run them.
     requires_system_checks = ()
     is_json = False
     run: Callable[..., None]  # what the command is for; its keywords are the command's own arguments

@@ -30,7 +30,7 @@ NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 LENGTHS = Lengths(
     history=timedelta(days=13),
     past=timedelta(0),
-    backtest=timedelta(days=1),
+    backtest=timedelta(days=10),
     breakout=timedelta(days=9),
     funding=timedelta(hours=80),
 )
