@@ -1,5 +1,6 @@
 """Receipts: a reply's prompt, rebuilt byte for byte from rows."""
 
+import asyncio
 import json
 
 import pytest
@@ -215,3 +216,9 @@ async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model
     result = await talk.ask("first")
 
     assert result.last.status == "complete"
+    outage.end()
+    for _ in range(500):  # it is stored once the database takes it, and no later than the next test begins
+        if await read(talk, Receipt.objects.exists):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the receipt was not stored after the outage")
