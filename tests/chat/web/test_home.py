@@ -175,7 +175,7 @@ def test_home_shows_positions_events_agents_rules_and_lessons_with_links(ann, bu
     positions = card(html, "Open positions")
     assert reverse("trading:trade", args=[held.pk]) in positions
     assert "+$6.00" in positions  # 2 SOL from 100 to 103
-    assert "+$40.00 / -$8.00" in positions
+    assert "+$40.00 /<br>-$8.00" in positions
     assert "1 d 2 h" in positions
     events = card(html, "Coming events")
     assert "SOL unlock" in events
