@@ -148,7 +148,7 @@ class Deployment(OwnedModel):
 
 
 class DeploymentCommand(OwnedModel):
-    """A user's command to a deployment; a runner claims it."""
+    """A user's command to a deployment, which a runner carries out."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="commands", db_index=False)

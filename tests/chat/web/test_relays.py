@@ -14,6 +14,7 @@ from tests.chat.listeners import begin_turn
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import until
 from tests.fakes import Gate
+from tests.layers import until_linked
 from tests.services import redis_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,12 +25,6 @@ async def receive_frames(layer: SharedLayer, channel: str) -> list[dict]:
     while (message := await asyncio.wait_for(layer.receive(channel), 30))["type"] != "conversation.frames":
         assert message["type"] == "conversation.news"
     return message["frames"]
-
-
-async def until_linked(*linked: SharedLayer) -> None:
-    async with asyncio.timeout(30):
-        while not all(layer._link._is_subscribed and layer._link._has_others for layer in linked):
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.redis
@@ -43,7 +38,7 @@ async def test_follower_gets_a_snapshot_and_all_further_frames_once(model, talk,
     model.say("Said ", "before. ", gate, "Said ", "after.")
     channel, group = await there.new_channel(), live.group_of(talk.conversation_id)
     await there.group_add(group, channel)
-    await until_linked(here, there)
+    await until_linked(here, there, seconds=30)
     running = await begin_turn(talk)
     await until(gate.reached.is_set)
 

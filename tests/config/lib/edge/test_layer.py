@@ -7,6 +7,7 @@ from channels.layers import get_channel_layer
 
 from config.lib.edge import layer as layers
 from config.lib.edge.layer import SharedLayer
+from tests.layers import until_linked
 from tests.services import redis_url
 
 pytestmark = pytest.mark.redis
@@ -25,12 +26,6 @@ async def listen(layer: SharedLayer, group: str) -> str:
     channel = await layer.new_channel()
     await layer.group_add(group, channel)
     return channel
-
-
-async def until_linked(*linked: SharedLayer) -> None:
-    async with asyncio.timeout(5):
-        while not all(layer._link._is_subscribed and layer._link._has_others for layer in linked):
-            await asyncio.sleep(0.02)
 
 
 async def test_news_reaches_the_sockets_of_another_process(processes):
