@@ -2,7 +2,8 @@
 
 A template names the keys of a row: `"{symbol} {side}| since {entry_at}|, exit by {exit_kind}"`. The end of a key says
 how its value is written. Parts between bars are left out when the row lacks one of their values; before the first bar a
-missing value is `?`. Texts that the user did not type are one line of Markdown that draws nothing.
+missing value is `?`. A part `!key text` is told when that value is missing. Texts that the user did not type are one
+line of Markdown that draws nothing.
 """
 
 import re
@@ -20,6 +21,8 @@ MAX_QUOTED: Final = 300  # characters
 
 _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
 _KEY = re.compile(r"\{(\w+)\}")
+_SAMPLES: Final = frozenset({"n", "closed_trades", "sample_size", "trades_considered"})
+_FEW_TRADES: Final = 5  # below it a record is chance
 _SIGNED: Final = re.compile(r"pnl|unrealised|open_so_far|change_|worst|funding_rate|basis")
 
 Row = Mapping[str, Any]
@@ -73,9 +76,12 @@ def fill(template: str, row: Row) -> str:
     first, *optional = template.split("|")
     told = [_KEY.sub(lambda match: spell(row, match[1]) or UNKNOWN, first)]
     for part in optional:
+        if part.startswith("!"):
+            key, _, text = part[1:].partition(" ")
+            told += [] if spell(row, key) else [text]
+            continue
         values = {key: spell(row, key) for key in _KEY.findall(part)}
-        if all(values.values()):
-            told.append(part.format(**values))
+        told += [part.format(**values)] if all(values.values()) else []
     return "".join(told)
 
 
@@ -86,19 +92,20 @@ def fill_rows(template: str, found: Iterable[Row]) -> str:
 
 def spell(row: Row, key: str) -> str:
     """Return a value by the end of its key; "" when there is none."""
-    value = number(row, key)
+    value, told = number(row, key), row.get(key)
     if value is not None:
         return _spell_number(key, value)
-    if key.endswith(("_at", "_start", "_end")):
-        at = moment(row.get(key))
+    if key.endswith(("_at", "_start", "_end", "as_of")):
+        at = parse_instant(exact(row, key))
         return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
-    bounds = row.get(key)
-    if "interval" in key and isinstance(bounds, list) and len(bounds) == 2:
-        return " and ".join(spell({key: bound}, key) or "no bound" for bound in bounds)
+    if "interval" in key and isinstance(told, list) and len(told) == 2:
+        return " and ".join(spell({key: bound}, key) or "no bound" for bound in told)
     if key == "lessons_text":
         lines = [line.removeprefix("- ") for line in exact(row, key).splitlines() if line.strip()]
         return "\n>\n".join(f"> {escape(line)}" for line in lines)
-    return plain(row, key).replace("\\_", " ") if key.endswith("_kind") else plain(row, key)
+    if told is True:
+        return key.removeprefix("is_")
+    return escape(exact(row, key).replace("_", " ") if key.endswith("kind") else exact(row, key))
 
 
 def _spell_number(key: str, value: Decimal) -> str:
@@ -115,13 +122,12 @@ def _spell_number(key: str, value: Decimal) -> str:
     if key == "sentiment":
         return figures.format_signed_ratio(float(value))
     is_whole = value == int(value) and key not in {"sharpe", "profit_factor", "importance"}
-    return figures.format_count(int(value)) if is_whole else figures.format_ratio(float(value))
+    told = figures.format_count(int(value)) if is_whole else figures.format_ratio(float(value))
+    return f"{told}, too few to say anything" if key in _SAMPLES and 0 < value < _FEW_TRADES else told
 
 
-def moment(text: object) -> datetime | None:
+def parse_instant(text: str) -> datetime | None:
     """Parse an ISO instant in UTC; None if invalid."""
-    if not isinstance(text, str):
-        return None
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

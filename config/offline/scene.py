@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
+from config.offline.figures import parse_instant
 
 NOVICE: Final = "novice"
 EXPERT: Final = "expert"
@@ -67,11 +68,4 @@ def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:
             break
         focus.setdefault(match["label"], match["text"].strip())
     clocks = _CLOCK.findall(told)
-    return Scene(next(tiers, DEFAULT_TIER), _parse_instant(clocks[-1]) if clocks else None, focus)
-
-
-def _parse_instant(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    return Scene(next(tiers, DEFAULT_TIER), parse_instant(clocks[-1]) if clocks else None, focus)

@@ -1,12 +1,11 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
-from config.lib.figures import format_count
-from config.offline.coach.telling import few
 from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import (
@@ -29,7 +28,7 @@ from memory.claims.subjects import read_subject
 from trading.asking.query import MEASURES
 
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
-_FIRST: Final = {"low": "Worst", "long": "Longest", "short": "Shortest"}
+_FIRST: Final = {"long": "Longest", "short": "Shortest"}
 _MOST_GROUPS: Final = 8
 _LIKE: Final = ("symbol", "side", "regime", "exit")  # groups in which losing trades may be alike
 _ASK_CHECK: Final = (
@@ -56,18 +55,15 @@ def is_query(words: Words) -> bool:
 def query_steps(talk: Talk, words: Words) -> Steps:
     """Return the steps that ask the record and tell its answer."""
     group = _read_group(words)
-    arguments: dict[str, Any] = {"measure": _read_measure(words), "period": words.given.get("period", "")}
-    arguments["where"] = _read_where(words, group)
+    where = _read_where(words, group)
     if talk.scene.deployment_id and words.has("it -me"):
-        arguments["where"]["deployment"] = talk.scene.deployment_id
+        where["deployment"] = talk.scene.deployment_id
+    arguments = {"measure": _read_measure(words), "period": words.given.get("period", ""), "where": where}
     groups = _LIKE if "common" in words.tags else (group,)
     asked = [{name: value for name, value in {**arguments, "group": one}.items() if value} for one in groups]
     found = yield tuple(Call(QUERY_TRADES.name, one) for one in asked)
-    told = [
-        [error] if (error := talk.tell_errors([outcome])) else _list_parts(outcome.as_row, words, group)
-        for outcome, group in zip(found, groups, strict=False)
-    ]
-    return paragraphs(*dict.fromkeys(part for parts in told for part in parts))
+    told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
+    return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
 
 
 def _read_measure(words: Words) -> str:
@@ -109,34 +105,32 @@ def _read_where(words: Words, group: str) -> dict[str, str]:
     return {key: value for key, value in where.items() if value and key != group}
 
 
-def _few(trades: int) -> str:
-    return f" {few(trades)}".rstrip()
-
-
 # --- Telling ---
 
+_ANSWER: Final = "**{label}: {value}** ({scope}), n={n}|; a trade {mean}|, about 90 % between {low} and {high}|."
+_TRADE: Final = "{symbol} {side}: {told}|, closed {exit_at}"
 
-def _list_parts(result: Row, words: Words, group: str) -> list[str]:
+
+def _list_parts(result: Row, words: Words) -> list[str]:
     """Return value, sample, interval, groups and link of an answer."""
-    trades, scope, measure = count(result, "n"), escape(exact(result, "scope")), exact(result, "measure")
+    measure, unknown = exact(result, "measure"), count(result, "not_known")
     label = MEASURES[measure].label if measure in MEASURES else "Net"
-    unknown = format_count(count(result, "not_known"), "trade")
-    if not trades:
-        return [
-            f"{label}: not known for {unknown}." if count(result, "not_known") else f"No closed trade fits: {scope}."
-        ]
-    of = "" if measure == "count" else f" of {format_count(trades, 'closed trade')}"
+    if not count(result, "n"):
+        scope = escape(exact(result, "scope"))
+        return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
     interval = result.get("interval_90pct")
-    doubt = f"; a trade {_spell(result, result.get('mean'))}" if number(result, "mean") is not None else ""
-    if isinstance(interval, list) and len(interval) == 2:
-        low, high = (_spell(result, bound) if bound is not None else "no bound" for bound in interval)
-        doubt += f"{',' if doubt else ';'} about 90 % between {low} and {high}"
-    left_out, link = count(result, "groups_left_out"), exact(result, "link")
+    bounds = interval if isinstance(interval, list) and len(interval) == 2 else ()
+    figures = {"value": result.get("value"), "mean": result.get("mean")}
+    figures |= {
+        name: bound if bound is not None else "no bound" for name, bound in zip(("low", "high"), bounds, strict=False)
+    }
+    told = {name: _spell(result, value) for name, value in figures.items()}
+    link = exact(result, "link")
     return [
-        f"**{label}: {_spell(result, result.get('value'))}**{of} ({scope}){_few(trades)}{doubt}.",
-        _format_groups(result, words, group),
-        f"{format_count(left_out, 'more group')} not shown." if left_out else "",
-        _judge(result, interval) if "trust" in words.tags else "",
+        fill(_ANSWER, {**result, "label": label, **told}),
+        _format_groups(result, words),
+        fill("|{groups_left_out} more groups not shown.", result),
+        _judge(bounds, result) if "trust" in words.tags else "",
         f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
     ]
 
@@ -147,33 +141,28 @@ def _spell(result: Row, value: object) -> str:
     is_paid = unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}
     key = "paid_usd" if is_paid else _KEYS.get(unit, "profit_factor")
     told = spell({key: value}, key)
-    return f"{told} R" if told and unit == "r" else told or "not known"
+    return f"{told} R" if told and unit == "r" else told
 
 
-def _judge(result: Row, interval: Any) -> str:
-    trades = f"n={count(result, 'n')}"
-    if not isinstance(interval, list) or result.get("is_too_few") or None in interval:
-        return f"{trades} is too few to tell an edge from luck."
-    if interval[0] <= 0 <= interval[1]:
-        return f"With {trades} the interval holds zero: this cannot be told from luck yet."
-    return f"With {trades} the interval does not hold zero: that is more than luck would usually give."
+def _judge(bounds: Sequence[Any], result: Row) -> str:
+    if not bounds or result.get("is_too_few") or None in bounds:
+        return "That is too few trades to tell an edge from luck."
+    if bounds[0] <= 0 <= bounds[1]:
+        return "The interval holds zero: this cannot be told from luck yet."
+    return "The interval does not hold zero: that is more than luck would usually give."
 
 
-def _format_groups(result: Row, words: Words, group: str) -> str:
+def _format_groups(result: Row, words: Words) -> str:
     """List the groups, the one that was asked for first."""
-    is_loss = exact(result, "measure") == "net" and (words.has("result=lost|pay top") or words.has("result=lost which"))
-    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=True)
-    most = 3 if group == "trade" or "common" in words.tags else _MOST_GROUPS
+    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost"))
+    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=not is_low)
     lines = []
-    for one in (groups[::-1] if is_loss or words.has("low|short") else groups)[:most]:
-        trades = count(one, "n")
-        doubt = ", too few to say" if few(trades) else ""
-        value = _spell(result, one.get("value"))
-        told = fill(f"{{symbol}} {{side}}: {value}|, closed {{exit_at}}", one)
-        lines.append(told if "trade_id" in one else f"{escape(exact(one, 'group'))}: {value} (n={trades}{doubt})")
+    for one in groups[:_MOST_GROUPS]:
+        told = {**one, "told": _spell(result, one.get("value"))}
+        lines.append(fill(_TRADE if "trade_id" in one else "{group}: {told} (n={n})", told))
     if not lines or not words.has("top|low|long|short|which|versus"):
         return listing(lines)
-    which = "Worst" if is_loss else next((word for tag, word in _FIRST.items() if tag in words.tags), "Best")
+    which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")
     return paragraphs(f"{which}: **{lines[0]}**", listing(lines[1:]))
 
 
@@ -241,7 +230,7 @@ def _check(talk: Talk, check: dict[str, Any], away: float) -> Steps:
         f"{fill(_PLAN, plan)}.{' The price is simulated.' if plan.get('is_simulated') is True else ''}",
         paragraphs(f"Verdict: **{exact(plan, 'verdict') or 'not known'}**.", listing(why)),
         fill_rows("{rule}: {verdict}", rows(plan, "rules")),
-        f"{fill(_SIMILAR, similar)}{_few(count(similar, 'n'))}." if count(similar, "n") else "",
+        f"{fill(_SIMILAR, similar)}." if count(similar, "n") else "",
         "I commit nothing: this is arithmetic on what you told me and your record.",
     )
     return talk.tell_errors([found]) if found.error else told

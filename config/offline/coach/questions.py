@@ -1,4 +1,4 @@
-"""The coach's questions: one table from shapes to a tool call and its telling.
+"""The coach's questions: one table from shapes to a tool call, whose result `telling` renders.
 
 A row names the tags of the vocabulary that a question must and must not have; the first row that fits answers. What no
 row names is a question to the record, for `query_trades`. Precision goes before recall. One message may hold several
@@ -6,30 +6,28 @@ questions, drafts and actions; each is answered in turn from the results of its 
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from chat.tools.questions import QUERY_TRADES
 from config.offline.coach import ledger
-from config.offline.coach.actions import action_steps, choice_steps, click_steps, find_skill, order_steps
+from config.offline.coach.actions import action_steps, click_steps, find_target, order_steps
 from config.offline.coach.telling import (
-    AHEAD_HOURS,
     DEPLOYMENTS,
     EVENTS,
     MARKETS,
-    NAME,
     NEWS,
+    NO_DEPLOYMENTS,
     PERFORMANCE,
+    SKILLS,
     VIEWS,
-    join_exposure,
-    list_positions,
+    list_inside,
     tell,
-    tell_risk,
 )
 from config.offline.coach.words import Words, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.facts import Call
-from config.offline.figures import Row, block, exact, fill, number, paragraphs, rows
+from config.offline.figures import block, exact, number, paragraphs, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
@@ -49,23 +47,21 @@ _TERM: Final = Pattern(
     r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
     r"(?: (?:mean|stand for))?$"
 )
+# A name has a capital, or "my" before it.
 _NAMED: Final = Pattern(
     r"""
-^how (?:'s|is|are|was|did|does|has|have) (?:(?P<my>my|our) |the )?(?P<one>[\w' -]{2,60}?) (?:been )?(?:doing
-    |perform(?:ed|ing)?|do(?:ne)?)\b.{0,20}$
-^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|track record|record|stats|numbers|win rate|sharpe(?: ratio)?
-    |drawdown) (?:of|for) (?P<my2>my |the )?(?P<two>[\w' -]{2,60})$
+^how(?:'s| is| are| was| did| does| has) (?P<my>my |our )?(?:the )?(?P<one>[\w' -]{2,60}?)(?: skill| strategy| agent)?
+    (?: been)? (?:doing|perform(?:ed|ing)?|do(?:ne)?)\b.{0,20}$
+^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|record|stats|numbers|win rate|sharpe(?: ratio)?|drawdown)[ ]
+    (?:of|for) (?P<my2>my |the )?(?P<two>[\w' -]{2,60}?)(?: skill| strategy| agent)?$
 """
 )
-_IT: Final = Pattern(r"^(?:it|this|that|skill|strategy|agent|bot|(?:this|that) .*)$")
 _STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
-
-Ask = Callable[[Talk, Words], Steps]
 
 
 def answer_as_coach(talk: Talk) -> Reply | None:
     """Answer about agents, markets, drafts and actions; None if nothing matches."""
-    answered = click_steps(talk) or choice_steps(talk)
+    answered = click_steps(talk)
     plans = [answered] if answered is not None else list(_iter_plans(talk))
     return follow_steps(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
 
@@ -87,14 +83,14 @@ def _read_sentence(talk: Talk, sentence: str) -> Steps | None:
     plain = spell_out(_ASIDE.sub("", strip_lead_in(straight(sentence)))).strip(" .!?;")
     is_asked = sentence.rstrip().endswith("?")
     asked = action_steps(talk, plain)
-    asked = question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
+    asked = _question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
     asked = asked or order_steps(talk, plain)
     if asked is not None or is_asked or (is_drafting(talk) and not is_question(sentence)):
         return asked
-    return question_steps(talk, plain, is_asked=False)
+    return _question_steps(talk, plain, is_asked=False)
 
 
-def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
+def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     """Return the steps that answer a plain sentence, or None."""
     asked = _POLITE.compiled.sub("", plain).strip()
     term = _TERM.match(asked)
@@ -103,27 +99,24 @@ def question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     words = read_words(asked)
     if {QUERY_TRADES.name, MARKETS} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
-    if PERFORMANCE in talk.acts and (name := _find_skill_name(talk, asked, words)):
+    if PERFORMANCE in talk.acts and (name := _find_skill_name(asked, words)):
         return _answer_performance(talk, name)
     if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
         return None
-    for wanted, answer, said in _QUESTIONS:
-        tool = VIEWS[answer].tool if isinstance(answer, str) else answer[0]
-        if words.has(wanted) and tool in talk.acts and re.search(said, asked, re.IGNORECASE):
-            return _look_up(talk, words, answer) if isinstance(answer, str) else answer[1](talk, words)
+    for wanted, view, said in _QUESTIONS:
+        if words.has(wanted) and VIEWS[view].tool in talk.acts and re.search(said, asked, re.IGNORECASE):
+            return _SEVERAL.get(view, _look_up)(talk, words, view)
     return ledger.query_steps(talk, words) if QUERY_TRADES.name in talk.acts and ledger.is_query(words) else None
 
 
-def _find_skill_name(talk: Talk, asked: str, words: Words) -> str:
+def _find_skill_name(asked: str, words: Words) -> str:
     """Return the skill whose record a question asks for, or ""."""
-    match = _NAMED.match(re.sub(r"^(how|what)'s\b", r"\1 is", asked, flags=re.IGNORECASE))
-    if match is None:
+    match = _NAMED.match(asked)
+    if match is None or words.symbols:
         return ""
-    name, is_how = (match["one"] or match["two"]).strip(" \"“”'"), bool(match["one"]) and "doing" in asked
-    if _IT.match(name):
-        return name if talk.scene.skill_id and not is_how else ""
-    is_named = name[:1].isupper() and not words.symbols
-    return name if is_named or (not words.is_covered and (match["my"] or match["two"] or not is_how)) else ""
+    name = (match["one"] or match["two"]).strip()
+    is_named = name[:1].isupper() or (not words.is_covered and bool(match["my"] or match["two"]))
+    return name if is_named else ""
 
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:
@@ -139,104 +132,91 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     }
     [found] = yield (Call(tool, arguments.get(tool, {})),)
     result = found.as_row
-    if words.has("backtest|test|next") and view == "skills":  # the newest one, or the one that waits longest
-        listed = sorted(rows(result, view), key=lambda one: exact(block(one, "last_simulation"), "ends_at"))
-        result = {view: listed[:1] if words.has("test|next") else listed[-1:]}
-    return talk.tell_errors([found]) or paragraphs(tell(view, result, words), tell("drafts", result))
-
-
-# --- Several lookups ---
-
-
-def _answer_performance(talk: Talk, name: str) -> Steps:
-    name = re.sub(r"\s+(?:skill|strategy|agent|bot)$", "", name, flags=re.IGNORECASE)
-    skill_id = yield from find_skill(talk, "" if _IT.match(name) else name)
-    if not isinstance(skill_id, str):
-        return skill_id[0]
-    [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
-    by_kind = block(found.as_row, "summary")
-    records = [{**block(by_kind, kind), "mode": kind.capitalize()} for kind in ("live", "paper", "backtest")]
-    told = tell("records", {**found.as_row, "records": [one for one in records if len(one) > 1]})
-    return talk.tell_errors([found]) or told
+    listed = rows(result, VIEWS[view].key) or list_inside(result, VIEWS[view].key)
+    if view == "trades":
+        listed = [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
+    if tool == SKILLS:
+        listed = sorted(listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=True)
+    most = (words.amount if view == "trades" else 0) or 10
+    return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
 
 
 def _own(talk: Talk) -> dict[str, Any]:
     return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
-def _list_exposed(deployments: list[Row], symbols: Sequence[str] = (), side: str = "") -> list[Row]:
-    """Return deployments with positions that the words can mean, the largest first."""
-    sizes = [(sum(number(held, "size_usd") or 0 for _, held in list_positions([one], symbols)
-                  if not side or exact(held, "side") in side), one) for one in deployments]  # fmt: skip
-    return [one for size, one in sorted(sizes, key=lambda pair: -pair[0]) if size > 0]
+# --- Several lookups ---
 
 
-def _ask_ahead(deployments: list[Row], hours: int, **more: object) -> tuple[Call, ...]:
-    ids = [exact(one, "deployment_id") for one in deployments[:_MOST_EXPOSED]]
-    return tuple(Call(EVENTS, {"lookaheadHours": hours, "deploymentId": one, **more}) for one in ids)
+def _answer_performance(talk: Talk, name: str) -> Steps:
+    skill_id = yield from find_target(talk, "skill", name)
+    if not isinstance(skill_id, str):
+        return skill_id[0]
+    [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
+    by_kind = block(found.as_row, "summary")
+    records = [{**block(by_kind, kind), "mode": kind.capitalize()} for kind in ("live", "paper", "backtest")]
+    return talk.tell_errors([found]) or tell("records", found.as_row, [one for one in records if len(one) > 1])
 
 
-def _answer_risk(talk: Talk, words: Words) -> Steps:
-    """Name the largest position, what stands out and the events ahead."""
+def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
+    """Tell the positions that are meant, what was refused and what events did to such positions."""
     [found] = yield (Call(DEPLOYMENTS, _own(talk)),)
-    deployments = found.entries("deployments")
-    events = yield _ask_ahead(_list_exposed(deployments), AHEAD_HOURS)
-    told = tell_risk(deployments, [one.as_row for one in events], talk.scene.now)
-    return talk.tell_errors([found]) or paragraphs(told, talk.tell_errors(events))
+    if found.error:
+        return talk.tell_errors([found])
+    if not found.entries("deployments"):
+        return f"{NO_DEPLOYMENTS} So you carry no risk here."
+    side, kinds = words.given.get("side", ""), words.kinds
+    held = [one for one in list_inside(found.as_row, "positions") if is_market(exact(one, "symbol"), words.symbols)]
+    held = [one for one in held if not side or exact(one, "side") in side]
+    held.sort(key=lambda one: -(number(one, "size_usd") or 0))
+    asked = {"lookaheadHours": words.hours_ahead, **({"types": kinds} if kinds else {})}
+    ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED]
+    looked = yield tuple(Call(EVENTS, {**asked, "deploymentId": one}) for one in ids) or (Call(EVENTS, asked),)
+    exposed = [row for outcome in looked for row in outcome.entries("your_exposure")]
+    exposed = [row for row in exposed if is_market(exact(row, "symbol"), words.symbols)]
+    events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
+    ahead = [
+        {**event, "your_exposure": [row for row in exposed if exact(row, "event_id") == event_id]}
+        for event_id, event in events.items()
+    ]
+    refused = list_inside(found.as_row, "recent_rejections")
+    return paragraphs(
+        tell(view, found.as_row, held),
+        tell("recent_rejections", {}, refused) if refused else "",
+        talk.tell_errors(looked) or tell("events", looked[0].as_row, ahead),
+    )
 
 
-def _answer_effect(talk: Talk, words: Words) -> Steps:
-    """Answer an event's effect on positions of the focus or question."""
-    kinds, side = words.kinds, words.given.get("side", "")
-    types = {"types": kinds} if kinds else {}
-    meant: list[Row] = [{**_own(talk), "skill_name": talk.scene.focus.get("skill")}]
-    if not talk.scene.deployment_id:
-        [found] = yield (Call(DEPLOYMENTS, {}),)
-        if found.error:
-            return talk.tell_errors([found])
-        meant = _list_exposed(found.entries("deployments"), words.symbols, side)
-    calls = _ask_ahead(meant, AHEAD_HOURS, **types) or (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, **types}),)
-    events = yield calls
-    held = " ".join(part for part in (" or ".join(words.symbols), side, "position") if part)
-    parts = [] if meant else [f"You hold no open {held} now."]
-    for one, outcome in zip(meant or [{}], events, strict=False):
-        parts += [f"**{fill(NAME, one)}**"] if len(meant) > 1 else []
-        told = tell("events", {"events": join_exposure(outcome.as_row, words.symbols)})
-        parts.append(talk.tell_errors([outcome]) or told)
-    return paragraphs(*parts)
-
-
-def _answer_why(talk: Talk, words: Words) -> Steps:
+def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
     """Quote the notes of the trade in focus, of what is open or of the last trade."""
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
-    [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": "trades"}),)
-    trades = [one for one in found.entries("trades") if is_market(exact(one, "symbol"), words.symbols)]
-    held = [row for _, row in list_positions(found.entries("deployments"), words.symbols)]
-    meant = trades[:1] if words.has("close|exit=stop") else held
+    [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": VIEWS[view].detail}),)
+    trades, held = found.entries("trades"), list_inside(found.as_row, "positions")
+    meant = [one for one in trades if is_market(exact(one, "symbol"), words.symbols)][:1]
+    if not words.has("close|exit=stop"):
+        meant = [one for one in held if is_market(exact(one, "symbol"), words.symbols)]
     if trade_id:
-        meant = [row for row in (*trades, *held) if exact(row, "trade_id") == trade_id]
+        meant = [one for one in (*trades, *held) if exact(one, "trade_id") == trade_id]
     if trade_id and not meant and not found.error:
         return f"This trade: {talk.scene.focus.get('trade', '')}. Its page has the reasons."
-    return talk.tell_errors([found]) or tell("why", {"trades": meant})
+    return talk.tell_errors([found]) or tell(view, found.as_row, meant)
 
 
-_RISK: Final = (DEPLOYMENTS, _answer_risk)
-_EFFECT: Final = (EVENTS, _answer_effect)
-_WHY: Final = (DEPLOYMENTS, _answer_why)
+_SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {"risk": _answer_risk, "why": _answer_why}
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
-# Tags that a question must and must not have; a view, or a tool with the steps of several; a pattern that it must meet.
-_QUESTIONS: Final[tuple[tuple[str, str | tuple[str, Ask], str], ...]] = (
+# Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
+_QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "paper", ""),
-    ("kind effect|risk me|position|it|side -trade", _EFFECT, ""),
-    ("event effect|risk -trade", _EFFECT, ""),
-    ("kind effect -coin -trade", _EFFECT, ""),
-    ("why close|exit=stop -trust", _WHY, ""),
-    ("why open|side|position|trade -reject -trust", _WHY, ""),
+    ("kind effect|risk me|position|it|side -trade", "risk", ""),
+    ("event effect|risk -trade", "risk", ""),
+    ("kind effect -coin -trade", "risk", ""),
+    ("why close|exit=stop -trust", "why", ""),
+    ("why open|side|position|trade -reject -trust", "why", ""),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
-    ("reject", "refused", ""),
-    ("worry -trade", _RISK, ""),
-    ("mood agent|position -trade", _RISK, ""),
-    ("risk -trade -per -rule -stop -number -result -you", _RISK, ""),
+    ("reject", "recent_rejections", ""),
+    ("worry -trade", "risk", ""),
+    ("mood agent|position -trade", "risk", ""),
+    ("risk -trade -per -rule -stop -number -result -you", "risk", ""),
     ("learn", "lessons", ""),
     ("backtest", "skills", ""),
     ("skill test|next", "skills", ""),

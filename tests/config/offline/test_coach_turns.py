@@ -99,7 +99,7 @@ async def test_what_an_event_does_to_a_position_is_looked_up(trader):
     answer = await talk.ask("What will CPI do to my BTC long?")
 
     assert tools_of(answer) == ["get_my_deployments", "get_upcoming_events"]
-    assert "CPI: “US CPI”" in answer.text
+    assert "“US CPI” (cpi)" in answer.text
     assert "fewer than 3, so I give no typical move" in answer.text
 
 
@@ -218,4 +218,4 @@ async def test_memory_and_a_question_in_one_message(trader):
 
     assert tools_of(answer) == ["remember", "get_my_deployments"]
     assert "I have saved: **I never trade alts**" in answer.text
-    assert "1 of 1 deployment running" in answer.text
+    assert "In all: net" in answer.text
