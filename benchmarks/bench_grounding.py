@@ -36,7 +36,7 @@ def seed_user() -> Any:
     lengths = Lengths(
         history=timedelta(days=13),
         past=timedelta(0),
-        backtest=timedelta(days=1),
+        backtest=timedelta(days=10),
         breakout=timedelta(days=9),
         funding=timedelta(hours=80),
     )

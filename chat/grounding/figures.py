@@ -27,10 +27,39 @@ class Figure:
     sign: str = ""  # as written: "+", "-" or none
     moment: str = ""
 
+    @property
+    def digits(self) -> int:
+        return len(self.value.as_tuple().digits)
+
+    @property
+    def is_small_count(self) -> bool:
+        return not (self.unit or self.sign or self.moment) and self.grain >= 1 and self.value < 100
+
+    def is_close(self, value: float, grain: Decimal | None = None) -> bool:
+        """Tell whether a value rounds to this figure; the rest of a span may be cut off."""
+        room = float(grain or self.grain)
+        apart = abs(value) - float(self.value)
+        slack = abs(value) * 1e-12 + 1e-12
+        if self.unit == "minutes" and slack < apart < room:
+            return True
+        return abs(apart) <= room / 2 + slack
+
     def to_json(self, source: Json | None) -> Json:
         """Return the figure with its source, null without one."""
         return {"start": self.start, "end": self.end, "text": self.text, "source": source}
 
+
+FITTING: Final = {  # units of a source, by the unit of a figure
+    "": {"", "count", "usd", "price", "x", "r", "fraction"},
+    "usd": {"usd", "price", ""},
+    "pct": {"pct", "fraction", ""},
+    "bps": {"bps", "pct", ""},
+    "x": {"x", ""},
+    "r": {"r", ""},
+    "minutes": {"minutes"},
+}
+COUNTED: Final = frozenset({"", "count"})
+TELLING_DIGITS: Final = 4  # so many do not agree by chance with another value, or a sum of two
 
 _NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"
 # "3 hours and 5 minutes" is one figure; "45 min and 2 h" are two.

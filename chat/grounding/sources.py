@@ -3,8 +3,9 @@
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache, cached_property
 from itertools import count
@@ -41,7 +42,7 @@ _IN_MINUTES: Final = {"hours": 60.0, "days": 1440.0, "seconds": 1 / 60}
 # What a value measures, by a word in its key and by the words that people use.
 _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
     "net": (r"net|pnl|realised|gross", r"net|profit(?! factor)|p&l|pnl|made|lost|loss(?:es)?|earned|gain\w*|up|down"),
-    "excursion": (r"mfe|mae", r"best|worst|excursion|favourable|adverse"),
+    "excursion": (r"mfe|mae", r"excursion|best (?:moment|point|move)|worst|favour\w*|adverse|against you"),
     "fees": (r"fees?", r"fees?"),
     "funding": (r"funding", r"funding"),
     "wins": (r"wins?", r"win rate|winners|wins|won"),
@@ -50,17 +51,24 @@ _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
     "expectancy": (r"expectancy|mean|average", r"expectancy|average|mean|per trade|typical\w*"),
     "factor": (r"factor", r"profit factor"),
     "size": (r"(?<!sample_)size", r"size\w*|bought|sold|worth|position|entry"),
-    "entry": (r"entry", r"entry|entered|in at"),
-    "exit": (r"exit", r"exit(?:ed)?|closed at"),
+    "entry": (r"entry", r"entry|entered|in at|opened"),
+    "exit": (r"exit", r"exit(?:ed)?|closed (?:at|on)|out (?:at|on)"),
+    "risk": (r"risk", r"risk\w*"),
+    "distance": (r"distance", r"away|off"),
     "leverage": (r"leverage", r"leverage\w*"),
     "held": (r"holding|held|minutes", r"held|hold(?:ing)?|lasted"),
 }
 _BY_KEY: Final = [(name, re.compile(rf"(?:^|_)(?:{key})(?:_|$)")) for name, (key, _) in _MEASURES.items()]
 _BY_WORD: Final = [(name, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for name, (_, words) in _MEASURES.items()]
+_NAMES: Final = ("group", "name", "skill_name")  # keys of what a row is called
 _COUNT: Final = re.compile(r"^n$|(?:^|_)(?:count|sample_size|not_known|left_out)(?:_|$)")
 _LEVEL: Final = re.compile(r"(\d+)(pct|h)(?=_|$)")  # of an interval, or a span of hours, in a key
 _NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `unit`; its other values have none
+SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)|\n")
+SIDES: Final = frozenset({"entry", "exit"})  # of a trade, that a date may be of
 _WORDS: Final = re.compile(r"[ \w-]*")
+_BEFORE: Final = re.compile(r"([A-Za-z]+):?\** \Z")
+_SYNONYMS: Final = {"won": "win", "winners": "win"}
 _OF_TRADES: Final = re.compile(r"\bn ?= ?\Z")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
 
@@ -77,6 +85,10 @@ class Known:
     source: Json
     path: Path  # the result that it stands in, and its rows
     after: frozenset[str] = frozenset()  # words behind it in a text, in the singular
+
+    @property
+    def is_interval(self) -> bool:
+        return "interval" in self.key
 
     @property
     def nouns(self) -> frozenset[str]:
@@ -117,6 +129,8 @@ class Sources:
         self._rows = count()
         self._text_left = MAX_TEXT
         self._keys: dict[str, tuple[str, frozenset[str]]] = {}
+        self.names_of: dict[Path, str] = {}
+        self.keys_of: defaultdict[Path, set[str]] = defaultdict(set)
 
     def add_result(self, call_id: str, result: Any) -> None:
         """Add the result of a tool call."""
@@ -127,12 +141,18 @@ class Sources:
         self._read_text(text, "", _Row(source, (next(self._rows),)))
 
     def _read_text(self, text: str, key: str, row: _Row) -> None:
-        for figure in find_figures(text[: self._text_left]):
-            if figure.moment:
-                self._written.append((figure.moment, Moment(row.symbol, row.source, row.path)))
-            else:
+        """Add the figures of a text; each sentence is a row."""
+        for sentence in SENTENCE_END.split(text[: self._text_left]):
+            inner, measures = replace(row, path=(*row.path, next(self._rows))), frozenset(find_measures(sentence))
+            for figure in find_figures(sentence):
+                if figure.moment:
+                    self._written.append((figure.moment, Moment(inner.symbol, inner.source, inner.path)))
+                    continue
                 value = float(-figure.value if figure.sign == "-" else figure.value)
-                self._add_number(value, figure.unit, key, row, read_nouns(text, figure.start, figure.end) | {"text"})
+                after = read_nouns(sentence, figure.start, figure.end) | {"text"}
+                self.numbers.append(
+                    Known(value, figure.unit, key, measures, inner.symbol, inner.source, inner.path, after)
+                )
         self._text_left = max(self._text_left - len(text), 0)
 
     def add_message(self, message: Mapping[str, Any]) -> None:
@@ -178,15 +198,15 @@ class Sources:
             case bool() | None:
                 return
             case int() | float():
-                unit = "count" if _COUNT.search(key) else self._read_key(key)[0] or row.unit
+                unit = "count" if _COUNT.search(key) or key.endswith("_back") else self._read_key(key)[0] or row.unit
                 length = _IN_MINUTES.get(unit)
                 self._add_number(value * (length or 1), "minutes" if length else unit, key, row)
             case str() if _ISO.match(value):
                 at = datetime.fromisoformat(value)
-                moment = Moment(row.symbol, row.source, row.path)
+                moment = Moment(row.symbol, row.source, row.path, self._read_key(key)[1] & SIDES)
                 self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), moment))
             case str():
-                self.names |= {value} if value and key in ("name", "skill_name") else set()
+                self.names |= {value} if value and key in _NAMES else set()
                 self._read_text(value, key or "text", row)
 
     def _walk_row(self, values: Mapping[str, Any], outer: "_Row") -> None:
@@ -197,6 +217,8 @@ class Sources:
             symbol if isinstance(symbol, str) else outer.symbol,
             unit if unit in _NAMED_UNITS else outer.unit,
         )
+        if name := next((values[key] for key in _NAMES if values.get(key) and isinstance(values[key], str)), ""):
+            self.names_of[row.path] = name
         for name, inner in values.items():
             if level := _LEVEL.search(name):
                 is_span = level[2] == "h"
@@ -204,11 +226,12 @@ class Sources:
             if not name.endswith(("_id", "_ids")) and name != "id":
                 self._walk(inner, name, row)
 
-    def _add_number(self, value: float, unit: str, key: str, row: _Row, after: frozenset[str] = frozenset()) -> None:
+    def _add_number(self, value: float, unit: str, key: str, row: _Row) -> None:
         if row.symbol:
             self.symbols.add(row.symbol)
         measures = self._read_key(key)[1]
-        self.numbers.append(Known(value, unit, key, measures, row.symbol, row.source, row.path, after))
+        self.keys_of[row.path].add(key)
+        self.numbers.append(Known(value, unit, key, measures, row.symbol, row.source, row.path))
 
     def _read_key(self, key: str) -> tuple[str, frozenset[str]]:
         """Return the unit and the measures that a key names."""
@@ -247,7 +270,9 @@ def split_nouns(key: str) -> frozenset[str]:
 def read_nouns(text: str, start: int, end: int) -> frozenset[str]:
     """Return the three words behind a figure, in the singular; "n = 7" is of trades."""
     found = _WORDS.match(text, end)
-    nouns = {word.rstrip("s") for word in (found[0] if found else "").lower().split()[:3]}
+    nouns = {_SYNONYMS.get(word, word.rstrip("s")) for word in (found[0] if found else "").lower().split()[:3]}
+    if not nouns and (before := _BEFORE.search(text, max(start - 24, 0), start)):
+        nouns = {before[1].lower().rstrip("s")}  # "version 2"
     return frozenset(nouns | ({"trade"} if _OF_TRADES.search(text, max(start - 4, 0), start) else set()))
 
 

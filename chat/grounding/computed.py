@@ -1,0 +1,160 @@
+"""Figures that no source states: computed from two that do, or from those that the reply lists."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
+from chat.grounding.sources import Known, Moment, Sources, find_symbols
+from chat.parts import Json
+
+_LINE: Final = re.compile(r"[^\n]*\n?")
+_LISTED: Final = re.compile(r"[ \t]*(?:[-*•] |\d+[.)] |\|)")
+_OPERATIONS: Final = {
+    "sum": re.compile(r"\b(?:sum|total|together|combined|altogether|in all|overall|plus)\b", re.IGNORECASE),
+    "difference": re.compile(
+        r"\b(?:minus|difference|differs?|gap|apart|ahead|behind|more|less|better|worse|higher|lower)\b", re.IGNORECASE
+    ),
+    "ratio": re.compile(r"\b(?:ratio|times|share|half|twice|double)\b|% of", re.IGNORECASE),
+}
+_ALL: Final = frozenset(_OPERATIONS)
+_THESE: Final = re.compile(r"\b(?:these|those|all)\b", re.IGNORECASE)
+_WON: Final = re.compile(r"\b(?:won|wins?|winners?)\b")
+_LOST: Final = re.compile(r"\b(?:lost|loss(?:es)?|losers?)\b")
+_NEAR: Final = 240  # characters on either side of a figure that name an operation
+_MOST_COMPUTED: Final = 40  # figures of a reply that are looked for among sums
+_MOST_STATED: Final = 40  # figures that others are computed from
+_MOST_OPERANDS: Final = 60  # of one key in one result
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    words: str
+    start: int  # in the reply
+    figures: list[Figure]
+
+
+Chosen = tuple[Sentence, Figure, Known | Moment | None]
+
+
+def complete_sources(text: str, found: Sequence[Chosen], sources: Sources) -> Iterator[Json]:
+    """Yield each figure with its source; those without one may be computed."""
+    lists, computations = None, _MOST_COMPUTED
+    for sentence, figure, known in found:
+        source = known.source if known else None
+        if source is None and not figure.moment and (computations := computations - 1) >= 0:
+            lists = lists or _Lists(text, found)
+            source = lists.find_source(sentence, figure) or _find_computed(figure, sentence, found, sources)
+        yield figure.to_json(source)
+
+
+class _Lists:
+    """The figures of a reply that stand in the lines of its lists."""
+
+    def __init__(self, text: str, found: Sequence[Chosen]) -> None:
+        self._lines = [(match.start(), match[0]) for match in _LINE.finditer(text) if match[0].strip()]
+        self._starts = [start for start, _ in self._lines]
+        self._is_listed = [bool(_LISTED.match(line)) for _, line in self._lines]
+        self._found = found
+
+    def find_source(self, sentence: Sentence, figure: Figure) -> Json | None:
+        """Return the source of a sum over a list beside the figure, or of a count of its lines."""
+        line = bisect_right(self._starts, figure.start) - 1
+        before, after, source = line, line + 1, None
+        while before and self._is_listed[before - 1]:
+            before -= 1
+        while after < len(self._lines) and self._is_listed[after]:
+            after += 1
+        for first, last in ((before, line), (line + 1, after)):
+            if first < last:  # the lines above and below
+                start = self._starts[first]
+                end = self._starts[last] if last < len(self._starts) else start + 10**9
+                inside = [known for _, one, known in self._found if start <= one.start < end]
+                if not self._is_listed[line] and (first > line or _THESE.search(sentence.words)):
+                    source = _count_lines(figure, sentence, last - first, inside)
+                if source := source or _add_up(figure, sentence, inside):
+                    return source
+        return _add_up(
+            figure,
+            sentence,
+            [one for said, other, one in self._found if said is sentence and other.start < figure.start],
+        )
+
+
+def _count_lines(
+    figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Known | Moment | None]
+) -> Json | None:
+    if not figure.is_small_count:
+        return None
+    nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
+    after = sentence.words[figure.end - sentence.start :]
+    is_won = _WON.search(after) and sum(net > 0 for net in nets) == figure.value
+    is_lost = _LOST.search(after) and sum(net < 0 for net in nets) == figure.value
+    return {"kind": "list"} if lines == figure.value or is_won or is_lost else None
+
+
+def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment | None]) -> Json | None:
+    """Return the source of a sum of all values of one key, each of another row of one result."""
+    if figure.digits < (2 if _OPERATIONS["sum"].search(sentence.words) else TELLING_DIGITS):
+        return None
+    values: dict[tuple[int, str], dict[tuple[int, ...], Known]] = {}
+    for one in inside:
+        if isinstance(one, Known) and one.key and one.unit in FITTING[figure.unit]:
+            values.setdefault((one.path[0], one.key), {})[one.path] = one
+    for rows in values.values():
+        if 1 < len(rows) <= _MOST_OPERANDS and figure.is_close(sum(one.value for one in rows.values())):
+            return {"kind": "computed", "of": [one.source for one in rows.values()]}
+    return None
+
+
+def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], sources: Sources) -> Json | None:
+    """Return the source of a sum, difference or ratio of two figures of one result.
+
+    The fewer digits a figure has, the more pairs come to it by chance.
+    """
+    at = figure.start - sentence.start
+    near = sentence.words[max(at - _NEAR, 0) : at + _NEAR]
+    named = frozenset(name for name, words in _OPERATIONS.items() if words.search(near))
+    is_telling = figure.digits >= TELLING_DIGITS
+    if not named and not is_telling:
+        return None
+    stated = [one for said, _, one in found if isinstance(one, Known) and (said is sentence or (named and is_telling))]
+    pairs = [(one, other, named or _ALL) for one, other in combinations(stated[:_MOST_STATED], 2)]
+    like = sum(other.unit == figure.unit and not other.moment for other in sentence.figures)
+    if named and like < 3 and is_telling:  # else the sentence states what it computes with
+        pairs += [(one, other, named) for one, other in _pair_rows(figure, sentence.words, sources)]
+    for one, other, operations in pairs:
+        if (one.path[0], one.unit) == (other.path[0], other.unit) and any(
+            map(figure.is_close, _compute(figure, one, other, operations))
+        ):
+            return {"kind": "computed", "of": [one.source, other.source]}
+    return None
+
+
+def _pair_rows(figure: Figure, sentence: str, sources: Sources) -> Iterator[tuple[Known, Known]]:
+    """Yield the pairs of values under one key of a result."""
+    symbols = find_symbols(sentence, sources.symbols)
+    rows: dict[tuple[int, str], list[Known]] = {}
+    for known in sources.numbers:
+        if known.key and known.unit in FITTING[figure.unit] and (not symbols or known.symbol in symbols):
+            rows.setdefault((known.path[0], known.key), []).append(known)
+    for group in rows.values():
+        if len(group) <= _MOST_OPERANDS:
+            yield from combinations(group, 2)
+
+
+def _compute(figure: Figure, one: Known, other: Known, operations: Set[str]) -> Iterator[float]:
+    is_count = not figure.unit and figure.grain >= 1
+    if is_count and one.unit not in COUNTED:
+        return
+    if figure.unit in ("", one.unit):
+        if "sum" in operations:
+            yield one.value + other.value
+        if "difference" in operations:
+            yield one.value - other.value
+    if "ratio" in operations and figure.unit in ("", "x", "pct", "r") and not is_count:
+        scale = 100 if figure.unit == "pct" else 1
+        yield from (scale * top.value / low.value for top, low in ((one, other), (other, one)) if low.value)
