@@ -19,9 +19,9 @@ from benchmarks.bench_recall import set_up
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 ASKED = "Would 4% be too much?"
 SENTENCES = 6  # of a reply
-ALTERED = 3  # replies with one digit altered, of each true one
-# A count of one digit often equals another one of the same row, so that some altered ones are not seen.
-MOST_FALSE, LEAST_CAUGHT, MOST_MS = 0.03, 0.93, 5.0
+ALTERED = 6  # replies with one digit altered, of each true one
+MOST_FALSE, LEAST_CAUGHT, MOST_MS = 0.03, 0.98, 5.0
+LEAST_CAUGHT_OF_A_SET = 0.96  # counts of one digit agree by chance
 Results = list[dict[str, Any]]
 
 
@@ -95,8 +95,8 @@ def call_tools(user: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield call("query_trades", check=plan)
 
 
-def report(name: str, replies: list[tuple[str, Results, str]], facts: list[str]) -> bool:
-    """Print the marks of a set of replies; return whether all goals are met."""
+def report(name: str, replies: list[tuple[str, Results, str]], facts: list[str]) -> tuple[bool, int, int]:
+    """Print the marks of a set of replies; return whether it is good, and how many altered figures were marked."""
     from chat.grounding.checks import check_figures  # noqa: PLC0415
     from chat.grounding.sources import Sources  # noqa: PLC0415
     from tests.chat.grounding.replies import alter_digit  # noqa: PLC0415
@@ -136,12 +136,14 @@ def report(name: str, replies: list[tuple[str, Results, str]], facts: list[str])
         f"{name:<20} {len(replies):3} replies, {stated:4} figures: {shares[0]:.1%} marked falsely,"
         f" {caught} of {altered} altered ones marked ({shares[1]:.1%}), {shares[2]:.1f} ms a reply"
     )
-    return shares[0] <= MOST_FALSE and shares[1] >= LEAST_CAUGHT and shares[2] <= MOST_MS
+    is_met = shares[0] <= MOST_FALSE and shares[1] >= LEAST_CAUGHT_OF_A_SET and shares[2] <= MOST_MS
+    return is_met, caught, altered
 
 
 def main() -> int:
     """Report both halves of both sets."""
     from benchmarks.tool_replies import TUNED, UNSEEN, write_sentences  # noqa: PLC0415
+    from benchmarks.trader_replies import NARRATED, NOTED  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:
         set_up(folder)
@@ -152,17 +154,20 @@ def main() -> int:
         with owned(user):
             facts = [f"[{fact.topic}] {fact.content}" for fact in UserFact.objects.current(NOW)]
             own, results = answer_questions(user), list(call_tools(user))
-    pick, is_met = random.Random(3), [report("rule-based, tuned", own[::2], facts)]
-    is_met.append(report("rule-based, unseen", own[1::2], facts))
-    for name, kind in (("sentences, tuned", TUNED), ("sentences, unseen", UNSEEN)):
+    pick, reports = random.Random(3), [report("rule-based, tuned", own[::2], facts)]
+    reports.append(report("rule-based, unseen", own[1::2], facts))
+    sets = {"sentences, tuned": TUNED, "sentences, unseen": UNSEEN, "sums, tuned": NARRATED, "sums, unseen": NOTED}
+    for name, kind in sets.items():
         written = [(write_sentences(kind, tool, result), result) for tool, result in results]
         told = [
             ("\n\n".join(pick.sample(texts, min(SENTENCES, len(texts)))), [result], ASKED)
             for texts, result in written
             if texts
         ]
-        is_met.append(report(name, told, facts))
-    return 0 if all(is_met) else 1
+        reports.append(report(name, told, facts))
+    caught, altered = (sum(one[place] for one in reports) for place in (1, 2))
+    print(f"All: {caught} of {altered} altered figures marked ({caught / altered:.1%})")
+    return 0 if all(one[0] for one in reports) and caught / altered >= LEAST_CAUGHT else 1
 
 
 if __name__ == "__main__":

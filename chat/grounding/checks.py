@@ -1,8 +1,9 @@
 """Compare the figures of a reply with what was known to its turn.
 
-A figure is grounded if a tool result, a fact or the user's words state it, in a fitting unit and to its last digit; or
-if it is the sum, difference or ratio of two figures of one result and the reply states both or names the operation.
-Figures of one sentence come from the same row, unless the sentence names what it takes from another.
+A figure is grounded if a tool result, a fact or the user's words state it, in a fitting unit and to its last digit,
+or if it is computed from such figures (`computed.py`). Figures of one sentence come from the same row, unless the
+sentence names what it takes from another. A figure of few digits agrees with many values by chance: it also needs the
+row that its sentence names.
 """
 
 import re
@@ -24,6 +25,7 @@ from chat.grounding.sources import (
     Sources,
     find_measures,
     find_symbols,
+    read_label,
     read_nouns,
 )
 from chat.parts import Json
@@ -146,9 +148,16 @@ def _read_sentence(sentence: Sentence, sources: Sources) -> Iterator[_Stated]:
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
         if figure.is_small_count:
             nouns = read_nouns(words, at, figure.end - sentence.start)
+            label = nouns or read_label(words, at)
+            is_length = bool(nouns) or words[:at].endswith("of ")
             counts = [one for one in near if isinstance(one, Known) and (one.unit != "x" or "leverage" in measures)]
-            near = [one for one in counts if one.nouns & nouns or not (nouns if one.after else nouns & sources.nouns)]
+            near = [one for one in counts if _is_count_of(one, label, sources) and (is_length or one.unit != "length")]
         yield _Stated(figure, measures, len(measures) > 1 and sources.has_measured(measures), near)
+
+
+def _is_count_of(count: Known, nouns: Set[str], sources: Sources) -> bool:
+    """Tell whether a number counts what the words beside a figure name, if they name anything."""
+    return bool(count.nouns & nouns) or not (nouns - {"of", "least", "most"} if count.after else nouns & sources.nouns)
 
 
 class _Choice:

@@ -22,8 +22,10 @@ _OPERATIONS: Final = {
 }
 _ALL: Final = frozenset(_OPERATIONS)
 _THESE: Final = re.compile(r"\b(?:these|those|all)\b", re.IGNORECASE)
-_WON: Final = re.compile(r"\b(?:won|wins?|winners?)\b")
-_LOST: Final = re.compile(r"\b(?:lost|loss(?:es)?|losers?)\b")
+_COUNTS_LINES: Final = re.compile(r"\**:?\s*\Z|[ \w]*[a-z]")
+_WON: Final = re.compile(r"[ \w]*\b(?:won|wins?|winners?)\b")
+_LOST: Final = re.compile(r"[ \w]*\b(?:lost|loss(?:es)?|losers?)\b")
+_REST: Final = re.compile(r" (?:older|more|others?|further)\b")
 _NEAR: Final = 240  # characters on either side of a figure that name an operation
 _MOST_COMPUTED: Final = 40  # figures of a reply that are looked for among sums
 _MOST_STATED: Final = 40  # figures that others are computed from
@@ -46,7 +48,7 @@ def complete_sources(text: str, found: Sequence[Chosen], sources: Sources) -> It
     for sentence, figure, known in found:
         source = known.source if known else None
         if source is None and not figure.moment and (computations := computations - 1) >= 0:
-            lists = lists or _Lists(text, found)
+            lists = lists or _Lists(text, found, sources)
             source = lists.find_source(sentence, figure) or _find_computed(figure, sentence, found, sources)
         yield figure.to_json(source)
 
@@ -54,11 +56,12 @@ def complete_sources(text: str, found: Sequence[Chosen], sources: Sources) -> It
 class _Lists:
     """The figures of a reply that stand in the lines of its lists."""
 
-    def __init__(self, text: str, found: Sequence[Chosen]) -> None:
+    def __init__(self, text: str, found: Sequence[Chosen], sources: Sources) -> None:
         self._lines = [(match.start(), match[0]) for match in _LINE.finditer(text) if match[0].strip()]
         self._starts = [start for start, _ in self._lines]
         self._is_listed = [bool(_LISTED.match(line)) for _, line in self._lines]
         self._found = found
+        self._lengths = {known.value for known in sources.numbers if known.unit == "length"}
 
     def find_source(self, sentence: Sentence, figure: Figure) -> Json | None:
         """Return the source of a sum over a list beside the figure, or of a count of its lines."""
@@ -73,8 +76,8 @@ class _Lists:
                 start = self._starts[first]
                 end = self._starts[last] if last < len(self._starts) else start + 10**9
                 inside = [known for _, one, known in self._found if start <= one.start < end]
-                if not self._is_listed[line] and (first > line or _THESE.search(sentence.words)):
-                    source = _count_lines(figure, sentence, last - first, inside)
+                if not self._is_listed[line] and figure.is_small_count:
+                    source = self._count_lines(figure, sentence, last - first, inside, is_above=first < line)
                 if source := source or _add_up(figure, sentence, inside):
                     return source
         return _add_up(
@@ -83,17 +86,18 @@ class _Lists:
             [one for said, other, one in self._found if said is sentence and other.start < figure.start],
         )
 
-
-def _count_lines(
-    figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Known | Moment | None]
-) -> Json | None:
-    if not figure.is_small_count:
-        return None
-    nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
-    after = sentence.words[figure.end - sentence.start :]
-    is_won = _WON.search(after) and sum(net > 0 for net in nets) == figure.value
-    is_lost = _LOST.search(after) and sum(net < 0 for net in nets) == figure.value
-    return {"kind": "list"} if lines == figure.value or is_won or is_lost else None
+    def _count_lines(
+        self, figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Known | Moment | None], *, is_above: bool
+    ) -> Json | None:
+        after = sentence.words[figure.end - sentence.start :]
+        nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
+        counts = (
+            (lines, (not is_above or _THESE.search(sentence.words)) and _COUNTS_LINES.match(after)),
+            (sum(net > 0 for net in nets), _WON.match(after)),
+            (sum(net < 0 for net in nets), _LOST.match(after)),
+        )
+        is_rest = is_above and _REST.match(after) and float(figure.value) + lines in self._lengths
+        return {"kind": "list"} if is_rest or any(count == figure.value and fits for count, fits in counts) else None
 
 
 def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment | None]) -> Json | None:
@@ -105,7 +109,7 @@ def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment 
         if isinstance(one, Known) and one.key and one.unit in FITTING[figure.unit]:
             values.setdefault((one.path[0], one.key), {})[one.path] = one
     for rows in values.values():
-        if 1 < len(rows) <= _MOST_OPERANDS and figure.is_close(sum(one.value for one in rows.values())):
+        if len(rows) <= _MOST_OPERANDS and figure.is_close(sum(one.value for one in rows.values())):
             return {"kind": "computed", "of": [one.source for one in rows.values()]}
     return None
 

@@ -50,7 +50,7 @@ class Figure:
 
 
 FITTING: Final = {  # units of a source, by the unit of a figure
-    "": {"", "count", "usd", "price", "x", "r", "fraction"},
+    "": {"", "count", "length", "usd", "price", "x", "r", "fraction"},
     "usd": {"usd", "price", ""},
     "pct": {"pct", "fraction", ""},
     "bps": {"bps", "pct", ""},
@@ -58,7 +58,7 @@ FITTING: Final = {  # units of a source, by the unit of a figure
     "r": {"r", ""},
     "minutes": {"minutes"},
 }
-COUNTED: Final = frozenset({"", "count"})
+COUNTED: Final = frozenset({"", "count", "length"})
 TELLING_DIGITS: Final = 4  # so many do not agree by chance with another value, or a sum of two
 
 _NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"

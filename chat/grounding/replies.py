@@ -21,7 +21,7 @@ _WORDS: Final = {
     "chat": "your words",
     "context": "the time and what was in focus",
     "clock": "the clock",
-    "computed": "two figures of one look-up",
+    "computed": "figures of one look-up",
     "list": "the list below it",
 }
 

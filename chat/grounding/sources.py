@@ -42,19 +42,20 @@ _IN_MINUTES: Final = {"hours": 60.0, "days": 1440.0, "seconds": 1 / 60}
 # What a value measures, by a word in its key and by the words that people use.
 _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
     "net": (r"net|pnl|realised|gross", r"net|profit(?! factor)|p&l|pnl|made|lost|loss(?:es)?|earned|gain\w*|up|down"),
-    "excursion": (r"mfe|mae", r"excursion|best (?:moment|point|move)|worst|favour\w*|adverse|against you"),
+    "excursion": (r"mfe|mae|worst_move", r"excursion|best (?:moment|point|move)|worst|favour\w*|adverse|against you"),
     "fees": (r"fees?", r"fees?"),
     "funding": (r"funding", r"funding"),
     "wins": (r"wins?", r"win rate|winners|wins|won"),
     "drawdown": (r"drawdown", r"drawdown"),
     "sharpe": (r"sharpe", r"sharpe"),
-    "expectancy": (r"expectancy|mean|average", r"expectancy|average|mean|per trade|typical\w*"),
+    "expectancy": (r"expectancy|mean|average", r"expectancy|average|mean|(?:per|a) trade|each|typical\w*"),
     "factor": (r"factor", r"profit factor"),
     "size": (r"(?<!sample_)size", r"size\w*|bought|sold|worth|position|entry"),
     "entry": (r"entry", r"entry|entered|in at|opened"),
     "exit": (r"exit", r"exit(?:ed)?|closed (?:at|on)|out (?:at|on)"),
     "risk": (r"risk", r"risk\w*"),
     "distance": (r"distance", r"away|off"),
+    "move": (r"move|change", r"mov\w+|chang\w+|rose|fell|up|down|gain\w*|lost|drop\w*"),
     "leverage": (r"leverage", r"leverage\w*"),
     "held": (r"holding|held|minutes", r"held|hold(?:ing)?|lasted"),
 }
@@ -67,7 +68,7 @@ _NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `u
 SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)|\n")
 SIDES: Final = frozenset({"entry", "exit"})  # of a trade, that a date may be of
 _WORDS: Final = re.compile(r"[ \w-]*")
-_BEFORE: Final = re.compile(r"([A-Za-z]+):?\** \Z")
+_LABEL: Final = re.compile(r"([A-Za-z]+):?\** \Z")
 _SYNONYMS: Final = {"won": "win", "winners": "win"}
 _OF_TRADES: Final = re.compile(r"\bn ?= ?\Z")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
@@ -78,7 +79,7 @@ class Known:
     """A number that a reply may state, and the row that it stands in."""
 
     value: float
-    unit: str  # as `Figure.unit`, or `price`, `fraction` or `count`
+    unit: str  # as `Figure.unit`, or `price`, `fraction`, `count` or `length` of a list
     key: str
     measures: frozenset[str]  # names of _MEASURES
     symbol: str
@@ -192,7 +193,7 @@ class Sources:
                 self._walk_row(value, row)
             case list():
                 if not value or isinstance(value[0], dict):
-                    self._add_number(len(value), "count", key, row)
+                    self._add_number(len(value), "length", key, row)
                 for inner in value:
                     self._walk(inner, key, row)
             case bool() | None:
@@ -271,9 +272,13 @@ def read_nouns(text: str, start: int, end: int) -> frozenset[str]:
     """Return the three words behind a figure, in the singular; "n = 7" is of trades."""
     found = _WORDS.match(text, end)
     nouns = {_SYNONYMS.get(word, word.rstrip("s")) for word in (found[0] if found else "").lower().split()[:3]}
-    if not nouns and (before := _BEFORE.search(text, max(start - 24, 0), start)):
-        nouns = {before[1].lower().rstrip("s")}  # "version 2"
     return frozenset(nouns | ({"trade"} if _OF_TRADES.search(text, max(start - 4, 0), start) else set()))
+
+
+def read_label(text: str, start: int) -> frozenset[str]:
+    """Return the word before a figure, in the singular, as in "version 2"."""
+    found = _LABEL.search(text, max(start - 24, 0), start)
+    return frozenset({found[1].lower().rstrip("s")} if found else ())
 
 
 def find_measures(text: str) -> set[str]:

@@ -251,3 +251,95 @@ def test_names_of_skills_measure_nothing_and_totals_stand_beside_a_trade():
         "$1,005.90": {"kind": "trade", "id": "t"},
         "$3,515.50": {"kind": "tool", "call_id": "c1"},
     }
+
+
+LISTED = {
+    "trades": [
+        {"trade_id": "a", "symbol": "BTC", "side": "long", "net_pnl_usd": 28.4},
+        {"trade_id": "b", "symbol": "ETH", "side": "short", "net_pnl_usd": -9.7},
+        {"trade_id": "c", "symbol": "SOL", "side": "long", "net_pnl_usd": 5.25},
+        {"trade_id": "d", "symbol": "SOL", "side": "short", "net_pnl_usd": -1.5},
+    ]
+}
+LINES = "- BTC long: +$28.40\n- ETH short: -$9.70\n- SOL long: +$5.25"
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        (f"{LINES}\n\nTogether: +$23.95.", []),
+        (f"{LINES}\n\nTogether: +$22.45.", ["+$22.45"]),  # with a fourth, which is not listed
+        (f"{LINES}\n- Total: +$23.95", []),
+        (f"Your last trades: net +$23.95, 2 of 3 won.\n\n{LINES}", []),
+        (f"Your last trades: net +$23.95, 1 of 3 won.\n\n{LINES}", ["1"]),
+        (f"{LINES}\n\n1 older not shown.", []),
+        (f"{LINES}\n\n2 older not shown.", ["2"]),
+        ("BTC +$28.40, ETH -$9.70, SOL +$5.25: that makes +$23.95 in total.", []),
+        ("BTC +$28.40, ETH -$9.70, SOL +$5.25: that makes +$24.95 in total.", ["+$24.95"]),
+    ],
+)
+def test_sum_over_exactly_the_listed_rows_is_true(text, unknown):
+    assert list_unknown(text, make_sources(LISTED)) == unknown
+
+
+ANSWER = {
+    "n": 19,
+    "value": 2.9,
+    "mean": 0.15,
+    "unit": "usd",
+    "interval_90pct": [0.0, 0.33],
+    "groups": [
+        {"group": "Shock", "n": 7, "value": 0.81, "mean": 0.12},
+        {"group": "Trend", "n": 12, "value": 2.09, "mean": 0.39},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("Shock made $0.12 a trade.", []),
+        ("Shock made $0.15 a trade.", ["$0.15"]),  # of all trades
+        ("Shock: $0.81 (n = 19).", ["19"]),
+        ("All 12 trades together made $2.90.", ["12"]),  # of a group
+        ("A trade made $0.15, between $0.00 and $0.33.", []),
+        ("A trade made $0.15, between $0.00 and $0.39.", ["$0.39"]),  # of a group that is not named
+        ("- Shock: 2\n- Trend: 12", ["2"]),  # the number of groups
+    ],
+)
+def test_figure_of_few_digits_is_of_the_row_that_its_sentence_names(text, unknown):
+    assert list_unknown(text, make_sources(ANSWER)) == unknown
+
+
+PLAN = {
+    "check": {"symbol": "BTC", "stop_distance_pct": 4.0, "risk_pct": 1.0, "rules": [{"rule": "At most 1% at risk"}]}
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("The BTC stop is 4.0% away and 1.0% is at risk.", []),
+        ("The BTC stop is 1.0% away.", ["1.0%"]),
+        ("10 % is the difference between 90 % and 80 %.", ["10 %", "90 %", "80 %"]),
+    ],
+)
+def test_percentage_is_of_what_its_words_measure(text, unknown):
+    assert list_unknown(text, make_sources(PLAN)) == unknown
+
+
+def test_figures_of_a_text_stay_in_their_sentence():
+    sources = make_sources(
+        {"notes": [{"note_id": "n", "text": "ETH: net -$21.03 over 2 trades.\nBTC: net $5.26 over 7."}]}
+    )
+
+    assert list_unknown("Net was -$21.03 over 2 trades.", sources) == []
+    assert list_unknown("Net was -$21.03 over 7 trades.", sources) == ["7"]
+
+
+def test_date_is_of_the_side_of_the_trade_that_the_words_name():
+    trade = {"trade_id": "t", "symbol": "BTC", "entry_at": "2026-03-12T14:30:00Z", "exit_at": "2026-03-13T08:00:00Z"}
+    sources = make_sources({"trades": [{**trade, "net_pnl_usd": 28.4}]})
+
+    assert list_unknown("BTC, out on 13 March: +$28.40.", sources) == []
+    assert list_unknown("BTC, out on 12 March: +$28.40.", sources) == ["12 March"]
