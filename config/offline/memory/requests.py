@@ -44,56 +44,47 @@ forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|eras
     |rule about|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
 drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$
 denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
-    no longer (?:true|right|the case)|outdated|(?:not )?true any ?more)|not (?:true|right|correct|the case)
-    |(?<=isn't )(?:true|right|correct|the case)|wrong|incorrect|false)\b
-turned: ^(?P<old>my [\w' -]{2,40}?) (?:isn't|is not|is no longer|was never) [^,;]{1,60}?(?: any ?more)?(?:[,;]
-    | but)\s*(?:(?:but )?(?:it(?:'s| is)|now|rather))\s+(?:now )?(?P<new>[^,;]{1,60}?)(?: now)?$
-ended: ^(?:that|the|my) (?:rule|fact|one|limit|thing) (?:about|on|of|with) (?P<rule>.+?) (?:no longer|does not
-    |doesn't) (?:hold|appl|count|stand)\w*(?: any ?more)?$|^(?P<sold>.{5,80}), (?:so )?forget (?:about )?(?:it|that)$
-    |^(?P<mine>my [\w ]{2,30}? is) no longer .+$
-no longer: ^(?:I|I'm|my)\b.*\b(?:no longer|any ?more)\b
-filler: ^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|the rule about|of|my memory of|what i (?:said
-    |told you) about|what you know about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b
-all: ^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me
-    |you know about me))*$|^(?:about )?me$|^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
-all about: ^(?:everything|anything|all|all facts)(?: (?:you know|i (?:said|told you)|there is))? (?:about|on|of)[ ]
-    (?P<what>(?!me$|it$|that$).+)$
-instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now it(?:'s| is)|that(?:'s| is)|now)[ ]
-    (?:now )?(?P<new>.{1,60}?)(?: now)?$
+    no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
+    |correct)|wrong|incorrect)\b
+turned: ^(?P<old>my [\w' -]{2,40}?) (?:isn't|is not|is no longer) [^,;]{1,60}?(?: any ?more)?(?:[,;]| but)\s*(?:it(?:'s
+    | is)|now)\s+(?P<new>[^,;]{1,60}?)(?: now)?$
+ended: ^(?:that|the|my) (?:rule|fact|one|limit) (?:about|on|of) (?P<rule>.+?) (?:no longer|doesn't)[ ]
+    (?:hold|appl)\w*(?: any ?more)?$|^(?P<mine>my [\w ]{2,30}? is) no longer .+$
+about: ^(?:(?:about|that|the fact(?: that)?|the memory|memory|facts?|the rule about|of|what (?:i (?:said|told you)|you
+    know) about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b
+all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|about me|you know about me))*$|^me$
+    |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
+all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
+instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
 pointing: ^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
 swap: ^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$
 change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+
-    (?:(?:to|with|into|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
+    (?:(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
 value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
-wrong: ^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b
-subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b| =|:
+subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b|:
     | went \w+ to\b)
 bound: ^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+
-newly: \b(?:now|again|these days|switched|moved)\b
-holds: <YES>(?:(?:that|this|it)(?:'s| is| does|'ll)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|valid
-    |appl(?:y|ies)|stands?|accurate|the (?:case|same|plan|rule))[.! ]*$
-still: <YES>(?P<what>still\s+\S.*|(?:I|my)\b.{0,200}?\bstill\b.+)$
-negation: n't\b|\b(?:not?|never|avoid|without|hate|dislike|stop(?:ped)?)\b
-dropped: ^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|(?:this|that) (?:one|fact)
-    |the fact|everything))*[.! ]*$|^(?:it|that|this)(?:'s| is) (?:no longer true|not true any ?more|gone)[.! ]*$
-keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this)(?: (?:as it is|alone))?)[.! ]*$
-says nothing: ^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|thank you|keel|I(?:'d| would) like to|I want to
-    |let's|let us|change|update|edit|correct|it|this|that|the fact|one|fact)\b[,.!? ]*)+$
-new words: ^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by|into)
-    |make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s
-    | is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b|(?:now|instead|rather)\b[,:]?)
-    \s*(?:that\b)?[:,]?\s*
+newly: \b(?:now|again|these days|switched|moved|no longer|any ?more)\b
+holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
+dropped: ^(?:please )?(?:forget|delete|remove|erase)(?: about)?(?: (?:it|(?:this|that|the)(?: (?:one|fact))?))?[.! ]*$
+keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|(?:leave|keep) (?:it|that|this)(?: as it is)?)[.! ]*$
+says nothing: ^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|I(?:'d| would) like to|I want to|change|update
+    |edit|correct|it|this|that|the|fact)\b[,.!? ]*)+$
+new words: ^(?:(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by)|make\s+(?:it|this|that)
+    |(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s| is)(?!\s+(?:wrong|not
+    |no longer)))\b|(?:now|instead)\b[,:]?)\s*(?:that\b)?[:,]?\s*
 """,
     POLITE=r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}",
-    YES=r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
+    YES=r"^(?:(?:yes|yep|yeah|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
     TOKEN=_TOKEN.pattern,
 )
+_NEGATION: Final = re.compile(r"n't\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
 # Lines that hold one value at a time, though no number tells it: a name, where one lives, what one counts in.
 _ONE_AT_A_TIME: Final = tuple(
     parse_table(
         r"""
-name: ^(?:my name is|call me|i go by|i'm called)\b
-home: ^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b
+name: ^(?:my name is|call me)\b
+home: ^i(?:'ve| have)? (?:now )?(?:live|moved) (?:in|to)\b
 money: ^i (?:now )?(?:think|count|report) in\b
 """
     ).values()
@@ -110,7 +101,6 @@ def memory_requests(
     if _FORMS["never mind"].match(message.strip()):
         return []
     requests: list[Request] = []
-    denied = False
     stated: list[str] = []
     pieces = list(sentences(message))
     pointed = point_at(known, before, earlier)
@@ -120,14 +110,12 @@ def memory_requests(
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
-        denied |= bool(_FORMS["wrong"].match(plain))
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
         asked = list(_iter_asked(plain, known, pointed)) if is_short else []
         requests += asked
         stated += [] if asked else [sentence]
     for statement in read_statements("\n".join(stated)):
-        only = pointed if denied and statement.is_correction else ()
-        requests += _replace(find_outdated(statement, known, only), statement)
+        requests += _replace(find_outdated(statement, known), statement)
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
@@ -137,6 +125,31 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
     by_id = {fact.id: fact for fact in known if fact.id}
     written = [o.fact_id for o in earlier if o.name in {"remember", "change", "confirm"} and o.fact_id in by_id]
     return quoted or ([by_id[written[-1]]] if written else known)
+
+
+def find_affirmed(
+    message: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]
+) -> tuple[list[Known], str]:
+    """Return the facts that a message affirms, and the sentences that affirm none."""
+    found: list[Known] = []
+    rest: list[str] = []
+    for sentence in sentences(message):
+        plain = straight(strip_lead_in(sentence))
+        facts: Sequence[Known] = ()
+        if _FORMS["holds"].match(plain):
+            facts = point_at(known, before, earlier)
+        elif re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain) and len(plain) <= LONGEST_REQUEST:
+            fitting = [fact for fact in known if _can_mean(fact.text, plain)]
+            facts = best_matches(plain, fitting, topic=topic_of(plain), least=0.6)
+        found += facts if len(facts) == 1 else []
+        rest += [] if len(facts) == 1 else [sentence]
+    return found, "\n".join(rest)
+
+
+def _can_mean(fact: str, words: str) -> bool:
+    """Tell whether words may affirm a fact: same polarity and numbers."""
+    denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
+    return denies_alike and set(_NUMBER.findall(words)) <= set(_NUMBER.findall(fact))
 
 
 def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> Iterator[Request]:
@@ -151,15 +164,7 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
     elif other := _FORMS["turned"].match(plain):
         yield from _set_value(other["old"], other["new"], known)
     elif ended := _FORMS["ended"].match(plain):
-        words = ended["rule"] or ended["sold"] or ended["mine"]
-        least = 0.5 if ended["rule"] else 0.0
-        yield from map(_forget_fact, best_matches(words, known, least=least)[:1])
-    elif _FORMS["no longer"].match(plain):
-        matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
-        if len(matches) == 1:
-            stated, outdated = read_statements(plain), [_forget_fact(matches[0])]
-            yield from _replace(outdated, stated[0]) if stated else outdated
-            yield from map(remember_statement, stated[1:])
+        yield from map(_forget_fact, best_matches(ended["rule"] or ended["mine"], known, least=0.5)[:1])
     else:
         yield from _change(plain, known, pointed)
 
@@ -167,55 +172,44 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
 def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     if _FORMS["all"].match(what):
         return [_forget_fact(fact) for fact in known] or [Request()]
-    if about := _FORMS["all about"].match(what):
-        wanted = content_words(about["what"])
-        met = [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]
-        return [_forget_fact(fact) for fact in met] or _forget_words(about["what"], known)
     if (instead := _FORMS["instead"].match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
         return changed
-    what = _FORMS["filler"].compiled.sub("", what).strip(" .!\"“”'")
+    if about := _FORMS["all about"].match(what):
+        what, wanted = about["what"], content_words(about["what"])
+        if met := [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]:
+            return [_forget_fact(fact) for fact in met]
+    what = _FORMS["about"].compiled.sub("", what).strip(" .!\"“”'")
     if _FORMS["pointing"].match(what):
         return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed))]
-    return _forget_words(what, known)
-
-
-def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
-    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
     # "My leverage limit": the kind of a fact may be named by another word; else all words must be met.
-    bare = " ".join(word for word in words.split() if word.casefold() not in {"limit", "rule", "setting", "value"})
-    matches = same or best_matches(words, known, least=1.0) or best_matches(bare, known, least=1.0)
+    bare = re.sub(r"\b(?:limit|rule|setting|value)\b", "", what, flags=re.IGNORECASE)
+    same = [fact for fact in known if normal_form(fact.text) == normal_form(what)]
+    matches = same or best_matches(what, known, least=1.0) or best_matches(bare, known, least=1.0)
     if len(matches) == 1:
         return [_forget_fact(matches[0])]
-    if near := matches or best_matches(words, known, least=0.5):
-        return [Request(choices=tuple(near))]
-    return [Request("forget", {"fact_id": words[:MAX_ARGUMENT]})]
+    near = matches or best_matches(what, known, least=0.5)
+    return [Request(choices=tuple(near)) if near else Request("forget", {"fact_id": what[:MAX_ARGUMENT]})]
 
 
 def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse "change 5x to 3x", "set my max leverage to 3x", "it's B, not A" and "make it 55"."""
     bare = CORRECTION.compiled.sub("", plain)
-    change, swap = _FORMS["change"].match(plain), _FORMS["swap"].match(bare)
-    if swap or (change and change["new"]):
-        old, new = (part.strip(" \"“”'") for part in ((swap or change)["old"], (swap or change)["new"]))  # type: ignore[index]
+    asked = _FORMS["swap"].match(bare) or _FORMS["change"].match(plain)
+    if asked:
+        given = {"verb": "", "size": "", **asked.groupdict()}
+        old, new = (str(part or "").strip(" \"“”'") for part in (given["old"], given["new"] or given["size"]))
+        if re.match(r"(?:my|our)\b", old, re.IGNORECASE):
+            return _set_value(old, new, known)
         literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
         # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-        is_telling = swap or (_NUMBER.search(old) and change and change["verb"].casefold() not in {"make", "set"})
-        holding = [
-            fact
-            for fact in known
-            if literal.search(fact.text)
-            and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
-        ]
-        if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
-            text = literal.sub(lambda _: new, holding[0].text, count=1)
-            return _replace([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
-    if change and re.match(r"(?:my|our)\b", change["old"], re.IGNORECASE):
-        return _set_value(change["old"], change["new"] or change["size"], known)
+        is_named = not given["verb"] or (_NUMBER.search(old) and given["verb"].casefold() not in {"make", "set"})
+        holding = [fact for fact in known if is_named and literal.search(fact.text)]
+        if len(holding) == 1:
+            return _rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))
     if _FORMS["value"].match(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
-            changed = replace_value(numbers[0].text, bare) or ""
-            return _replace([_forget_fact(numbers[0])], Statement(changed, numbers[0].topic, "asserted"))
+            return _rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")
     return []
 
 
@@ -231,30 +225,28 @@ def replace_value(fact: str, said: str) -> str | None:
 def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     """Return the requests that give "my stop" another value."""
     met = best_matches(old, known, topic=topic_of(old), least=0.5)
-    if len(met) == 1 and (text := replace_value(met[0].text, new)) and not old.casefold().startswith("my max"):
-        return _replace([_forget_fact(met[0])], Statement(text, met[0].topic, "asserted"))
-    is_deed = len(met) == 1 and re.match(r"my [\w ]+ is to \w", met[0].text, re.IGNORECASE)
+    if len(met) == 1 and (text := replace_value(met[0].text, new)):
+        return _rewrite(met[0], text)
+    is_deed = len(met) == 1 and " is to " in met[0].text and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new)
     subject = old if re.match(r"my\b", old, re.IGNORECASE) else f"my {old}"
-    wanted = f"to {new}" if is_deed and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new) else new
-    statement = next(iter(read_statements(f"Actually {subject} is {wanted}")), None)
+    statement = next(iter(read_statements(f"Actually {subject} is {'to ' if is_deed else ''}{new}")), None)
     return _replace(find_outdated(statement, known), statement) if statement else []
 
 
-def find_outdated(statement: Statement, known: Sequence[Known], only: Sequence[Known] = ()) -> list[Request]:
-    """Return the request to forget the fact that a statement corrects or replaces, if any.
-
-    `only` is the fact that the user has just denied.
-    """
+def find_outdated(statement: Statement, known: Sequence[Known]) -> list[Request]:
+    """Return the request to forget the fact that a statement corrects or replaces, if any."""
     if re.match(r"(?:until|till|from|during|for the|starting)\b", statement.text, re.IGNORECASE):
         return []  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
-    if not replaced and (statement.is_correction or _FORMS["newly"].search(statement.text)):
+    newly = _FORMS["newly"].search(statement.text)
+    if not replaced and (statement.is_correction or newly):
         words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
-        is_turned = re.search(r"\b(?:switched|again)\b", statement.text, re.IGNORECASE)
-        least = 0.3 if is_turned else 0.5 if statement.is_correction else 1.0
-        replaced = best_matches(words, others, topic=statement.topic, least=least) or list(only)
-        replaced = replaced if len(replaced) == 1 else []
+        least = {"switched": 0.3, "again": 0.3, "now": 1.0}.get(newly[0].casefold() if newly else "", 0.5)
+        met = best_matches(
+            words, others, topic=statement.topic, least=min(least, 0.5 if statement.is_correction else 1.0)
+        )
+        replaced = met if len(met) == 1 else []
     reason = "user_corrected" if statement.is_correction else "agent_forget"
     return [_forget_fact(replaced[0], reason)] if replaced else []
 
@@ -263,14 +255,10 @@ def _excludes(one: str, other: str) -> bool:
     """Tell whether two facts exclude each other: another value of a subject, "my goal is A/B", or another number."""
     a, b = _FORMS["subject"].match(one), _FORMS["subject"].match(other)
     shapes = [normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)]
-    is_same_subject = bool(a and b and a[1].casefold() == b[1].casefold())
-    is_same_bound = bool(_FORMS["bound"].match(other)) and _FORMS["bound"].compiled.sub("", shapes[1]) in shapes[0]
     return (
-        (
-            is_same_subject
-            or is_same_bound
-            or any(one_value.match(one) and one_value.match(other) for one_value in _ONE_AT_A_TIME)
-        )
+        bool(a and b and a[1].casefold() == b[1].casefold())
+        or any(single.match(one) and single.match(other) for single in _ONE_AT_A_TIME)
+        or (bool(_FORMS["bound"].match(other)) and _FORMS["bound"].compiled.sub("", shapes[1]) in shapes[0])
         or (shapes[0] == shapes[1] and "0" in shapes[0])
         or judge_change(one, other) == "replaces"
     )
@@ -278,6 +266,10 @@ def _excludes(one: str, other: str) -> bool:
 
 def _replace(outdated: list[Request], statement: Statement) -> list[Request]:
     return [*outdated, remember_statement(statement, outdated[0].arguments["fact_id"] if outdated else "")]
+
+
+def _rewrite(fact: Known, text: str) -> list[Request]:
+    return _replace([_forget_fact(fact)], Statement(text, fact.topic, "asserted"))
 
 
 def remember_statement(statement: Statement, replaces: str = "") -> Request:
@@ -296,58 +288,29 @@ def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
     return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
 
 
-# --- Affirming, and the answer to "what should change?" ---
-
-
-def find_affirmed(
-    message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
-) -> tuple[list[list[Known]], str, bool]:
-    """Return the affirmed facts, ambiguous ones together, the rest, and whether more may be affirmed."""
-    groups, rest, is_open = [], [], False
-    for sentence in sentences(message):
-        plain = straight(strip_lead_in(sentence))
-        is_told = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
-        holds, still = _FORMS["holds"].match(plain), _FORMS["still"].match(plain)
-        facts = list(point_at(known, before, earlier)) if is_told and holds else []
-        if is_told and still and not holds:
-            fitting = [fact for fact in known if _can_mean(fact.text, still["what"])]
-            facts = best_matches(still["what"], fitting, topic=topic_of(still["what"]), least=0.6)
-        is_open |= is_told and bool(holds or still) and not facts
-        groups += [facts] if facts else []
-        rest += [] if facts else [sentence]
-    return groups, "\n".join(rest) if groups else message, is_open
-
-
-def _can_mean(fact: str, words: str) -> bool:
-    """Tell whether words may affirm a fact: same polarity and numbers."""
-    denies_alike = bool(_FORMS["negation"].search(straight(fact))) == bool(_FORMS["negation"].search(words))
-    return denies_alike and set(_NUMBER.findall(words)) <= set(_NUMBER.findall(fact))
-
-
 def read_change(fact: Known, answer: str) -> tuple[str, str]:
     """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
-    for act, pattern in (("forget", _FORMS["dropped"]), ("confirm", _FORMS["holds"]), ("keep", _FORMS["keep"])):
-        if pattern.match(plain):
+    for act, form in (("forget", "dropped"), ("confirm", "holds"), ("keep", "keep")):
+        if _FORMS[form].match(plain):
             return act, ""
     if not 0 < len(plain) <= 4 * MAX_CONTENT or _FORMS["says nothing"].match(plain) or is_question(plain):
         return "unclear", ""
     requests = memory_requests(answer, [fact])
-    if replaced := [request.arguments["fact"] for request in requests if request.replaces]:
-        return "change", replaced[0]
-    if any(request.tool == "forget" for request in requests):
+    if any(request.tool == "forget" and not request.replaces for request in requests) and len(requests) == 1:
         # "That's wrong" says that it should change, not how.
         return "unclear" if "reason" in requests[0].arguments else "forget", ""
     stated = [request.arguments["fact"] for request in requests if request.tool == "remember"]
+    replaced = [request.arguments["fact"] for request in requests if request.replaces]
     said, *more = sentences(strip_preface(one_line(answer)))
     marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
-    content = replace_value(fact.text, said)
+    whole = one_line(" ".join([said, *more])).rstrip(" .!;,")
+    content = next(iter(replaced), None) or replace_value(fact.text, said)
     if content is None and stated and not marked:
-        related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
         # A statement on another subject replaces this fact only when it is the only statement.
-        content = next(iter(related or ([] if more else stated)), "")
-    if content is None:
-        said = one_line(" ".join([said, *more])).rstrip(" .!;,")
-        content = said[:1].upper() + said[1:] if marked or len(said.split()) > 1 else ""
+        related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
+        content = next(iter(related or stated[: not more]), "")
+    elif content is None:
+        content = whole[:1].upper() + whole[1:] if marked or len(said.split()) > 1 else ""
     return ("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else ("unclear", "")

@@ -118,25 +118,16 @@ def change_memory(talk: Talk) -> Reply | None:
     if "place" in talk.acts:
         places, rest = read_places(rest)
         requests += [Request("place", dict(place)) for place in places]
-    groups, unaffirmed, is_open = find_affirmed(rest, talk.known, talk.before, talk.earlier)
-    if "confirm" in talk.acts:
-        requests += [Request("confirm", {"fact_id": find_reference(group[0])}) for group in groups if len(group) == 1]
-        rest = unaffirmed
+    affirmed, rest = find_affirmed(rest, talk.known, talk.before, talk.earlier)
+    requests += [Request("confirm", {"fact_id": find_reference(fact)}) for fact in affirmed if "confirm" in talk.acts]
     requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
-    is_open &= "confirm" in talk.acts
-    if talk.can_look("list") and (requests or groups or is_open):
+    if talk.can_look("list") and (requests or re.search(r"\bstill\b", talk.text, re.IGNORECASE)):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")
     if requests:
         return _carry_out(talk, requests)
-    if groups and "confirm" in talk.acts:
-        return Reply(_format_choice(groups[0], WHICH["confirm"]))
-    if groups:
-        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(groups[0])}")
-    if is_open:
-        return Reply(
-            "I do not find the facts that you mean. Name each by words that stand in it, or tell me what holds now."
-        )
+    if affirmed:
+        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(affirmed)}")
     note = passing_note(talk)
     return Reply(note) if note else None
 

@@ -171,7 +171,7 @@ def test_decide_takes_that_for_the_fact_just_quoted():
         ("No, that's wrong. My max leverage is 4x.", "I don't take leverage above 5x", "My max leverage is 4x"),
         ("I don't take leverage above 3x", "I don't take leverage above 5x", "I don't take leverage above 3x"),
         ("change 5x to 3x", "I don't take leverage above 5x", "I don't take leverage above 3x"),
-        ("Change my max leverage to 3x", "I don't take leverage above 5x", "My max leverage is 3x"),
+        ("Change my max leverage to 3x", "I don't take leverage above 5x", "I don't take leverage above 3x"),
         ("update my goal to 3x in a year", "I want to grow this account 2x in 6 months", "My goal is 3x in a year"),
         ("I only trade SOL now", "I only trade BTC and ETH", "I only trade SOL now"),
         ("My name is Peter", "My name is Sam", "My name is Peter"),
