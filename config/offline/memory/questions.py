@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from config.offline.adapters import LOOKUPS
 from config.offline.facts import Call, Known, best_matches, key_words
+from config.offline.figures import paragraphs
 from config.offline.memory.report import failure, format_recalled
 from config.offline.memory.requests import MAX_ARGUMENT
 from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
@@ -12,15 +13,13 @@ from config.offline.talk import Reply, Talk
 
 _ALL: Final = Pattern(
     r"""
-\bwhat (?:do|did|can|else do|have) you (?:know|remember|have|recall|learned|saved|stored)\b.*|\bwho am i\b|^my facts\b
+\bwhat (?:do|did|can|else do|have) you (?:know|remember|have|recall|learned|saved|stored)\b|\bwho am i\b|^my facts\b
 \bwhat (?:have i|did i) (?:told|tell) you\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b
-\b(?:tell me|list|show)(?: me)?(?: all)?(?: of)? (?:(?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know
-    |preferences)\b|what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
+\b(?:tell me|list|show)(?: me)?(?: all)?(?: of)? (?:(?:my|your|the)\b.*\b(?:facts|memor(?:y|ies)|preferences)\b
+    |what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
 """
 )
-_PLACES: Final = Pattern(
-    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b"
-)
+_PLACES: Final = Pattern(r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you know\b")
 _ABOUT: Final = Pattern(
     r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
     r" (?P<what>[^?.!]+)"
@@ -36,13 +35,14 @@ _TOPICS: Final = {
     "symbols": Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b"),
     "risk": Pattern(r"^what are my (?:own |trading )?rules\b"),
 }
-_LASTING: Final = {
-    "risk": "how much you risk per trade and your highest leverage",
-    "symbols": "the markets you trade, and those you never touch",
-    "session": "the hours and days at which you trade",
-    "goal": "what the account is for, and the drawdown you accept",
-    "style": "how you like answers",
-}
+_LASTING: Final = """\
+What lasts and bounds a trade: risk, hours, markets and goals.
+
+- how much you risk per trade and your highest leverage
+- the markets you trade, and those you never touch
+- the hours and days at which you trade
+- what the account is for, and the drawdown you accept
+- how you like answers"""
 _TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 
 
@@ -53,13 +53,10 @@ def answer_about_user(talk: Talk) -> Reply | None:
         if HELP.match(plain):
             continue
         if _TO_TELL.match(plain):
-            topics = {fact.topic for fact in talk.known}
-            missing = [f"- {told}" for topic, told in _LASTING.items() if topic not in topics or len(topics) > 4]
-            return Reply("What lasts and bounds a trade: risk, hours, markets and goals.\n\n" + "\n".join(missing))
-        if "place" in talk.acts and _PLACES.search(plain):
-            return look_up("read") if not talk.places and talk.can_look("read") else Reply(_all_places(talk))
-        if _ALL.search(plain):
-            return _tell_all(talk, plain)
+            return Reply(_LASTING)
+        is_of_places = "place" in talk.acts and bool(_PLACES.search(plain))
+        if is_of_places or _ALL.search(plain):
+            return _tell_all(talk, plain, is_of_places=is_of_places)
         is_asked = is_question(sentence) and _MINE.search(plain)
         if is_asked and (answer := _answer_question(talk, plain)) is not None:
             return answer
@@ -76,39 +73,33 @@ def fact_lines(facts: list[Known]) -> str:
     return "\n".join(fact.line for fact in facts)
 
 
-def _tell_all(talk: Talk, question: str) -> Reply:
-    if talk.can_look("list"):
-        return look_up("list")
-    if talk.can_look("read") and not talk.known and not talk.places:
-        return look_up("read")
+def _tell_all(talk: Talk, question: str, *, is_of_places: bool) -> Reply:
+    every = talk.places if is_of_places else [*talk.known, *talk.places]
+    if talk.can_look("list") or (talk.can_look("read") and not every):
+        return look_up("list" if talk.can_look("list") else "read")
     failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
-    if failed and not talk.known:
-        return Reply("\n\n".join(failed))
+    if not every:
+        nothing = "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
+        return Reply(paragraphs(*failed) or (nothing if is_of_places else knows_nothing(talk.acts)))
     about = _ABOUT.search(question)
-    if about and (
-        met := _find_matches(about["what"], talk, 0.0) or best_matches(about["what"], talk.places, least=0.5)
-    ):
+    if about is None:
+        more = f"There may be more on your {FACTS_PAGE}, where you can change all of it."
+        return Reply(f"This is what I know about you:\n\n{fact_lines(every)}\n\n{more}")
+    if met := _find_matches(about["what"], talk, 0.0):
         return Reply(f"This is what I know about that:\n\n{fact_lines(met)}")
-    if not talk.known and not talk.places:
-        return Reply(knows_nothing(talk.acts))
-    if about:
-        count = len(talk.known) + len(talk.places)
-        return Reply(f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you.")
-    told = [f"This is what I know about you:\n\n{fact_lines(talk.known)}"] if talk.known else []
-    told += [_all_places(talk)] if talk.places else []
-    return Reply("\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."]))
+    return Reply(f"I know nothing about your {about['what'].strip()} yet. I know {len(every)} other things about you.")
 
 
 def _answer_question(talk: Talk, question: str) -> Reply | None:
     """Answer a question about the user by facts in view or recalled."""
     recalled = next((outcome for outcome in talk.results if outcome.name == "recall"), None)
-    advice = "\n\nI work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
+    advice = "I work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
     if recalled is None:
         # Where more can be looked up, half an answer does not keep from looking.
         facts = _find_matches(question, talk, 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5)
-        told = "You told me" if not facts or any(not one.inferred for one in facts) else "You never said so; I inferred"
-        if facts := facts or best_matches(question, talk.places, least=0.5):
-            return Reply(f"{told}:\n\n{fact_lines(facts)}{advice}")
+        if facts:
+            told = "You never said so; I inferred" if all(one.inferred for one in facts) else "You told me"
+            return Reply(paragraphs(f"{told}:", fact_lines(facts), advice))
         if not _FOR_FACT.match(question) and not advice:
             return None
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
@@ -118,20 +109,15 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
             return look_up("read")
         nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else knows_nothing(talk.acts)
         return Reply(nothing) if _FOR_FACT.match(question) else None
+    told = f"I looked through all that I know about you and found nothing about that. {_TELL_ME}"
     if recalled.error:
-        return Reply(failure(recalled, talk.names) + advice)
-    if recalled.entries("preferences"):
-        return Reply(f"This is what I found about that:\n\n{format_recalled(recalled)}{advice}")
-    return Reply(f"I looked through all that I know about you and found nothing about that. {_TELL_ME}{advice}")
-
-
-def _all_places(talk: Talk) -> str:
-    if talk.places:
-        return f"The places I know of:\n\n{fact_lines(talk.places)}"
-    return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
+        told = failure(recalled, talk.names)
+    elif recalled.entries("preferences"):
+        told = f"This is what I found about that:\n\n{format_recalled(recalled)}"
+    return Reply(paragraphs(told, advice))
 
 
 def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
     topic = next((topic for topic, pattern in _TOPICS.items() if pattern.search(question)), "")
     about = [fact for fact in talk.known if topic and fact.topic == topic]
-    return about or best_matches(question, talk.known, least=least)
+    return about or best_matches(question, talk.known, least=least) or best_matches(question, talk.places, least=0.5)

@@ -8,11 +8,7 @@ from config.offline.facts import Outcome, is_uuid
 from config.offline.figures import exact, listing, paragraphs
 from config.offline.phrases import FACTS_PAGE
 
-WHICH: Final = {
-    "forget": "Which one should I forget?",
-    "change": "Which one should I change?",
-    "confirm": "Which one still holds?",
-}
+WHICH: Final = {act: f"Which one should I {act}?" for act in ("forget", "change", "confirm")}
 CONFLICT_QUESTION: Final = "Does it replace that, or do both hold?"
 MAX_FOUND: Final = 5
 
@@ -28,23 +24,24 @@ _WRITES: Final = {
 
 def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
     """Return paragraphs on all writes, refusals and unknown tools."""
-    done = [outcome for outcome in results if outcome.name in _WRITES and not outcome.error and not outcome.held]
-    fresh = [outcome for outcome in done if not outcome.was_so]
-    by_title = {title: [one for one in fresh if one.name == act] for act, (title, _) in _WRITES.items()}
-    by_title["I knew this already"] = [one for one in done if one.was_so]
-    parts = []
-    for title, told in by_title.items():
-        texts = [f"**{_format_text(one)}**" for one in told]
-        parts += [f"{title}: {texts[0]}" if len(texts) == 1 else f"{title}:\n\n{listing(texts)}"] if texts else []
-    parts += [f"You can change or undo this on your {FACTS_PAGE}."] if parts else []
+    by_title: dict[str, list[str]] = {title: [] for title, _ in _WRITES.values()}
+    refused = []
     for outcome in results:
         if outcome.error and outcome.name not in COACH_TOOLS:  # whose rules report them
-            parts.append(failure(outcome, names))
+            refused.append(failure(outcome, names))
         elif outcome.held:
-            parts.append(_format_held(outcome))
-        elif outcome.name not in {*_WRITES, *LOOKUPS, *COACH_TOOLS}:
-            parts.append(f"`{outcome.name}` answered: {str(outcome.result)[:500]}")
-    return parts
+            refused.append(_format_held(outcome))
+        elif outcome.name in _WRITES:
+            title = "I knew this already" if outcome.was_so else _WRITES[outcome.name][0]
+            by_title.setdefault(title, []).append(f"**{_format_text(outcome)}**")
+        elif outcome.name not in LOOKUPS | COACH_TOOLS:
+            refused.append(f"`{outcome.name}` answered: {str(outcome.result)[:500]}")
+    done = [
+        f"{title}: {texts[0]}" if len(texts) == 1 else f"{title}:\n\n{listing(texts)}"
+        for title, texts in by_title.items()
+        if texts
+    ]
+    return [*done, *([f"You can change or undo this on your {FACTS_PAGE}."] if done else []), *refused]
 
 
 def failure(outcome: Outcome, names: Mapping[str, str]) -> str:

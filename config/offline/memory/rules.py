@@ -7,6 +7,7 @@ from typing import Final
 from config.lib.text import make_slug, normal_form, one_line
 from config.offline.drafting.steps import list_drafted
 from config.offline.facts import Call, Known, best_matches
+from config.offline.figures import listing, paragraphs
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import (
@@ -37,7 +38,6 @@ _OR_FORGET: Final = ", or say “forget it”."
 _ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
 _NONE: Final = Pattern(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b")
 _REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
-_NOT_HERE: Final = f"here: this chat has no tool for it. You can do it on your {FACTS_PAGE}."
 _ORDINALS: Final = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|four", "fifth|5|five")
 
 
@@ -61,11 +61,12 @@ def act_on_choice(talk: Talk) -> Reply | None:
     if _NONE.match(talk.text):
         return Reply(f"All right, I have {'forgotten' if act == 'forget' else 'changed'} nothing.")
     ids = {text: fact_id for fact_id, text in talk.names.items()}
+    given: dict[str, str] = {}
     for outcome in talk.earlier:
         ids |= outcome.candidates
-    pending = [o for o in talk.earlier if o.name == "change" and o.candidates and o.arguments.get("fact")]
-    given = {"fact": pending[-1].arguments["fact"]} if act == "change" and pending else {}
-    chosen = [] if act == "change" and not given else read_choice(talk.text, talk.before)
+        if outcome.name == act == "change" and outcome.candidates:
+            given = {"fact": str(outcome.arguments.get("fact"))}
+    chosen = read_choice(talk.text, talk.before) if given or act != "change" else []
     calls = tuple(Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen)
     return Reply(tool_calls=calls) if calls else None
 
@@ -137,24 +138,23 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     calls: list[Call] = []
     notes: list[str] = []
     for request in requests:
-        is_place = request.tool == "forget" and _is_place(str(request.arguments.get("fact_id")), talk)
+        fact_id = str(request.arguments.get("fact_id"))
         forgets = [call for call in calls if call.name == "forget" and call.arguments["fact_id"] == request.replaces]
-        if is_place:
+        if request.tool == "forget" and _is_place(fact_id, talk):
             notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
         elif forgets and "change" in talk.acts:
             calls = [call for call in calls if call not in forgets]
             calls.append(Call("change", {**request.arguments, "fact_id": request.replaces}))
         elif request.tool in talk.acts:
             calls.append(Call(request.tool, request.arguments))
-    if calls or notes:
-        return Reply("\n\n".join(notes), tuple(calls))
-    refused = next((request for request in requests if request.tool), None)
-    if refused is not None:
-        what = f"save “{refused.arguments['fact']}”" if refused.tool == "remember" else "forget anything"
-        return Reply(f"I cannot {what} {_NOT_HERE}")
-    unclear = next((request for request in requests if request.choices), None)
-    nothing = "I see nothing to forget: I know nothing about you in this chat yet."
-    return Reply(_format_choice(unclear.choices, WHICH["forget"]) if unclear else nothing)
+        elif request.tool:
+            what = f"save “{request.arguments['fact']}”" if request.tool == "remember" else "forget anything"
+            notes.append(f"I cannot {what} here: this chat has no tool for it. You can do it on your {FACTS_PAGE}.")
+        elif request.choices:
+            notes.append(_format_choice(request.choices))
+        else:
+            notes.append("I see nothing to forget: I know nothing about you in this chat yet.")
+    return Reply("\n\n".join(notes[:1]), tuple(calls))
 
 
 def _is_place(words: str, talk: Talk) -> bool:
@@ -162,32 +162,28 @@ def _is_place(words: str, talk: Talk) -> bool:
     return not is_fact and bool(best_matches(words, talk.places, least=0.5))
 
 
-def _format_choice(facts: Sequence[Known], question: str) -> str:
-    lines = "\n".join(f"- {known.text}" for known in facts)
+def _format_choice(facts: Sequence[Known]) -> str:
     one = "I know nothing that says just that. The nearest is:"
-    return f"{one if len(facts) == 1 else 'More than one thing I know could be meant:'}\n\n{lines}\n\n{question}"
+    head = one if len(facts) == 1 else "More than one thing I know could be meant:"
+    return paragraphs(head, listing([fact.text for fact in facts]), WHICH["forget"])
 
 
 # --- Places ---
 
 _PLACE: Final = Pattern(
     r"""
-^(?:(?:this |that |the )?(?:place|address)\s*[:,-]\s*)?(?:(?:my|the)\s+(?P<mine>home|house|apartment|flat|office
-    |workplace|gym|school|university|studio|work|(?:favou?rite|usual|regular|local)\s+(?:[\w-]+\s+){0,2}?(?:caf[eé]
-    |coffee shop|restaurant|bar|pub|bakery|park|beach|library|shop|store|spot|place|gym|pool))|(?P<bare>home
-    |work))(?:'s address|\s+address)?\s*(?:\bis\b|'s\b|[:=])\s*(?P<is>\S.*)$
-^I (?P<verb>live|work)\s+(?P<at>(?:at(?! home\b)|on|near|next to|across from)\s+.*(?-i:[A-Z]|\d).*)$
+^(?:(?:this |that |the )?(?:place|address)\s*[:,-]\s*)?(?:my |the )?(?P<mine>home|house|apartment|flat|office|workplace
+    |gym|school|university|studio|work|(?:favou?rite|usual|regular|local) [\w -]{3,30}?)(?:'s address| address)?
+    (?: is |'s |: )(?P<is>\S.*)$
+^I (?P<verb>live|work) (?P<at>(?:at|on|near|next to|across from) .*)$
 """
 )
-_SOMEWHERE: Final = Pattern(
-    r"^(?:at|near|next to|across from|opposite|located)\s+\S|^(?-i:[A-Z]|\d)|^(?:in|on|by|called|the)\s+.*(?-i:[A-Z\d])"
-)
-_NO_ADDRESS: Final = Pattern(
-    r"^(?:at |from |in )?\d+(?:[:.]\d\d)?\s*(?:am|pm|to|-|–|o'clock|hours?|minutes?|days?|%|euros?|dollars?|usd|k|km"
-    r"|miles?)\b|^(?:at )?\d+$|\b(?:today|right now|tonight|tomorrow)\b"
+_ADDRESS: Final = Pattern(
+    r"^(?!.*\b(?:today|now|tonight|tomorrow|\w+days?|minutes?|hours?|am|pm)\b)(?=.*(?-i:[A-Z])|at \d+ \w)"
+    r"(?:(?:at|near|next to|across from|in|on|by|called|located) |(?-i:[A-Z])|\d)"
 )
 _KEEP_PLACE: Final = Pattern(
-    r"^(?:please |can you |could you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$"
+    r"^(?:please |can you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$"
 )
 _SAME_PLACE: Final = {**dict.fromkeys(("house", "apartment", "flat", "live"), "home"), "workplace": "work"}
 
@@ -211,9 +207,9 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
 def _parse_place(clause: str) -> dict[str, str] | None:
     match = _PLACE.match(clause.strip(" .!;,"))
     notes = match["is"] or match["at"] if match else ""
-    if match is None or _NO_ADDRESS.search(notes) or not (match["verb"] or _SOMEWHERE.match(notes)):
+    if match is None or not _ADDRESS.match(notes):
         return None  # "my office is too loud"
-    kind = " ".join((match["mine"] or match["bare"] or match["verb"]).casefold().split())
+    kind = " ".join((match["mine"] or match["verb"]).casefold().split())
     kind = _SAME_PLACE.get(kind, kind)
-    told = one_line(re.sub(r"^(?:located\s+)?(?:at|called)\s+|^located\s+", "", notes))[:MAX_PLACE_NOTES]
+    told = one_line(re.sub(r"^(?:located )?(?:at|called) |^located ", "", notes))[:MAX_PLACE_NOTES]
     return {"place_id": make_slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}
