@@ -73,9 +73,9 @@ def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
     names = [f"{one.skill.name} v{one.version.version}" for one in (shown.run.deployment for shown in both)]
     chart = draw_equity(
         first,
-        title="Equity, begun at 100",
+        title="Equity, 100 points at the start",
         name=f"First: {names[0]}",
-        unit="of 100 at the start",
+        unit="points",
         compare=[Line(f"Second: {names[1]}", second)],
         drawdown=False,
         simulated=any(one.run.is_simulated for one in both),
@@ -130,7 +130,7 @@ def _describe_figures(shown: ShownBacktest) -> dict[str, str]:
         "Net of closed trades": format_signed_usd(numbers.net_usd),
         "Closed trades": format_count(numbers.trades),
         "Win rate": few if numbers.win_rate_fraction is None else format_pct(numbers.win_rate_fraction),
-        "A trade, about 90 %": _span(numbers),
+        "A trade, about 90%": _span(numbers),
         "Profit factor": unknown if numbers.profit_factor is None else format_ratio(numbers.profit_factor),
         "Sharpe ratio": few if numbers.sharpe is None else format_ratio(numbers.sharpe),
         "Deepest drawdown": unknown if numbers.max_drawdown is None else format_pct(numbers.max_drawdown.fraction),

@@ -169,7 +169,7 @@ def draw_scatter(
     dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, too_few: int = TOO_FEW, empty: str = ""
 ) -> Chart:
     """Return points over two axes, each a link to its row."""
-    unit = f"{x.name} in {x.unit}, {y.name} in {y.unit}"
+    unit = x.unit if x.unit == y.unit else f"{x.unit} and {y.unit}"
     if not dots:
         return Chart("svg", title, unit, "", empty=empty or "There is no point to draw yet.")
     columns = [[dot.x for dot in dots], [dot.y for dot in dots]]
