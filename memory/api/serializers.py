@@ -33,7 +33,7 @@ class FactQuery(PageQuery):
         default="current",
         help_text="current: true now. believed: not archived, also what has ended or not begun. trash: deleted.",
     )
-    q = serializers.CharField(default="", max_length=200, help_text="Each word must stand in the fact or its topic.")
+    q = serializers.CharField(default="", max_length=200, help_text="Each word must be in the fact or its topic.")
     category = serializers.ChoiceField(FactCategory.choices, default="")
     source = serializers.ChoiceField(FactSource.choices, default="")  # type: ignore[assignment]
     confidence = serializers.ChoiceField(Confidence.choices, default="")

@@ -89,7 +89,7 @@ def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str
         ("Source", before.get_source_display(), after.get_source_display()),
         ("Shorter line", before.summary or "none", after.summary or "none"),
         ("Detail", before.body or "none", after.body or "none"),
-        ("Holds until", _format_day(before.valid_until), _format_day(after.valid_until)),
+        ("True until", _format_day(before.valid_until), _format_day(after.valid_until)),
     )
     return [pair for pair in pairs if pair[1] != pair[2]]
 

@@ -57,15 +57,15 @@ class FactForm(forms.Form):
         label="Category", required=False, choices=[("", "As the topic suggests"), *FactCategory.choices]
     )
     valid_from = forms.DateField(
-        label="Holds from",
+        label="True from",
         required=False,
         help_text="Without dates your words decide: “from Monday”, “until March”.",
         widget=_DateInput,
     )
     valid_until = forms.DateField(
-        label="Holds until",
+        label="True until",
         required=False,
-        help_text="On this day it holds no more; no chat starts with it then.",
+        help_text="From this day on it is no longer true, and no chat starts with it.",
         widget=_DateInput,
     )
 

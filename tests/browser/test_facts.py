@@ -163,7 +163,7 @@ def test_filters_are_folded_and_open_by_keyboard(site, life, page):
     page.keyboard.press("Space")
     page.get_by_label("Confidence").select_option("inferred")
 
-    expect(page.get_by_text("2 fit.")).to_be_visible()
+    expect(page.get_by_text("2 facts fit.")).to_be_visible()
     expect(page).to_have_url(re.compile("confidence=inferred"))
 
 
@@ -277,22 +277,22 @@ def test_an_end_date_is_read_from_words_changed_on_the_page_and_ends_the_fact(si
     page.goto(f"{site}{FACTS}?add#add")
     page.get_by_role("textbox", name="Fact", exact=True).fill("Until 1 March 2091 I use no leverage")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Mar 2091")
+    expect(fact_of(page, "no leverage")).to_contain_text("True until 1 Mar 2091")
 
     menu_of(page, "no leverage").get_by_role("link", name="Edit").click()
     form = page.get_by_role("article", name="Edit a fact")
-    form.get_by_label("Holds until").fill("2091-04-01")
+    form.get_by_label("True until").fill("2091-04-01")
     form.get_by_role("button", name="Save").click()
-    expect(fact_of(page, "no leverage")).to_contain_text("Holds until 1 Apr 2091")
+    expect(fact_of(page, "no leverage")).to_contain_text("True until 1 Apr 2091")
 
     half = fact_of(page, "half size")
     menu = menu_of(page, "half size")
     expect(menu).to_contain_text("In the next chat")
     menu.get_by_role("link", name="Edit").click()
     form.get_by_text("Shorter line, detail").click()
-    form.get_by_label("Holds until").fill(f"{timezone.now() - timedelta(days=1):%Y-%m-%d}")
+    form.get_by_label("True until").fill(f"{timezone.now() - timedelta(days=1):%Y-%m-%d}")
     form.get_by_role("button", name="Save").click()
-    expect(half).to_contain_text("Held until")
+    expect(half).to_contain_text("Was true until")
     expect(menu_of(page, "half size")).to_contain_text("Not in the next chat")
     page.goto(site + reverse("memory:preview"))
     expect(page.locator("pre.block")).to_have_text(re.compile("no leverage.*until 2091-04-01"))

@@ -70,7 +70,7 @@ def test_new_user_reaches_every_first_step_by_keyboard(site, logged_in, page):
     press(page, "Skills")
     press(page, "Range fade")
     press(page, "Deploy version 1 on paper")
-    expect(page.get_by_text("It has not ticked yet.")).to_be_visible()
+    expect(page.get_by_text("No decision yet.")).to_be_visible()
     tab_to(page, "Pause")
     page.keyboard.press("Enter")
     press(page, "Pause it")

@@ -139,7 +139,7 @@ def test_a_skill_is_written_saved_and_deployed(site, logged_in, page):
 
     expect(page.get_by_role("heading", level=1)).to_have_text("My range")
     page.get_by_role("button", name="Deploy version 1 on paper").click()
-    expect(page.get_by_text("It has not ticked yet.")).to_be_visible()
+    expect(page.get_by_text("No decision yet.")).to_be_visible()
     with owned_tx(logged_in):
         assert (Deployment.objects.count(), SkillDraft.objects.filter(status="editing").count()) == (1, 0)
 

@@ -194,7 +194,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     "deployment": Group("Deployment or account", ("deployment",), parse=lambda text: (parse_id(text),)),
     "record": Group("Own trades or agents'", ("deployment",), RECORDS),
     "regime": Group("Regime at entry", ("entry_regime_tag",), dict(RegimeTag.choices), column="entry_regime_tag"),
-    "exit": Group("Closed by", ("exit_kind",), dict(ExitKind.choices), column="exit_kind"),
+    "exit": Group("What closed it", ("exit_kind",), dict(ExitKind.choices), column="exit_kind"),
     "result": Group("Won or lost", (NET,), {"won": "Won", "lost": "Lost", "even": "Even"}),
     "hour": Group("Hour of the entry", ("entry_at",), parse=_parse_hours),
     "weekday": Group(

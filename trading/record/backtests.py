@@ -168,7 +168,7 @@ def start_backtest(
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
     if not 0 <= volume_pct <= 100:
-        raise BacktestRefused("The share of the volume is 0 to 100 %.")
+        raise BacktestRefused("The share of the volume is 0 to 100%.")
     payload = parse_payload(get_version(skill_id).payload)
     count_ticks(payload, starts_at, ends_at, now)
     symbols = payload.context.symbols

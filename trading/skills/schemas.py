@@ -128,7 +128,7 @@ class MemoryDial(Block):
     """How much of its own record the agent sees."""
 
     enabled: Annotated[
-        bool, Label("Show the agent its record", "Its own last trades and positions stand in every prompt.")
+        bool, Label("Show the agent its record", "Every prompt has its own last trades and positions.")
     ] = True
     recent_trades_k: Annotated[int, Label("Closed trades shown", "0 to 30. 0 shows no record at all.")] = Field(
         default=10, ge=0, le=30
@@ -303,7 +303,7 @@ class SkillPayload(Block):
     def _strategy_says_enough(self) -> Self:
         needed = ("thesis",) if self.strategy.mode == "thesis" else ("entry", "exit")
         if missing := [name for name in needed if not getattr(self.strategy, name)]:
-            raise ValueError(f"a strategy in mode {self.strategy.mode} needs {' and '.join(missing)}")
+            raise ValueError(f"a strategy written as {self.strategy.mode} needs {' and '.join(missing)}")
         return self
 
     def stored(self) -> dict[str, object]:

@@ -107,7 +107,7 @@ class BacktestForm(forms.Form):
         max_value=Decimal(500),
         decimal_places=3,
         initial=Decimal(4),
-        help_text="Of each fill’s value: 4 is 0.04 %. A rebate is negative.",
+        help_text="Of each fill’s value: 4 is 0.04%. A rebate is negative.",
     )
     slippage_bps = forms.DecimalField(
         label="Slippage, basis points",

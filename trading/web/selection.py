@@ -111,7 +111,7 @@ def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
     chart = draw_intervals(
         rows, title=f"Net of a trade by {GROUPS[group].label.lower()}", empty="No trade has closed yet."
     )
-    return replace(chart, table=Table(("Group", "Net", "A trade", "About 90 %", "Trades"), cells))
+    return replace(chart, table=Table(("Group", "Net", "A trade", "About 90%", "Trades"), cells))
 
 
 def _draw_paths(table: TradeTable) -> list[Chart]:

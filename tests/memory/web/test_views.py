@@ -410,8 +410,8 @@ def test_a_fact_that_does_not_hold_now_says_so(client, trader):
 
     words = text_of(client.get(FACTS))
 
-    assert "Holds until" in words
-    assert "Holds from" in words
+    assert "True until" in words
+    assert "True from" in words
 
 
 def test_a_fact_leads_to_the_message_it_came_from(client, know):
@@ -430,7 +430,7 @@ def test_a_fact_says_since_when_it_holds(client, trader):
     at = timezone.now() - timedelta(days=40)
     fact = as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
 
-    assert f"Holds since {at:%-d %b %Y}" in text_of(open_menu(client, fact))
+    assert f"True since {at:%-d %b %Y}" in text_of(open_menu(client, fact))
 
 
 def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):

@@ -91,7 +91,7 @@ def test_htmx_gets_the_list_as_it_was_asked_for_with_the_undo_line(client, know)
 
     assert not is_page(response)
     assert "1 fact archived" in text_of(response)
-    assert "1 fits" in text_of(response)
+    assert "1 fact fits" in text_of(response)
     assert "checked" not in response.content.decode().partition("facts__group")[2]
 
 

@@ -286,7 +286,7 @@ def test_backtest_that_is_done_shows_its_numbers_and_how_it_was_played(client, m
 
     text = text_of(response)
     for words in (
-        *("Done", "+$87.00", "6 closed, 5 won", "83.3%", "11.88 won over lost", "90 % between", "Sharpe ratio"),
+        *("Done", "+$87.00", "6 closed, 5 won", "83.3%", "11.88 won over lost", "90% between", "Sharpe ratio"),
         *("Deepest drawdown", "$6.00 paid", "$10,240.00", "4 bps", "2 bps", "Off", "Dips, version 1", "$10,000.00"),
     ):
         assert words in text, words

@@ -126,7 +126,7 @@ def test_deployments_takes_as_many_queries_for_many_as_for_one(client, trader, b
 def test_deployment_shows_each_part_when_there_is_nothing_yet(client, deployment):
     shown = page(client, deployment)
 
-    words = ("It has not ticked yet", "No open position", "No trade yet", "None of its own yet", "decided nothing yet")
+    words = ("No decision yet", "No open position", "No trade yet", "No lesson yet", "decided nothing yet")
     assert all(word in shown for word in words)
 
 

@@ -34,7 +34,7 @@ class Command(KeelCommand):
             lines = [describe_total(answer), *describe_groups(answer)]
         texts = [
             f"{line.label}: {line.value or 'not known'} of {line.trades}"
-            f"{f', a trade {line.mean}' if line.mean else ''}{f', about 90 % {line.interval}' if line.interval else ''}"
+            f"{f', a trade {line.mean}' if line.mean else ''}{f', about 90% {line.interval}' if line.interval else ''}"
             f"{f', not known of {line.unknown} more' if line.unknown else ''}"
             for line in lines
         ]
