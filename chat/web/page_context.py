@@ -49,7 +49,7 @@ _QUESTIONS: Final[tuple[tuple[tuple[str, ...], list[str]], ...]] = (
         ["Why did you open this position?", "Why was this position closed?", "What did I learn from my last trades?"],
     ),
     (
-        ("trading:backtests", "trading:backtest"),
+        ("trading:backtests", "trading:backtest", "trading:compare_backtests"),
         [
             "How did my last backtest go?",
             "Is that sample large enough to trust?",

@@ -43,6 +43,7 @@ MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
 MAX_COST_BPS: Final = 1_000
 VOLUME_PCT: Final = Decimal(10)  # of a bar's volume that orders may take, unless a backtest says otherwise
 USUAL_DAYS: Final = 30  # of a backtest without given days
+PACED_TICKS: Final = 5  # the first decisions include the start, so they tell no pace
 
 
 class BacktestNotFound(NotFound):
@@ -110,7 +111,7 @@ class ShownBacktest:
     def measure_time_left(self, now: datetime) -> timedelta | None:
         """Return how long the rest takes at the pace so far, None without one."""
         run = self.run
-        if run.started_at is None or not run.ticks_done:
+        if run.started_at is None or run.ticks_done < PACED_TICKS:
             return None
         return (now - run.started_at) / run.ticks_done * (run.ticks_total - run.ticks_done)
 
