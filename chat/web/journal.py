@@ -172,7 +172,7 @@ def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek
 
 
 def _build_day(day: date, trades: Sequence[DayTrade], note: str, entries: Sequence[Kept]) -> JournalDay:
-    net = measure_sum([one.trade.realized_pnl_usd for one in trades if one.has_closed])
+    net = measure_sum([float(one.trade.realized_pnl_usd) for one in trades if one.has_closed])
     return JournalDay(day, net, trades, max(0, len(trades) - TRADES_SHOWN), note, entries)
 
 

@@ -5,7 +5,7 @@ database gives them, and a column is converted when it is asked for, each of its
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Context, Decimal
 from functools import partial
 from itertools import chain, compress
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.db import connection, models
 from django.db.models.expressions import Col
+from django.db.models.functions import Cast
 from django.db.models.sql.constants import MULTI
 
 _CHUNK: Final = 5_000
@@ -22,10 +23,12 @@ _DIGITS: Final = Context(prec=15)  # of a number in SQLite
 class Columns:
     """The columns of a query, by name."""
 
-    def __init__(self, rows: "models.QuerySet[Any]", names: Iterable[str]) -> None:
-        """Read the rows once, in the scope of the owner."""
+    def __init__(self, rows: "models.QuerySet[Any]", names: Iterable[str], *, as_floats: bool = False) -> None:
+        """Read the rows once, in the scope of the owner; decimals `as_floats` for statistics."""
         names = list(dict.fromkeys(names))
-        compiler: Any = rows.values_list(*names).query.get_compiler(connection.alias)
+        compiler: Any = rows.values_list(*_select(rows, names, as_floats=as_floats)).query.get_compiler(
+            connection.alias
+        )
         found = list(chain.from_iterable(compiler.execute_sql(MULTI, chunk_size=_CHUNK)))
         expressions = [expression for expression, _, _ in compiler.select]
         converters = compiler.get_converters(expressions)
@@ -61,20 +64,41 @@ class Columns:
         return [known[value] for value in values]
 
 
+def _select(rows: "models.QuerySet[Any]", names: Iterable[str], *, as_floats: bool) -> list[Any]:
+    """Return the columns to read: instants of SQLite as text, since its driver takes long to make datetimes."""
+    fields = {field.name: field for field in rows.model._meta.concrete_fields}
+    return [_choose_column(name, fields.get(name), as_floats=as_floats) for name in names]
+
+
+def _choose_column(name: str, field: "models.Field[Any, Any] | None", *, as_floats: bool) -> Any:
+    match field:
+        case models.DateTimeField() if connection.vendor == "sqlite":
+            return _InstantText(name, models.CharField())
+        case models.DecimalField() if as_floats:
+            return Cast(name, models.FloatField())
+    return name
+
+
+class _InstantText(Cast):
+    """An instant of SQLite as its text."""
+
+
 def _choose_reader(expression: Any, converters: Sequence[Callable[..., Any]]) -> Callable[[Any], Any] | None:
     """Return what makes a value of Python of one of the database; None: it is one."""
+    if isinstance(expression, _InstantText):
+        return _read_instant
+    if isinstance(expression, Cast) and isinstance(expression.output_field, models.FloatField):
+        return None
     if connection.vendor == "sqlite" and isinstance(expression, Col):
         match expression.output_field:
-            case models.DateTimeField():
-                return _read_instant
             case models.DecimalField() as field:
                 context = Context(prec=field.max_digits)  # as `DecimalField.context`
                 return partial(_read_decimal, Decimal(1).scaleb(-field.decimal_places), context)
     return partial(_apply, converters, expression) if converters else None
 
 
-def _read_instant(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC)
+def _read_instant(text: str) -> datetime:
+    return datetime.fromisoformat(f"{text}+00:00")
 
 
 def _read_decimal(grain: Decimal, context: Context, value: float) -> Decimal:

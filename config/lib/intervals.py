@@ -6,7 +6,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import cbrt, cos, pi, sin, sqrt
+from math import cbrt, cos, fsum, pi, sin, sqrt
+from operator import mul
 from statistics import NormalDist, fmean
 from typing import Final
 
@@ -29,8 +30,17 @@ def mean_interval(values: Sequence[float], *, groups: int = 1) -> Interval | Non
     if len(values) < MIN_VALUES:
         return None
     mean = fmean(values)
-    second, third = (fmean([(value - mean) ** power for value in values]) for power in (2, 3))
+    _, second, third = _average_powers([value - mean for value in values], 3, len(values))
     return _hall_interval(len(values), mean, second, third, groups)
+
+
+def _average_powers(values: Sequence[float], most: int, n: int) -> list[float]:
+    """Return the mean of the first powers of values, which are `n` with the zeros left out."""
+    powers, found = values, [fsum(values) / n]
+    for _ in range(1, most):
+        powers = list(map(mul, powers, values))
+        found.append(fsum(powers) / n)
+    return found
 
 
 def _hall_interval(n: int, mean: float, second: float, third: float, groups: int) -> Interval | None:
@@ -63,10 +73,10 @@ def profit_factor_interval(values: Sequence[float], *, groups: int = 1) -> tuple
 
     A ratio c is plausible as long as the interval of the mean of (gain - c * loss) includes zero.
     """
-    won, lost = ([max(sign * value, 0.0) for value in values] for sign in (1, -1))
-    if len(values) < MIN_VALUES or not any(won) or not any(lost):
+    won, lost = [value for value in values if value > 0], [-value for value in values if value < 0]
+    if len(values) < MIN_VALUES or not won or not lost:
         return None
-    gains, losses = ([fmean([value**power for value in side]) for power in (1, 2, 3)] for side in (won, lost))
+    gains, losses = (_average_powers(side, 3, len(values)) for side in (won, lost))
 
     def bounds(ratio: float) -> Interval:
         # No trade both wins and loses, so that the mixed moments are zero.
@@ -96,7 +106,7 @@ def sharpe_interval(returns: Sequence[float]) -> Interval | None:
     if n < MIN_VALUES:
         return None
     mean = fmean(returns)
-    second, third, fourth = (fmean([(value - mean) ** power for value in returns]) for power in (2, 3, 4))
+    _, second, third, fourth = _average_powers([value - mean for value in returns], 4, n)
     if second <= 0:
         return None
     ratio = mean / sqrt(second * n / (n - 1))

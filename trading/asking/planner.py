@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -16,7 +15,7 @@ from trading.record.performance import Figure
 MAX_GROUPS: Final = 24
 MAX_IDS: Final = 20
 _IN_ORDER: Final = frozenset({"hour", "weekday", "month"})  # the others by value, the highest first
-Values = Sequence[Decimal | None]
+Values = Sequence[float | None]
 T = TypeVar("T")
 
 
@@ -85,16 +84,16 @@ def answer_question(query: TradeQuery) -> Answer:
 
 def take_figure(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
     """Return the figure of the known values, and how many are not known."""
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None] if None in values else values
     return MEASURES[measure].take(known, compared), len(values) - len(known)
 
 
 def compare_groups(table: TradeTable, group: str, measure: str) -> list[GroupAnswer]:
     """Return the groups' figures; their intervals share 90 %."""
-    parts: dict[str, list[Decimal | None]] = {}
+    parts: dict[str, list[float | None]] = {}
     for key, value in zip(table.list_keys(group), table.list_values(measure), strict=True):
         parts.setdefault(key, []).append(value)
-    compared = sum(sum(value is not None for value in values) >= MIN_VALUES for values in parts.values())
+    compared = sum(len(values) - values.count(None) >= MIN_VALUES for values in parts.values())
     labels = table.label_keys(group, parts)
     groups = [GroupAnswer(key, labels[key], *take_figure(measure, values, compared)) for key, values in parts.items()]
     if group == "weekday":
@@ -116,7 +115,7 @@ def _keep_ends(rows: list[T]) -> list[T]:
     return rows if len(rows) <= MAX_GROUPS else [*rows[:half], *rows[-half:]]
 
 
-def _read_trades(wanted: Sequence[tuple[UUID, Decimal | None]]) -> list[TradeAnswer]:
+def _read_trades(wanted: Sequence[tuple[UUID, float | None]]) -> list[TradeAnswer]:
     """Return trades with their values."""
     rows = Trade.objects.only("symbol", "side", "entry_at", "exit_at").in_bulk({pk for pk, _ in wanted})
-    return [TradeAnswer(rows[pk], float(value)) for pk, value in wanted if value is not None]
+    return [TradeAnswer(rows[pk], value) for pk, value in wanted if value is not None]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -47,7 +46,7 @@ class Measure:
 
     label: str
     unit: str  # usd, count, fraction, ratio, minutes or r
-    take: Callable[[Sequence[Decimal], int], Figure]
+    take: Callable[[Sequence[float], int], Figure]
     columns: tuple[str, ...] = (NET,)  # the first one holds a trade's value
     is_of_trade: bool = True  # whether a single trade has such a value
 
@@ -166,7 +165,7 @@ def parse_id(text: str) -> str:
         raise QueryRefused("Give the deployment's id.") from error
 
 
-def _count(values: Sequence[Decimal], _: int) -> Figure:
+def _count(values: Sequence[float], _: int) -> Figure:
     return Figure(len(values), len(values))
 
 

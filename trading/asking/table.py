@@ -51,8 +51,9 @@ class TradeTable:
         here = [name for name in _DECIDED_HERE if name in query.where]
         values = [column for name in (query.measure, *measures) for column in MEASURES[name].columns]
         grouping = [column for name in filter(None, (query.group, *groups, *here)) for column in GROUPS[name].columns]
-        self._columns = Columns(self._rows.order_by("exit_at", "id"), ("pk", *values, *grouping))
-        self._values: dict[str, Sequence[Decimal | None]] = {}
+        columns = ("pk", *values, *grouping)
+        self._columns = Columns(self._rows.order_by("exit_at", "id"), columns, as_floats=True)
+        self._values: dict[str, Sequence[float | None]] = {}
         for name in here:
             wanted = query.where[name]
             is_any = "any" in wanted  # of events
@@ -65,13 +66,13 @@ class TradeTable:
         """Return the ids of the trades at these places."""
         return self._columns.pick("pk", places)
 
-    def list_values(self, measure: str) -> Sequence[Decimal | None]:
+    def list_values(self, measure: str) -> Sequence[float | None]:
         """Return a measure's value of each trade; None: not known."""
         if measure not in self._values:
             self._values[measure] = self._compute_values(measure)
         return self._values[measure]
 
-    def _compute_values(self, measure: str) -> Sequence[Decimal | None]:
+    def _compute_values(self, measure: str) -> Sequence[float | None]:
         match measure:
             case "fees":
                 pairs = zip(self["fees_usd"], self["unpriced_fees"], strict=True)
@@ -87,15 +88,16 @@ class TradeTable:
                 return self["holding_minutes"]
         return self[NET]
 
-    def _iter_funding(self) -> Iterator[Decimal | None]:
+    def _iter_funding(self) -> Iterator[float | None]:
         known, deployments = FundingOnRecord(set(self["symbol"])), self._deployments
         names = ("funding_usd", "deployment", "symbol", "entry_at", "exit_at")
         for paid, deployment, symbol, since, until in zip(*(self[name] for name in names), strict=True):
             yield paid if paid or known.covers(deployments[deployment], symbol, since, until) else None
 
-    def _iter_multiples(self) -> Iterator[Decimal | None]:
+    def _iter_multiples(self) -> Iterator[float | None]:
         """Yield each trade's R multiple; None without a first stop."""
-        orders = Columns(_select_first_stops(self._rows.values("entry_snapshot")), ("snapshot", "stop_price"))
+        rows = _select_first_stops(self._rows.values("entry_snapshot"))
+        orders = Columns(rows, ("snapshot", "stop_price"), as_floats=True)
         stops = dict(zip(orders.raw["snapshot"], orders["stop_price"], strict=True))
         names, snapshots = (NET, "entry_size_usd", "entry_price", "side"), self._columns.raw["entry_snapshot"]
         for net, size, price, side, snapshot in zip(*(self[name] for name in names), snapshots, strict=True):
@@ -125,7 +127,8 @@ class TradeTable:
             case "rule":
                 worst = find_worst_verdicts()
                 return [worst.get(pk, "none") for pk in columns[0]]
-        return [" ".join(map(str, values)) for values in zip(*columns, strict=True)]
+        names = {values: " ".join(map(str, values)) for values in set(zip(*columns, strict=True))}
+        return [names[values] for values in zip(*columns, strict=True)]
 
     def _iter_events(self) -> Iterator[str]:
         """Yield the kind of the event nearest to each entry; simulated ones only of Keel's own runs."""
@@ -160,9 +163,7 @@ def _select_first_stops(snapshots: Any) -> "QuerySet[Order]":
     return orders.exclude(state=OrderState.REFUSED)
 
 
-def measure_multiple(
-    net_usd: Decimal, size_usd: Decimal, price: Decimal, side: str, stop: Decimal | None
-) -> Decimal | None:
+def measure_multiple(net_usd: float, size_usd: float, price: float, side: str, stop: float | None) -> float | None:
     """Return a net over what the first stop put at risk, None without such a stop."""
     distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
     return net_usd * price / (size_usd * distance) if distance and distance > 0 and size_usd else None

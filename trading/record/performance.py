@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from math import sqrt
+from itertools import accumulate
+from math import fsum, sqrt
+from operator import sub
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
 
@@ -99,12 +101,13 @@ def summarise_trades(
     ends: list[EquityAt] = []
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
-    win_rate, factor, expectancy = measure_win_rate(nets), measure_profit_factor(nets), measure_mean(nets)
+    amounts = list(map(float, nets))
+    win_rate, factor, expectancy = measure_win_rate(amounts), measure_profit_factor(amounts), measure_mean(amounts)
     daily = daily_equity(ends, starting_equity_usd)
     sharpe = measure_sharpe(daily)
     return Performance(
         trades=len(nets),
-        wins=sum(net > 0 for net in nets),
+        wins=sum(net > 0 for net in amounts),
         net_usd=sum(nets, ZERO),
         gross_usd=sum((trade.gross_usd for trade in trades), ZERO),
         fees_usd=sum((trade.fees_usd for trade in trades), ZERO),
@@ -125,39 +128,40 @@ def summarise_trades(
     )
 
 
-def measure_sum(values: Sequence[Decimal], groups: int = 1) -> Figure:
+def add_usd(amounts: Iterable[float]) -> float:
+    """Return the exact sum of amounts: the error of ten thousand floats is below the eighth place."""
+    return round(fsum(amounts), 8)
+
+
+def measure_sum(values: Sequence[float], groups: int = 1) -> Figure:
     """Return a sum, with the interval of what a trade adds."""
     mean = measure_mean(values, groups)
-    return Figure(len(values), float(sum(values, ZERO)) if values else None, mean.interval, mean.value)
+    return Figure(len(values), add_usd(values) if values else None, mean.interval, mean.value)
 
 
-def measure_mean(values: Sequence[Decimal], groups: int = 1) -> Figure:
+def measure_mean(values: Sequence[float], groups: int = 1) -> Figure:
     """Return the mean of a trade."""
-    mean = float(sum(values, ZERO) / len(values)) if values else None
-    return Figure(len(values), mean, mean_interval([float(value) for value in values], groups=groups))
+    mean = add_usd(values) / len(values) if values else None
+    return Figure(len(values), mean, mean_interval(values, groups=groups))
 
 
-def measure_win_rate(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+def measure_win_rate(nets: Sequence[float], groups: int = 1) -> Figure:
     """Return the share of trades with a net above zero."""
     wins = sum(net > 0 for net in nets)
     return Figure(len(nets), wins / len(nets) if nets else None, share_interval(wins, len(nets), groups=groups))
 
 
-def measure_profit_factor(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+def measure_profit_factor(nets: Sequence[float], groups: int = 1) -> Figure:
     """Return won over lost, None without losses."""
-    won, lost = (sum((max(sign * net, ZERO) for net in nets), ZERO) for sign in (1, -1))
-    interval = profit_factor_interval([float(net) for net in nets], groups=groups)
-    return Figure(len(nets), float(won / lost) if lost else None, interval)
+    won, lost = add_usd(net for net in nets if net > 0), add_usd(-net for net in nets if net < 0)
+    return Figure(len(nets), won / lost if lost else None, profit_factor_interval(nets, groups=groups))
 
 
-def measure_fall(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+def measure_fall(nets: Sequence[float], groups: int = 1) -> Figure:
     """Return the deepest fall of summed nets, in the order in which trades closed."""
-    peak = level = deepest = ZERO
-    for net in nets:
-        level += net
-        peak = max(peak, level)
-        deepest = max(deepest, peak - level)
-    return Figure(len(nets), float(deepest) if nets else None)
+    levels = list(accumulate(nets, initial=0.0))
+    deepest = max(map(sub, accumulate(levels, max), levels))
+    return Figure(len(nets), round(deepest, 8) if nets else None)
 
 
 def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> list[float]:

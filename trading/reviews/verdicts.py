@@ -51,7 +51,7 @@ def judge_groups(trades: Iterable[Trade]) -> list[Group]:
         regimes = {}  # the same trades again
     compared = sum(len(nets) >= MIN_VALUES for nets in chain(kinds.values(), regimes.values()))
     return [
-        Group(name, sum(net > 0 for net in nets), measure_sum(nets, compared))
+        Group(name, sum(net > 0 for net in nets), measure_sum([float(net) for net in nets], compared))
         for groups in (kinds, regimes)
         for name, nets in sorted(groups.items(), key=lambda item: (-abs(sum(item[1], Decimal(0))), item[0]))[
             :MAX_GROUPS

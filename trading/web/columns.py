@@ -28,7 +28,7 @@ class ListedTrade:
 
     trade: Trade
     columns: "Sequence[Column]"
-    multiple: Decimal | None = None  # R; None: no stop is known, or not asked for
+    multiple: float | None = None  # R; None: no stop is known, or not asked for
     tags: Sequence[str] = ()
 
     @property
@@ -81,7 +81,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "regime": Column("Regime", lambda one: one.trade.get_entry_regime_tag_display()),
     "mfe": Column("MFE", lambda one: format_signed_usd(one.trade.mfe_usd) if one.trade.knows_path else ""),
     "mae": Column("MAE", lambda one: format_signed_usd(one.trade.mae_usd) if one.trade.knows_path else ""),
-    "r": Column("R", lambda one: "" if one.multiple is None else format_ratio(float(one.multiple))),
+    "r": Column("R", lambda one: "" if one.multiple is None else format_ratio(one.multiple)),
     "fees": Column("Fees", lambda one: format_usd(one.trade.fees_usd)),
     "funding": Column("Funding", lambda one: format_signed_usd(one.trade.funding_usd)),
     "tags": Column("Tags", lambda one: ", ".join(one.tags), is_figure=False),
@@ -102,7 +102,8 @@ def build_rows(
     ]
 
 
-def get_multiple(trade: Trade, stops: Mapping[UUID, Decimal]) -> Decimal | None:
+def get_multiple(trade: Trade, stops: Mapping[UUID, Decimal]) -> float | None:
     """Return a closed trade's R multiple, None without a stop."""
     stop = stops.get(trade.entry_snapshot_id) if trade.entry_snapshot_id and trade.exit_at else None
-    return measure_multiple(trade.realized_pnl_usd, trade.entry_size_usd, trade.entry_price, trade.side, stop)
+    net, size, price = float(trade.realized_pnl_usd), float(trade.entry_size_usd), float(trade.entry_price)
+    return measure_multiple(net, size, price, trade.side, None if stop is None else float(stop))

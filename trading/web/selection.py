@@ -15,12 +15,13 @@ from config.lib.charts.thinning import pick_extremes
 from config.lib.charts.values import Cell, Chart, Table, draw_equity
 from config.lib.figures import format_count, format_signed_usd
 from config.lib.intervals import median_interval
-from trading.asking.answers import Line, describe_figure
+from trading.asking.answers import Line, describe_figure, format_value
 from trading.asking.planner import compare_groups, take_figure
-from trading.asking.query import GROUPS, MEASURES, TradeQuery
+from trading.asking.query import GROUPS, MEASURES, NET, TradeQuery
 from trading.asking.table import TradeTable
 from trading.models import TradeQuerySet
 from trading.models.choices import WEEKDAYS
+from trading.record.performance import add_usd
 
 MOST_DOTS: Final = 150  # each is a link, and a row of the table
 MOST_DAYS: Final = timedelta(days=273)  # of the calendar: 39 weeks, with a link a day
@@ -58,26 +59,27 @@ def describe_selection(
 
 
 def _draw_result(table: TradeTable) -> Chart:
-    nets = [net for net in table.list_values("net") if net is not None]
-    points = list(zip(table["exit_at"], accumulate(nets), strict=True))
+    nets = table[NET]
     return draw_equity(
-        points,
+        zip(table["exit_at"], accumulate(nets), strict=True),
         title="Result of these trades",
         name="Net so far",
         fall_in="unit",
-        start=Decimal(0),
+        start=0.0,
         empty="A curve needs at least two closed trades.",
         note=f"Net of {len(nets)} closed trades, added up as they closed.",
     )
 
 
 def _draw_days(table: TradeTable, zone: ZoneInfo, narrow: Narrow) -> Chart:
-    by_day: dict[date, list[Decimal]] = {}
-    for at, net in zip(table["exit_at"], table.list_values("net"), strict=True):
-        by_day.setdefault(at.astimezone(zone).date(), []).append(net or Decimal(0))
+    by_day: dict[date, list[float]] = {}
+    for at, net in zip(table["exit_at"], table[NET], strict=True):
+        by_day.setdefault(at.astimezone(zone).date(), []).append(net)
     first = max(by_day) - MOST_DAYS
     days = [
-        Day(on, sum(nets, Decimal(0)), len(nets), narrow(period=f"{on}")) for on, nets in by_day.items() if on > first
+        Day(on, Decimal(str(add_usd(nets))), len(nets), narrow(period=f"{on}"))
+        for on, nets in by_day.items()
+        if on > first
     ]
     note = f"Of the {MOST_DAYS.days} days until {max(by_day)}; choose a period to see earlier ones."
     chart = draw_heat_map(days, title="Net by the day of the exit")
@@ -115,7 +117,7 @@ def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
 
 
 def _draw_paths(table: TradeTable) -> list[Chart]:
-    multiples = [float(value) for value in table.list_values("r") if value is not None]
+    multiples = [value for value in table.list_values("r") if value is not None]
     x, y = Axis("Worst on the way (MAE)", "USD"), Axis("Best on the way (MFE)", "USD")
     dots = list(_iter_dots(table))
     return [
@@ -125,15 +127,14 @@ def _draw_paths(table: TradeTable) -> list[Chart]:
 
 
 def _iter_dots(table: TradeTable) -> Iterator[Dot]:
-    worst, best, nets = (table.list_values(name) for name in ("mae", "mfe", "net"))
+    worst, best, nets = table.list_values("mae"), table.list_values("mfe"), table[NET]
     points = [
-        (place, float(mae), float(mfe))
+        (place, mae, mfe)
         for place, (mae, mfe) in enumerate(zip(worst, best, strict=True))
         if mae is not None and mfe is not None
     ]
     kept = pick_extremes([[mae for _, mae, _ in points], [mfe for _, _, mfe in points]], MOST_DOTS)
     symbols, sides, shown = table["symbol"], table["side"], [points[number] for number in kept]
     for (place, mae, mfe), pk in zip(shown, table.pick_ids(place for place, _, _ in shown), strict=True):
-        net = nets[place] or Decimal(0)
-        text = f"{symbols[place]} {sides[place]}, net {format_signed_usd(net)}"
-        yield Dot(mae, mfe, text, reverse("trading:trade", args=[pk]), is_gain=net > 0)
+        text = f"{symbols[place]} {sides[place]}, net {format_value('net', nets[place])}"
+        yield Dot(mae, mfe, text, reverse("trading:trade", args=[pk]), is_gain=nets[place] > 0)

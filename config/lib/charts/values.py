@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from itertools import groupby
+from itertools import accumulate, groupby, islice
+from operator import sub
 from typing import Any, Final, Literal, NamedTuple
 
 from django.utils import timezone
@@ -25,7 +26,7 @@ from config.lib.figures import (
 )
 
 Kind = Literal["equity", "price", "svg"]
-Point = tuple[datetime, Decimal]
+Point = tuple[datetime, Decimal | float]
 Way = Literal["entry", "add", "exit", "best", "worst", "event"]
 
 TABLE_ROWS: Final = 45  # of a curve; then a row is a week, or a month
@@ -143,13 +144,10 @@ def get_unit(name: str) -> Unit:
     return UNITS.get(name, _PLAIN)
 
 
-def trace_falls(values: Iterable[Decimal], start: Decimal | None = None) -> list[Decimal]:
+def trace_falls(values: Sequence[float], start: float | None = None) -> list[float]:
     """Return how far each value is below the highest one before it."""
-    falls, peak = [], start
-    for value in values:
-        peak = value if peak is None or value > peak else peak
-        falls.append(peak - value)
-    return falls
+    peaks = accumulate(values, max) if start is None else islice(accumulate(values, max, initial=start), 1, None)
+    return list(map(sub, peaks, values))
 
 
 def draw_equity(
@@ -161,7 +159,7 @@ def draw_equity(
     compare: Sequence[Line] = (),
     drawdown: bool = True,
     fall_in: Literal["pct", "unit"] = "pct",
-    start: Decimal | None = None,
+    start: Decimal | float | None = None,
     empty: str = "",
     simulated: bool = False,
     note: str = "",
@@ -174,26 +172,26 @@ def draw_equity(
     if len(known) < 2:
         reason = empty or "There are fewer than two points to connect."
         return Chart("equity", title, unit, {}, NO_TABLE, reason, simulated, note)
-    times, values = [at for at, _ in known], [value for _, value in known]
-    amounts = trace_falls(values, start)
-    falls: list[Decimal] = amounts if fall_in == "unit" else _as_shares(amounts, values)
-    others = [Line(line.name, _align(line.points, known)) for line in compare]
+    times, values = [at for at, _ in known], [float(value) for _, value in known]
+    amounts = trace_falls(values, None if start is None else float(start))
+    falls = amounts if fall_in == "unit" else _as_shares(amounts, values)
+    others = [(line.name, _align(line.points, times)) for line in compare if line.points]
     kept = pick_extremes([values, falls] if drawdown else [values], MOST)
     places = get_unit(unit).places
     data = {
         "times": [int(times[index].timestamp()) for index in kept],
         "lines": [
-            {"name": of, "values": [round(float(column[index]), places) for index in kept]}
-            for of, column in [(name, values), *((line.name, [value for _, value in line.points]) for line in others)]
+            {"name": of, "values": [round(column[index], places) for index in kept]}
+            for of, column in [(name, values), *others]
         ],
-        "falls": [-round(float(falls[index]) * (100 if fall_in == "pct" else 1), places) or 0.0 for index in kept]
+        "falls": [-round(falls[index] * (100 if fall_in == "pct" else 1), places) or 0.0 for index in kept]
         if drawdown
         else None,
         "fallUnit": "%" if fall_in == "pct" else unit,
         "unit": unit,
         "places": places,
     }
-    table = _tabulate_curve(known, name, others, falls if drawdown else None, get_unit(unit), fall_in)
+    table = _tabulate_curve(times, [(name, values), *others], falls if drawdown else None, get_unit(unit), fall_in)
     return Chart("equity", title, unit, data, table, "", simulated, note)
 
 
@@ -256,46 +254,50 @@ def _keep_last_of_second(points: Iterable[Point]) -> list[Point]:
     return [by_second[second] for second in sorted(by_second)]
 
 
-def _as_shares(falls: Sequence[Decimal], values: Sequence[Decimal]) -> list[Decimal]:
+def _as_shares(falls: Sequence[float], values: Sequence[float]) -> list[float]:
     """Return falls as shares of the peak they fell from."""
-    zero = Decimal(0)
-    return [fall / (value + fall) if value + fall > 0 else zero for fall, value in zip(falls, values, strict=True)]
+    return [fall / (value + fall) if value + fall > 0 else 0.0 for fall, value in zip(falls, values, strict=True)]
 
 
-def _align(line: Sequence[Point], known: Sequence[Point]) -> list[Point]:
-    """Return a line's value at each known instant: its last one until then."""
+def _align(line: Sequence[Point], instants: Sequence[datetime]) -> list[float]:
+    """Return a line's value at each instant: its last one until then."""
     times = [at for at, _ in line]
-    places = ((at, max(0, bisect_right(times, at) - 1)) for at, _ in known)
-    return [(at, line[place][1]) for at, place in places] if line else []
+    return [float(line[max(0, bisect_right(times, at) - 1)][1]) for at in instants]
 
 
 def _tabulate_curve(
-    known: Sequence[Point],
-    name: str,
-    others: Sequence[Line],
-    falls: Sequence[Decimal] | None,
+    times: Sequence[datetime],
+    lines: Sequence[tuple[str, Sequence[float]]],
+    falls: Sequence[float] | None,
     unit: Unit,
     fall_in: Literal["pct", "unit"],
 ) -> Table:
     """Return the curve's value at each period's end, newest first."""
-    days = (known[-1][0] - known[0][0]).days + 2
+    days = (times[-1] - times[0]).days + 2
     name_of = next((form for length, form in _PERIODS if days <= TABLE_ROWS * length), _PERIODS[-1][1])
     rows: list[list[str | Cell]] = []
-    before: Decimal | None = None
     zone = timezone.get_current_timezone()
-    labels = [f"{at.astimezone(zone):{name_of}}" for at, _ in known]
-    for label, group in groupby(range(len(known)), key=labels.__getitem__):
+    dates = [at.astimezone(zone).date() for at in times]
+    names = {day: f"{day:{name_of}}" for day in set(dates)}  # to name the day of each point would take most of the time
+    (_, values), *others = lines
+    before: float | None = None
+    for label, group in groupby(range(len(times)), key=lambda index: names[dates[index]]):
         indexes = list(group)
-        value = known[indexes[-1]][1]
-        row: list[str | Cell] = [label, unit.show(value), "–" if before is None else unit.show_signed(value - before)]
-        row += [unit.show(line.points[indexes[-1]][1]) for line in others if line.points]
+        value = values[indexes[-1]]
+        row: list[str | Cell] = [label, _show(unit.show, value)]
+        row.append("–" if before is None else _show(unit.show_signed, value - before))
+        row += [_show(unit.show, column[indexes[-1]]) for _, column in others]
         if falls is not None:
             deepest = max(falls[index] for index in indexes)
-            row.append(format_pct(deepest) if fall_in == "pct" else unit.show(deepest))
+            row.append(format_pct(deepest) if fall_in == "pct" else _show(unit.show, deepest))
         rows.append(row)
         before = value
-    head = ["Until", name, "Change", *(line.name for line in others if line.points)]
+    head = ["Until", lines[0][0], "Change", *(name for name, _ in others)]
     return Table([*head, *(["Deepest fall"] if falls is not None else [])], rows[::-1])
+
+
+def _show(write: Callable[[Decimal], str], amount: float) -> str:
+    return write(Decimal(repr(round(amount, 8))))
 
 
 def _tabulate_marks(marks: Sequence[Mark], levels: Sequence[Level]) -> Table:
