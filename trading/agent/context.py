@@ -32,7 +32,7 @@ from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import system_segments
 from trading.agent.term_values import View, read_view, terms_section
 from trading.market.queries import Overview, build_overview, find_marks, list_events, list_news
-from trading.market.tape import STORED, Tape
+from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record.deployment_queries import widen_excursion
 from trading.record.past import (
@@ -43,7 +43,7 @@ from trading.record.past import (
     list_open_at,
     was_halted_at,
 )
-from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
+from trading.record.trade_queries import list_closed, list_equity, list_open, utc_midnight
 from trading.skills.reading import read_strategy
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -93,6 +93,7 @@ class AgentPrompt:
     segments: Sequence[tuple[str, str]]  # of the system prompt: name and text
     context: str  # the user message
     note_id: UUID | None = None  # of the lessons in it
+    simulated: Sequence[str] = ()  # the symbols whose prices are made by a model
 
     @property
     def system(self) -> str:
@@ -102,13 +103,14 @@ class AgentPrompt:
 
 def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionNote | None) -> AgentPrompt:
     """Return a tick's prompt; equal arguments give equal bytes."""
-    return AgentPrompt(system_segments(payload, note), assemble_context(inputs), None if note is None else note.pk)
+    simulated = [seen.symbol for seen in inputs.overviews if seen.is_simulated]
+    return AgentPrompt(system_segments(payload, note), assemble_context(inputs), note.pk if note else None, simulated)
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
     """Return a tick's prompt, with the record as it was known at the instant."""
     payload = parse_payload(find_version_at(deployment, at).payload)
-    equity, day_start = get_latest_equity(deployment, at), get_equity_at_midnight(deployment, at)
+    equity, day_start = list_equity([(deployment, at), (deployment, utc_midnight(at))])
     is_halted = was_halted_at(deployment, at, halt_pct=float(payload.risk.daily_loss_halt_pct))
     dial = payload.context.memory
     closed = list_closed_at(deployment.pk, at, dial.recent_trades_k) if dial.shows_trades else []
@@ -140,11 +142,12 @@ def gather_context(
     portfolio: Portfolio,
     last_decision: DecisionSnapshot | None = None,
     at: datetime,
-    tape: Tape = STORED,
+    tape: Tape | None = None,
 ) -> ContextInputs:
     """Read the market at an instant; add the record."""
     dial, symbols = payload.context, payload.context.symbols
     held = [trade.symbol for trade in record.open_trades]
+    tape = tape or InstantTape(symbols)
     marks, reading = find_marks({*symbols, *held}, at, tape), read_strategy(payload)
     overviews = [build_overview(symbol, marks.get(symbol), at, tape) for symbol in symbols]
     return ContextInputs(

@@ -18,7 +18,7 @@ from trading.asking.table import TradeTable
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, Trade
 from trading.models.deployments import Verdict
 from trading.record.deployment_queries import OpenPosition, mark_positions
-from trading.record.performance import Figure, add_usd, measure_sum
+from trading.record.performance import Figure, measure_sum, total_usd
 from trading.skills.schemas import Schedule
 
 PERIOD: Final = "last 30 days"
@@ -189,7 +189,7 @@ def _sum_record(
         by_instant = zip(*(one.equity_usd for one in known), strict=True)
         levels = [sum((value for value in values if value is not None), Decimal(0)) for values in by_instant]
     elif nets:
-        levels = [Decimal(str(add_usd(net for closed_at, net in nets if closed_at < at))) for at in instants]
+        levels = [total_usd(net for closed_at, net in nets if closed_at < at) for at in instants]
     else:
         levels = []
     points = list(zip(instants, levels, strict=False))

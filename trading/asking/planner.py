@@ -1,5 +1,6 @@
 """Answer a question from closed round trips: one read, then figures of `record.performance`."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -84,15 +85,15 @@ def answer_question(query: TradeQuery) -> Answer:
 
 def take_figure(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
     """Return the figure of the known values, and how many are not known."""
-    known = [value for value in values if value is not None] if None in values else values
+    known = [value for value in values if value is not None]
     return MEASURES[measure].take(known, compared), len(values) - len(known)
 
 
 def compare_groups(table: TradeTable, group: str, measure: str) -> list[GroupAnswer]:
     """Return the groups' figures; their intervals share 90 %."""
-    parts: dict[str, list[float | None]] = {}
+    parts: dict[str, list[float | None]] = defaultdict(list)
     for key, value in zip(table.list_keys(group), table.list_values(measure), strict=True):
-        parts.setdefault(key, []).append(value)
+        parts[key].append(value)
     compared = sum(len(values) - values.count(None) >= MIN_VALUES for values in parts.values())
     labels = table.label_keys(group, parts)
     groups = [GroupAnswer(key, labels[key], *take_figure(measure, values, compared)) for key, values in parts.items()]

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
-from django.db.models import Model, Subquery
+from django.db.models import DateTimeField, Model, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
@@ -25,6 +26,7 @@ _INSTANTS: Final[dict[type[Model], str]] = {  # the column by which rows are in 
     NewsItem: "published_at",
     MarketEvent: "starts_at",
 }
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)  # before any bar
 _LONGEST: Final = max(INTERVALS.values())  # of a bar, and the longest that a schedule waits
 
 Row = TypeVar("Row", bound=Model)
@@ -92,6 +94,42 @@ class StoredTape(Tape):
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
         return _Rows(model, which)
+
+
+class InstantTape(StoredTape):
+    """The tape of the database for one prompt: what is asked of a symbol is read for all of them."""
+
+    def __init__(self, symbols: Collection[str]) -> None:
+        self._symbols = sorted(set(symbols))
+        self._bars: dict[str, tuple[int, dict[str, list[Bar]]]] = {}  # by interval: how many are read, by symbol
+        self._rates: dict[str, FundingRate] | None = None
+
+    def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
+        """Return the last closed bars, oldest first."""
+        known, bars = self._bars.get(interval, (0, {}))
+        if limit > known:
+            bars = {name: [] for name in self._symbols}
+            for bar in self._select_last(interval, at - INTERVALS[interval], limit):
+                bars[bar.symbol].append(bar)
+            self._bars[interval] = limit, bars
+        return bars[symbol][-limit:]
+
+    def _select_last(self, interval: str, until: datetime, limit: int) -> "QuerySet[Bar]":
+        which = Q()
+        for symbol in self._symbols:
+            own = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=until)
+            first = own.order_by("-opened_at").values("opened_at")[limit - 1 : limit]
+            begin = Coalesce(Subquery(first), Value(_BEGINNING), output_field=DateTimeField())
+            which |= Q(symbol=symbol, interval=interval, opened_at__lte=until, opened_at__gte=begin)
+        return Bar.objects.filter(which).order_by("opened_at")
+
+    def last_rate(self, symbol: str, at: datetime) -> FundingRate | None:
+        """Return the last funding payment."""
+        if self._rates is None:
+            rates = FundingRate.objects.filter(at__lte=at).order_by("-at", "-id").values("pk")
+            last = [Subquery(rates.filter(symbol=name)[:1]) for name in self._symbols]
+            self._rates = {rate.symbol: rate for rate in FundingRate.objects.filter(pk__in=last)}
+        return self._rates.get(symbol)
 
 
 STORED: Final = StoredTape()

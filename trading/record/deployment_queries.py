@@ -189,12 +189,6 @@ def _read_totals(row: Mapping[str, Any]) -> Totals:
     return Totals(**{name.removeprefix("sum_"): value for name, value in row.items() if value is not None})
 
 
-def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
-    """Return a skill's deployments without backtests', newest first."""
-    rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
-    return list(rows.select_related("version").order_by("-created_at", "id"))
-
-
 def list_deployments_to_look_at(now: datetime) -> list[Deployment]:
     """Return the deployments that the runner is to look at and nobody holds, in the system's scope."""
     rows = Deployment.objects.filter(due_at__lte=now, user__is_active=True).exclude(broker_kind=BrokerKind.BACKTEST)

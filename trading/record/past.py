@@ -59,10 +59,12 @@ def find_decision_before(deployment: Deployment, at: datetime) -> DecisionSnapsh
 
 def find_version_at(deployment: Deployment, at: datetime) -> SkillVersion:
     """Return the version that a deployment ran, as the nearest decision tells; else its own."""
+    if deployment.last_tick_at is None or at >= deployment.last_tick_at:
+        return deployment.version
     rows = DecisionSnapshot.objects.filter(deployment=deployment).order_by("tick")
     numbers = rows.values_list("skill_version", flat=True)
     number = numbers.filter(tick_at__lte=at).last() or numbers.first()
-    if number is None or deployment.last_tick_at is None or at >= deployment.last_tick_at:
+    if number is None:
         return deployment.version
     return SkillVersion.objects.get(skill=deployment.skill_id, version=number)
 

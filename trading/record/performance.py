@@ -24,10 +24,10 @@ Bounds = tuple[float, float | None]  # of an interval; up to None: not bounded
 
 
 class ClosedTrade(NamedTuple):
-    net_usd: Decimal
-    gross_usd: Decimal = ZERO
-    fees_usd: Decimal = ZERO
-    funding_usd: Decimal = ZERO
+    net_usd: float
+    gross_usd: float = 0.0
+    fees_usd: float = 0.0
+    funding_usd: float = 0.0
     held: timedelta = timedelta(0)
     opened_at: datetime = _NEVER
     symbol: str = ""
@@ -101,17 +101,16 @@ def summarise_trades(
     ends: list[EquityAt] = []
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
-    amounts = list(map(float, nets))
-    win_rate, factor, expectancy = measure_win_rate(amounts), measure_profit_factor(amounts), measure_mean(amounts)
+    win_rate, factor, expectancy = measure_win_rate(nets), measure_profit_factor(nets), measure_mean(nets)
     daily = daily_equity(ends, starting_equity_usd)
     sharpe = measure_sharpe(daily)
     return Performance(
         trades=len(nets),
-        wins=sum(net > 0 for net in amounts),
-        net_usd=sum(nets, ZERO),
-        gross_usd=sum((trade.gross_usd for trade in trades), ZERO),
-        fees_usd=sum((trade.fees_usd for trade in trades), ZERO),
-        funding_usd=sum((trade.funding_usd for trade in trades), ZERO),
+        wins=sum(net > 0 for net in nets),
+        net_usd=total_usd(nets),
+        gross_usd=total_usd(trade.gross_usd for trade in trades),
+        fees_usd=total_usd(trade.fees_usd for trade in trades),
+        funding_usd=total_usd(trade.funding_usd for trade in trades),
         win_rate_fraction=win_rate.value,
         win_rate_interval_fraction=win_rate.interval,
         profit_factor=factor.value,
@@ -131,6 +130,11 @@ def summarise_trades(
 def add_usd(amounts: Iterable[float]) -> float:
     """Return the exact sum of amounts: the error of ten thousand floats is below the eighth place."""
     return round(fsum(amounts), 8)
+
+
+def total_usd(amounts: Iterable[float]) -> Decimal:
+    """Return the exact sum of amounts as a decimal."""
+    return Decimal(repr(add_usd(amounts)))
 
 
 def measure_sum(values: Sequence[float], groups: int = 1) -> Figure:

@@ -9,7 +9,7 @@ from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import DateTimeField, Exists, F, Min, OuterRef, Q, Subquery, Value
+from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
 from config.lib.columns import Columns
@@ -269,13 +269,6 @@ def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
     return SkillRecord(trades, list(notes), run)
 
 
-def find_symbols_simulated_for_skill(skill_id: UUID) -> list[str]:
-    """Return the skill's traded symbols with simulated prices."""
-    rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
-    # A symbol that is real once is never simulated again, so its first trade tells.
-    return find_simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
-
-
 def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     """Return the symbols with simulated bars the day before."""
     day = timedelta(days=1)
@@ -298,66 +291,102 @@ class AccountRecord:
 def read_account(deployment: Deployment) -> AccountRecord:
     """Return the record of one deployment."""
     closed, curve = _read_closed([deployment]), read_curve(deployment)
-    return AccountRecord(_summarise([deployment], closed, curve), closed[deployment.pk], curve)
+    numbers = _summarise([deployment], closed, _find_funding(closed), curve)
+    return AccountRecord(numbers, closed[deployment.pk], curve)
 
 
 def _read_closed(deployments: Sequence[Deployment]) -> dict[UUID, list[ClosedTrade]]:
     found: dict[UUID, list[ClosedTrade]] = {one.pk: [] for one in deployments}
-    columns = Columns(Trade.objects.closed().filter(deployment__in=found).order_by(), ("deployment", *_OF_CLOSED))
+    rows = Trade.objects.closed().filter(deployment__in=found).order_by()
+    columns = Columns(rows, ("deployment", *_OF_CLOSED), as_floats=True)
     net, gross, fees, funding, minutes, opened, symbols = (columns[name] for name in _OF_CLOSED)
-    held = [timedelta(minutes=float(number)) for number in minutes]
+    held = [timedelta(minutes=number) for number in minutes]
     trades = map(ClosedTrade, net, gross, fees, funding, held, opened, symbols)
     for pk, trade in zip(columns["deployment"], trades, strict=True):
         found[pk].append(trade)
     return found
 
 
+def _find_funding(closed: Mapping[UUID, list[ClosedTrade]]) -> FundingOnRecord:
+    return FundingOnRecord({trade.symbol for trades in closed.values() for trade in trades})
+
+
 def _summarise(
-    deployments: Sequence[Deployment], closed: Mapping[UUID, list[ClosedTrade]], curve: Iterable[EquityAt] = ()
+    deployments: Sequence[Deployment],
+    closed: Mapping[UUID, list[ClosedTrade]],
+    known: FundingOnRecord,
+    curve: Iterable[EquityAt] = (),
 ) -> Performance:
     """Return the numbers of deployments together; funding that one of them does not know is not known."""
     trades = [trade for one in deployments for trade in closed[one.pk]]
     start = deployments[0].starting_equity_usd if len(deployments) == 1 else None
     numbers = summarise_trades(trades, curve, starting_equity_usd=start)
     asked = [one for one in deployments if closed[one.pk] and not any(trade.funding_usd for trade in closed[one.pk])]
-    return numbers if _know_funding(asked, closed) else replace(numbers, funding_usd=None)
+    is_known = all(_knows_funding(one, closed[one.pk], known) for one in asked)
+    return numbers if is_known else replace(numbers, funding_usd=None)
 
 
-def _know_funding(deployments: Sequence[Deployment], closed: Mapping[UUID, list[ClosedTrade]]) -> bool:
-    """Tell whether each deployment knows the funding of one of its symbols."""
-    known = FundingOnRecord({trade.symbol for one in deployments for trade in closed[one.pk]})
+def _knows_funding(deployment: Deployment, trades: Sequence[ClosedTrade], known: FundingOnRecord) -> bool:
+    """Tell whether a deployment knows the funding of one of its symbols."""
+    since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
+    return any(known.covers(deployment, symbol, since, until) for symbol in {trade.symbol for trade in trades})
 
-    def knows(one: Deployment) -> bool:
-        trades = closed[one.pk]
-        since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
-        return any(known.covers(one, symbol, since, until) for symbol in {trade.symbol for trade in trades})
 
-    return all(map(knows, deployments))
+@dataclass(frozen=True, slots=True)
+class SkillAccounts:
+    """The deployments of a skill, newest first, with those of backtests, and what they made."""
+
+    deployments: list[Deployment]
+    performance: dict[str, Performance]  # by broker kind
+    first_trades: dict[str, datetime]  # by symbol: when the first one that closed was entered
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
-    """Return a skill's performance by broker kind. Raises SkillNotFound.
+    """Return a skill's performance by broker kind. Raises SkillNotFound."""
+    return read_skill_accounts(skill_id).performance
+
+
+def read_skill_accounts(skill_id: UUID) -> SkillAccounts:
+    """Return a skill's deployments and their performance. Raises SkillNotFound.
 
     Sharpe and drawdown belong to an account, so a kind with several deployments has neither.
     """
-    deployments = list(Deployment.objects.filter(skill=skill_id).order_by("created_at"))
+    rows = Deployment.objects.filter(skill=skill_id).select_related("version")
+    deployments = list(rows.order_by("-created_at", "id"))
     if not deployments:
         get_skill(skill_id)
     closed = _read_closed(deployments)
-    found = {}
-    for kind in dict.fromkeys(one.broker_kind for one in deployments):
+    known, found = _find_funding(closed), {}
+    first_trades: dict[str, datetime] = {}
+    for trade in (trade for trades in closed.values() for trade in trades):
+        first_trades[trade.symbol] = min(trade.opened_at, first_trades.get(trade.symbol, trade.opened_at))
+    for kind in dict.fromkeys(one.broker_kind for one in reversed(deployments)):
         own = [one for one in deployments if one.broker_kind == kind]
         if any(closed[one.pk] for one in own):
-            found[kind] = _summarise(own, closed, read_curve(own[0]) if len(own) == 1 else ())
-    return found
+            found[kind] = _summarise(own, closed, known, read_curve(own[0]) if len(own) == 1 else ())
+    return SkillAccounts(deployments, found, first_trades)
 
 
 def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal | None:
     """Return the equity before an instant, or at start; None: not known."""
-    rows = EquityPoint.objects.filter(deployment=deployment, **({"at__lte": until} if until else {}))
-    point: EquityPoint | None = rows.order_by("-at").first()
-    equity: Decimal | None = point.equity_usd if point else deployment.starting_equity_usd
-    return equity
+    return list_equity([(deployment, until)])[0]
+
+
+def list_equity(asked: Sequence[tuple[Deployment, datetime | None]]) -> list[Decimal | None]:
+    """Return the equity of accounts, each before an instant (None: the latest) or at start, in one query."""
+    points = EquityPoint.objects.order_by("-at").values("pk")
+    newest = [
+        Subquery(points.filter(deployment=one, **({"at__lte": until} if until else {}))[:1]) for one, until in asked
+    ]
+    found = list(EquityPoint.objects.filter(pk__in=newest).order_by("at")) if asked else []
+    by_account = {one.pk: [point for point in found if point.deployment_id == one.pk] for one, _ in asked}
+    return [
+        next(
+            (point.equity_usd for point in reversed(by_account[one.pk]) if until is None or point.at <= until),
+            one.starting_equity_usd,
+        )
+        for one, until in asked
+    ]
 
 
 def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal | None:

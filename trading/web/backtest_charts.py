@@ -32,7 +32,7 @@ def picture_run(shown: ShownBacktest) -> dict[str, object]:
     start = _start(shown)
     held = trace_holding(context.symbols, context.bars_interval, run.starts_at, run.ends_at)
     lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
-    nets = [float(trade.net_usd) for trade in shown.record.closed] if shown.record else []
+    nets = [trade.net_usd for trade in shown.record.closed] if shown.record else []
     note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
     return {
         "equity": draw_equity(_read_points(shown), compare=lines, start=start, simulated=run.is_simulated, note=note),
@@ -67,9 +67,7 @@ def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
     both = show_backtests([first_id, second_id])
     if not all(one.numbers for one in both):
         raise BacktestNotFound("A backtest can be compared once it is over.")
-    first, second = (
-        [(at, one / start * 100) for at, one in _read_points(shown)] for shown in both for start in [_start(shown)]
-    )
+    first, second = ([(point.at, point.equity_usd / _start(shown) * 100) for point in shown.curve] for shown in both)
     names = [f"{one.skill.name} v{one.version.version}" for one in (shown.run.deployment for shown in both)]
     chart = draw_equity(
         first,

@@ -142,9 +142,7 @@ def draw_lessons(deployment: Deployment, notes: Sequence[ReflectionNote], closed
             ("before", f"{here}?note={note.pk}", note.window_start, note.generated_at),
             ("after", later, note.generated_at, note.superseded_at),
         ):
-            nets = [
-                float(one.net_usd) for one in closed if since <= one.opened_at and (not until or one.opened_at < until)
-            ]
+            nets = [one.net_usd for one in closed if since <= one.opened_at and (not until or one.opened_at < until)]
             mean = measure_mean(nets)
             low, high = mean.interval or (None, None)
             rows.append(Row(f"{day} {name}", mean.value, low, high, mean.trades, link))

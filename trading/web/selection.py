@@ -21,7 +21,7 @@ from trading.asking.query import GROUPS, MEASURES, NET, TradeQuery
 from trading.asking.table import TradeTable
 from trading.models import TradeQuerySet
 from trading.models.choices import WEEKDAYS
-from trading.record.performance import add_usd
+from trading.record.performance import total_usd
 
 MOST_DOTS: Final = 150  # each is a link, and a row of the table
 MOST_DAYS: Final = timedelta(days=273)  # of the calendar: 39 weeks, with a link a day
@@ -76,11 +76,7 @@ def _draw_days(table: TradeTable, zone: ZoneInfo, narrow: Narrow) -> Chart:
     for at, net in zip(table["exit_at"], table[NET], strict=True):
         by_day.setdefault(at.astimezone(zone).date(), []).append(net)
     first = max(by_day) - MOST_DAYS
-    days = [
-        Day(on, Decimal(str(add_usd(nets))), len(nets), narrow(period=f"{on}"))
-        for on, nets in by_day.items()
-        if on > first
-    ]
+    days = [Day(on, total_usd(nets), len(nets), narrow(period=f"{on}")) for on, nets in by_day.items() if on > first]
     note = f"Of the {MOST_DAYS.days} days until {max(by_day)}; choose a period to see earlier ones."
     chart = draw_heat_map(days, title="Net by the day of the exit")
     return replace(chart, table=_tabulate_weeks(days), note=note if min(by_day) <= first else chart.note)

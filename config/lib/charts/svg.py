@@ -7,11 +7,10 @@ from math import ceil, floor, log10
 from statistics import median as find_median
 from typing import Final, Literal, NamedTuple
 
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from config.lib.charts.thinning import pick_extremes
-from config.lib.charts.values import Chart, Table, get_unit, make_cell
+from config.lib.charts.values import Chart, Table, escape_text, get_unit, make_cell
 from config.lib.figures import format_count
 
 WIDTH: Final = 360  # units of a drawing, and pixels on the narrowest screen
@@ -297,8 +296,8 @@ def _frame(
 
 def _tag(name: str, text: str = "", /, **attributes: object) -> SafeString:
     """Return an element; everything but safe text is escaped."""
-    written = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
-    return format_html("<{0}{1}>{2}</{0}>", name, format_html_join("", ' {}="{}"', written), text)
+    written = [f' {key.rstrip("_").replace("_", "-")}="{escape_text(value)}"' for key, value in attributes.items()]
+    return SafeString(f"<{name}{''.join(written)}>{escape_text(text)}</{name}>")
 
 
 def _name_way(value: Decimal | float) -> str:

@@ -32,7 +32,7 @@ def curve(*values: float, every: timedelta = timedelta(days=1)) -> list[EquityAt
 
 
 def trades(*nets: float) -> list[ClosedTrade]:
-    return [ClosedTrade(D(str(net)), held=timedelta(hours=1)) for net in nets]
+    return [ClosedTrade(float(net), held=timedelta(hours=1)) for net in nets]
 
 
 def test_summary_of_a_small_record():
@@ -111,7 +111,7 @@ def test_drawdown_of_a_climb_is_zero():
     st.lists(st.decimals("-100", "10000", places=2), max_size=60),
 )
 def test_performance_of_any_record_fits_into_json(nets, values):
-    found = summarise_trades([ClosedTrade(net) for net in nets], curve(*values), starting_equity_usd=D(1000))
+    found = summarise_trades([ClosedTrade(float(net)) for net in nets], curve(*values), starting_equity_usd=D(1000))
 
     json.dumps(asdict(found), default=str, allow_nan=False)
     assert found.net_usd == sum(nets)

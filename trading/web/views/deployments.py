@@ -242,7 +242,7 @@ def _describe_prompt(shown: Deployment, now: datetime) -> dict[str, object]:
     prompt = preview_prompt(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)
     return {
-        "simulated": deployment_queries.mark_positions([(shown, [])], now).simulated,
+        "simulated": prompt.simulated,
         "system": system,
         "context": context,
         "tools": [tools_part(payload)],

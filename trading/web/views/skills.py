@@ -16,10 +16,9 @@ from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.cost import find_sample_cost
 from trading.models import BrokerKind
-from trading.record.deployment_queries import list_skill_deployments
 from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
-from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
+from trading.record.trade_queries import find_simulated_symbols, read_skill_accounts
 from trading.skills import queries
 from trading.skills.changes import describe_changes
 from trading.skills.form import describe_payload
@@ -102,9 +101,10 @@ def _render_skill(
     request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
 ) -> HttpResponse:
     shown, versions = queries.get_skill(skill_id), queries.list_versions(skill_id)
-    newest, deployments = versions[0], list_skill_deployments(skill_id)
-    compare, performance = CompareForm(request.GET), get_skill_performance(skill_id)
-    listed = performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart by deployment
+    newest, accounts = versions[0], read_skill_accounts(skill_id)
+    deployments = [one for one in accounts.deployments if one.broker_kind != BrokerKind.BACKTEST]
+    compare = CompareForm(request.GET)
+    listed = accounts.performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart
     context = {
         "skill": shown,
         "version": newest,
@@ -113,9 +113,10 @@ def _render_skill(
         "versions": versions,
         "compare": compare,
         "compared": _compare_pair(compare, {one.version: one.payload for one in versions}),
-        "simulated": find_symbols_simulated_for_skill(skill_id),
+        "simulated": find_simulated_symbols(accounts.first_trades),
         "performance": [
-            (BrokerKind(kind).label, one, shown if listed == {kind} else None) for kind, one in performance.items()
+            (BrokerKind(kind).label, one, shown if listed == {kind} else None)
+            for kind, one in accounts.performance.items()
         ],
         "deployments": deployments,
         "notes": list_skill_notes(skill_id),
