@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from config.lib.text import normal_form
-from config.offline.facts import Known, content_words
-from config.offline.figures import Row
+from config.offline.facts import Known
+from config.offline.figures import Row, exact
 from config.offline.memory.requests import Request, memory_requests
 from config.offline.reading.sentences import sentences
 from memory.wording import find_category
@@ -31,7 +31,7 @@ def extraction_answer(request: str) -> str:
         facts = _with_turn(facts, turn, known)
     for fact in facts:
         fact["conflicts_with"] = fact["target_id"] if fact["op"] == "update" and fact["target_id"] in explicit else None
-    earlier = " ".join(line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str))
+    earlier = [line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str)]
     answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
     return json.dumps(answer, ensure_ascii=False)
 
@@ -47,37 +47,29 @@ def _iter_lines(request: str, tag: str) -> Iterator[Any]:
 
 
 def _with_turn(facts: list[Fact], turn: Row, known: list[Known]) -> list[Fact]:
-    """Return the facts with a turn's; later ones win."""
-    outdated: Known | None = None
-    replaced = {fact["target_id"] for fact in facts if fact["op"] == "update"}
+    """Return the facts with a turn's; later ones win, and what was known is forgotten by the chat's tools alone."""
+    replaced = {fact["target_id"] for fact in facts}
     standing = [fact for fact in known if fact.id not in replaced]
-    standing += [Known(fact["content"], fact["topic"]) for fact in facts if fact["op"] != "skip"]
+    standing += [Known(fact["content"], fact["topic"]) for fact in facts]
+    said_before = {fact["content"]: fact for fact in facts}
     for request in memory_requests(turn["text"], standing):
-        if request.tool == "forget":
-            # It is written before what takes its place; by itself it was the chat's tools to do, not ours.
-            meant = request.arguments.get("fact_id")
-            outdated = next((fact for fact in standing if meant in {fact.id, fact.text}), None)
-            before = next((fact for fact in facts if outdated and fact["content"] == outdated.text), None)
-            facts = [fact for fact in facts if fact is not before]
-            if before is not None:
-                outdated = next((fact for fact in known if fact.id == before["target_id"]), None)
-        elif request.tool == "remember":
-            new = _build_fact(request, turn, known, outdated)
-            facts = [*(fact for fact in facts if normal_form(fact["content"]) != normal_form(new["content"])), new]
-            outdated = None
+        meant = request.replaces or exact(request.arguments, "fact_id")
+        before = said_before.get(meant)
+        new = [_build_fact(request, turn, known, before)] if request.tool == "remember" else []
+        gone = {normal_form(fact["content"]) for fact in new} | ({normal_form(meant)} if before else set())
+        facts = [*(fact for fact in facts if normal_form(fact["content"]) not in gone), *new]
     return facts
 
 
-def _build_fact(request: Request, turn: Row, known: list[Known], outdated: Known | None) -> Fact:
+def _build_fact(request: Request, turn: Row, known: list[Known], before: Fact | None) -> Fact:
     text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
-    same = next((fact for fact in known if normal_form(fact.text) == normal_form(text)), None)
-    if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):
-        outdated = None  # "Forget my goal. I never trade alts.": two things
-    target = same or (outdated if outdated in known else None)
+    same = next((fact.id for fact in known if normal_form(fact.text) == normal_form(text)), None)
+    replaced = next((fact.id for fact in known if fact.id == request.replaces), None)
+    target = same or replaced or (before["target_id"] if before else None)
     at = turn["text"].lower().find(text.lower())
     return {
         "op": "skip" if same else "update" if target else "add",
-        "target_id": target.id if target else None,
+        "target_id": target,
         "category": find_category(topic),
         "topic": topic,
         "content": text,
@@ -87,9 +79,9 @@ def _build_fact(request: Request, turn: Row, known: list[Known], outdated: Known
     }
 
 
-def _extend_summary(earlier: str, texts: list[str]) -> str:
+def _extend_summary(earlier: list[str], texts: list[str]) -> str:
     """Extend the summary by first sentences, the newest never cut."""
     firsts = [next((line for line in sentences(text) if len(line.split()) > 2), text.strip()) for text in texts]
-    told = [first if len(first) <= _LONGEST_SENTENCE else f"{first[:_LONGEST_SENTENCE]}…" for first in firsts if first]
-    summary = " ".join(([earlier] if earlier else []) + ([f"The user wrote: {' / '.join(told)}"] if told else []))
+    told = " / ".join(first[:_LONGEST_SENTENCE] for first in firsts if first)
+    summary = " ".join([*earlier, *([f"The user wrote: {told}"] if told else [])])
     return summary if len(summary) <= _LONGEST_SUMMARY else f"…{summary[-_LONGEST_SUMMARY:]}"

@@ -14,15 +14,13 @@ MAX_SUMMARY: Final = 1_200  # characters
 
 _MAX_WORD: Final = 24  # characters; longer ones are no words
 _MAX_LINE: Final = 200
-_FOR_PERSON: Final = 0.65  # of a summary
 # What is asked for stands behind these words; the title begins there.
 _ASKING: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|help me(?: to)?|tell me|show me|give me|i want to|i'd like to"
     r"|what(?:'s| is| are| was| were| did| do| does)?|which of|which|who|how(?:'s| is| are| did| do| does| much did"
-    r"| much| many)?|why (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any"
+    r"| much| many| large| big)?|why (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any"
     r"|remember that|build|write|create|draft|make|you|an?|the|of)\s+)+"
 )
-_SIZE: Final = Pattern(r"^(?:how (?:large|big)|what size) (?:should|can|could|may) ")
 _IDLE_END: Final = Pattern(r"(?:the|an?|and|or|of|to|how|is|are|be|go|do|it|for|with|in|on|at|my|i|than|from|about)$")
 _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
@@ -38,12 +36,9 @@ def title_answer(exchange: str) -> str:
 
 
 def _pick_title(words: list[str]) -> str:
-    text = _SIZE.compiled.sub("Size of ", " ".join(words))
-    asking = _ASKING.match(f"{text} ")
-    meant = text[asking.end() if asking else 0 :].split()
-    if len(meant) < LEAST_WORDS:
-        meant = text.split() if len(text.split()) <= MOST_WORDS else text.split()[-LEAST_WORDS:]
-    meant = meant[:MOST_WORDS]
+    asking = _ASKING.match(f"{' '.join(words)} ")
+    meant = words[len(asking[0].split()) if asking else 0 :]
+    meant = meant[:MOST_WORDS] if len(meant) >= LEAST_WORDS else words[-LEAST_WORDS:]
     while len(meant) > LEAST_WORDS and _IDLE_END.match(meant[-1]):
         meant = meant[:-1]
     title = " ".join(meant).rstrip(".!?,;: ")
@@ -52,17 +47,12 @@ def _pick_title(words: list[str]) -> str:
 
 def summary_answer(request: str) -> str:
     """Summarise the user's statements and the newest numbers told."""
-    lines = list(dict.fromkeys(_iter_kept(request)))
-    kept: set[str] = set()
-    room = int(MAX_SUMMARY * _FOR_PERSON)
-    for is_person, more in ((True, 0), (False, MAX_SUMMARY - room)):
-        room += more
-        for line in reversed([one for one in lines if one.startswith("Person:") == is_person]):
-            if room < len(line) + 1:
-                break
-            kept.add(line)
-            room -= len(line) + 1
-    return "\n".join(line for line in lines if line in kept) or "Nothing was said yet."
+    kept: list[str] = []
+    for line in reversed(list(dict.fromkeys(_iter_kept(request)))):
+        if len("\n".join([line, *kept])) > MAX_SUMMARY:
+            break
+        kept.insert(0, line)
+    return "\n".join(kept) or "Nothing was said yet."
 
 
 def _iter_said(text: str) -> Iterator[tuple[str, str]]:
