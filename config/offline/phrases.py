@@ -1,5 +1,6 @@
 """Texts in which the model describes itself, small talk, and the terms it explains."""
 
+import re
 from collections.abc import Collection
 from typing import Final
 
@@ -16,38 +17,31 @@ REAL_MODEL: Final = (
     " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
 )
 NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
-# Questions that it can answer, by the act that they need.
-_CAN_ASK: Final = {
-    "What is my net profit?": "query_trades",
-    "What's running and how is it doing?": "get_my_deployments",
-    "What do you know about me?": "",
-    "Which symbol makes me the most money?": "query_trades",
-    "What's my win rate this month?": "query_trades",
-    "What do my losing trades have in common?": "query_trades",
-    "How big can a BTC long be with a stop 4% away?": "query_trades",
-    "What's my biggest risk right now?": "get_my_deployments",
-    "What did I learn from my last trades?": "get_my_deployments",
-    "What's the market doing today?": "get_market_overview",
-    "What is coming up this week?": "get_upcoming_events",
-    "Any news today?": "get_recent_news",
-    "How did my last backtest go?": "list_my_skills",
-    "Help me build a BTC trend breakout strategy": "set_strategy",
-    "What can you do?": "",
-}
+# A line: the act that it needs, what it does with it, and what to say; two are shown, any question is offered.
+_TABLE: Final = """
+remember = remember lasting things: {0} / remember that {0}
+place = keep places: my home is at 123 Main St, Seattle
+forget = correct and forget them: forget my {1} / forget everything about SOL
+confirm = note what still holds: yes, still funds only
+query_trades = ask your record: What is my net profit? / Which symbol makes me the most money?
+    / What's my win rate this month? / What do my losing trades have in common?
+    / How big can a BTC long be with a stop 4% away?
+get_my_deployments = tell how your agents do: What's running and how is it doing? / What's my biggest risk right now?
+    / What did I learn from my last trades?
+get_market_overview = look at markets: What's the market doing today? / What is funding on ETH right now?
+get_upcoming_events = look ahead: What is coming up this week? / What will CPI do to my BTC long?
+get_recent_news = quote news: Any news today?
+list_my_skills = compare your skills: How did my last backtest go? / What skills do I have?
+set_strategy = draft a skill with you: Help me build a BTC trend breakout strategy
+prepare_action = prepare actions that you alone confirm: stop it / backtest it over last month
+ = say what I know: What do you know about me? / What can you do?
+"""
 _ABLE: Final = {
-    "remember": "**remember** lasting things you tell me: “{0}”, “{1}”, “remember that …”",
-    "place": "**keep places** you care about: “my home is at 123 Main St, Seattle”",
-    "forget": "**correct and forget** them: “{2}”, “forget my {3}”, “forget everything about SOL”",
-    "confirm": "**note what still holds**: “yes, still funds only”",
-    "query_trades": "**ask your record**: “win rate on SOL?”, “at what hour do I trade best?”, “fees last month?”",
-    "get_my_deployments": "**tell how your agents do**: “what's running?”, “why did you open this position?”",
-    "get_market_overview": "**look at markets, news and events**: “what will CPI do to my BTC long?”",
-    "set_strategy": "**draft a skill with you**: “help me build a BTC funding mean-reversion strategy”",
-    "prepare_action": "**prepare actions** as cards that you alone confirm: “stop it”, “backtest it over last month”",
+    act.strip(): (what, said.split(" / "))
+    for act, _, rest in (line.partition("= ") for line in re.sub(r"\n    +", " ", _TABLE).strip("\n").split("\n"))
+    for what, _, said in (rest.partition(": "),)
 }
-_TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")
-_INVESTOR: Final = ("I only buy funds", "my goal is to retire at 50", "actually my goal is to retire at 55", "goal")
-_PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my name is Alexa", "name")
+_STATEMENTS: Final = frozenset({"remember", "place", "forget", "confirm", "prepare_action"})
 # Explained on request, and by the drafting with a novice: the names of a term, and what it is.
 _TERMS: Final = """
 Funding|funding rate: what holders of one side of a perpetual pay the other side, every few hours
@@ -82,6 +76,7 @@ _WHAT_ARE_YOU: Final = Pattern(
 HELP: Final = Pattern(
     r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
 )
+_REMEMBER_WHAT: Final = Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$")
 _SHORT_TALK: Final = {
     "You are welcome.": Pattern(r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b"),
     "Goodbye. What I saved stays saved.": Pattern(r"(?:bye|goodbye|see you|good night|cya|later)\b"),
@@ -98,12 +93,10 @@ _CALLED: Final = Pattern(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\
 
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
-    if _WHAT_ARE_YOU.search(talk.text):
-        return Reply(paragraphs(WHAT_I_AM, what_i_can(talk.acts), REAL_MODEL))
-    if HELP.match(talk.text):
-        return Reply(paragraphs(what_i_can(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
-    if Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$").match(talk.text):
-        return Reply(f"Tell me what, in one sentence: “remember that {_list_examples(talk.acts)[0]}”.")
+    if _WHAT_ARE_YOU.search(talk.text) or HELP.match(talk.text):
+        return Reply(paragraphs(_list_abilities(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
+    if _REMEMBER_WHAT.match(talk.text):
+        return Reply(f"Tell me what, in one sentence: “remember that {_find_examples(talk.acts)[0]}”.")
     if len(talk.text.split()) > 6:
         return None
     if _GREETING.match(talk.text):
@@ -114,17 +107,21 @@ def make_small_talk(talk: Talk) -> Reply | None:
 
 def suggest(text: str, acts: Collection[str]) -> str:
     """Offer three questions that can be answered, the ones nearest to a text."""
-    able = [question for question, act in _CAN_ASK.items() if not act or act in acts]
+    open_to = {"", *acts} - _STATEMENTS
+    able = [question for act, (_, questions) in _ABLE.items() if act in open_to for question in questions]
     wanted = content_words(text)
     first, *others = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
     return f"Try {', '.join(f'“{one}”' for one in [first, *others[:-1]])} or “{others[-1]}”."
 
 
-def what_i_can(acts: Collection[str]) -> str:
+def _list_abilities(acts: Collection[str]) -> str:
     """List the model's abilities, with examples for this assistant."""
-    examples = _list_examples(acts)
-    told = [line.format(*examples) for act, line in _ABLE.items() if act in acts]
-    told.append(f"**say what I know**: “what do you know about me?”, “what is my {examples[3]}?”")
+    examples = _find_examples(acts)
+    told = [
+        f"**{what}**: {', '.join(f'“{one.format(*examples)}”' for one in questions[:2])}"
+        for act, (what, questions) in _ABLE.items()
+        if act in {"", *acts}
+    ]
     told += [] if acts else ["I can **save nothing** here: this chat has no tool for it"]
     page = f"You see and edit all that I know of you on your {FACTS_PAGE}."
     return paragraphs("Here is what I can do:", listing(told), page)
@@ -132,14 +129,14 @@ def what_i_can(acts: Collection[str]) -> str:
 
 def knows_nothing(acts: Collection[str]) -> str:
     """Say that nothing is known of the user, and how that changes."""
-    one, other, *_ = _list_examples(acts)
     if "remember" not in acts:
         return f"I know nothing about you in this chat. What you want known you can add on your {FACTS_PAGE}."
-    how = f"Tell me something lasting, such as “{one}” or “{other}”, or add it on your {FACTS_PAGE}"
+    how = f"Tell me something lasting, such as “{_find_examples(acts)[0]}”, or add it on your {FACTS_PAGE}"
     return f"I know nothing about you yet. {how}, and I will remember it."
 
 
-def _list_examples(acts: Collection[str]) -> tuple[str, str, str, str]:
+def _find_examples(acts: Collection[str]) -> tuple[str, str]:
+    """Return a statement and a subject that fit the assistant with these acts."""
     if "place" in acts:
-        return _PERSON
-    return _INVESTOR if "confirm" in acts else _TRADER
+        return "I prefer morning workouts", "name"
+    return ("I only buy funds", "goal") if "confirm" in acts else ("I never trade alts", "max leverage")

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from chat.prompt.focus import HEADING
@@ -32,11 +32,6 @@ class Scene:
         return self.focus.get("deployment_id", "")
 
     @property
-    def skill_id(self) -> str:
-        """Return the skill of the focus or its deployment, or ""."""
-        return self.focus.get("skill_id", "")
-
-    @property
     def is_authoring(self) -> bool:
         """Whether the chat was opened to write a strategy."""
         return "draft" in self.focus
@@ -49,11 +44,6 @@ class Scene:
         except (ValueError, RecursionError):
             return {}
         return blocks if isinstance(blocks, dict) else {}
-
-    @property
-    def today(self) -> date | None:
-        """Return the day of the turn in UTC, if known."""
-        return self.now.date() if self.now else None
 
 
 def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:

@@ -7,10 +7,8 @@ to say. `follow_steps` runs it on the results there are, from its beginning each
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from config.lib.text import normal_form
 from config.offline.adapters import LOOKUPS
-from config.offline.facts import Call, Known, Outcome, best_matches
-from config.offline.figures import Row, exact
+from config.offline.facts import Call, Known, Outcome
 from config.offline.scene import Scene
 
 Steps = Generator[tuple[Call, ...], list[Outcome], str]
@@ -87,12 +85,3 @@ def say_text(text: str) -> Steps:
     """Return a text, without any step."""
     yield from ()
     return text
-
-
-def pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
-    """Return the rows of a name, exact or by shared words."""
-    if same := [row for row in found if normal_form(exact(row, key)) == normal_form(name)]:
-        return same
-    names = [Known(text) for text in sorted({exact(row, key) for row in found})]
-    best = {match.text for match in best_matches(name, names, least=0.5)}
-    return [row for row in found if exact(row, key) in best]

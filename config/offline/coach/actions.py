@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
+from config.lib.text import normal_form
 from config.offline.coach.telling import DEPLOYMENTS, LABEL, VIEWS, tell
 from config.offline.drafting.steps import WRITES
-from config.offline.facts import Call, Outcome
-from config.offline.figures import escape, exact, fill, listing, paragraphs, plain, rows
+from config.offline.facts import Call, Known, Outcome, best_matches
+from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
 from config.offline.reading.sentences import Pattern
-from config.offline.talk import Steps, Talk, pick_rows, say_text
+from config.offline.talk import Steps, Talk, say_text
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.market.names import symbols_in
 
@@ -130,7 +131,7 @@ def find_target(talk: Talk, kind: str, name: str, action: str = "") -> Search:
     statuses = _ACTIONS[action][2] if action else ()
     fitting = [one for one in every if not statuses or exact(one, "status") in statuses]
     fitting = [one for one in fitting if action != "flatten" or rows(one, "positions")]
-    named = pick_rows(name, every, name_key) if name else fitting
+    named = _pick_rows(name, every, name_key) if name else fitting
     meant = [one for one in named if one in fitting] or named
     if len(meant) == 1:
         return exact(meant[0], key)
@@ -139,6 +140,14 @@ def find_target(talk: Talk, kind: str, name: str, action: str = "") -> Search:
     lines = listing([fill(label, one) for one in meant or fitting])
     unknown = f"I find nothing called “{escape(name)}”; a draft has to be saved first, on its preview."
     return (paragraphs("There are several:" if meant else unknown, lines, "Say it again with its name."),)
+
+
+def _pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
+    """Return the rows of a name, exact or by shared words."""
+    names = [Known(text) for text in sorted({exact(row, key) for row in found})]
+    best = {match.text for match in best_matches(name, names, least=0.5)}
+    same = [row for row in found if normal_form(exact(row, key)) == normal_form(name)]
+    return same or [row for row in found if exact(row, key) in best]
 
 
 def _read_wish(talk: Talk, asked: str) -> tuple[str, str]:

@@ -6,24 +6,12 @@ from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
+from config.offline.coach.telling import tell_check
 from config.offline.coach.words import Words
 from config.offline.facts import Call
-from config.offline.figures import (
-    Row,
-    block,
-    count,
-    escape,
-    exact,
-    fill,
-    fill_rows,
-    listing,
-    number,
-    paragraphs,
-    rows,
-    spell,
-)
+from config.offline.figures import Row, block, count, escape, exact, fill, listing, number, paragraphs, rows, spell
 from config.offline.reading.sentences import Pattern
-from config.offline.talk import Steps, Talk, say_text
+from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
 from trading.asking.query import MEASURES
 
@@ -179,14 +167,6 @@ _NUMBERS: Final = {
     "size_usd": Pattern(r"(?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b"),
 }
 _ASKS: Final = Pattern(r"^(?:can|could|should|may|what if) (?:i|we)\b")
-_PLAN: Final = (
-    "A {symbol} {side} of {size_usd}| at {price}| with the stop at {stop_price}| ({stop_distance_pct} away)| would lose"
-    " {risk_usd} there|, {risk_pct} of {equity_usd}|. Leverage {leverage}"
-)
-_SIMILAR: Final = (
-    "Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between {interval_90pct_usd})|,"
-    " win rate {win_rate_pct}"
-)
 
 
 def is_check(words: Words) -> bool:
@@ -197,43 +177,29 @@ def is_check(words: Words) -> bool:
 
 
 def check_steps(talk: Talk, words: Words) -> Steps:
-    """Return the steps that check and size a planned trade."""
+    """Check and size a planned trade, a stop in percent by the price of the market."""
     symbol, side = next(iter(words.symbols), ""), words.given.get("side", "").partition(",")[0]
     stop, away = _STOP.search(words.text), _AWAY.search(words.text)
     limit = next((fact.text for fact in talk.known if read_subject(fact.text).key == "risk per trade"), "")
     if not symbol or not side or not (stop or away):
-        return say_text(f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK)
-    check: dict[str, Any] = {"symbol": symbol, "side": side}
-    for key, pattern in _NUMBERS.items():
-        match = pattern.search(words.text)
-        if match and not (key == "risk_usd" and "risk_pct" in check):
-            check[key] = _read_amount(match)
+        return f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK
+    found = {key: match for key, pattern in _NUMBERS.items() if (match := pattern.search(words.text))}
     share = re.search(r"(\d+(?:\.\d+)?) ?%", limit)
-    if share and not {"risk_pct", "risk_usd", "size_usd"} & check.keys():
-        check["risk_pct"] = _read_amount(share)
-    check["stop"] = _read_amount(stop) if stop and not away else 0
-    return _check(talk, check, _read_amount(away) / 100 if away else 0)
-
-
-def _check(talk: Talk, check: dict[str, Any], away: float) -> Steps:
+    if share and not {"risk_pct", "risk_usd", "size_usd"} & found.keys():
+        found["risk_pct"] = share
+    check: dict[str, Any] = {"symbol": symbol, "side": side}
+    check |= {key: _read_amount(match) for key, match in found.items() if key != "risk_usd" or "risk_pct" not in found}
     if away:
-        [market] = yield (Call(GET_MARKET_OVERVIEW.name, {"symbols": [check["symbol"]]}),)
+        [market] = yield (Call(GET_MARKET_OVERVIEW.name, {"symbols": [symbol]}),)
         price = next((value for one in market.entries("markets") if (value := number(one, "last_price"))), None)
         if price is None:
-            return f"I see no price of {check['symbol']}, so I cannot place a stop in percent of it. Name its price."
-        check["stop"] = float(f"{float(price) * (1 - away if check['side'] == 'long' else 1 + away):.6g}")
-    [found] = yield (Call(QUERY_TRADES.name, {"check": check}),)
-    plan = block(found.as_row, "check")
-    why = [escape(one) for one in plan.get("why") or () if isinstance(one, str)]
-    similar = block(plan, "similar")
-    told = paragraphs(
-        f"{fill(_PLAN, plan)}.{' The price is simulated.' if plan.get('is_simulated') is True else ''}",
-        paragraphs(f"Verdict: **{exact(plan, 'verdict') or 'not known'}**.", listing(why)),
-        fill_rows("{rule}: {verdict}", rows(plan, "rules")),
-        f"{fill(_SIMILAR, similar)}." if count(similar, "n") else "",
-        "I commit nothing: this is arithmetic on what you told me and your record.",
-    )
-    return talk.tell_errors([found]) if found.error else told
+            return f"I see no price of {symbol}, so I cannot place a stop in percent of it. Name its price."
+        distance = _read_amount(away) / 100
+        check["stop"] = float(f"{float(price) * (1 - distance if side == 'long' else 1 + distance):.6g}")
+    elif stop:
+        check["stop"] = _read_amount(stop)
+    [answer] = yield (Call(QUERY_TRADES.name, {"check": check}),)
+    return talk.tell_errors([answer]) or tell_check(block(answer.as_row, "check"))
 
 
 def _read_amount(match: re.Match[str]) -> float:

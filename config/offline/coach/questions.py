@@ -27,11 +27,12 @@ from config.offline.coach.telling import (
 from config.offline.coach.words import Words, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.facts import Call
-from config.offline.figures import block, exact, number, paragraphs, rows
+from config.offline.figures import Row, block, exact, number, paragraphs, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
 from trading.market.names import is_market
+from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
@@ -127,18 +128,23 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     arguments: dict[str, dict[str, Any]] = {
         DEPLOYMENTS: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
         MARKETS: coins,
-        NEWS: {**coins, "lookbackHours": words.hours_back},
-        EVENTS: {**coins, "lookaheadHours": words.hours_ahead, **({"types": words.kinds} if words.kinds else {})},
+        NEWS: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
+        EVENTS: {**coins, **_look_ahead(words)},
     }
     [found] = yield (Call(tool, arguments.get(tool, {})),)
     result = found.as_row
     listed = rows(result, VIEWS[view].key) or list_inside(result, VIEWS[view].key)
     if view == "trades":
-        listed = [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
+        listed = _pick_market(listed, words)
     if tool == SKILLS:
         listed = sorted(listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=True)
     most = (words.amount if view == "trades" else 0) or 10
     return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
+
+
+def _look_ahead(words: Words) -> dict[str, Any]:
+    hours = 24 if words.given.get("period") == "today" else MAX_EVENT_LOOKAHEAD_HOURS
+    return {"lookaheadHours": hours, **({"types": words.kinds} if words.kinds else {})}
 
 
 def _own(talk: Talk) -> dict[str, Any]:
@@ -165,15 +171,13 @@ def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
         return talk.tell_errors([found])
     if not found.entries("deployments"):
         return f"{NO_DEPLOYMENTS} So you carry no risk here."
-    side, kinds = words.given.get("side", ""), words.kinds
-    held = [one for one in list_inside(found.as_row, "positions") if is_market(exact(one, "symbol"), words.symbols)]
-    held = [one for one in held if not side or exact(one, "side") in side]
+    side = words.given.get("side") or "long,short"
+    held = [one for one in _pick_market(list_inside(found.as_row, "positions"), words) if exact(one, "side") in side]
     held.sort(key=lambda one: -(number(one, "size_usd") or 0))
-    asked = {"lookaheadHours": words.hours_ahead, **({"types": kinds} if kinds else {})}
-    ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED]
-    looked = yield tuple(Call(EVENTS, {**asked, "deploymentId": one}) for one in ids) or (Call(EVENTS, asked),)
-    exposed = [row for outcome in looked for row in outcome.entries("your_exposure")]
-    exposed = [row for row in exposed if is_market(exact(row, "symbol"), words.symbols)]
+    ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED] or [""]
+    asked = [{**_look_ahead(words), **({"deploymentId": one} if one else {})} for one in ids]
+    looked = yield tuple(Call(EVENTS, one) for one in asked)
+    exposed = [row for outcome in looked for row in _pick_market(outcome.entries("your_exposure"), words)]
     events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
     ahead = [
         {**event, "your_exposure": [row for row in exposed if exact(row, "event_id") == event_id]}
@@ -192,9 +196,7 @@ def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
     [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": VIEWS[view].detail}),)
     trades, held = found.entries("trades"), list_inside(found.as_row, "positions")
-    meant = [one for one in trades if is_market(exact(one, "symbol"), words.symbols)][:1]
-    if not words.has("close|exit=stop"):
-        meant = [one for one in held if is_market(exact(one, "symbol"), words.symbols)]
+    meant = _pick_market(trades, words)[:1] if words.has("close|exit=stop") else _pick_market(held, words)
     if trade_id:
         meant = [one for one in (*trades, *held) if exact(one, "trade_id") == trade_id]
     if trade_id and not meant and not found.error:
@@ -202,14 +204,16 @@ def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
     return talk.tell_errors([found]) or tell(view, found.as_row, meant)
 
 
+def _pick_market(listed: list[Row], words: Words) -> list[Row]:
+    return [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
+
+
 _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {"risk": _answer_risk, "why": _answer_why}
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 # Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "paper", ""),
-    ("kind effect|risk me|position|it|side -trade", "risk", ""),
-    ("event effect|risk -trade", "risk", ""),
-    ("kind effect -coin -trade", "risk", ""),
+    ("kind|event effect|risk -trade -last", "risk", ""),
     ("why close|exit=stop -trust", "why", ""),
     ("why open|side|position|trade -reject -trust", "why", ""),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),

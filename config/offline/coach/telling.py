@@ -12,7 +12,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.figures import format_count
-from config.offline.figures import Row, block, exact, fill, listing, paragraphs, rows
+from config.offline.figures import Row, block, escape, exact, fill, fill_rows, listing, paragraphs, rows
 
 DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
 EVENTS: Final = GET_UPCOMING_EVENTS.name
@@ -25,6 +25,15 @@ NO_DEPLOYMENTS: Final = (
     " “deploy it” and I prepare a card."
 )
 LABEL: Final = "{skill_name}| v{version}| ({broker_kind}|, {status})"
+_CHECK: Final = (
+    "A {symbol} {side} of {size_usd}| at {price}| with the stop at {stop_price}| ({stop_distance_pct} away)| would lose"
+    " {risk_usd} there|, {risk_pct} of {equity_usd}|. Leverage {leverage}|. The price is {is_simulated}"
+    "|\n\nVerdict: **{verdict}**."
+)
+_SIMILAR: Final = (
+    "|Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between {interval_90pct_usd})|,"
+    " win rate {win_rate_pct}"
+)
 _MOST: Final = 10  # rows of a list
 _POSITION: Final = (
     "{symbol} {side} {size_usd} since {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a mark of"
@@ -174,3 +183,15 @@ def list_inside(found: Row, key: str) -> list[Row]:
         for one in rows(found, "deployments")
         for row in rows(one, key)
     ]
+
+
+def tell_check(plan: Row) -> str:
+    """Return the check of a planned trade: size, verdict, why, rules and similar trades."""
+    why = [escape(one) for one in plan.get("why") or () if isinstance(one, str)]
+    return paragraphs(
+        fill(_CHECK, plan),
+        listing(why),
+        fill_rows("{rule}: {verdict}", rows(plan, "rules")),
+        fill(_SIMILAR, block(plan, "similar")),
+        "I commit nothing: this is arithmetic on what you told me and your record.",
+    )

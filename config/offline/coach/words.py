@@ -11,7 +11,6 @@ from typing import Final
 
 from config.offline.reading.sentences import Pattern
 from trading.market.names import COIN, EVENT, events_in, symbols_in
-from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line holds tags, or `argument=value`, each with its words. An indented line goes on.
@@ -91,35 +90,10 @@ class Words:
     text: str
     tags: frozenset[str]
     given: dict[str, str]  # the words or values of tags: measure, group, side, symbol, period ...
-    numbers: tuple[str, ...]
+    amount: int  # of rows; 0 when that is not said
     is_covered: bool  # no word of it is unknown
-
-    @property
-    def symbols(self) -> list[str]:
-        """Return the symbols that it names."""
-        return symbols_in(self.text)
-
-    @property
-    def kinds(self) -> list[str]:
-        """Return the kinds of events that it names."""
-        kinds = events_in(self.text)
-        return kinds or (["fomc"] if "rate decision" in self.text.casefold() else [])
-
-    @property
-    def hours_ahead(self) -> int:
-        """Return how far events are looked up."""
-        return 24 if self.given.get("period") == "today" else MAX_EVENT_LOOKAHEAD_HOURS
-
-    @property
-    def hours_back(self) -> int:
-        """Return how far news are looked up."""
-        return 168 if "week" in self.text.casefold() else 24
-
-    @property
-    def amount(self) -> int:
-        """Return how many rows are asked for; 0 when that is not said."""
-        is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", self.text, re.IGNORECASE)
-        return 1 if is_one else next((int(said) for said in self.numbers if said.isdecimal()), 0)
+    symbols: list[str]
+    kinds: list[str]  # of events
 
     def has(self, wanted: str) -> bool:
         """Tell whether it meets "a b|c -d": a, one of b and c, and no d."""
@@ -133,14 +107,14 @@ def read_words(text: str) -> Words:
     """Read a plain sentence by the vocabulary."""
     tags: set[str] = set()
     given: dict[str, str] = {}
-    numbers: list[str] = []
+    amounts: list[int] = []
     pattern, tag_of = _scanner()
     for match in pattern.finditer(text):
         tag, said = tag_of.get(str(match.lastgroup), "unknown"), match[0]
         tag = "unknown" if tag == "coin" and not symbols_in(said) else tag
         name, _, value = tag.partition("=")
         if name == "number":
-            numbers.append(said)
+            amounts += [int(said)] if said.isdecimal() else []
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name == "period":
@@ -148,7 +122,10 @@ def read_words(text: str) -> Words:
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
         tags |= {name, tag}
-    return Words(text, frozenset(tags), given, tuple(numbers), "unknown" not in tags)
+    is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", text, re.IGNORECASE)
+    amount = 1 if is_one else next(iter(amounts), 0)
+    kinds = events_in(text) or (["fomc"] if "rate decision" in text.casefold() else [])
+    return Words(text, frozenset(tags), given, amount, "unknown" not in tags, symbols_in(text), kinds)
 
 
 @cache
