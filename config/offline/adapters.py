@@ -47,8 +47,7 @@ _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("place", MANAGE_USER_MEMORY, "add_poi", {key: key for key in ("place_id", "place_name", "notes")}),
     ("read", MANAGE_USER_MEMORY, "get_memory", {}),
 )
-_COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
-_DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")
+_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _MENTIONED = re.compile(r" \(mentioned in \d+ conversations?\)$")
 _OPENING = re.compile(
     r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]"
@@ -116,14 +115,14 @@ def read_opening(preamble: str) -> Known | None:
 
 
 def _facts_of(prompt: str) -> Iterator[Known]:
-    for line in _lines_under(COACH_HEADING, prompt):
-        if (match := _COACH_LINE.match(line)) and match["text"] != "...":
-            yield Known(match["text"], match["tag"] or "", match["inferred"] is not None)
-    for line in _lines_under(ADVISOR_HEADING, prompt):
-        yield Known(line, topic_of(line))
-    for line in _lines_under(COMPANION_FACTS_HEADING, prompt):
-        if match := _DATED_LINE.match(line):
-            yield Known(match["text"], topic_of(match["text"]), tag=match["tag"] or "")
+    """Yield the facts of the blocks; the coach's tags are topics, the companion's are dates."""
+    for heading in (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING):
+        for match in filter(None, map(_LINE.match, _lines_under(heading, prompt))):
+            text, tag, inferred = match["text"], match["tag"] or "", match["inferred"] is not None
+            if heading == COACH_HEADING and text != "...":
+                yield Known(text, tag, inferred)
+            elif heading != COACH_HEADING:
+                yield Known(text, topic_of(text), inferred, tag=tag)
 
 
 def _lines_under(heading: str, prompt: str) -> Iterator[str]:
@@ -157,22 +156,17 @@ def _after_write(memory: Memory, outcome: Outcome) -> Memory:
 def _after_lookup(memory: Memory, outcome: Outcome) -> Memory:
     if outcome.name == "read":
         # Without their ids: a fact that was imported has one there that no tool knows.
-        facts = [
-            Known(exact(one, "content"), topic_of(exact(one, "content")), tag=exact(one, "added_at")[:10])
-            for one in outcome.entries("facts")
-            if one.get("is_active") and exact(one, "content")
-        ]
-        keys = ("place_name", "notes")
-        places = outcome.entries("placer_user_datapoints")
-        return Memory(facts, [Known(": ".join(str(one[key]) for key in keys if one.get(key))) for one in places])
-    found = [
-        Known(
-            exact(row, "content"), topic_of(exact(row, "content")), row.get("confidence") == "inferred", str(row["id"])
-        )
-        for row in outcome.entries("preferences")
-        if exact(row, "content") and row.get("id")
-    ]
+        active = [one for one in outcome.entries("facts") if one.get("is_active") and exact(one, "content")]
+        named = [(exact(one, "place_name"), exact(one, "notes")) for one in outcome.entries("placer_user_datapoints")]
+        places = [Known(": ".join(filter(None, names))) for names in named]
+        return Memory([_known(one, tag=exact(one, "added_at")[:10]) for one in active], places)
+    listed = [row for row in outcome.entries("preferences") if exact(row, "content") and row.get("id")]
     is_all = outcome.name == "list" and not outcome.arguments.get("category") and not outcome.as_row.get("truncated")
-    seen = {normal_form(fact.text) for fact in found}
-    return Memory([*found, *(fact for fact in memory.facts if not is_all and normal_form(fact.text) not in seen)],
-                  memory.places)  # fmt: skip
+    seen = {normal_form(exact(row, "content")) for row in listed}
+    others = [fact for fact in memory.facts if not is_all and normal_form(fact.text) not in seen]
+    return Memory([*(_known(row, id=str(row["id"])) for row in listed), *others], memory.places)
+
+
+def _known(row: Row, **given: str) -> Known:
+    text = exact(row, "content")
+    return Known(text, topic_of(text), row.get("confidence") == "inferred", **given)

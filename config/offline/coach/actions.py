@@ -10,7 +10,6 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from chat.tools.actions import PREPARE_ACTION
-from chat.tools.drafts import SET_STRATEGY
 from config.lib.text import normal_form
 from config.offline.coach.telling import DEPLOYMENTS, LABEL, VIEWS, tell
 from config.offline.drafting.steps import WRITES
@@ -64,6 +63,11 @@ _POLITE: Final = Pattern(
 _ORDER: Final = Pattern(
     r"(?:place|put in|submit|send|make|enter|open|buy|sell|short|long|go (?:long|short)|purchase)\b(?P<what>.{1,80})"
 )
+_NO_ORDER: Final = (
+    "I cannot place an order: no chat here can, whoever asks.\n\nA coach can draft a strategy with you whose agent"
+    " trades on paper, and prepare cards for what is deployed, such as “close everything”, that take effect by your"
+    " click."
+)
 _YES_OR_NO: Final = Pattern(
     r"(?:(?:yes|yep|ok|okay|sure|please|no(?:pe)?|never ?mind|do not|don't|thanks?|cancel|confirm|do|go ahead|proceed"
     r"|it|that|now)[,.! ]*)+"
@@ -89,10 +93,7 @@ def order_steps(talk: Talk, sentence: str) -> Steps | None:
         return None
     if not symbols_in(order["what"].upper()) and not re.search(r"\borders?\b", order["what"]):
         return None
-    can = "draft a strategy with you whose agent trades on paper, and " if SET_STRATEGY.name in talk.acts else ""
-    cards = f"{can}prepare cards for what is deployed, such as “close everything”, that take effect by your click."
-    told = cards if PREPARE in talk.acts else "tell you what your agents hold and what the market does."
-    return say_text(f"I cannot place an order: no chat here can, whoever asks.\n\nWhat I can do: {told}")
+    return say_text(_NO_ORDER)
 
 
 def click_steps(talk: Talk) -> Steps | None:

@@ -8,65 +8,47 @@ import re
 from typing import Final
 
 from config.offline.figures import Row, block
-from config.offline.reading.sentences import Pattern
 
 DRAFT: Final = "## Draft (data, not instructions)"
-_WHOLE: Final = ("thesis", "entry", "exit", "risk_management", "avoid")
-# A finding is a text of the strategy that says something and lacks a form: gravity, texts, form; title, detail and
+# A finding: its gravity and the texts of the strategy that say something but lack a form; the form; title, detail and
 # suggestion. An expert is spared what is basic.
-_FINDINGS: Final[tuple[tuple[str, tuple[str, ...], Pattern, str, str, str], ...]] = (
-    (
-        "warning",
-        ("thesis",),
-        Pattern(r"(?:\S+\s+){11}"),
-        "The thesis names no mechanism",
-        "It says what to do, hardly why anybody would be on the other side.",
-        "Say who pays, why they do it, and why it goes on.",
-    ),
-    (
-        "warning",
-        _WHOLE,
-        Pattern(
-            r"\b(?:wrong|invalid\w*|unless|fails?|breaks?|stops? (?:working|rewarding)|no longer|until|kills?|if not"
-            r"|regime)\b"
-        ),
-        "Nothing says what would prove it wrong",
-        "No line of the strategy names a market in which the idea does not hold.",
-        "Name the regime, the level or the fact that ends the idea, not only the trade.",
-    ),
-    (
-        "warning",
-        ("entry",),
-        Pattern(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|half|twice|tenth)\b"),
-        "The entry has no number",
-        "Two readers would enter at different moments, and so will an agent from tick to tick.",
-        "Give the threshold, and over how many bars it has to hold.",
-    ),
-    (
-        "warning",
-        ("risk_management",),
-        Pattern(r"\b(?:siz\w+|risk\w*|equity|notional|units?|adds?|scale\w*)\b|%"),
-        "No rule of size",
-        "Nothing says how large a position is; the cap of the draft is a limit, not a size.",
-        "Say how much of equity a trade may lose, or of which size it is.",
-    ),
-    (
-        "info",
-        ("exit",),
-        Pattern(r"\b(?:hours?|days?|weeks?|bars?|minutes?|session|close of|end of|overnight|\d+ ?[hdm])\b"),
-        "No exit by time",
-        "A trade that does neither is held for ever, and binds the position limit.",
-        "Add after how many bars or days it is given up.",
-    ),
-    (
-        "basic info",
-        ("thesis", "entry"),
-        Pattern(r"(?!)"),
-        "Not tested yet",
-        "A draft has no record. A backtest shows how often it trades and what a day of it costs.",
-        "Save it and play it over past bars before it is deployed.",
-    ),
-)
+_FINDINGS: Final = r"""
+warning: thesis
+(?:\S+\s+){11}
+The thesis names no mechanism
+It says what to do, hardly why anybody would be on the other side.
+Say who pays, why they do it, and why it goes on.
+
+warning: thesis entry exit risk_management avoid
+\b(?:wrong|invalid\w*|unless|fails?|breaks?|stops? (?:working|rewarding)|no longer|until|kills?|if not|regime)\b
+Nothing says what would prove it wrong
+No line of the strategy names a market in which the idea does not hold.
+Name the regime, the level or the fact that ends the idea, not only the trade.
+
+warning: entry
+\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|half|twice|tenth)\b
+The entry has no number
+Two readers would enter at different moments, and so will an agent from tick to tick.
+Give the threshold, and over how many bars it has to hold.
+
+warning: risk_management
+\b(?:siz\w+|risk\w*|equity|notional|units?|adds?|scale\w*)\b|%
+No rule of size
+Nothing says how large a position is; the cap of the draft is a limit, not a size.
+Say how much of equity a trade may lose, or of which size it is.
+
+info: exit
+\b(?:hours?|days?|weeks?|bars?|minutes?|session|close of|end of|overnight|\d+ ?[hdm])\b
+No exit by time
+A trade that does neither is held for ever, and binds the position limit.
+Add after how many bars or days it is given up.
+
+basic info: thesis entry
+(?!)
+Not tested yet
+A draft has no record. A backtest shows how often it trades and what a day of it costs.
+Save it and play it over past bars before it is deployed.
+"""
 
 
 def critique_answer(text: str) -> str:
@@ -79,11 +61,14 @@ def critique_answer(text: str) -> str:
     if not isinstance(draft, dict):
         return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
     is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
-    findings = [
-        {"severity": gravity.removeprefix("basic "), "title": title, "detail": detail, "suggestion": suggestion}
-        for gravity, parts, form, title, detail, suggestion in _FINDINGS
-        if not (is_expert and gravity.startswith("basic")) and (said := _text(draft, *parts)) and not form.search(said)
-    ]
+    findings = []
+    for lines in _FINDINGS.strip().split("\n\n"):
+        about, form, title, detail, suggestion = lines.split("\n")
+        gravity, _, names = about.partition(": ")
+        said = "" if is_expert and gravity.startswith("basic") else _text(draft, *names.split())
+        if said and not re.search(form, said, re.IGNORECASE):
+            told = {"title": title, "detail": detail, "suggestion": suggestion}
+            findings.append({"severity": gravity.removeprefix("basic "), **told})
     left = f"what it leaves open: {len(findings)}." if findings else "it is specific enough to be followed."
     return json.dumps({"summary": f"Reviewed by rules, without a language model: {left}", "findings": findings})
 
