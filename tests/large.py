@@ -54,13 +54,13 @@ WORDS = (
 )
 EXITS = ("signal", "stop", "flip", "command")
 REGIMES = ("trend", "chop", "shock", "unknown")
-RULES: tuple[dict[str, Any], ...] = (
-    {"kind": "leverage", "limit": "3", "is_strict": False},
-    {"kind": "symbols", "mode": "only", "symbols": ["BTC", "ETH"]},
-    {"kind": "hours", "mode": "never", "start": 1_320, "end": 360, "zone": "UTC"},
-    {"kind": "trades_per_day", "limit": 6, "zone": "UTC"},
-    {"kind": "risk_per_trade", "limit": "1", "unit": "pct", "is_strict": False},
-)
+RULES: dict[str, dict[str, Any]] = {  # by the facts that are read as them
+    "Never above 3x leverage": {"kind": "leverage", "limit": "3", "is_strict": False},
+    "Only BTC and ETH": {"kind": "symbols", "mode": "only", "symbols": ["BTC", "ETH"]},
+    "No trades between 22:00 and 06:00": {"kind": "hours", "mode": "never", "start": 1_320, "end": 360, "zone": "UTC"},
+    "At most 6 trades a day": {"kind": "trades_per_day", "limit": 6, "zone": "UTC"},
+    "Never risk more than 1% per trade": {"kind": "risk_per_trade", "limit": "1", "unit": "pct", "is_strict": False},
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def seed_large_account(user: Trader, now: datetime, size: Size = Size()) -> None
     with owned_tx(user):
         _write_record(user, pick, now, size)
         _write_facts(user, pick, now, size)
+        _write_rules(user, now - size.bars * HOUR + DAY)
         _write_chats(user, pick, now, size)
 
 
@@ -161,8 +162,6 @@ def _write_record(user: Trader, pick: Random, now: datetime, size: Size) -> None
     TradeFileFactory(user=user, created_at=now)
     VenueAccountFactory(user=user, created_at=began, due_at=now + DAY)
     SkillDraftFactory(user=user, created_at=now, updated_at=now)
-    for number, rule in enumerate(RULES):
-        TradingRuleFactory(user=user, payload=rule, words=f"Rule number {number}", valid_from=began, created_at=began)
     for number in range(5):
         SavedFilterFactory(user=user, name=f"Filter {number}")
     trades = Trade.objects.filter(deployment=own).order_by("-entry_at")[:300]
@@ -358,6 +357,14 @@ def _write_facts(user: Trader, pick: Random, now: datetime, size: Size) -> None:
     _write(MemoryEvent, events)
     _write(MemoryProposal, [MemoryProposalFactory.build(user_id=user.pk, created_at=now) for _ in range(60)])
     _write(Place, [PlaceFactory.build(user_id=user.pk, added_at=now) for _ in range(60)])
+
+
+def _write_rules(user: Trader, since: datetime) -> None:
+    dates = {"valid_from": since, "created_at": since}
+    for words, rule in RULES.items():
+        fact = UserFactFactory(user=user, content=words, topic="risk", **dates)
+        names = {"fact_id": fact.pk, "lineage": fact.lineage, "words": words}
+        TradingRuleFactory(user=user, payload=rule, **names, **dates)
 
 
 def _write_chats(user: Trader, pick: Random, now: datetime, size: Size) -> None:

@@ -288,8 +288,10 @@ def list_rule_records() -> list[RuleRecord]:
     for one in judge_record([read_valid(row) for row in rows]):
         found[one.rule_id].append(one)
     closed = Trade.objects.closed().filter(pk__in={one.trade_id for ones in found.values() for one in ones})
-    columns = ("pk", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
-    made = {pk: ClosedTrade(*amounts) for pk, *amounts in closed.newest_first().values_list(*columns)}
+    names = ("pk", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
+    columns = Columns(closed.order_by(), names, as_floats=True)
+    pks, *amounts = (columns[name] for name in names)
+    made = dict(zip(pks, map(ClosedTrade, *amounts), strict=True))
     return [_summarise_rule(row, found[row.pk], made) for row in rows]
 
 
