@@ -134,8 +134,8 @@ def _write_summary(
     conversation_id: UUID, user_id: int, older: _Older, text: str, model: str, used: Usage, now: datetime
 ) -> ConversationSummary | None:
     with owned_tx(user_id):
-        note_usage(used, model, now=now)
         lock_conversation(conversation_id)
+        note_usage(used, model, now=now)
         # After an edit or another summary, this one may summarise messages that are gone.
         is_there = Message.objects.shown().filter(conversation_id=conversation_id, pk=older.through).exists()
         summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)

@@ -68,8 +68,9 @@ def _read_exchange(conversation_id: UUID, user_id: int) -> str | None:
 
 def _save_title(conversation_id: UUID, user_id: int, title: str, answer: Completion, now: datetime) -> str | None:
     with owned_tx(user_id):
-        note_usage(answer.usage, answer.model, now=now)
         rows = Conversation.objects.filter(pk=conversation_id, is_title_chosen=False)
         # One try: a model that wrote no title for this chat is not asked at its every turn.
         changes = {"title": title} if title else {}
-        return title if rows.update(is_title_chosen=True, **changes) and title else None
+        is_saved = rows.update(is_title_chosen=True, **changes)
+        note_usage(answer.usage, answer.model, now=now)
+        return title if is_saved and title else None

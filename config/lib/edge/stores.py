@@ -73,12 +73,14 @@ class SturdyRedisCache(BaseCache):
         return bool(self._run(lambda cache: cache.delete(key, version)))
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """Add to a number in one step. Raises ValueError when Redis does not have it."""
+        """Add to a number in one step; one that its store has lost begins at 0."""
 
         def count(cache: BaseCache) -> int:
-            if cache is self._memory:
-                cache.add(key, 0, version=version)  # the number may have begun in Redis
-            return cache.incr(key, delta, version)
+            try:
+                return cache.incr(key, delta, version)
+            except ValueError:  # it began in the other store, or Redis came back empty
+                cache.add(key, 0, version=version)
+                return cache.incr(key, delta, version)
 
         return int(self._run(count))
 

@@ -6,13 +6,17 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chat.conversations.services import MessageRefused
+from chat.conversations.summaries import _Older, _write_summary
+from chat.conversations.titles import _save_title
 from chat.conversations.usage import REPLY_ALLOWANCE, list_days, note_usage
 from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
-from config.lib.llm.door import Usage, cost_usd
+from config.lib.llm.door import Completion, Usage, cost_usd
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.talk import answer
@@ -193,3 +197,26 @@ def test_settling_counts_what_caching_saved(as_trader, usage, model, saved):
     assert day.cache_write_tokens == usage.cache_write_tokens
     uncached = cost_usd(model, Usage(usage.prompt_tokens, usage.completion_tokens)) or 0
     assert day.cost_usd + day.saved_usd == uncached
+
+
+def save_title(chat, usage):
+    _save_title(chat.pk, chat.user_id, "A title", Completion("A title", (), "stop", usage, PRICED), JUNE)
+
+
+def save_summary(chat, usage):
+    _write_summary(chat.pk, chat.user_id, _Older("", [], 1, is_untrusted=False), "Earlier.", PRICED, usage, JUNE)
+
+
+@pytest.mark.parametrize("save", [save_title, save_summary])
+def test_usage_is_counted_after_the_locks_that_a_new_turn_takes_first(save, as_trader):
+    chat = ConversationFactory()
+    note_usage(Usage(0, 0), PRICED, now=JUNE)
+
+    with CaptureQueriesContext(connection) as queries:
+        save(chat, Usage(1_000, 100))
+
+    statements = [query["sql"] for query in queries]
+    counts = [number for number, sql in enumerate(statements) if sql.startswith('UPDATE "usage_days"')]
+    others = [n for n, sql in enumerate(statements) if "agent_conversations" in sql or "FOR NO KEY UPDATE" in sql]
+    assert counts
+    assert max(others, default=-1) < min(counts)

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth import SESSION_KEY
 from django.core import mail
 from django.core.cache import cache
+from django.test import Client
 
 from tests.factories.trading import TraderFactory
 from trading.models import Trader
@@ -42,6 +43,20 @@ def test_sign_up_makes_a_trader_and_signs_in(client):
     assert (response.status_code, response.url) == (302, "/")
     assert (trader.email, trader.time_zone, trader.experience_tier) == ("zoe@example.com", "Asia/Bangkok", None)
     assert client.session[SESSION_KEY] == str(trader.pk)
+
+
+def test_sign_up_answers_known_and_unknown_addresses_alike_where_mail_is_sent(client, zoe, settings):
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    other = Client()
+
+    known, unknown = sign_up(client), sign_up(other, email="new@example.com")
+
+    assert (known.status_code, known.url) == (unknown.status_code, unknown.url) == (302, "/accounts/confirm-email/")
+    pages = [browser.get(known.url).content.decode() for browser in (client, other)]
+    shown = [re.sub(r"[A-Za-z0-9]{64}", "", page).replace("new@", "zoe@") for page in pages]
+    assert shown[0] == shown[1]
+    assert [message.to for message in mail.outbox] == [["zoe@example.com"], ["new@example.com"]]
+    assert Trader.objects.count() == 2
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "x" * 64])

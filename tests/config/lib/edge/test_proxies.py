@@ -3,9 +3,13 @@
 import pytest
 from allauth.account.adapter import get_adapter
 from asgiref.sync import async_to_sync
+from django.contrib.auth import SESSION_KEY
+from django.core.cache import cache
 from django.core.handlers.asgi import ASGIRequest
+from django.test import Client
 
 from config.lib.edge.proxies import ClientAddress
+from tests.factories.trading import TraderFactory
 
 
 def ask(forwarded: list[str], *, proxies: int = 1, path: str = "/accounts/login/", kind: str = "http"):
@@ -54,3 +58,24 @@ def test_request_that_did_not_pass_the_proxies_is_refused(forwarded, proxies):
 
 def test_health_check_of_the_machine_itself_needs_no_proxy():
     assert ask([], path="/healthz/")[0]["client"] == ("10.0.0.1", 4711)
+
+
+@pytest.mark.django_db
+def test_strangers_behind_the_proxy_lock_out_nobody_else():
+    cache.clear()
+    zoe = TraderFactory(email="zoe@example.com")
+    zoe.set_password("a-harbour-in-the-north-9")
+    zoe.save()
+
+    def sign_in(forwarded, login, password):
+        scope, _ = ask([forwarded])
+        client = Client(REMOTE_ADDR=scope["client"][0])
+        client.post("/accounts/login/", {"login": login, "password": password})
+        return SESSION_KEY in client.session
+
+    for number in range(30):  # the stranger writes another address in front each time
+        sign_in(f"192.0.2.{number}, 203.0.113.6", f"stranger-{number}@example.com", "wrong-one-9999")
+
+    assert not sign_in("203.0.113.6", zoe.email, "a-harbour-in-the-north-9")
+    assert sign_in("198.51.100.7", zoe.email, "a-harbour-in-the-north-9")
+    cache.clear()

@@ -1,10 +1,14 @@
 """Answers of any view: private pages, unreadable bodies, outages."""
 
+import time
+from contextlib import closing
+
 import pytest
 from django.conf import settings
-from django.db import OperationalError
+from django.db import InternalError, OperationalError, connection, connections
 from django.test import Client
 from django.urls import reverse
+from psycopg.errors import IdleInTransactionSessionTimeout, NoActiveSqlTransaction
 
 from trading.web.views import account
 
@@ -36,11 +40,15 @@ def test_unreadable_body_at_an_unknown_address_is_a_bad_request():
     assert answer.status_code == 400
 
 
-def break_database(monkeypatch):
+def break_database(monkeypatch, cause=None, kind=OperationalError):
     def refuse(*args, **kwargs):
-        raise OperationalError("database or disk is full")
+        raise kind("database or disk is full") from cause
 
     monkeypatch.setattr(account, "owned_tx", refuse)
+
+
+def add_token(client):
+    return client.post(reverse("trading:add_token"), {"name": "x", "scope": "read", "days": "30"})
 
 
 def test_outage_gives_back_what_was_typed_but_no_secret(patient, monkeypatch):
@@ -53,6 +61,48 @@ def test_outage_gives_back_what_was_typed_but_no_secret(patient, monkeypatch):
     assert (answer.status_code, answer["Retry-After"], answer["Cache-Control"]) == (503, "30", "no-store")
     assert "My bot&#x27;s &lt;token&gt;" in text
     assert "canary" not in text
+
+
+def test_transaction_that_ended_in_a_stall_is_an_outage(patient, monkeypatch):
+    break_database(monkeypatch, IdleInTransactionSessionTimeout(), InternalError)
+
+    assert add_token(patient).status_code == 503
+
+
+def test_other_internal_error_of_the_database_stays_an_error(patient, monkeypatch):
+    break_database(monkeypatch, NoActiveSqlTransaction(), InternalError)
+
+    assert add_token(patient).status_code == 500
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite ends no transaction")
+def test_transaction_that_postgresql_ended_is_an_outage(patient, monkeypatch, db):
+    def stall(*args, **kwargs):
+        with closing(connections.create_connection("default")) as other, other.cursor() as cursor:
+            cursor.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10ms'")
+            time.sleep(0.2)
+            cursor.execute("SELECT 1")
+
+    monkeypatch.setattr(account, "owned_tx", stall)
+
+    assert add_token(patient).status_code == 503
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the limit is SQLite's")
+def test_form_on_a_full_disk_gives_back_what_was_typed(patient, db):
+    note = "The day began well. " * 24
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA page_count")
+        cursor.execute(f"PRAGMA max_page_count = {cursor.fetchone()[0]}")
+    try:
+        answers = [patient.post(reverse("chat:day_note"), {"day": f"2026-01-{n:02}", "text": note}) for n in range(1, 29)]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA max_page_count = 1073741823")
+
+    refused = [answer for answer in answers if answer.status_code == 503]
+    assert refused
+    assert all(note.strip() in answer.content.decode() for answer in refused)
 
 
 def test_other_errors_stay_errors(patient, monkeypatch):

@@ -50,6 +50,12 @@ def test_counter_that_began_in_redis_goes_on_in_memory(sturdy):
     assert [sturdy.incr("hits"), sturdy.incr("hits")] == [1, 2]
 
 
+def test_counter_begins_again_in_a_redis_that_came_back_empty(sturdy):
+    sturdy._redis = sturdy._memory
+
+    assert [sturdy.incr("hits"), sturdy.incr("hits"), sturdy.is_away] == [1, 2, False]
+
+
 def test_redis_is_asked_again_after_a_while(sturdy):
     sturdy._redis = redis = FakeRedis()
     sturdy.incr("hits")
