@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.cache.backends.locmem import LocMemCache
@@ -23,13 +23,15 @@ class SturdyRedisCache(BaseCache):
     count per process, and a job may start in two processes; its rows carry leases.
     """
 
+    # Of the process: Django makes a cache for each thread, and each would wait for the time-out and warn.
+    _away_until: ClassVar[float] = 0.0
+    _warned_at: ClassVar[float] = -WARN_SECONDS
+
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(params)
         options = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, **params.get("OPTIONS", {})}
         self._redis = RedisCache(server, {**params, "OPTIONS": options})
         self._memory = LocMemCache("sturdy-redis", params)
-        self._away_until = 0.0
-        self._warned_at = -WARN_SECONDS
 
     @property
     def is_away(self) -> bool:
@@ -46,10 +48,10 @@ class SturdyRedisCache(BaseCache):
             return operation(self._memory)
 
     def _note_outage(self, error: Exception) -> None:
-        now = time.monotonic()
-        self._away_until = now + RETRY_SECONDS
-        if now - self._warned_at >= WARN_SECONDS:
-            self._warned_at = now
+        now, process = time.monotonic(), SturdyRedisCache
+        process._away_until = now + RETRY_SECONDS
+        if now - process._warned_at >= WARN_SECONDS:
+            process._warned_at = now
             logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:

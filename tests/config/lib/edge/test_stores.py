@@ -14,7 +14,8 @@ def sturdy(monkeypatch):
     made = SturdyRedisCache("redis://127.0.0.1:1/0", {"KEY_PREFIX": "test"})
     made.clear()
     made.now = 1_000.0
-    made._away_until, made._warned_at = 0.0, 0.0
+    monkeypatch.setattr(SturdyRedisCache, "_away_until", 0.0)
+    monkeypatch.setattr(SturdyRedisCache, "_warned_at", 0.0)
     monkeypatch.setattr(stores.time, "monotonic", lambda: made.now)
     return made
 
@@ -67,11 +68,15 @@ def test_redis_is_asked_again_after_a_while(sturdy):
     assert (asked_while_away, sturdy.incr("hits")) == (1, 42)
 
 
-def test_outage_is_logged_once_a_minute(sturdy, caplog):
+def test_outage_is_logged_once_a_minute_by_all_threads(sturdy, caplog):
     sturdy._redis = FakeRedis()
+    of_another_thread = SturdyRedisCache("redis://127.0.0.1:1/0", {})
+    of_another_thread._redis = FakeRedis()
     for _ in range(20):
         sturdy.incr("hits")
+        assert of_another_thread.is_away
         sturdy.now += stores.RETRY_SECONDS
+        of_another_thread.incr("hits")
 
     assert len([record for record in caplog.records if "Redis does not answer" in record.message]) == 2
 
