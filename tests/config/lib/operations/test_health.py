@@ -11,7 +11,9 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
 
+from config.lib.edge.proxies import _DIRECT_PATHS
 from config.lib.operations import health
 from config.lib.operations.health import OldDatabase, check_databases, require_current_database
 from tests.source import ROOT
@@ -110,6 +112,14 @@ def test_readiness_names_the_state_of_each_store(database, redis, status, code, 
         code,
         {"status": status, "stores": {"database": database, "redis": redis}},
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("path", "is_sent_to_https"), [*((path, False) for path in _DIRECT_PATHS), ("/", True)])
+def test_probes_of_the_machine_itself_are_not_sent_to_https(path, is_sent_to_https, settings):
+    settings.SECURE_SSL_REDIRECT = True
+
+    assert (Client().get(path).status_code == 301) == is_sent_to_https
 
 
 @pytest.mark.django_db
