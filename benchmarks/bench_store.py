@@ -13,6 +13,7 @@ from benchmarks.bench_recall import make_facts, set_up, text, vocabulary
 
 SMALL, LARGE = 100, 20_000
 ROUNDS = 15
+SECONDS = 4.0  # of CPU for one act, once it has run three times
 GOAL_SAVE_RATIO = 1.5
 GOAL_SAVE_MS = 6.0
 
@@ -24,6 +25,8 @@ def measure(work: Callable[[], object]) -> float:
         began = time.process_time()
         work()
         took.append((time.process_time() - began) * 1e3)
+        if len(took) >= 3 and sum(took) > SECONDS * 1e3:
+            break
     return statistics.median(took)
 
 
@@ -77,23 +80,25 @@ def main() -> None:
         from django.contrib.auth import get_user_model  # noqa: PLC0415
         from django.utils import timezone  # noqa: PLC0415
 
+        from chat.jobs import refresh_statistics  # noqa: PLC0415
         from config.lib.owned import owned_tx  # noqa: PLC0415
         from memory.facts.limits import enforce_token_limit  # noqa: PLC0415
 
         pick = random.Random(5)
         words = vocabulary(pick)
-        times = []
-        for count in (SMALL, LARGE):
-            user = get_user_model()._default_manager.get(pk=make_facts(pick, words, count))
+        users = [get_user_model()._default_manager.get(pk=make_facts(pick, words, count)) for count in (SMALL, LARGE)]
+        for user in users:
             with owned_tx(user):
                 enforce_token_limit(now=timezone.now())
-            times.append({name: measure(act) for name, act in list_acts(user, words).items()})
-        print(f"{'':<20}{SMALL:>9,} facts{LARGE:>9,} facts")
-        for name, small in times[0].items():
-            large = times[1][name]
+        refresh_statistics(timezone.now())  # as the worker does each hour
+        print(f"{'':<20}{SMALL:>9,} facts{LARGE:>9,} facts", flush=True)
+        of_small, of_large = (list_acts(user, words) for user in users)
+        for name, act in of_small.items():
+            small, large = measure(act), measure(of_large[name])
             is_met = large <= min(GOAL_SAVE_RATIO * small, GOAL_SAVE_MS)
-            goal = "" if name != "save" else "  ok" if is_met else "  MISSED"
-            print(f"{name:<20}{small:>12.1f} ms{large:>12.1f} ms{large / small:>8.1f} x{goal}")
+            goal = f"  (goal {GOAL_SAVE_RATIO} x, {GOAL_SAVE_MS:.0f} ms) {'ok' if is_met else 'MISSED'}"
+            shown = goal if name == "save" else ""
+            print(f"{name:<20}{small:>12.1f} ms{large:>12.1f} ms{large / small:>8.1f} x{shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,21 +12,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import requests
+from websockets.sync.client import connect
 
 from tests.services import postgres_url, redis_url
 
 ROOT = Path(__file__).parent.parent.parent
-USER = "ann@example.com"
+USER, PASSWORD = "ann@example.com", "a long and quiet night"
 # Prints a token of a new user.
 MAKE_USER = f"""
 from django.utils import timezone
 from config.lib.owned import owned_tx
 from trading.account.tokens import create_token
 from trading.models import Trader
-user = Trader.objects.create_user(email="{USER}", password="a long and quiet night")
+user = Trader.objects.create_user(email="{USER}", password="{PASSWORD}")
 with owned_tx(user):
     print("token", create_token(name="x", scope="write", expires_at=None, now=timezone.now())[1])
 """
@@ -46,6 +48,22 @@ class Site:
         """Ask the API as the user."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return requests.request(method, f"{self.url}{path}", headers=headers, timeout=180, **kwargs)
+
+    def sign_in(self) -> requests.Session:
+        """Sign in as a browser does; return its session."""
+        browser = requests.Session()
+        page = browser.get(f"{self.url}/accounts/login/", timeout=60)
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)[1]
+        typed = {"csrfmiddlewaretoken": token, "login": USER, "password": PASSWORD}
+        browser.post(f"{self.url}/accounts/login/", data=typed, timeout=60).raise_for_status()
+        return browser
+
+    def read_socket(self, browser: requests.Session, conversation_id: str) -> dict[str, Any]:
+        """Open a socket on a chat; return its first frame."""
+        address = f"{self.url.replace('http', 'ws', 1)}/ws/chat/{conversation_id}/"
+        cookies = {"Cookie": f"sessionid={browser.cookies['sessionid']}"}
+        with connect(address, additional_headers=cookies, origin=self.url, open_timeout=60) as socket:
+            return json.loads(socket.recv(60))
 
     def begin_turns(self, count: int) -> list[Future[requests.Response]]:
         """Send messages at once, each in a new chat; each future is a whole answer."""

@@ -68,7 +68,7 @@ def test_database_that_stands_still_cuts_no_answer(engine, seconds):
     assert "Traceback" not in log
 
 
-def test_redis_that_stands_still_leaves_the_api_working():
+def test_redis_that_stands_still_leaves_api_sign_in_and_sockets_working():
     with run_site("postgres") as site, Redis.from_url(redis_url()) as redis:
         turns = site.begin_turns(ANSWERS)
         wait_for_running(site, ANSWERS)
@@ -77,6 +77,10 @@ def test_redis_that_stands_still_leaves_the_api_working():
         try:
             statuses = [site.ask("GET", "/api/me/").status_code for _ in range(10)]
             statuses += [site.ask("GET", path).status_code for path in ("/accounts/login/", "/healthz/", "/readyz/")]
+            browser = site.sign_in()
+            statuses.append(browser.get(f"{site.url}/profile/", allow_redirects=False).status_code)
+            chat = site.ask("GET", "/api/conversations/").json()["items"][0]["id"]
+            frame = site.read_socket(browser, chat)
             state = site.ask("GET", "/readyz/").json()["status"]
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -84,7 +88,7 @@ def test_redis_that_stands_still_leaves_the_api_working():
 
     print(f"statuses {sorted(set(statuses))}, readiness {state}")
     assert set(statuses) == {200}
-    assert state == "degraded"
+    assert (state, frame["type"]) == ("degraded", "snapshot")
     assert set(replies) == {"complete"}
 
 

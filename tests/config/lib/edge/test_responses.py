@@ -90,12 +90,12 @@ def test_transaction_that_postgresql_ended_is_an_outage(patient, monkeypatch, db
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the limit is SQLite's")
 def test_form_on_a_full_disk_gives_back_what_was_typed(patient, db):
-    note = "The day began well. " * 24
+    note, url = "The day began well. " * 24, reverse("chat:day_note")
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA page_count")
         cursor.execute(f"PRAGMA max_page_count = {cursor.fetchone()[0]}")
     try:
-        answers = [patient.post(reverse("chat:day_note"), {"day": f"2026-01-{n:02}", "text": note}) for n in range(1, 29)]
+        answers = [patient.post(url, {"day": f"2026-01-{day:02}", "text": note}) for day in range(1, 29)]
     finally:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA max_page_count = 1073741823")
