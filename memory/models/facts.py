@@ -175,8 +175,11 @@ class UserFact(OwnedModel):
                 name="user_facts_by_category",
             ),
             models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
+            # In the order of the query: else SQLite, to which a common subject looks like no filter, reads all facts.
             models.Index(
-                fields=("user", "subject"), name="user_facts_by_subject", condition=Q(archived_at__isnull=True)
+                fields=("user", "subject", "-created_at", "id"),
+                name="user_facts_by_subject",
+                condition=Q(archived_at__isnull=True),
             ),
             models.Index(fields=("user", "-archived_at"), name="user_facts_archived"),
             models.Index(
