@@ -4,10 +4,10 @@ LiteLLM takes four seconds to import, so nothing here imports it before the firs
 """
 
 import asyncio
-import json
 import logging
 import math
 import os
+import pickle
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -115,8 +115,8 @@ async def _ask(model: str, request: Request, **options: object) -> Any:
 
     if request.tools:
         # LiteLLM changes schemas in place for some providers, and ours are shared by all turns. This copies them in a
-        # tenth of the time of `deepcopy`.
-        options["tools"] = json.loads(json.dumps(prepare_tools(model, request.tools)))
+        # thirtieth of the time of `deepcopy`.
+        options["tools"] = pickle.loads(pickle.dumps(prepare_tools(model, request.tools)))  # noqa: S301 - our own
     if request.tool_choice is not None:
         options["tool_choice"] = request.tool_choice
     if request.effort:
