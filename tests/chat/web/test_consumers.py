@@ -396,6 +396,7 @@ async def test_same_message_from_two_tabs_at_once_is_one_message(model, ann, tal
     model.say("Answered.")
     client_id = uuid4()
     async with open_tab(ann, talk.conversation_id) as first, open_tab(ann, talk.conversation_id) as second:
+        await asyncio.gather(first.until("snapshot"), second.until("snapshot"))  # both have joined
         await asyncio.gather(first.say("Once", client_id=client_id), second.say("Once", client_id=client_id))
         await first.until("done")
         await second.until("done")
