@@ -170,7 +170,7 @@ def note_skills(result: Row) -> Iterator[str]:
 
 def note_record(result: Row) -> Iterator[str]:
     for row in filter(None, result.get("summary", {}).values()):
-        if row["sample_size"]:
+        if row["win_rate_90pct_interval_pct"]:
             low, high = row["win_rate_90pct_interval_pct"]
             yield f"You win {pct(row['win_rate_pct'])} of the time ({row['wins']} of {row['sample_size']}); the truth is between {pct(low)} and {pct(high)} nine times in ten."
             yield f"Fees ate {usd(row['fees_usd'])}; what remains is {signed(row['net_pnl_usd'])}, or {signed(row['expectancy_usd'])} a trade, held {span(row['mean_holding_minutes'])} on average."

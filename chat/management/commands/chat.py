@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.grounding.replies import list_figures, name_source
-from chat.models import Message
+from chat.models import Message, MessageStatus
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.receipts import find_receipt, show_receipt
 from chat.turns import events
@@ -25,13 +25,13 @@ from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.models import EventKind
 
-SESSION: Final = "/new begins another chat, /receipt shows what the last answer was written from, /quit or Ctrl-D ends."
+SESSION: Final = "/new begins another chat, /receipt shows what the last answer was written from, Ctrl-C stops an answer, /quit or Ctrl-D ends."
 
 
 class Command(KeelCommand):
     help = (
         "Chat with Keel: the same turns as in the browser, streamed. With TEXT one message; without it a session, in"
-        f" which Ctrl-C stops an answer. {SESSION}"
+        f" which {SESSION}"
     )
 
     _trader: Any
@@ -81,6 +81,15 @@ class Command(KeelCommand):
 
     def _ask(self, text: str) -> str:
         """Send a message and print its answer; return what went wrong."""
+        control = Control()
+        # Before there is an event loop, too: else Ctrl-C while the message is stored ends the session.
+        signal.signal(signal.SIGINT, lambda *_: control.stop())
+        try:
+            return self._send(text, control)
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _send(self, text: str, control: Control) -> str:
         now = timezone.now()
         with owned_tx(self._trader):
             chat_id = self._chat_id or start_conversation(**self._new_chat, now=now).pk
@@ -89,37 +98,38 @@ class Command(KeelCommand):
         if self._reply_id is None:
             self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
         self._chat_id, self._reply_id = chat_id, accepted.turn.reply_id
-        return asyncio.run(self._run_answer(accepted.turn))
+        return asyncio.run(self._run_answer(accepted.turn, control))
 
     def _run_session(self) -> None:
         self.say(SESSION)
         while True:
             try:
-                text = input("\nyou> ").strip()
-            except (EOFError, KeyboardInterrupt):
+                if (text := input("\nyou> ").strip()) == "/quit":
+                    return
+                self._obey(text)
+            except EOFError:
                 self.say("")
                 return
-            match text:
-                case "":
-                    continue
-                case "/quit":
-                    return
-                case "/new":
-                    self._begin_anew()
-                case "/receipt":
-                    self._print_receipt()
-                case _ if text.startswith("/"):
-                    self.say(f"There is no {text.split()[0]}. {SESSION}")
-                case _:
-                    self._answer(text)
+            except KeyboardInterrupt:
+                self.say("(Ctrl-D ends the session.)")
+            except DomainError as error:
+                self.say(f"({error})")
 
-    def _answer(self, text: str) -> None:
-        try:
-            failure = self._ask(text)
-        except DomainError as error:
-            failure = str(error)
-        if failure:
-            self.say(f"({failure})")
+    def _obey(self, text: str) -> None:
+        match text:
+            case "":
+                return
+            case "/help":
+                self.say(SESSION)
+            case "/new":
+                self._begin_anew()
+            case "/receipt":
+                self._print_receipt()
+            case _ if text.startswith("/"):
+                self.say(f"There is no {text.split()[0]}. {SESSION}")
+            case _:
+                if failure := self._ask(text):
+                    self.say(f"({failure})")
 
     def _begin_anew(self) -> None:
         """Close the chat, as the page's New chat does; the next message begins another one."""
@@ -151,8 +161,8 @@ class Command(KeelCommand):
         ):
             self.say(f"{title}: {'; '.join(lines) or 'none'}")
 
-    async def _run_answer(self, start: TurnStart) -> str:
-        control, failure = Control(), ""
+    async def _run_answer(self, start: TurnStart, control: Control) -> str:
+        failure = ""
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.stop)
         async with aclosing(run_turn(start, control)) as source:
             async for event in source:
@@ -179,6 +189,8 @@ class Command(KeelCommand):
                 self.stdout.write("\n(an action is prepared: confirm or cancel its card in the browser)")
             case events.Noticed(text, _):
                 self.stdout.write(f"\n({text})")
+            case events.TurnDone(MessageStatus.INTERRUPTED, _):
+                self.stdout.write("\n(stopped)")
             case _:
                 self.stdout.write("")
 

@@ -147,6 +147,9 @@ def test_chat_is_stopped_by_ctrl_c_and_keeps_what_was_said(model, trader):
     assert (reply.content, reply.status) == ("Keep this", MessageStatus.INTERRUPTED)
 
 
+CTRL_C = "^C"
+
+
 def run_session(monkeypatch, trader, *typed):
     """Run a session in which a person types these lines, then Ctrl-D."""
     lines = iter(typed)
@@ -155,6 +158,8 @@ def run_session(monkeypatch, trader, *typed):
         line = next(lines, None)
         if line is None:
             raise EOFError
+        if line == CTRL_C:
+            raise KeyboardInterrupt
         return line
 
     monkeypatch.setattr("builtins.input", read)
@@ -211,6 +216,38 @@ def test_session_goes_on_after_a_failure_and_a_refusal(model, trader, monkeypatc
     assert "(The answer broke off before its end. Please try again.)" in printed
     assert "KiB" in printed
     assert printed.rstrip().endswith("Whole.")
+
+
+@LIVE
+def test_session_goes_on_after_ctrl_c_at_its_prompt(model, trader, monkeypatch):
+    model.say("Whole.")
+
+    printed = run_session(monkeypatch, trader, CTRL_C, "/help", "Hi")
+
+    assert "(Ctrl-D ends the session.)" in printed
+    assert printed.count("/receipt shows") == 2
+    assert printed.rstrip().endswith("Whole.")
+
+
+@LIVE
+def test_session_goes_on_after_ctrl_c_while_a_message_is_stored(model, trader, monkeypatch):
+    model.say("Whole.")
+    pressed = []
+
+    def accept_and_press(**sent):
+        if not pressed:
+            pressed.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+        return accept_message(**sent)
+
+    monkeypatch.setattr("chat.management.commands.chat.accept_message", accept_and_press)
+    printed = run_session(monkeypatch, trader, "Hi", "Again")
+
+    assert "(stopped)" in printed
+    assert printed.rstrip().endswith("Whole.")
+    with owned_tx(trader):
+        replies = Message.objects.filter(role=Role.ASSISTANT).order_by("pk")
+        assert [reply.status for reply in replies] == [MessageStatus.INTERRUPTED, MessageStatus.COMPLETE]
 
 
 def test_session_for_programs_is_refused(trader):
