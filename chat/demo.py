@@ -56,17 +56,19 @@ def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = la
 def _seed_old_facts(now: datetime) -> None:
     quarter_ago = now - timedelta(days=90)
     first = remember_fact(
-        content="Risks 2% of the account per trade",
+        content="I risk 2% of the account per trade",
         topic="risk",
         confidence="asserted",
         source="profile",
         now=quarter_ago,
     )
     supersede_fact(
-        fact_id=first.fact.pk, content="Risks at most 1% of the account per trade", now=quarter_ago + timedelta(days=10)
+        fact_id=first.fact.pk,
+        content="I risk at most 1% of the account per trade",
+        now=quarter_ago + timedelta(days=10),
     )
     old = remember_fact(
-        content="Is looking for a second exchange",
+        content="I am looking for a second exchange",
         topic="account",
         confidence="asserted",
         source="profile",

@@ -33,7 +33,7 @@ def check_line(value: object) -> object:
 
 class SavePreferenceArgs(Args):
     category: Category
-    content: str = Field(min_length=4, max_length=500, description="One short line.")
+    content: str = Field(min_length=4, max_length=500, description="One short line, in the user's words.")
     detail: str = Field("", max_length=4_000, description="Longer; only recall finds it.")
 
     _check_line = field_validator("content", mode="before")(check_line)
@@ -44,7 +44,7 @@ class FactArgs(Args):
 
 
 class UpdatePreferenceArgs(FactArgs):
-    new_content: str = Field(min_length=4, max_length=500, description="One short line.")
+    new_content: str = Field(min_length=4, max_length=500, description="One short line, in the user's words.")
     detail: str | None = Field(None, max_length=4_000, description="Replaces the old one.")
 
     _check_line = field_validator("new_content", mode="before")(check_line)

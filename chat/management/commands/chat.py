@@ -25,7 +25,10 @@ from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.models import EventKind
 
-SESSION: Final = "/new begins another chat, /receipt shows what the last answer was written from, Ctrl-C stops an answer, /quit or Ctrl-D ends."
+SESSION: Final = (
+    "/new begins another chat, /receipt shows what the last answer was written from, Ctrl-C stops an answer, /quit or"
+    " Ctrl-D ends."
+)
 
 
 class Command(KeelCommand):
