@@ -27,7 +27,6 @@ _SAME: Final = {
     **dict.fromkeys(("ticker", "coin", "instrument"), "symbol"),
     **dict.fromkeys(("target", "aim", "objective"), "goal"),
 }
-_WAS_SO = re.compile(r"\bknown already\b|\bnothing changed\b")
 # Errors are written for a model; what they tell it to do is not for the user.
 _TO_THE_MODEL = re.compile(
     r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
@@ -100,7 +99,8 @@ class Outcome:
     @property
     def was_so(self) -> bool:
         """Whether nothing changed because it was so already."""
-        return bool(_WAS_SO.search(f"{self.as_row.get('note')} {self.as_row.get('message')}"))
+        told = f"{self.as_row.get('note')} {self.as_row.get('message')}"
+        return "known already" in told or "nothing changed" in told
 
     @property
     def candidates(self) -> dict[str, str]:
@@ -111,7 +111,7 @@ class Outcome:
     def fact_id(self) -> str:
         """Return the id of the fact in the result, "" when there is none."""
         value = exact(self.as_row, "fact_id") or exact(self.as_row, "id")
-        return value if is_uuid(value) else ""
+        return value if parse_uuid(value) else ""
 
     @property
     def before(self) -> Row:
@@ -128,7 +128,7 @@ class Outcome:
         sources = (self.as_row, after, self.before, self.arguments)
         texts = (exact(source, key) for source in sources for key in _TEXT_KEYS)
         asked = str(self.arguments.get("fact_id") or "")
-        return next(filter(None, texts), "" if is_uuid(asked) else asked)
+        return next(filter(None, texts), "" if parse_uuid(asked) else asked)
 
 
 def content_text(message: Row) -> str:
@@ -188,11 +188,6 @@ def key_words(text: str) -> list[str]:
 @cache  # at the first use: the stemmer takes a while to load
 def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
     return frozenset(list_terms(_TALK_TEXT)), {porter_stem(word): porter_stem(other) for word, other in _SAME.items()}
-
-
-def is_uuid(text: str) -> bool:
-    """Tell whether a text is a uuid."""
-    return parse_uuid(text) is not None
 
 
 def _parse_json(text: str) -> Any:

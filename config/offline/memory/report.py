@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from config.lib.text import parse_uuid
 from config.offline.adapters import COACH_TOOLS, LOOKUPS
-from config.offline.facts import Outcome, is_uuid
+from config.offline.facts import Outcome
 from config.offline.figures import exact, listing, paragraphs
 from config.offline.phrases import FACTS_PAGE
 
@@ -47,7 +48,7 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
 def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     """Explain a tool's refusal, or ask which fact is meant."""
     candidates, reference = list(outcome.candidates), str(outcome.arguments.get("fact_id") or "")
-    meant = names.get(reference, "that fact" if is_uuid(reference) else reference)
+    meant = names.get(reference, "that fact" if parse_uuid(reference) else reference)
     if candidates and outcome.name in WHICH:
         asked = f"Several facts hold “{meant}”:" if len(candidates) > 1 else "I am not sure that you mean this:"
         return paragraphs(asked, listing(candidates), WHICH[outcome.name])

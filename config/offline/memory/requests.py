@@ -28,10 +28,9 @@ MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
 class Request:
     """One memory request; without a tool, `choices` asks which fact."""
 
-    tool: str = ""
+    tool: str = ""  # an act: remember, forget, change, confirm or place
     arguments: dict[str, Any] = field(default_factory=dict)
     choices: tuple[Known, ...] = ()
-    replaces: str = ""  # to remember instead of that fact, which the request before it forgets
 
 
 _NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
@@ -46,8 +45,6 @@ drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$
 denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
     no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
     |correct)|wrong|incorrect)\b
-turned: ^(?P<old>my [\w' -]{2,40}?) (?:isn't|is not|is no longer) [^,;]{1,60}?(?: any ?more)?(?:[,;]| but)\s*(?:it(?:'s
-    | is)|now)\s+(?P<new>[^,;]{1,60}?)(?: now)?$
 ended: ^(?:that|the|my) (?:rule|fact|one|limit) (?:about|on|of) (?P<rule>.+?) (?:no longer|doesn't)[ ]
     (?:hold|appl)\w*(?: any ?more)?$|^(?P<mine>my [\w ]{2,30}? is) no longer .+$
 about: ^(?:(?:about|that|the fact(?: that)?|the memory|memory|facts?|the rule about|of|what (?:i (?:said|told you)|you
@@ -57,7 +54,6 @@ all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|abou
 all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
 instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
 pointing: ^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
-swap: ^(?:it|that)(?:'s| is) (?P<new>[^,]{1,40}),? (?:and )?not (?P<old>.{1,40})$
 change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+
     (?:(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
 value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
@@ -66,35 +62,24 @@ subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is
 bound: ^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+
 newly: \b(?:now|again|these days|switched|moved|no longer|any ?more)\b
 holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
-dropped: ^(?:please )?(?:forget|delete|remove|erase)(?: about)?(?: (?:it|(?:this|that|the)(?: (?:one|fact))?))?[.! ]*$
 keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|(?:leave|keep) (?:it|that|this)(?: as it is)?)[.! ]*$
 says nothing: ^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|I(?:'d| would) like to|I want to|change|update
     |edit|correct|it|this|that|the|fact)\b[,.!? ]*)+$
-new words: ^(?:(?:(?:change|update|set|correct|replace)\s+(?:it|this|that)?\s*(?:to|with|by)|make\s+(?:it|this|that)
-    |(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that|this)(?:'s| is)(?!\s+(?:wrong|not
-    |no longer)))\b|(?:now|instead)\b[,:]?)\s*(?:that\b)?[:,]?\s*
+new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
+    |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
 """,
     POLITE=r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}",
     YES=r"^(?:(?:yes|yep|yeah|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
     TOKEN=_TOKEN.pattern,
 )
 _NEGATION: Final = re.compile(r"n't\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
-# Lines that hold one value at a time, though no number tells it: a name, where one lives, what one counts in.
-_ONE_AT_A_TIME: Final = tuple(
-    parse_table(
-        r"""
-name: ^(?:my name is|call me)\b
-home: ^i(?:'ve| have)? (?:now )?(?:live|moved) (?:in|to)\b
-money: ^i (?:now )?(?:think|count|report) in\b
-"""
-    ).values()
-)
+_HOME: Final = re.compile(r"i(?:'ve| have)? (?:now )?(?:live|moved) (?:in|to)\b", re.IGNORECASE)
 
 
 def memory_requests(
     message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
 ) -> list[Request]:
-    """Return a message's memory requests, each once, forgets first.
+    """Return a message's memory requests, each once.
 
     `before` is the model's last text and `earlier` the tool calls until now: "that" points at them.
     """
@@ -115,7 +100,7 @@ def memory_requests(
         requests += asked
         stated += [] if asked else [sentence]
     for statement in read_statements("\n".join(stated)):
-        requests += _replace(find_outdated(statement, known), statement)
+        requests.append(replace_fact(_find_outdated(statement, known), statement))
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
@@ -161,8 +146,6 @@ def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) ->
     elif denied := _FORMS["denied"].match(plain):
         reason = "agent_forget" if denied["past"] else "user_corrected"
         yield _forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))
-    elif other := _FORMS["turned"].match(plain):
-        yield from _set_value(other["old"], other["new"], known)
     elif ended := _FORMS["ended"].match(plain):
         yield from map(_forget_fact, best_matches(ended["rule"] or ended["mine"], known, least=0.5)[:1])
     else:
@@ -192,24 +175,21 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
 
 
 def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
-    """Parse "change 5x to 3x", "set my max leverage to 3x", "it's B, not A" and "make it 55"."""
-    bare = CORRECTION.compiled.sub("", plain)
-    asked = _FORMS["swap"].match(bare) or _FORMS["change"].match(plain)
-    if asked:
-        given = {"verb": "", "size": "", **asked.groupdict()}
-        old, new = (str(part or "").strip(" \"“”'") for part in (given["old"], given["new"] or given["size"]))
+    """Parse "change 5x to 3x", "set my max leverage to 3x" and "make it 55"."""
+    if asked := _FORMS["change"].match(plain):
+        old, new = (str(part).strip(" \"“”'") for part in (asked["old"], asked["new"] or asked["size"]))
         if re.match(r"(?:my|our)\b", old, re.IGNORECASE):
             return _set_value(old, new, known)
-        literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
         # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-        is_named = not given["verb"] or (_NUMBER.search(old) and given["verb"].casefold() not in {"make", "set"})
-        holding = [fact for fact in known if is_named and literal.search(fact.text)]
-        if len(holding) == 1:
-            return _rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))
+        literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
+        holding = [fact for fact in known if _NUMBER.search(old) and literal.search(fact.text)]
+        if len(holding) == 1 and asked["verb"].casefold() not in {"make", "set"}:
+            return [_rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))]
+    bare = CORRECTION.compiled.sub("", plain)
     if _FORMS["value"].match(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
-            return _rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")
+            return [_rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")]
     return []
 
 
@@ -223,32 +203,31 @@ def replace_value(fact: str, said: str) -> str | None:
 
 
 def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
-    """Return the requests that give "my stop" another value."""
+    """Return the request that gives "my stop" another value."""
     met = best_matches(old, known, topic=topic_of(old), least=0.5)
     if len(met) == 1 and (text := replace_value(met[0].text, new)):
-        return _rewrite(met[0], text)
+        return [_rewrite(met[0], text)]
     is_deed = len(met) == 1 and " is to " in met[0].text and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new)
     subject = old if re.match(r"my\b", old, re.IGNORECASE) else f"my {old}"
-    statement = next(iter(read_statements(f"Actually {subject} is {'to ' if is_deed else ''}{new}")), None)
-    return _replace(find_outdated(statement, known), statement) if statement else []
+    stated = read_statements(f"Actually {subject} is {'to ' if is_deed else ''}{new}")[:1]
+    return [replace_fact(_find_outdated(statement, known), statement) for statement in stated]
 
 
-def find_outdated(statement: Statement, known: Sequence[Known]) -> list[Request]:
-    """Return the request to forget the fact that a statement corrects or replaces, if any."""
+def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None:
+    """Return the fact that a statement corrects or replaces, if any."""
     if re.match(r"(?:until|till|from|during|for the|starting)\b", statement.text, re.IGNORECASE):
-        return []  # what is known holds again after these days
+        return None  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
-    replaced = [fact for fact in others if _excludes(fact.text, statement.text)]
+    if replaced := [fact for fact in others if _excludes(fact.text, statement.text)]:
+        return replaced[0]
     newly = _FORMS["newly"].search(statement.text)
-    if not replaced and (statement.is_correction or newly):
-        words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
-        least = {"switched": 0.3, "again": 0.3, "now": 1.0}.get(newly[0].casefold() if newly else "", 0.5)
-        met = best_matches(
-            words, others, topic=statement.topic, least=min(least, 0.5 if statement.is_correction else 1.0)
-        )
-        replaced = met if len(met) == 1 else []
-    reason = "user_corrected" if statement.is_correction else "agent_forget"
-    return [_forget_fact(replaced[0], reason)] if replaced else []
+    if newly is None and not statement.is_correction:
+        return None
+    words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
+    least = {"switched": 0.3, "again": 0.3, "now": 1.0}.get(newly[0].casefold() if newly else "", 0.5)
+    least = min(least, 0.5) if statement.is_correction else least
+    met = best_matches(words, others, topic=statement.topic, least=least)
+    return met[0] if len(met) == 1 else None
 
 
 def _excludes(one: str, other: str) -> bool:
@@ -257,25 +236,25 @@ def _excludes(one: str, other: str) -> bool:
     shapes = [normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)]
     return (
         bool(a and b and a[1].casefold() == b[1].casefold())
-        or any(single.match(one) and single.match(other) for single in _ONE_AT_A_TIME)
+        or bool(_HOME.match(one) and _HOME.match(other))
         or (bool(_FORMS["bound"].match(other)) and _FORMS["bound"].compiled.sub("", shapes[1]) in shapes[0])
         or (shapes[0] == shapes[1] and "0" in shapes[0])
         or judge_change(one, other) == "replaces"
     )
 
 
-def _replace(outdated: list[Request], statement: Statement) -> list[Request]:
-    return [*outdated, remember_statement(statement, outdated[0].arguments["fact_id"] if outdated else "")]
-
-
-def _rewrite(fact: Known, text: str) -> list[Request]:
-    return _replace([_forget_fact(fact)], Statement(text, fact.topic, "asserted"))
-
-
-def remember_statement(statement: Statement, replaces: str = "") -> Request:
-    """Return the request to remember a statement."""
+def replace_fact(outdated: Known | None, statement: Statement) -> Request:
+    """Return the request to remember a statement, instead of a fact where it makes one untrue."""
     arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
-    return Request("remember", {name: value for name, value in arguments.items() if value}, replaces=replaces)
+    given = {name: value for name, value in arguments.items() if value}
+    if outdated is None:
+        return Request("remember", given)
+    reason = "user_corrected" if statement.is_correction else "agent_forget"
+    return Request("change", {**given, **_forget_fact(outdated, reason).arguments})
+
+
+def _rewrite(fact: Known, text: str) -> Request:
+    return replace_fact(fact, Statement(text, fact.topic, "asserted"))
 
 
 def find_reference(fact: Known) -> str:
@@ -291,17 +270,18 @@ def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
 def read_change(fact: Known, answer: str) -> tuple[str, str]:
     """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
-    for act, form in (("forget", "dropped"), ("confirm", "holds"), ("keep", "keep")):
+    for act, form in (("forget", "never mind"), ("confirm", "holds"), ("keep", "keep")):
         if _FORMS[form].match(plain):
             return act, ""
     if not 0 < len(plain) <= 4 * MAX_CONTENT or _FORMS["says nothing"].match(plain) or is_question(plain):
         return "unclear", ""
     requests = memory_requests(answer, [fact])
-    if any(request.tool == "forget" and not request.replaces for request in requests) and len(requests) == 1:
+    if [request.tool for request in requests] == ["forget"]:
         # "That's wrong" says that it should change, not how.
         return "unclear" if "reason" in requests[0].arguments else "forget", ""
-    stated = [request.arguments["fact"] for request in requests if request.tool == "remember"]
-    replaced = [request.arguments["fact"] for request in requests if request.replaces]
+    replaced, stated = (
+        [one.arguments["fact"] for one in requests if one.tool == act] for act in ("change", "remember")
+    )
     said, *more = sentences(strip_preface(one_line(answer)))
     marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))

@@ -17,7 +17,7 @@ from config.offline.memory.requests import (
     find_reference,
     memory_requests,
     read_change,
-    remember_statement,
+    replace_fact,
 )
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.sentences import (
@@ -89,7 +89,7 @@ def change_named_fact(talk: Talk) -> Reply | None:
         return Reply(f"All right, it stays as it is: **{fact.text}**")
     if act == "change":
         new = Statement(content, topic_of(content) or fact.topic, "asserted")
-        return _carry_out(talk, [Request("forget", {"fact_id": reference}), remember_statement(new, reference)])
+        return _carry_out(talk, [replace_fact(fact, new)])
     asked = Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
     return asked if act == "unclear" else _carry_out(talk, [Request(act, {"fact_id": reference})])
 
@@ -138,23 +138,23 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     calls: list[Call] = []
     notes: list[str] = []
     for request in requests:
-        fact_id = str(request.arguments.get("fact_id"))
-        forgets = [call for call in calls if call.name == "forget" and call.arguments["fact_id"] == request.replaces]
-        if request.tool == "forget" and _is_place(fact_id, talk):
+        given = request.arguments
+        if request.tool == "forget" and _is_place(given["fact_id"], talk):
             notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
-        elif forgets and "change" in talk.acts:
-            calls = [call for call in calls if call not in forgets]
-            calls.append(Call("change", {**request.arguments, "fact_id": request.replaces}))
+        elif request.tool == "change" and request.tool not in talk.acts and "forget" in talk.acts:
+            ended = {name: given[name] for name in ("fact_id", "reason") if name in given}
+            new = {name: value for name, value in given.items() if name not in ended}
+            calls += [Call("forget", ended), Call("remember", new)]
         elif request.tool in talk.acts:
-            calls.append(Call(request.tool, request.arguments))
+            calls.append(Call(request.tool, given))
         elif request.tool:
-            what = f"save “{request.arguments['fact']}”" if request.tool == "remember" else "forget anything"
+            what = f"save “{given['fact']}”" if "fact" in given else "forget anything"
             notes.append(f"I cannot {what} here: this chat has no tool for it. You can do it on your {FACTS_PAGE}.")
         elif request.choices:
             notes.append(_format_choice(request.choices))
         else:
             notes.append("I see nothing to forget: I know nothing about you in this chat yet.")
-    return Reply("\n\n".join(notes[:1]), tuple(calls))
+    return Reply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
 
 
 def _is_place(words: str, talk: Talk) -> bool:

@@ -53,9 +53,9 @@ def _with_turn(facts: list[Fact], turn: Row, known: list[Known]) -> list[Fact]:
     standing += [Known(fact["content"], fact["topic"]) for fact in facts]
     said_before = {fact["content"]: fact for fact in facts}
     for request in memory_requests(turn["text"], standing):
-        meant = request.replaces or exact(request.arguments, "fact_id")
+        meant = exact(request.arguments, "fact_id")
         before = said_before.get(meant)
-        new = [_build_fact(request, turn, known, before)] if request.tool == "remember" else []
+        new = [_build_fact(request, turn, known, before)] if "fact" in request.arguments else []
         gone = {normal_form(fact["content"]) for fact in new} | ({normal_form(meant)} if before else set())
         facts = [*(fact for fact in facts if normal_form(fact["content"]) not in gone), *new]
     return facts
@@ -64,7 +64,7 @@ def _with_turn(facts: list[Fact], turn: Row, known: list[Known]) -> list[Fact]:
 def _build_fact(request: Request, turn: Row, known: list[Known], before: Fact | None) -> Fact:
     text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
     same = next((fact.id for fact in known if normal_form(fact.text) == normal_form(text)), None)
-    replaced = next((fact.id for fact in known if fact.id == request.replaces), None)
+    replaced = next((fact.id for fact in known if fact.id == request.arguments.get("fact_id")), None)
     target = same or replaced or (before["target_id"] if before else None)
     at = turn["text"].lower().find(text.lower())
     return {
