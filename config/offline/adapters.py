@@ -10,18 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from chat.tools import TOOLS
+from chat.tools import TOOLS, preferences
 from chat.tools.base import Tool
 from chat.tools.document import MANAGE_USER_MEMORY
 from chat.tools.facts import FORGET, REMEMBER
-from chat.tools.preferences import (
-    CONFIRM_PREFERENCE,
-    FORGET_PREFERENCE,
-    LIST_PREFERENCES,
-    RECALL_PREFERENCES,
-    SAVE_PREFERENCE,
-    UPDATE_PREFERENCE,
-)
 from config.lib.text import normal_form
 from config.offline.facts import Call, Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row, exact
@@ -36,12 +28,12 @@ COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {REMEMBER
 _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("remember", REMEMBER, "", {"fact": "fact", "topic": "topic", "confidence": "confidence"}),
     ("forget", FORGET, "", {"fact_id": "fact_id", "reason": "reason"}),
-    ("remember", SAVE_PREFERENCE, "", {"category": "topic", "content": "fact"}),
-    ("change", UPDATE_PREFERENCE, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
-    ("forget", FORGET_PREFERENCE, "", {"id_or_substring": "fact_id"}),
-    ("confirm", CONFIRM_PREFERENCE, "", {"id_or_substring": "fact_id"}),
-    ("list", LIST_PREFERENCES, "", {"category": "category"}),
-    ("recall", RECALL_PREFERENCES, "", {"query": "query"}),
+    ("remember", preferences.SAVE_PREFERENCE, "", {"category": "topic", "content": "fact"}),
+    ("change", preferences.UPDATE_PREFERENCE, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
+    ("forget", preferences.FORGET_PREFERENCE, "", {"id_or_substring": "fact_id"}),
+    ("confirm", preferences.CONFIRM_PREFERENCE, "", {"id_or_substring": "fact_id"}),
+    ("list", preferences.LIST_PREFERENCES, "", {"category": "category"}),
+    ("recall", preferences.RECALL_PREFERENCES, "", {"query": "query"}),
     ("remember", MANAGE_USER_MEMORY, "add_fact", {"content": "fact"}),
     ("forget", MANAGE_USER_MEMORY, "deactivate_fact", {"fact_id": "fact_id"}),
     ("place", MANAGE_USER_MEMORY, "add_poi", {key: key for key in ("place_id", "place_name", "notes")}),

@@ -20,16 +20,9 @@ from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, re
 from config.offline.coach.questions import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
+from config.offline.memory import rules
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
-from config.offline.memory.rules import (
-    act_on_choice,
-    answer_conflict,
-    asked_about,
-    change_memory,
-    change_named_fact,
-    passing_note,
-)
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.scene import read_scene
 from config.offline.talk import Reply, Talk
@@ -78,7 +71,7 @@ def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
         acts=acts_of(tools),
         known=memory.facts,
         places=memory.places,
-        about=(read_opening(preambles[-1]) if preambles else None) or asked_about(before, memory.facts),
+        about=(read_opening(preambles[-1]) if preambles else None) or rules.asked_about(before, memory.facts),
         results=read_acts(messages[at + 1 :]),
         earlier=read_acts(messages[: at + 1]),
         task=systems[0] if systems and messages[0].get("role") == "system" else "",
@@ -98,7 +91,7 @@ def report_results(talk: Talk) -> Reply | None:
     asked = answer_as_coach(talk) or answer_about_user(talk)
     if asked and asked.tool_calls:
         return asked
-    parts = [*format_report(talk.results, talk.names), passing_note(talk), asked.text if asked else ""]
+    parts = [*format_report(talk.results, talk.names), rules.passing_note(talk), asked.text if asked else ""]
     return Reply("\n\n".join(part for part in parts if part))
 
 
@@ -119,10 +112,10 @@ _TASKS: Final[dict[str, Callable[[str], str]]] = {
 RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
     do_task,
     report_results,
-    act_on_choice,
-    answer_conflict,
-    change_named_fact,
-    change_memory,
+    rules.act_on_choice,
+    rules.answer_conflict,
+    rules.change_named_fact,
+    rules.change_memory,
     answer_as_coach,
     answer_about_user,
     make_small_talk,

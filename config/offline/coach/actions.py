@@ -10,8 +10,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from chat.tools.actions import PREPARE_ACTION
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from config.lib.text import normal_form
-from config.offline.coach.telling import DEPLOYMENTS, LABEL, VIEWS, tell
+from config.offline.coach.telling import LABEL, VIEWS, tell
 from config.offline.drafting.steps import WRITES
 from config.offline.facts import Call, Known, Outcome, best_matches
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
@@ -20,7 +21,6 @@ from config.offline.talk import Steps, Talk, say_text
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.market.names import symbols_in
 
-PREPARE: Final = PREPARE_ACTION.name
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
 
 Search = Generator[tuple[Call, ...], list[Outcome], str | tuple[str]]  # an id, or in a tuple what to say instead
@@ -77,11 +77,11 @@ _PERIOD: Final = Pattern(r"\b(?:(?P<since>since\s.*)|(?:over|for|from|during|in|
 
 def action_steps(talk: Talk, sentence: str) -> Steps | None:
     """Return the steps that prepare a card, or None."""
-    if not {PREPARE, DEPLOYMENTS} & talk.acts:
+    if not {PREPARE_ACTION.name, GET_MY_DEPLOYMENTS.name} & talk.acts:
         return None
     asked = _POLITE.compiled.sub("", sentence).strip()
     action, name = _read_wish(talk, asked)
-    if action and PREPARE not in talk.acts:
+    if action and PREPARE_ACTION.name not in talk.acts:
         return say_text("I can prepare no action in this chat: that is the coach's. Say it in a chat with the coach.")
     return _prepare_card(talk, action, name, asked) if action else None
 
@@ -89,7 +89,7 @@ def action_steps(talk: Talk, sentence: str) -> Steps | None:
 def order_steps(talk: Talk, sentence: str) -> Steps | None:
     """Refuse an order; None if the sentence asks for none."""
     order = _ORDER.compiled.fullmatch(_POLITE.compiled.sub("", sentence).strip())
-    if DEPLOYMENTS not in talk.acts or order is None:
+    if GET_MY_DEPLOYMENTS.name not in talk.acts or order is None:
         return None
     if not symbols_in(order["what"].upper()) and not re.search(r"\borders?\b", order["what"]):
         return None
@@ -110,7 +110,7 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
     if not isinstance(found, str):
         return found[0]
     details = _read_details(action, asked, talk.scene.now)
-    [card] = yield (Call(PREPARE, {"type": action, f"{kind}_id": found, **details}),)
+    [card] = yield (Call(PREPARE_ACTION.name, {"type": action, f"{kind}_id": found, **details}),)
     if card.error:
         return f"I could not prepare that: {escape(card.error)}"
     told = f"I prepared a card: **{plain(card.as_row, 'title')}**. It is yours to decide: {ONLY_YOUR_CLICK}."
@@ -123,7 +123,7 @@ def find_target(talk: Talk, kind: str, name: str, action: str = "") -> Search:
     if not name and key in talk.scene.focus:
         return talk.scene.focus[key]
     view, name_key, label = ("skills", "name", "{name}") if kind == "skill" else ("status", "skill_name", LABEL)
-    [found] = yield (Call(VIEWS[view].tool, {}),)
+    [found] = yield (Call(VIEWS[view].tool.name, {}),)
     every = found.entries(VIEWS[view].key)
     drafts = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and kind == "skill"]
     name = name or next(filter(None, reversed(drafts)), "")

@@ -1,12 +1,11 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
-from config.offline.coach.telling import tell_check
+from config.offline.coach.telling import VIEWS, tell_check
 from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import Row, block, count, escape, exact, fill, listing, number, paragraphs, rows, spell
@@ -25,22 +24,7 @@ _ASK_CHECK: Final = (
 )
 
 
-def is_query(words: Words) -> bool:
-    """Tell whether a question asks for a figure of the record."""
-    shapes = (
-        *(
-            "trust|common|broken|rule",
-            "me side -coin -stop -size -position",
-            "me doing|period|weekday -you -event",
-            "versus coin|side -price -market",
-        ),
-        "me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent",
-        "top|low|long|short trade|group|agent|skill|side",
-    )
-    return bool(words.tags & {*MEASURES, "result", "average"}) or any(map(words.has, shapes))
-
-
-def query_steps(talk: Talk, words: Words) -> Steps:
+def query_steps(talk: Talk, words: Words, view: str) -> Steps:
     """Return the steps that ask the record and tell its answer."""
     group = _read_group(words)
     where = _read_where(words, group)
@@ -95,7 +79,7 @@ def _read_where(words: Words, group: str) -> dict[str, str]:
 
 # --- Telling ---
 
-_ANSWER: Final = "**{label}: {value}** ({scope}), n={n}|; a trade {mean}|, about 90 % between {low} and {high}|."
+_ANSWER: Final = "**{label}: {value}** ({scope}), n={n}|; a trade {mean}|, about 90 % between {interval_90pct}|."
 _TRADE: Final = "{symbol} {side}: {told}|, closed {exit_at}"
 
 
@@ -106,36 +90,32 @@ def _list_parts(result: Row, words: Words) -> list[str]:
     if not count(result, "n"):
         scope = escape(exact(result, "scope"))
         return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
-    interval = result.get("interval_90pct")
-    bounds = interval if isinstance(interval, list) and len(interval) == 2 else ()
-    figures = {"value": result.get("value"), "mean": result.get("mean")}
-    figures |= {
-        name: bound if bound is not None else "no bound" for name, bound in zip(("low", "high"), bounds, strict=False)
-    }
-    told = {name: _spell(result, value) for name, value in figures.items()}
+    told = {key: _spell(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}
     link = exact(result, "link")
     return [
         fill(_ANSWER, {**result, "label": label, **told}),
         _format_groups(result, words),
         fill("|{groups_left_out} more groups not shown.", result),
-        _judge(bounds, result) if "trust" in words.tags else "",
+        _judge(result) if "trust" in words.tags else "",
         f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
     ]
 
 
 def _spell(result: Row, value: object) -> str:
-    """Return a value of an answer in its unit."""
+    """Return a value of an answer, or the bounds of its interval, in its unit."""
     unit = exact(result, "unit")
     is_paid = unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}
     key = "paid_usd" if is_paid else _KEYS.get(unit, "profit_factor")
+    key = f"interval_{key}" if isinstance(value, list) else key
     told = spell({key: value}, key)
     return f"{told} R" if told and unit == "r" else told
 
 
-def _judge(bounds: Sequence[Any], result: Row) -> str:
-    if not bounds or result.get("is_too_few") or None in bounds:
+def _judge(result: Row) -> str:
+    bounds = result.get("interval_90pct")
+    if not isinstance(bounds, list) or result.get("is_too_few") or None in bounds:
         return "That is too few trades to tell an edge from luck."
-    if bounds[0] <= 0 <= bounds[1]:
+    if bounds[0] <= 0 <= bounds[-1]:
         return "The interval holds zero: this cannot be told from luck yet."
     return "The interval does not hold zero: that is more than luck would usually give."
 
@@ -147,7 +127,7 @@ def _format_groups(result: Row, words: Words) -> str:
     lines = []
     for one in groups[:_MOST_GROUPS]:
         told = {**one, "told": _spell(result, one.get("value"))}
-        lines.append(fill(_TRADE if "trade_id" in one else "{group}: {told} (n={n})", told))
+        lines.append(fill(_TRADE if "trade_id" in one else VIEWS["record"].row, told))
     if not lines or not words.has("top|low|long|short|which|versus"):
         return listing(lines)
     which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")

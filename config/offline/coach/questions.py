@@ -1,29 +1,21 @@
 """The coach's questions: one table from shapes to a tool call, whose result `telling` renders.
 
-A row names the tags of the vocabulary that a question must and must not have; the first row that fits answers. What no
-row names is a question to the record, for `query_trades`. Precision goes before recall. One message may hold several
-questions, drafts and actions; each is answered in turn from the results of its tools.
+A row names the tags of the vocabulary that a question must and must not have; the first row that fits answers.
+Precision goes before recall. One message may hold several questions, drafts and actions; each is answered in turn from
+the results of its tools.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
+from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.offline.coach import ledger
 from config.offline.coach.actions import action_steps, click_steps, find_target, order_steps
-from config.offline.coach.telling import (
-    DEPLOYMENTS,
-    EVENTS,
-    MARKETS,
-    NEWS,
-    NO_DEPLOYMENTS,
-    PERFORMANCE,
-    SKILLS,
-    VIEWS,
-    list_inside,
-    tell,
-)
+from config.offline.coach.telling import NO_DEPLOYMENTS, VIEWS, list_inside, tell
 from config.offline.coach.words import Words, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.facts import Call
@@ -31,6 +23,7 @@ from config.offline.figures import Row, block, exact, number, paragraphs, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
+from trading.asking.query import MEASURES
 from trading.market.names import is_market
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
@@ -98,16 +91,16 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if term and (told := TERMS.get(term["term"].casefold())):
         return say_text(told)
     words = read_words(asked)
-    if {QUERY_TRADES.name, MARKETS} <= talk.acts and ledger.is_check(words):
+    if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
-    if PERFORMANCE in talk.acts and (name := _find_skill_name(asked, words)):
+    if GET_SKILL_PERFORMANCE.name in talk.acts and (name := _find_skill_name(asked, words)):
         return _answer_performance(talk, name)
     if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
         return None
     for wanted, view, said in _QUESTIONS:
-        if words.has(wanted) and VIEWS[view].tool in talk.acts and re.search(said, asked, re.IGNORECASE):
+        if words.has(wanted) and VIEWS[view].tool.name in talk.acts and re.search(said, asked, re.IGNORECASE):
             return _SEVERAL.get(view, _look_up)(talk, words, view)
-    return ledger.query_steps(talk, words) if QUERY_TRADES.name in talk.acts and ledger.is_query(words) else None
+    return None
 
 
 def _find_skill_name(asked: str, words: Words) -> str:
@@ -122,21 +115,21 @@ def _find_skill_name(asked: str, words: Words) -> str:
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     """Call the tool of a view and tell its result."""
-    tool, detail = VIEWS[view].tool, VIEWS[view].detail
+    tool, detail = VIEWS[view].tool.name, VIEWS[view].detail
     coins = {"symbols": words.symbols} if words.symbols else {}
     is_own = (detail or words.has("it|you|reject -agent")) and "running" not in words.tags
     arguments: dict[str, dict[str, Any]] = {
-        DEPLOYMENTS: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
-        MARKETS: coins,
-        NEWS: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
-        EVENTS: {**coins, **_look_ahead(words)},
+        GET_MY_DEPLOYMENTS.name: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
+        GET_MARKET_OVERVIEW.name: coins,
+        GET_RECENT_NEWS.name: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
+        GET_UPCOMING_EVENTS.name: {**coins, **_look_ahead(words)},
     }
     [found] = yield (Call(tool, arguments.get(tool, {})),)
     result = found.as_row
     listed = rows(result, VIEWS[view].key) or list_inside(result, VIEWS[view].key)
     if view == "trades":
         listed = _pick_market(listed, words)
-    if tool == SKILLS:
+    if tool == LIST_MY_SKILLS.name:
         listed = sorted(listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=True)
     most = (words.amount if view == "trades" else 0) or 10
     return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
@@ -158,7 +151,7 @@ def _answer_performance(talk: Talk, name: str) -> Steps:
     skill_id = yield from find_target(talk, "skill", name)
     if not isinstance(skill_id, str):
         return skill_id[0]
-    [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
+    [found] = yield (Call(GET_SKILL_PERFORMANCE.name, {"skill_id": skill_id}),)
     by_kind = block(found.as_row, "summary")
     records = [{**block(by_kind, kind), "mode": kind.capitalize()} for kind in ("live", "paper", "backtest")]
     return talk.tell_errors([found]) or tell("records", found.as_row, [one for one in records if len(one) > 1])
@@ -166,7 +159,7 @@ def _answer_performance(talk: Talk, name: str) -> Steps:
 
 def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
     """Tell the positions that are meant, what was refused and what events did to such positions."""
-    [found] = yield (Call(DEPLOYMENTS, _own(talk)),)
+    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, _own(talk)),)
     if found.error:
         return talk.tell_errors([found])
     if not found.entries("deployments"):
@@ -176,7 +169,7 @@ def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
     held.sort(key=lambda one: -(number(one, "size_usd") or 0))
     ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED] or [""]
     asked = [{**_look_ahead(words), **({"deploymentId": one} if one else {})} for one in ids]
-    looked = yield tuple(Call(EVENTS, one) for one in asked)
+    looked = yield tuple(Call(GET_UPCOMING_EVENTS.name, one) for one in asked)
     exposed = [row for outcome in looked for row in _pick_market(outcome.entries("your_exposure"), words)]
     events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
     ahead = [
@@ -194,7 +187,7 @@ def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
 def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
     """Quote the notes of the trade in focus, of what is open or of the last trade."""
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
-    [found] = yield (Call(DEPLOYMENTS, {**_own(talk), "detail": VIEWS[view].detail}),)
+    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, {**_own(talk), "detail": VIEWS[view].detail}),)
     trades, held = found.entries("trades"), list_inside(found.as_row, "positions")
     meant = _pick_market(trades, words)[:1] if words.has("close|exit=stop") else _pick_market(held, words)
     if trade_id:
@@ -208,11 +201,15 @@ def _pick_market(listed: list[Row], words: Words) -> list[Row]:
     return [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
 
 
-_SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {"risk": _answer_risk, "why": _answer_why}
+_SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
+    "risk": _answer_risk,
+    "why": _answer_why,
+    "record": ledger.query_steps,
+}
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 # Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("paper", "paper", ""),
+    ("paper", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
     ("why close|exit=stop -trust", "why", ""),
     ("why open|side|position|trade -reject -trust", "why", ""),
@@ -249,4 +246,10 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
     (f"agent|position|skill doing -trade {_MEASURED}", "status", ""),
     (f"it doing -trade -me {_MEASURED}", "status", ""),
+    (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule", "record", ""),
+    ("me side -coin -stop -size -position", "record", ""),
+    ("me doing|period|weekday -you -event", "record", ""),
+    ("versus coin|side -price -market", "record", ""),
+    ("me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
+    ("top|low|long|short trade|group|agent|skill|side", "record", ""),
 )

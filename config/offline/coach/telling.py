@@ -6,20 +6,16 @@ Lists inside a row are told by the views of their names. What an agent noted is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from chat.tools.base import Tool
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
+from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.figures import format_count
 from config.offline.figures import Row, block, escape, exact, fill, fill_rows, listing, paragraphs, rows
 
-DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
-EVENTS: Final = GET_UPCOMING_EVENTS.name
-SKILLS: Final = LIST_MY_SKILLS.name
-PERFORMANCE: Final = GET_SKILL_PERFORMANCE.name
-MARKETS: Final = GET_MARKET_OVERVIEW.name
-NEWS: Final = GET_RECENT_NEWS.name
 NO_DEPLOYMENTS: Final = (
     "Nothing is deployed: I see no deployment of yours. A skill that is saved can be deployed from its page, or say"
     " “deploy it” and I prepare a card."
@@ -57,7 +53,7 @@ class View:
     empty: str = ""
     head: str = ""  # of the result
     note: str = ""
-    tool: str = DEPLOYMENTS
+    tool: Tool[Any] = GET_MY_DEPLOYMENTS
     key: str = "deployments"  # of the list
     detail: str = ""  # argument of the tool
 
@@ -67,11 +63,6 @@ VIEWS: Final = {
         _DEPLOYMENT,
         NO_DEPLOYMENTS,
         "|In all: net {net_pnl_usd}|, n={closed_trades}|, {open_positions} open|, unrealised {unrealised_pnl_usd}",
-    ),
-    "paper": View(
-        _DEPLOYMENT,
-        NO_DEPLOYMENTS,
-        note="Paper means simulated fills and no real money; only a deployment marked live trades money.",
     ),
     "closing": View(
         _DEPLOYMENT,
@@ -115,7 +106,7 @@ VIEWS: Final = {
         "{published_at} “{headline}” ({source})|; sentiment {sentiment}",
         "No news in the last {lookback_hours} hours.",
         "News of the last {lookback_hours} hours, quoted as their sources have them:",
-        tool=NEWS,
+        tool=GET_RECENT_NEWS,
         key="news",
     ),
     "events": View(
@@ -123,7 +114,7 @@ VIEWS: Final = {
         "I see no event of weight in the next {lookahead_hours} hours.",
         "Scheduled in the next {lookahead_hours} hours:",
         "The calendar page looks further ahead.",
-        tool=EVENTS,
+        tool=GET_UPCOMING_EVENTS,
         key="events",
     ),
     "your_exposure": View(
@@ -139,24 +130,25 @@ VIEWS: Final = {
         " {is_simulated}|!last_price : no data",
         "I see no market: there are no bars for what you asked.",
         "|As of {as_of}:",
-        tool=MARKETS,
+        tool=GET_MARKET_OVERVIEW,
         key="markets",
     ),
     "skills": View(
         f"**{{name}}**| v{{latest_version}}|, {{trading_style}}{_TEST}",
         "You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/).",
         "Of your skills, the one with the newest backtest first:",
-        tool=SKILLS,
+        tool=LIST_MY_SKILLS,
         key="skills",
     ),
-    "open_drafts": View("“{name}”, changed {updated_at}", "", "Open drafts:", tool=SKILLS, key="open_drafts"),
+    "open_drafts": View("“{name}”, changed {updated_at}", "", "Open drafts:", tool=LIST_MY_SKILLS, key="open_drafts"),
+    "record": View("{group}: {told} (n={n})", tool=QUERY_TRADES, key="groups"),
     "records": View(
         "{mode}: net {net_pnl_usd}|, win rate {win_rate_pct}|, max drawdown {max_drawdown_pct}|, Sharpe {sharpe} over"
         " {sharpe_days} days|!sharpe , no Sharpe ratio yet|, a trade between {expectancy_90pct_interval_usd} (about"
         " 90 %)|; n={sample_size}",
         "It has no record yet, neither backtest nor paper nor live.",
         "**{name}**|, newest version {latest_version}|:",
-        tool=PERFORMANCE,
+        tool=GET_SKILL_PERFORMANCE,
         key="records",
     ),
 }

@@ -53,40 +53,33 @@ def trading_call(messages: Sequence[Row]) -> Call:
         if reason := avoided.get((symbol, side)) or avoided.get((symbol, "any")):
             forbidden = forbidden or f"An avoid rule forbids {symbol} {side}: {reason}"
         else:
-            return _propose_order(
-                symbol, side, why, rules=rules, room=_find_room(system, portfolio), portfolio=portfolio
-            )
+            return _propose_order(symbol, side, why, rules=rules, system=system, portfolio=portfolio)
     return _hold_position(forbidden or "No signal on the closed bars")
 
 
-def _propose_order(symbol: str, side: str, why: str, *, rules: str, room: float, portfolio: str) -> Call:
+def _propose_order(symbol: str, side: str, why: str, *, rules: str, system: str, portfolio: str) -> Call:
     stops = {
-        (name, way): (_parse_number(price), _parse_number(away)) for name, way, price, away in _STOP.findall(rules)
+        (name, way): (float(_plain(price)), float(_plain(away))) for name, way, price, away in _STOP.findall(rules)
     }
-    stop, risk = stops.get((symbol, side)), _RISK.search(rules)
-    size = room * _CAP_USED
-    if stop and risk and stop[1]:
-        size = min(room, _parse_number(risk[1]) / stop[1] * _find_equity(portfolio))
+    stop, away = stops.get((symbol, side), (0.0, 0.0))
+    equity = _find_number(_EQUITY, portfolio)
+    room = equity * _find_number(_CAP, system) / 100
+    size, risk = room * _CAP_USED, _find_number(_RISK, rules)
+    if away and risk:
+        size = min(room, risk / away * equity)
     if int(size) <= 0:
         return _hold_position("There is no room for an order")
     order = {"symbol": symbol, "side": side, "size_usd": int(size), "reason": _format_reason(why)}
-    return Call("propose_order", order | ({"stop_price": stop[0]} if stop and stop[0] else {}))
+    return Call("propose_order", order | ({"stop_price": stop} if stop else {}))
 
 
-def _find_room(system: str, portfolio: str) -> float:
-    """Return the largest position that the caps allow."""
-    caps = _CAP.findall(system)
-    # The strategy's own words stand before the caps, and might read like them.
-    return _find_equity(portfolio) * float(caps[-1]) / 100 if caps else 0.0
+def _find_number(pattern: re.Pattern[str], text: str) -> float:
+    """Return the last number of a form, 0 without one: the strategy's words stand before the engine's."""
+    return float(_plain(["0", *pattern.findall(text)][-1]))
 
 
-def _find_equity(portfolio: str) -> float:
-    found = _EQUITY.search(portfolio)
-    return _parse_number(found[1]) if found else 0.0
-
-
-def _parse_number(text: str) -> float:
-    return float(text.replace(",", ""))
+def _plain(number: str) -> str:
+    return number.replace(",", "")
 
 
 def _format_reason(why: str) -> str:
