@@ -36,11 +36,6 @@ def number(row: Row, key: str) -> Decimal | None:
     return Decimal(str(value))
 
 
-def count(row: Row, key: str) -> int:
-    """Return a count of a result, 0 when there is none."""
-    return int(number(row, key) or 0)
-
-
 def rows(row: Row, key: str) -> list[Row]:
     """Return the objects of a list in a result."""
     listed = row.get(key)

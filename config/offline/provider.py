@@ -12,7 +12,6 @@ from django.conf import settings
 from config.lib.llm.answer import Piece, Usage
 from config.lib.llm.requests import Request
 from config.lib.llm.tokens import estimate_tokens
-from config.offline.figures import Row
 from config.offline.model import decide
 from config.offline.talk import Reply
 
@@ -37,20 +36,15 @@ class OfflineProvider:
 
 
 def _last_piece(request: Request, reply: Reply, *, text: str = "") -> Piece:
+    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
+    functions = [{"name": call.name, "arguments": json.dumps(call.arguments)} for call in reply.tool_calls]
+    written = reply.text + "".join(function["arguments"] for function in functions)
     return Piece(
         content=text,
-        calls=[_make_call(index, call.name, call.arguments) for index, call in enumerate(reply.tool_calls)],
+        calls=[
+            {"index": index, "id": f"call_{uuid4().hex[:24]}", "function": function}
+            for index, function in enumerate(functions)
+        ],
         finish_reason="tool_calls" if reply.tool_calls else "stop",
-        usage=_estimate_usage(request, reply),
+        usage=Usage(prompt, estimate_tokens(written), estimated=True),
     )
-
-
-def _make_call(index: int, name: str, arguments: Row) -> Row:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"index": index, "id": f"call_{uuid4().hex[:24]}", "function": function}
-
-
-def _estimate_usage(request: Request, reply: Reply) -> Usage:
-    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
-    written = reply.text + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
-    return Usage(prompt, estimate_tokens(written), estimated=True)

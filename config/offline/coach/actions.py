@@ -25,7 +25,7 @@ ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
 
 Search = Generator[tuple[Call, ...], list[Outcome], str | tuple[str]]  # an id, or in a tuple what to say instead
 
-_KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?)"
+_KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?|positions?)"
 _NOW: Final = r"(?:,? (?:please|now|right now|immediately|for me|at once|today|asap))*"
 # "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or precedes its kind.
 _TARGET: Final = (
@@ -48,14 +48,8 @@ _ACTIONS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
     "pause": ("pause|suspend|halt", "", ("running",)),
     "resume": ("resume|unpause|restart", "", ("paused",)),
     "deploy": ("deploy|launch|go live with", r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live))?", ()),
-    "flatten": (r"(?!)", "", ()),
+    "flatten": (r"flatten|close|exit|liquidate|get (?:me )?out(?: of)?", "", ()),
 }
-_FLATTEN: Final = Pattern(
-    r"(?:flatten(?: (?:it|this|that|everything|all|(?:my|the) positions?))?|(?:close|exit|liquidate|get (?:me )?out of"
-    r"|sell) (?:everything|it all|all(?: of)?(?: (?:my|the|its|open))*(?: positions?)?|(?:my|the|its|this"
-    r"|that)(?: \w+)? positions?)"
-    rf"|(?:close|exit|get (?:me )?out of) (?:it|this|that)|get me out){_NOW}"
-)
 _POLITE: Final = Pattern(
     r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's|let"
     r" us|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+"
@@ -153,16 +147,15 @@ def _pick_rows(name: str, found: list[Row], key: str) -> list[Row]:
 
 def _read_wish(talk: Talk, asked: str) -> tuple[str, str]:
     """Return the action that is asked for, "" when none is, and the name of its target, "" for "it"."""
-    if _FLATTEN.compiled.fullmatch(asked):
-        return "flatten", ""
     for action, (verbs, tail, _) in _ACTIONS.items():
         # The verb in any case; the name of a skill by its capital.
         match = re.fullmatch(rf"(?i:{verbs})(?: (?-i:{_TARGET}))?(?i:{tail}{_NOW})", asked)
         if match is None:
             continue
-        is_test = action == "start_backtest"
+        is_test, is_alone = action == "start_backtest", action in {"redeploy", "deploy"}
+        is_alone |= asked.casefold().startswith(("flatten", "get me out", "back", "run a", "simul"))
         is_clear = match["it"] or match["named"] or match["quoted"] or (not is_test and talk.scene.deployment_id)
-        if is_clear or action in {"redeploy", "deploy"} or (is_test and asked[:4].casefold() != "test"):
+        if is_clear or is_alone:
             return action, (match["named"] or match["quoted"] or "").strip(' "“”')
     return "", ""
 

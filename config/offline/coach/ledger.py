@@ -8,7 +8,7 @@ from chat.tools.questions import QUERY_TRADES
 from config.offline.coach.telling import VIEWS, tell_check
 from config.offline.coach.words import Words
 from config.offline.facts import Call
-from config.offline.figures import Row, block, count, escape, exact, fill, listing, number, paragraphs, rows, spell
+from config.offline.figures import Row, block, escape, exact, fill, listing, number, paragraphs, rows, spell
 from config.offline.reading.sentences import Pattern
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
@@ -85,9 +85,9 @@ _TRADE: Final = "{symbol} {side}: {told}|, closed {exit_at}"
 
 def _list_parts(result: Row, words: Words) -> list[str]:
     """Return value, sample, interval, groups and link of an answer."""
-    measure, unknown = exact(result, "measure"), count(result, "not_known")
+    measure, unknown = exact(result, "measure"), number(result, "not_known")
     label = MEASURES[measure].label if measure in MEASURES else "Net"
-    if not count(result, "n"):
+    if not number(result, "n"):
         scope = escape(exact(result, "scope"))
         return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
     told = {key: _spell(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}

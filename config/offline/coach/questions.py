@@ -211,8 +211,7 @@ _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -av
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
-    ("why close|exit=stop -trust", "why", ""),
-    ("why open|side|position|trade -reject -trust", "why", ""),
+    ("why close|exit=stop|open|side|position|trade -reject -trust", "why", ""),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
     ("reject", "recent_rejections", ""),
     ("worry -trade", "risk", ""),
