@@ -13,7 +13,6 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
-from config.lib.figures import format_count
 from config.offline.figures import Row, block, escape, exact, fill, fill_rows, listing, paragraphs, rows
 
 NO_DEPLOYMENTS: Final = (
@@ -31,10 +30,10 @@ _SIMILAR: Final = (
     " win rate {win_rate_pct}"
 )
 _MOST: Final = 10  # rows of a list
-_POSITION: Final = (
-    "{symbol} {side} {size_usd} since {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a mark of"
-    " {mark_price}"
+_HELD: Final = (
+    "{size_usd} since {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a mark of {mark_price}"
 )
+_POSITION: Final = f"{{symbol}} {{side}} {_HELD}"
 _DEPLOYMENT: Final = (
     f"**{LABEL}**: net {{net_pnl_usd}}|, n={{closed_trades}}|; last decision {{last_decision_at}}|; newest version"
     " {newest_version}|; [its rules](/skills/{skill_id}/)"
@@ -89,7 +88,7 @@ VIEWS: Final = {
         detail="trades",
     ),
     "why": View(
-        f"**{{symbol}} {{side}}**: {_POSITION}|. Your agent noted: “{{entry_reason}}”|\n\n  Closed on {{exit_at}} at"
+        f"**{{symbol}} {{side}}** {_HELD}|. Your agent noted: “{{entry_reason}}”|\n\n  Closed on {{exit_at}} at"
         " {exit_price}: {net_pnl_usd}| ({net_pnl_pct})|, by {exit_kind}|. Your agent noted: “{exit_reason}”",
         "I see no such trade or position, so nothing to explain. “Show my last trades” tells what was closed.",
         note="I am Keel, not your agent: these are its own notes, not my judgement.",
@@ -163,7 +162,7 @@ def tell(name: str, found: Row, listed: Sequence[Row] | None = None, most: int =
     for one in listed[:most]:
         inside = [fill(VIEWS[key].row, row) for key in _INSIDE for row in rows(one, key)]
         lines.append("\n  - ".join([fill(view.row, {**one, **block(one, "last_simulation")}), *inside]))
-    left = f"{format_count(len(listed) - len(lines), 'more')} not shown." if len(listed) > len(lines) else ""
+    left = f"{len(listed) - len(lines)} more not shown." if len(listed) > len(lines) else ""
     head = fill(view.head if lines else view.empty, {**found, **block(found, "all")})
     return paragraphs(head, listing(lines), left, view.note if lines else "")
 

@@ -287,7 +287,7 @@ def test_why_it_opened_quotes_the_agent_and_not_itself():
 
     assert "I am Keel, not your agent" in told
     assert "Your agent noted: “Funding flipped negative & price held the range low”" in told
-    assert "**BTC long**: BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000" in told
+    assert "**BTC long** $5,000.00 since 2026-11-21 14:00 UTC at 84,000" in told
     assert "unrealised +$50.00 at a mark of 84,840" in told
 
 
