@@ -119,11 +119,11 @@ def find_target(talk: Talk, kind: str, name: str, action: str = "") -> Search:
     view, name_key, label = ("skills", "name", "{name}") if kind == "skill" else ("status", "skill_name", LABEL)
     [found] = yield (Call(VIEWS[view].tool.name, {}),)
     every = found.entries(VIEWS[view].key)
-    drafts = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and kind == "skill"]
-    name = name or next(filter(None, reversed(drafts)), "")
-    if found.error or not (every or name):
+    written = [one for one in talk.earlier if one.name in WRITES] if kind == "skill" else []
+    drafted = next((exact(one.as_row, "name") for one in reversed(written)), "")
+    if found.error or not (every or drafted):
         return (talk.tell_errors([found]) or tell(view, {}),)
-    statuses = _ACTIONS[action][2] if action else ()
+    name, statuses = name or drafted, _ACTIONS[action][2] if action else ()
     fitting = [one for one in every if not statuses or exact(one, "status") in statuses]
     fitting = [one for one in fitting if action != "flatten" or rows(one, "positions")]
     named = _pick_rows(name, every, name_key) if name else fitting
@@ -133,7 +133,8 @@ def find_target(talk: Talk, kind: str, name: str, action: str = "") -> Search:
     if not meant and not name:
         return (f"There is nothing to {action}: no deployment is {' or '.join(statuses) or 'with an open position'}.",)
     lines = listing([fill(label, one) for one in meant or fitting])
-    unknown = f"I find nothing called “{escape(name)}”; a draft has to be saved first, on its preview."
+    unsaved = "; a draft has to be saved first, on its preview" if drafted else ""
+    unknown = f"I find nothing called “{escape(name)}”{unsaved}."
     return (paragraphs("There are several:" if meant else unknown, lines, "Say it again with its name."),)
 
 
