@@ -76,7 +76,6 @@ _WHAT_ARE_YOU: Final = Pattern(
 HELP: Final = Pattern(
     r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
 )
-_REMEMBER_WHAT: Final = Pattern(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$")
 _SHORT_TALK: Final = {
     "You are welcome.": Pattern(r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b"),
     "Goodbye. What I saved stays saved.": Pattern(r"(?:bye|goodbye|see you|good night|cya|later)\b"),
@@ -88,20 +87,16 @@ _SHORT_TALK: Final = {
 _GREETING: Final = Pattern(
     r"(?:hi|hello|hey|yo|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|gm)\b(?! (?:how much|what))"
 )
-_CALLED: Final = Pattern(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\w'-]*)")
 
 
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
     if _WHAT_ARE_YOU.search(talk.text) or HELP.match(talk.text):
         return Reply(paragraphs(_list_abilities(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
-    if _REMEMBER_WHAT.match(talk.text):
-        return Reply(f"Tell me what, in one sentence: “remember that {_find_examples(talk.acts)[0]}”.")
     if len(talk.text.split()) > 6:
         return None
     if _GREETING.match(talk.text):
-        name = next((f" {match['name']}" for fact in talk.known if (match := _CALLED.match(fact.text))), "")
-        return Reply(f"Hello{name}. {WHAT_I_AM} {suggest('', talk.acts)}")
+        return Reply(f"Hello. {WHAT_I_AM} {suggest('', talk.acts)}")
     return next((Reply(answer) for answer, words in _SHORT_TALK.items() if words.match(talk.text)), None)
 
 

@@ -1,7 +1,7 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
@@ -9,7 +9,7 @@ from config.offline.coach.telling import VIEWS, tell_check
 from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import Row, block, escape, exact, fill, listing, number, paragraphs, rows, spell
-from config.offline.reading.sentences import Pattern
+from config.offline.reading.sentences import Pattern, parse_table
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
 from trading.asking.query import MEASURES
@@ -136,53 +136,52 @@ def _format_groups(result: Row, words: Words) -> str:
 
 # --- The check of a planned trade ---
 
-_STOP: Final = Pattern(r"\bstops?(?: loss)?(?: is)?(?: at| of)? \$?(?P<one>\d[\d,.]*k?)(?! ?%|\d)")
-_AWAY: Final = Pattern(
-    r"(?P<one>\d+(?:\.\d+)?) ?%(?= (?:away|below|above|from|stop))|\bstops?(?: at| of)? (?P<two>\d+(?:\.\d+)?) ?%"
-)
-_NUMBERS: Final = {
-    "risk_pct": Pattern(r"\brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:risk|my account|equity)"),
-    "risk_usd": Pattern(r"\brisk\w*(?: of)? \$?(\d[\d,]*(?:\.\d+)?)(?![\d.]* ?%)"),
-    "leverage": Pattern(r"(\d+(?:\.\d+)?)x\b"),
-    "size_usd": Pattern(r"(?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b"),
-}
+_NUMBERS: Final = r"""
+away: (\d+(?:\.\d+)?) ?%(?= (?:away|below|above|from|stop))|\bstops?(?: at| of)? (\d+(?:\.\d+)?) ?%
+stop: \bstops?(?: loss)?(?: is)?(?: at| of)? \$?(\d[\d,.]*k?)(?! ?%|\d)
+risk_usd: \brisk\w*(?: of)? \$?(\d[\d,]*(?:\.\d+)?)(?![\d.]* ?%)
+risk_pct: \brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:risk|my account|equity)
+leverage: (\d+(?:\.\d+)?)x\b
+size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b
+"""
 _ASKS: Final = Pattern(r"^(?:can|could|should|may|what if) (?:i|we)\b")
 
 
 def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
-    has_stop = bool(_STOP.search(words.text) or _AWAY.search(words.text))
-    is_planned = words.has("side coin") and has_stop and bool(words.has("size") or _ASKS.match(words.text))
-    return is_planned or (words.has("size -result -average") and words.is_covered)
+    is_planned = words.has("side coin") and bool(words.has("size") or _ASKS.match(words.text))
+    has_stop = is_planned and bool({"stop", "away"} & _read_numbers(words.text).keys())
+    return has_stop or (words.has("size -result -average") and words.is_covered)
 
 
 def check_steps(talk: Talk, words: Words) -> Steps:
     """Check and size a planned trade, a stop in percent by the price of the market."""
     symbol, side = next(iter(words.symbols), ""), words.given.get("side", "").partition(",")[0]
-    stop, away = _STOP.search(words.text), _AWAY.search(words.text)
+    check = _read_numbers(words.text)
     limit = next((fact.text for fact in talk.known if read_subject(fact.text).key == "risk per trade"), "")
-    if not symbol or not side or not (stop or away):
+    if not symbol or not side or not {"stop", "away"} & check.keys():
         return f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK
-    found = {key: match for key, pattern in _NUMBERS.items() if (match := pattern.search(words.text))}
     share = re.search(r"(\d+(?:\.\d+)?) ?%", limit)
-    if share and not {"risk_pct", "risk_usd", "size_usd"} & found.keys():
-        found["risk_pct"] = share
-    check: dict[str, Any] = {"symbol": symbol, "side": side}
-    check |= {key: _read_amount(match) for key, match in found.items() if key != "risk_usd" or "risk_pct" not in found}
-    if away:
+    if share and not {"risk_pct", "risk_usd", "size_usd"} & check.keys():
+        check["risk_pct"] = _read_amount(share[1])
+    if "away" in check:
         [market] = yield (Call(GET_MARKET_OVERVIEW.name, {"symbols": [symbol]}),)
         price = next((value for one in market.entries("markets") if (value := number(one, "last_price"))), None)
         if price is None:
             return f"I see no price of {symbol}, so I cannot place a stop in percent of it. Name its price."
-        distance = _read_amount(away) / 100
-        check["stop"] = float(f"{float(price) * (1 - distance if side == 'long' else 1 + distance):.6g}")
-    elif stop:
-        check["stop"] = _read_amount(stop)
-    [answer] = yield (Call(QUERY_TRADES.name, {"check": check}),)
+        away = check.pop("away") / 100
+        check["stop"] = float(f"{float(price) * (1 - away if side == 'long' else 1 + away):.6g}")
+    [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
     return talk.tell_errors([answer]) or tell_check(block(answer.as_row, "check"))
 
 
-def _read_amount(match: re.Match[str]) -> float:
-    text = next(part for part in match.groups() if part)
+def _read_numbers(text: str) -> dict[str, float]:
+    found = {name: match for name, pattern in parse_table(_NUMBERS).items() if (match := pattern.search(text))}
+    if "risk_pct" in found:
+        found.pop("risk_usd", None)
+    return {name: _read_amount(next(filter(None, match.groups()))) for name, match in found.items()}
+
+
+def _read_amount(text: str) -> float:
     amount = float(text.rstrip(".k").replace(",", "")) * (1000 if text.endswith("k") else 1)
     return int(amount) if amount == int(amount) else amount
