@@ -65,9 +65,12 @@ tradingStyle=swing: \b(?:swing|(?:a few|several|\d+) days|for days)\b
 tradingStyle=position: \b(?:position trad\w+|weeks|months|long[- ]term)\b
 """
 BUILD: Final = Pattern(
-    r"^(?:(?:please|can you|could you|i want to|i'd like to|i'd like you to|i want you to|let's|help me|help me to)\s+)"
-    r"*(?:build|create|write|draft|make|design|set up|start|develop)(?: me| us)? (?:(?P<what>(?:an?|the|my|some|this)"
-    r"\b.{0,120}?)\b)?(?:strateg(?:y|ies)|skills?|agents?|(?:trading )?bots?)\b[\s,:;-]*(?:(?:that|which|to|and)\s+)?"
+    r"""
+^(?:(?:please|can you|could you|i want to|i'd like to|i'd like you to|i want you to|let's|help me|help me to)\s+)*
+    (?:build|create|write|draft|make|design|set up|start|develop)(?: me| us)? (?:(?P<what>(?:an?|the|my|some|this)\b
+    .{0,120}?)\b)?(?:strateg(?:y|ies)|skills?|agents?|(?:trading )?bots?)\b[\s,:;-]*(?:(?:that|which|to|and)\s+)?
+^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*
+"""
 )
 # The text that a clause, or a line with a label, goes to: the first whose words it begins with.
 _PLACES: Final = r"""

@@ -46,7 +46,6 @@ _MAX_SENTENCES: Final = 60  # of a message that are looked at
 _MAX_COMMAND: Final = 200  # characters
 _RULES: Final = frozenset({"name", "entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
-_PITCH: Final = Pattern(r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*")
 _ASKED: Final = re.compile(rf"^\*\*({'|'.join(AREAS)})\*\*: ", re.MULTILINE)
 _PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")
 _SYMBOLS: Final = Pattern(r"^(?:also |only )?(?:add|trade|only|remove|drop)\b")
@@ -73,11 +72,14 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
     if SET_STRATEGY.name not in talk.acts or not said:
         return None
-    command, is_built = _command_steps(talk, "\n".join(said)), any(map(_begins_draft, said[:_MAX_SENTENCES]))
+    command, is_built = (
+        _command_steps(talk, "\n".join(said)),
+        any(BUILD.match(_plain(one)) for one in said[:_MAX_SENTENCES]),
+    )
     if command is not None or not (is_built or _is_asked(talk) or is_drafting(talk)):
         return command
     told = "\n".join(one for one in said if is_built or not one.rstrip().endswith("?"))
-    fields = _read_answer(talk, _PITCH.compiled.sub("", told))
+    fields = _read_answer(talk, told)
     named = fields.keys() - {"thesis", "type"}
     is_symbols = "symbols" in fields and _SYMBOLS.match(_plain(told))
     is_answer = is_symbols or fields.keys() & _RULES or (fields and _is_asked(talk)) or len(named) > 1
@@ -86,25 +88,17 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
 
 def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
-    if SET_STRATEGY.name not in talk.acts or not (
-        is_drafting(talk) or _is_asked(talk) or any(map(_begins_draft, said))
-    ):
+    begin = [one for one in said[:_MAX_SENTENCES] if BUILD.match(_plain(one))]
+    if SET_STRATEGY.name not in talk.acts or not (is_drafting(talk) or _is_asked(talk) or begin):
         return []
     return [
-        one
-        for one in said[:_MAX_SENTENCES]
-        if _begins_draft(one) or (not _FIRST_PERSON.search(one) and read_fields(one))
+        one for one in said[:_MAX_SENTENCES] if one in begin or (not _FIRST_PERSON.search(one) and read_fields(one))
     ]
 
 
 def _plain(sentence: str) -> str:
     text = strip_lead_in(straight(sentence).strip())
     return re.sub(r"^(?:please|now|then|can you|could you)[,]? ", "", text, flags=re.IGNORECASE).strip(" .!?;")
-
-
-def _begins_draft(sentence: str) -> bool:
-    text = _plain(sentence)
-    return bool(BUILD.match(text) or _PITCH.match(text))
 
 
 def _is_asked(talk: Talk) -> bool:

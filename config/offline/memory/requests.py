@@ -59,12 +59,9 @@ change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|incr
 value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
 subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b|:
     | went \w+ to\b)
-bound: ^(?:max(?:imum)?|at most|no more than|never more than|not more than)\s+
 newly: \b(?:now|again|these days|switched|moved|no longer|any ?more)\b
 holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
 keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|(?:leave|keep) (?:it|that|this)(?: as it is)?)[.! ]*$
-says nothing: ^(?:(?:yes|ok|okay|sure|hi|hello|hey|help|please|thanks?|I(?:'d| would) like to|I want to|change|update
-    |edit|correct|it|this|that|the|fact)\b[,.!? ]*)+$
 new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
     |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
 """,
@@ -72,7 +69,7 @@ new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:chan
     YES=r"^(?:(?:yes|yep|yeah|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
     TOKEN=_TOKEN.pattern,
 )
-_NEGATION: Final = re.compile(r"n't\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
+_NEGATION: Final = re.compile(r"n['’]t\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
 _HOME: Final = re.compile(r"i(?:'ve| have)? (?:now )?(?:live|moved) (?:in|to)\b", re.IGNORECASE)
 
 
@@ -124,17 +121,11 @@ def find_affirmed(
         if _FORMS["holds"].match(plain):
             facts = point_at(known, before, earlier)
         elif re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain) and len(plain) <= LONGEST_REQUEST:
-            fitting = [fact for fact in known if _can_mean(fact.text, plain)]
-            facts = best_matches(plain, fitting, topic=topic_of(plain), least=0.6)
+            denies = bool(_NEGATION.search(plain))
+            facts = [f for f in best_matches(plain, known, least=1.0) if bool(_NEGATION.search(f.text)) == denies]
         found += facts if len(facts) == 1 else []
         rest += [] if len(facts) == 1 else [sentence]
     return found, "\n".join(rest)
-
-
-def _can_mean(fact: str, words: str) -> bool:
-    """Tell whether words may affirm a fact: same polarity and numbers."""
-    denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
-    return denies_alike and set(_NUMBER.findall(words)) <= set(_NUMBER.findall(fact))
 
 
 def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> Iterator[Request]:
@@ -231,16 +222,10 @@ def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None
 
 
 def _excludes(one: str, other: str) -> bool:
-    """Tell whether two facts exclude each other: another value of a subject, "my goal is A/B", or another number."""
+    """Tell whether two facts exclude each other: another value of a subject, or of "my goal is"."""
     a, b = _FORMS["subject"].match(one), _FORMS["subject"].match(other)
-    shapes = [normal_form(re.sub(r" now$", "", _NUMBER.sub("0", text))) for text in (one, other)]
-    return (
-        bool(a and b and a[1].casefold() == b[1].casefold())
-        or bool(_HOME.match(one) and _HOME.match(other))
-        or (bool(_FORMS["bound"].match(other)) and _FORMS["bound"].compiled.sub("", shapes[1]) in shapes[0])
-        or (shapes[0] == shapes[1] and "0" in shapes[0])
-        or judge_change(one, other) == "replaces"
-    )
+    is_same = bool(a and b and a[1].casefold() == b[1].casefold()) or bool(_HOME.match(one) and _HOME.match(other))
+    return is_same or judge_change(one, other) == "replaces"
 
 
 def replace_fact(outdated: Known | None, statement: Statement) -> Request:
@@ -273,24 +258,13 @@ def read_change(fact: Known, answer: str) -> tuple[str, str]:
     for act, form in (("forget", "never mind"), ("confirm", "holds"), ("keep", "keep")):
         if _FORMS[form].match(plain):
             return act, ""
-    if not 0 < len(plain) <= 4 * MAX_CONTENT or _FORMS["says nothing"].match(plain) or is_question(plain):
-        return "unclear", ""
     requests = memory_requests(answer, [fact])
     if [request.tool for request in requests] == ["forget"]:
         # "That's wrong" says that it should change, not how.
         return "unclear" if "reason" in requests[0].arguments else "forget", ""
-    replaced, stated = (
-        [one.arguments["fact"] for one in requests if one.tool == act] for act in ("change", "remember")
-    )
-    said, *more = sentences(strip_preface(one_line(answer)))
+    said = next(sentences(strip_preface(one_line(answer))), "")
     marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
-    whole = one_line(" ".join([said, *more])).rstrip(" .!;,")
-    content = next(iter(replaced), None) or replace_value(fact.text, said)
-    if content is None and stated and not marked:
-        # A statement on another subject replaces this fact only when it is the only statement.
-        related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
-        content = next(iter(related or stated[: not more]), "")
-    elif content is None:
-        content = whole[:1].upper() + whole[1:] if marked or len(said.split()) > 1 else ""
+    stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
+    content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
     return ("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else ("unclear", "")

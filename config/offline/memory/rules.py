@@ -11,7 +11,6 @@ from config.offline.figures import listing, paragraphs
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import (
-    MAX_ARGUMENT,
     Request,
     find_affirmed,
     find_reference,
@@ -20,22 +19,13 @@ from config.offline.memory.requests import (
     replace_fact,
 )
 from config.offline.phrases import FACTS_PAGE
-from config.offline.reading.sentences import (
-    CLAUSE,
-    LONGEST_REQUEST,
-    QUOTED,
-    Pattern,
-    is_question,
-    sentences,
-    strip_preface,
-)
+from config.offline.reading.sentences import CLAUSE, LONGEST_REQUEST, Pattern, is_question, sentences, strip_preface
 from config.offline.reading.statements import Statement, passing_states, topic_of
 from config.offline.talk import Reply, Talk
 from memory.wording import MAX_PLACE_NOTES
 
-_ASK_AGAIN: Final = "Tell me in one sentence what holds now instead of "
-_OR_FORGET: Final = ", or say “forget it”."
-_ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
+_ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
+_ASKED_ABOUT: Final = re.compile(re.escape(_ASK_AGAIN).replace(r"\{\}", "(?P<fact>.+)"))
 _NONE: Final = Pattern(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b")
 _REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
 _ORDINALS: Final = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|four", "fifth|5|five")
@@ -84,14 +74,13 @@ def change_named_fact(talk: Talk) -> Reply | None:
     fact = talk.about
     if fact is None:
         return None
-    (act, content), reference = read_change(fact, talk.text), find_reference(fact)
+    act, content = read_change(fact, talk.text)
     if act == "keep":
         return Reply(f"All right, it stays as it is: **{fact.text}**")
     if act == "change":
-        new = Statement(content, topic_of(content) or fact.topic, "asserted")
-        return _carry_out(talk, [replace_fact(fact, new)])
-    asked = Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
-    return asked if act == "unclear" else _carry_out(talk, [Request(act, {"fact_id": reference})])
+        return _carry_out(talk, [replace_fact(fact, Statement(content, topic_of(content) or fact.topic, "asserted"))])
+    asked = Reply(_ASK_AGAIN.format(fact.text))
+    return asked if act == "unclear" else _carry_out(talk, [Request(act, {"fact_id": find_reference(fact)})])
 
 
 def asked_about(before: str, known: Sequence[Known]) -> Known | None:
@@ -139,9 +128,7 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     notes: list[str] = []
     for request in requests:
         given = request.arguments
-        if request.tool == "forget" and _is_place(given["fact_id"], talk):
-            notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
-        elif request.tool == "change" and request.tool not in talk.acts and "forget" in talk.acts:
+        if request.tool == "change" and request.tool not in talk.acts and "forget" in talk.acts:
             ended = {name: given[name] for name in ("fact_id", "reason") if name in given}
             new = {name: value for name, value in given.items() if name not in ended}
             calls += [Call("forget", ended), Call("remember", new)]
@@ -155,11 +142,6 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
         else:
             notes.append("I see nothing to forget: I know nothing about you in this chat yet.")
     return Reply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
-
-
-def _is_place(words: str, talk: Talk) -> bool:
-    is_fact = any(words in {fact.id, fact.text, fact.text[:MAX_ARGUMENT]} for fact in talk.known)
-    return not is_fact and bool(best_matches(words, talk.places, least=0.5))
 
 
 def _format_choice(facts: Sequence[Known]) -> str:
@@ -185,6 +167,7 @@ _ADDRESS: Final = Pattern(
 _KEEP_PLACE: Final = Pattern(
     r"^(?:please |can you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$"
 )
+_SUPPOSED: Final = Pattern(r"[>\"“”'`«]|(?:if|suppose|imagine|what if|i wish|i'd)\b")
 _SAME_PLACE: Final = {**dict.fromkeys(("house", "apartment", "flat", "live"), "home"), "workplace": "work"}
 
 
@@ -193,21 +176,18 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     places: list[dict[str, str]] = []
     rest: list[str] = []
     for sentence in sentences(message):
-        is_told = len(sentence) <= LONGEST_REQUEST and not QUOTED.match(sentence) and not is_question(sentence)
-        is_told = is_told and not re.match(r"(?:if|suppose|imagine|what if|i wish|i'd)\b", sentence, re.IGNORECASE)
-        found = [(part, _parse_place(part)) for part in CLAUSE.compiled.split(strip_preface(sentence)) if is_told]
-        if any(place for _, place in found):
-            places += [place for _, place in found if place]
-            rest += [part for part, place in found if not place]
-        elif not (places and _KEEP_PLACE.match(sentence)):  # "Please remember that place."
-            rest.append(sentence)
-    return places, "\n".join(rest)
+        is_told = len(sentence) <= LONGEST_REQUEST and not _SUPPOSED.match(sentence) and not is_question(sentence)
+        for part in CLAUSE.compiled.split(strip_preface(sentence)) if is_told else [sentence]:
+            place = _parse_place(part) if is_told else None
+            places += [place] if place else []
+            if place is None and not (places and _KEEP_PLACE.match(sentence)):  # "Please remember that place."
+                rest.append(part if places else sentence)
+    return places, "\n".join(dict.fromkeys(rest))
 
 
 def _parse_place(clause: str) -> dict[str, str] | None:
     match = _PLACE.match(clause.strip(" .!;,"))
-    notes = match["is"] or match["at"] if match else ""
-    if match is None or not _ADDRESS.match(notes):
+    if match is None or not _ADDRESS.match(notes := match["is"] or match["at"]):
         return None  # "my office is too loud"
     kind = " ".join((match["mine"] or match["verb"]).casefold().split())
     kind = _SAME_PLACE.get(kind, kind)

@@ -144,21 +144,18 @@ no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
     |tell)\w+ \w+
 """
 _TOPICS: Final = r"""
-tax: \btax(?:es|able)?\b|\bcapital gains\b|\birs\b|\bhmrc\b|\bfinanzamt\b
-style: \b(?:answers?|repl(?:y|ies)|responses?|explanations?|emojis?|jargon|bullet points|tables?|charts in)\b
-    |^(?:please )?(?:answer|reply|respond|speak|write|explain|show|talk|give me)\b
-goal: \b(?:my (?:\w+ )*?|the )(?:goal|aim|target|objective|plan|dream)\b|\bsaving (?:up )?for\b
-    |^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to\b
-risk: \bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdraw ?downs?\b|\brisk\w*\b|\bmargin\b
-    |\blos(?:e|ing|s|ses)\b|\bper trade\b|\b(?:position siz\w+|size positions)\b|\bexposure\b|\brevenge\b|\bsize up\b
-    |\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)|\breckless\b
+tax: \btax(?:es|able)?\b|\bcapital gains\b
+style: \b(?:answers?|repl(?:y|ies)|explanations?|emojis?|jargon|bullet points)\b
+    |^(?:please )?(?:answer|reply|speak|write|explain|talk|give me)\b
+goal: \b(?:my (?:\w+ )*?|the )(?:goal|aim|target|plan|dream)\b|\bsaving (?:up )?for\b
+    |^(?:I (?:want|aim|plan|hope|need|am trying)|I'm trying|I'd like) to\b
+risk: \bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdrawdowns?\b|\brisk\w*\b|\blos(?:e|ing|s|ses)\b
+    |\bper trade\b|\bposition siz\w+\b|\bexposure\b|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)
 session: \b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening|night)s?\b
     |\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b|\btime ?zone\b
-    |\b(?:london|new york|ny|asian?|us|tokyo) (?:open|close|morning|session|hours)\b
-symbols: \b(?:<COIN>|spx|eurusd|gold|oil|alts?|altcoins?|coins?|meme ?coins?|memes|majors|symbols?|pairs?|perps?|futures
-    |options|stocks|equities|forex|fx|markets?|instruments?)\b
-account: \b(?:accounts?|capital|brokers?|exchanges?|wallets?|budget|portfolio|currency|binance|bybit|hyperliquid
-    |coinbase|kraken|okx|deribit|ibkr|interactive brokers)\b
+symbols: \b(?:<COIN>|gold|alt(?:coin)?s?|coins?|memes?|majors|symbols?|pairs?|perps?|futures|options|stocks|forex
+    |markets?)\b
+account: \b(?:accounts?|capital|brokers?|exchanges?|wallets?|currency|binance|bybit|coinbase|kraken|okx)\b
 """
 
 

@@ -262,10 +262,6 @@ def test_companion_speaks_with_its_one_tool(text, operations):
     assert calls("companion", text) == expected
 
 
-def test_companion_takes_no_place_away():
-    assert "cannot take a place" in said("companion", "forget my home")
-
-
 @pytest.mark.parametrize("face", ["coach", "companion"])
 def test_who_cannot_confirm_keeps_what_is_affirmed(face):
     text = {"coach": "I still only buy funds", "companion": "I still prefer morning workouts"}[face]
@@ -285,7 +281,6 @@ def test_who_cannot_confirm_keeps_what_is_affirmed(face):
         ("change 50 to 55", "My goal is to retire at 55"),
         ("My goal is to retire at 55 with a house", "My goal is to retire at 55 with a house"),
         ("It should say: I retire at 60", "I retire at 60"),
-        ("Working until I am tired", "Working until I am tired"),
         ("I no longer want to retire", "I no longer want to retire"),
         ("55. And I never trade alts.", "My goal is to retire at 55"),
         ("Things changed. My goal is to sail at 60.", "My goal is to sail at 60"),
