@@ -1,7 +1,7 @@
 """Parse what a message asks of the memory: remember, forget, replace, confirm."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,14 +41,12 @@ _FORMS: Final = parse_table(
 never mind: ^(?:please )?forget (?:about )?it[.! ]*$
 forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?
     |rule about|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
-drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my .+)$
+drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my \S+ .+)$
 denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
     no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
     |correct)|wrong|incorrect)\b
-ended: ^(?:that|the|my) (?:rule|fact|one|limit) (?:about|on|of) (?P<rule>.+?) (?:no longer|doesn't)[ ]
-    (?:hold|appl)\w*(?: any ?more)?$|^(?P<mine>my [\w ]{2,30}? is) no longer .+$
-about: ^(?:(?:about|that|the fact(?: that)?|the memory|memory|facts?|the rule about|of|what (?:i (?:said|told you)|you
-    know) about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory|facts?)\b
+ended: ^(?:that|the|my) (?:rule|fact|limit) (?:about|on|of) (?P<what>.+?) (?:no longer|doesn't) (?:hold|appl)\w*$
+no more: ^(?P<what>my [\w ]{2,30}? is) no longer .+$
 all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|about me|you know about me))*$|^me$
     |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
 all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
@@ -93,7 +91,7 @@ def memory_requests(
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
-        asked = list(_iter_asked(plain, known, pointed)) if is_short else []
+        asked = _read_request(plain, known, pointed) if is_short else []
         requests += asked
         stated += [] if asked else [sentence]
     for statement in read_statements("\n".join(stated)):
@@ -109,38 +107,23 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
     return quoted or ([by_id[written[-1]]] if written else known)
 
 
-def find_affirmed(
-    message: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]
-) -> tuple[list[Known], str]:
-    """Return the facts that a message affirms, and the sentences that affirm none."""
-    found: list[Known] = []
-    rest: list[str] = []
-    for sentence in sentences(message):
-        plain = straight(strip_lead_in(sentence))
-        facts: Sequence[Known] = ()
-        if _FORMS["holds"].match(plain):
-            facts = point_at(known, before, earlier)
-        elif re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain) and len(plain) <= LONGEST_REQUEST:
-            denies = bool(_NEGATION.search(plain))
-            facts = [f for f in best_matches(plain, known, least=1.0) if bool(_NEGATION.search(f.text)) == denies]
-        found += facts if len(facts) == 1 else []
-        rest += [] if len(facts) == 1 else [sentence]
-    return found, "\n".join(rest)
-
-
-def _iter_asked(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> Iterator[Request]:
-    """Parse a request to forget or to change."""
+def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+    """Parse a request to forget, to change or to keep."""
     if asked := _FORMS["forget"].match(plain):
-        yield from _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
-    elif (dropped := _FORMS["drop"].match(plain)) and len(content_words(dropped["what"])) > 1:
-        yield from map(_forget_fact, best_matches(dropped["what"], known, least=1.0)[:1])
-    elif denied := _FORMS["denied"].match(plain):
+        return _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
+    if denied := _FORMS["denied"].match(plain):
         reason = "agent_forget" if denied["past"] else "user_corrected"
-        yield _forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))
-    elif ended := _FORMS["ended"].match(plain):
-        yield from map(_forget_fact, best_matches(ended["rule"] or ended["mine"], known, least=0.5)[:1])
-    else:
-        yield from _change(plain, known, pointed)
+        return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))]
+    for form, least in {"drop": 1.0, "ended": 0.5, "no more": 0.5}.items():
+        if ended := _FORMS[form].match(plain):
+            return [_forget_fact(fact) for fact in best_matches(ended["what"], known, least=least)[:1]]
+    kept: Sequence[Known] = pointed if _FORMS["holds"].match(plain) else ()
+    if not kept and re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain):
+        denies = bool(_NEGATION.search(plain))
+        kept = [fact for fact in best_matches(plain, known, least=1.0) if bool(_NEGATION.search(fact.text)) == denies]
+    if len(kept) == 1:
+        return [Request("confirm", {"fact_id": find_reference(kept[0])}, (kept[0],))]
+    return _change(plain, known, pointed)
 
 
 def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
@@ -152,7 +135,6 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
         what, wanted = about["what"], content_words(about["what"])
         if met := [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]:
             return [_forget_fact(fact) for fact in met]
-    what = _FORMS["about"].compiled.sub("", what).strip(" .!\"“”'")
     if _FORMS["pointing"].match(what):
         return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed))]
     # "My leverage limit": the kind of a fact may be named by another word; else all words must be met.
@@ -255,13 +237,13 @@ def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
 def read_change(fact: Known, answer: str) -> tuple[str, str]:
     """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
-    for act, form in (("forget", "never mind"), ("confirm", "holds"), ("keep", "keep")):
+    for act, form in (("forget", "never mind"), ("keep", "keep")):
         if _FORMS[form].match(plain):
             return act, ""
     requests = memory_requests(answer, [fact])
-    if [request.tool for request in requests] == ["forget"]:
+    if len(requests) == 1 and requests[0].tool in {"forget", "confirm"}:
         # "That's wrong" says that it should change, not how.
-        return "unclear" if "reason" in requests[0].arguments else "forget", ""
+        return "unclear" if "reason" in requests[0].arguments else requests[0].tool, ""
     said = next(sentences(strip_preface(one_line(answer))), "")
     marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))

@@ -10,14 +10,7 @@ from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import listing, paragraphs
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
-from config.offline.memory.requests import (
-    Request,
-    find_affirmed,
-    find_reference,
-    memory_requests,
-    read_change,
-    replace_fact,
-)
+from config.offline.memory.requests import Request, find_reference, memory_requests, read_change, replace_fact
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.sentences import CLAUSE, LONGEST_REQUEST, Pattern, is_question, sentences, strip_preface
 from config.offline.reading.statements import Statement, passing_states, topic_of
@@ -108,16 +101,12 @@ def change_memory(talk: Talk) -> Reply | None:
     if "place" in talk.acts:
         places, rest = read_places(rest)
         requests += [Request("place", dict(place)) for place in places]
-    affirmed, rest = find_affirmed(rest, talk.known, talk.before, talk.earlier)
-    requests += [Request("confirm", {"fact_id": find_reference(fact)}) for fact in affirmed if "confirm" in talk.acts]
     requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
     if talk.can_look("list") and (requests or re.search(r"\bstill\b", talk.text, re.IGNORECASE)):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")
     if requests:
         return _carry_out(talk, requests)
-    if affirmed:
-        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(affirmed)}")
     note = passing_note(talk)
     return Reply(note) if note else None
 
@@ -134,6 +123,8 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
             calls += [Call("forget", ended), Call("remember", new)]
         elif request.tool in talk.acts:
             calls.append(Call(request.tool, given))
+        elif request.tool == "confirm":
+            notes.append(f"I know this, and keep it as it is:\n\n{fact_lines([*request.choices])}")
         elif request.tool:
             what = f"save “{given['fact']}”" if "fact" in given else "forget anything"
             notes.append(f"I cannot {what} here: this chat has no tool for it. You can do it on your {FACTS_PAGE}.")
