@@ -10,6 +10,7 @@ from decimal import Context, Decimal
 from functools import partial
 from itertools import chain, compress
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import connection, models
 from django.db.models.expressions import Col
@@ -91,6 +92,10 @@ def _choose_reader(expression: Any, converters: Sequence[Callable[..., Any]]) ->
         return None
     if connection.vendor == "sqlite" and isinstance(expression, Col):
         match expression.output_field:
+            case models.UUIDField():
+                return UUID
+            case models.ForeignKey() as field if isinstance(field.target_field, models.UUIDField):
+                return UUID
             case models.DecimalField() as field:
                 context = Context(prec=field.max_digits)  # as `DecimalField.context`
                 return partial(_read_decimal, Decimal(1).scaleb(-field.decimal_places), context)

@@ -149,12 +149,12 @@ def describe_check(check: Check) -> Row:
         "rules": [{"rule": one.reading, "verdict": one.label, "why": one.why} for one in check.rules],
         "events": [_event_row(one) for one in check.events],
         "similar": {
-            "n": check.expectancy.figure.trades,
-            "expectancy_usd": round_usd(check.expectancy.figure.value),
-            "interval_90pct_usd": _figure_row("usd", check.expectancy.figure, 0)["interval_90pct"],
-            "win_rate_pct": round_pct(check.win_rate.figure.value),
-            "win_rate_interval_90pct": _figure_row("fraction", check.win_rate.figure, 0)["interval_90pct"],
-            "link": build_link(check.expectancy.query.words),
+            "n": check.expectancy.trades,
+            "expectancy_usd": round_usd(check.expectancy.value),
+            "interval_90pct_usd": _figure_row("usd", check.expectancy, 0)["interval_90pct"],
+            "win_rate_pct": round_pct(check.win_rate.value),
+            "win_rate_interval_90pct": _figure_row("fraction", check.win_rate, 0)["interval_90pct"],
+            "link": build_link(check.similar.words),
         },
         "link": f"{reverse('trading:check')}?{urlencode(plan.words)}",
     }

@@ -9,18 +9,19 @@ from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from config.lib.figures import format_count
-from trading.asking.planner import Answer, answer_question
+from trading.asking.planner import take_figure
 from trading.asking.query import TradeQuery
 from trading.asking.sizing import Plan, Sizing, size_plan
+from trading.asking.table import TradeTable
 from trading.market.moves import Impact, measure_impact
 from trading.market.queries import Mark, find_marks, list_events, list_past_moves
 from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent, Trade, TradeSide
 from trading.record.deployment_queries import OpenPosition, get_deployment, list_open_positions
-from trading.record.performance import MIN_TRADES
-from trading.record.trade_queries import get_latest_equity
+from trading.record.performance import MIN_TRADES, Figure
+from trading.record.trade_queries import list_equity
 from trading.rules.grammar import RiskPerTrade
 from trading.rules.judge import Judgement, Trip, ValidRule
-from trading.rules.services import get_book, judge_record, list_valid_rules
+from trading.rules.services import get_book, judge_period, list_valid_rules
 
 AHEAD: Final = timedelta(hours=72)
 _IMPORTANCE: Final = 0.4
@@ -51,8 +52,9 @@ class Check:
     exposure_usd: Decimal | None  # of the open positions; None: one has no price
     rules: list[Judgement]
     events: list[ComingEvent]
-    expectancy: Answer  # of closed trades of the symbol and side
-    win_rate: Answer
+    similar: TradeQuery  # closed trades of the symbol and side
+    expectancy: Figure
+    win_rate: Figure
 
 
 def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
@@ -73,9 +75,9 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
         for position in list_open_positions(account, [one for one in trades if one.deployment_id == account.pk], marks)
     ]
     values = [value for one in positions if (value := one.notional_usd) is not None]
-    where = {"symbol": (plan.symbol,), "side": (plan.side,)}
-    expectancy, win_rate = (answer_question(TradeQuery(zone, name, "", where)) for name in ("expectancy", "win_rate"))
-    verdict, why = _decide(verdicts, expectancy.figure.trades, is_capped=sizing.is_capped)
+    similar = TradeQuery(zone, "expectancy", where={"symbol": (plan.symbol,), "side": (plan.side,)})
+    nets = TradeTable(similar).list_values("expectancy")
+    verdict, why = _decide(verdicts, len(nets), is_capped=sizing.is_capped)
     return Check(
         plan=plan,
         verdict=verdict,
@@ -89,8 +91,9 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
         exposure_usd=sum(values, Decimal(0)) if len(values) == len(positions) else None,
         rules=verdicts,
         events=_list_coming(plan, now, is_simulated=mark is not None and mark.bar.is_simulated),
-        expectancy=expectancy,
-        win_rate=win_rate,
+        similar=similar,
+        expectancy=take_figure("expectancy", nets)[0],
+        win_rate=take_figure("win_rate", nets)[0],
     )
 
 
@@ -107,7 +110,8 @@ def _find_equity(plan: Plan, accounts: Sequence[Deployment]) -> tuple[Decimal | 
     """Return the equity to size by, and whose it is."""
     if "equity_usd" in plan.numbers:
         return plan.numbers["equity_usd"], "as you gave it"
-    known = [(one, equity) for one in accounts if (equity := get_latest_equity(one)) is not None]
+    equities = list_equity([(one, None) for one in accounts])
+    known = [(one, equity) for one, equity in zip(accounts, equities, strict=True) if equity is not None]
     if not known:
         return None, ""
     names = known[0][0].title if len(known) == 1 else f"{len(known)} accounts together"
@@ -140,21 +144,25 @@ def _judge_plan(
         is_long=plan.side == TradeSide.LONG,
         opened_at=now,
         closed_at=None,
-        entry_price=price or Decimal(1),
-        size_usd=sizing.size_usd or Decimal(0),
-        leverage=plan.numbers.get("leverage") or sizing.leverage,
+        entry_price=float(price or 1),
+        size_usd=float(sizing.size_usd or 0),
+        leverage=_to_float(plan.numbers.get("leverage") or sizing.leverage),
         net_usd=None,
-        equity_usd=equity,
+        equity_usd=_to_float(equity),
         knows_stop=True,
-        stop_price=plan.numbers.get("stop"),
+        stop_price=_to_float(plan.numbers.get("stop")),
     )
     is_unclear = sizing.risk_usd is None and trip.stop_price is not None
     return [
         one._replace(verdict="unknown", why="what it risks is not known")
         if is_unclear and isinstance(one.rule.rule, RiskPerTrade)
         else one
-        for one in judge_record(rules, planned=[trip], only={trip.id})
+        for _, one in judge_period(rules, since=now, until=now, planned=[trip])
     ]
+
+
+def _to_float(number: Decimal | None) -> float | None:
+    return None if number is None else float(number)
 
 
 def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[ComingEvent]:

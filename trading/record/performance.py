@@ -28,14 +28,14 @@ class ClosedTrade(NamedTuple):
     gross_usd: float = 0.0
     fees_usd: float = 0.0
     funding_usd: float = 0.0
-    held: timedelta = timedelta(0)
+    held_minutes: float = 0.0
     opened_at: datetime = _NEVER
     symbol: str = ""
 
     @property
     def closed_at(self) -> datetime:
         """The exit, to the second."""
-        return self.opened_at + self.held
+        return self.opened_at + timedelta(minutes=self.held_minutes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def summarise_trades(
     """Return a record's figures; `equity` is read once, in order."""
     ends: list[EquityAt] = []
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
-    nets = [trade.net_usd for trade in trades]
+    nets, gross, fees, funding, minutes = (tuple(zip(*trades, strict=True)) or ((),) * 5)[:5]
     win_rate, factor, expectancy = measure_win_rate(nets), measure_profit_factor(nets), measure_mean(nets)
     daily = daily_equity(ends, starting_equity_usd)
     sharpe = measure_sharpe(daily)
@@ -108,16 +108,16 @@ def summarise_trades(
         trades=len(nets),
         wins=sum(net > 0 for net in nets),
         net_usd=total_usd(nets),
-        gross_usd=total_usd(trade.gross_usd for trade in trades),
-        fees_usd=total_usd(trade.fees_usd for trade in trades),
-        funding_usd=total_usd(trade.funding_usd for trade in trades),
+        gross_usd=total_usd(gross),
+        fees_usd=total_usd(fees),
+        funding_usd=total_usd(funding),
         win_rate_fraction=win_rate.value,
         win_rate_interval_fraction=win_rate.interval,
         profit_factor=factor.value,
         profit_factor_interval=factor.interval,
         expectancy_usd=expectancy.value,
         expectancy_interval_usd=expectancy.interval,
-        mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
+        mean_held=timedelta(minutes=fsum(minutes) / len(nets)) if nets else None,
         sharpe=sharpe.ratio if sharpe else None,
         sharpe_days=sharpe.days if sharpe else None,
         sharpe_interval=sharpe.interval if sharpe else None,

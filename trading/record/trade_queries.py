@@ -299,9 +299,7 @@ def _read_closed(deployments: Sequence[Deployment]) -> dict[UUID, list[ClosedTra
     found: dict[UUID, list[ClosedTrade]] = {one.pk: [] for one in deployments}
     rows = Trade.objects.closed().filter(deployment__in=found).order_by()
     columns = Columns(rows, ("deployment", *_OF_CLOSED), as_floats=True)
-    net, gross, fees, funding, minutes, opened, symbols = (columns[name] for name in _OF_CLOSED)
-    held = [timedelta(minutes=number) for number in minutes]
-    trades = map(ClosedTrade, net, gross, fees, funding, held, opened, symbols)
+    trades = map(ClosedTrade, *(columns[name] for name in _OF_CLOSED))
     for pk, trade in zip(columns["deployment"], trades, strict=True):
         found[pk].append(trade)
     return found

@@ -6,26 +6,29 @@ losses in a row.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from trading.market.names import is_market
+from trading.record.performance import add_usd
 from trading.rules import grammar
 from trading.rules.grammar import Rule
 
 Verdict = Literal["kept", "broken", "unknown"]
 Finding = tuple[Verdict, str]  # and why, in words
-EquityAt = Callable[[UUID, datetime], Decimal | None]  # of a deployment; None: not known
+EquityAt = Callable[[UUID, datetime], float | None]  # of a deployment; None: not known
 KEPT: Final[Finding] = ("kept", "")
 # A calendar knows events of a kind around an instant if the ones before and after it are near; others come irregularly.
 EVENT_GAP: Final = timedelta(days=100)
-_ZERO: Final = Decimal(0)
+NOT_READ: Final = float("nan")
 
 
 class Trip(NamedTuple):
@@ -38,13 +41,13 @@ class Trip(NamedTuple):
     is_long: bool
     opened_at: datetime
     closed_at: datetime | None
-    entry_price: Decimal
-    size_usd: Decimal
-    leverage: Decimal | None
-    net_usd: Decimal | None  # of a closed trade; None: part of it is missing
-    equity_usd: Decimal | None = None  # of its account when it opened
+    entry_price: float
+    size_usd: float
+    leverage: float | None
+    net_usd: float | None  # of a closed trade; None: part of it is missing
+    equity_usd: float | None = None  # of its account when it opened
     knows_stop: bool = False
-    stop_price: Decimal | None = None  # of the order that opened it; None, if known: it had none
+    stop_price: float | None = None  # of the order that opened it; None, if known: it had none
     is_added_to: bool = False  # later orders may have moved the stop
 
 
@@ -110,16 +113,40 @@ def iter_judgements(
     judge.
     """
     given = list(trips)
-    books: dict[str, _Book] = {}
-    for trip in given:
-        books.setdefault(trip.book, _Book()).trips.append(trip)
+    wanted = given if only is None else [trip for trip in given if trip.id in only]
+    found = judge_trips(given, rules, events=events, equity_at=equity_at, wanted=wanted)
+    for trip, *findings in zip(wanted, *found, strict=True):
+        for one, finding in zip(rules, findings, strict=True):
+            if finding is not None:
+                yield Judgement(one, trip.id, *finding)
+
+
+def judge_trips(
+    trips: Sequence[Trip],
+    rules: Sequence[ValidRule],
+    *,
+    events: Iterable[ScheduledEvent] = (),
+    equity_at: EquityAt,
+    wanted: Sequence[Trip] | None = None,
+) -> list[list[Finding | None]]:
+    """Return what each rule says of each trip, or of the wanted ones; None: it was not valid."""
+    books: dict[str, _Book] = defaultdict(_Book)
+    for trip in trips:
+        books[trip.book].trips.append(trip)
     calendar = _Calendar(sorted(events, key=lambda event: event.at))
-    judges = [(one, _choose_judge(one.rule, books, calendar, equity_at)) for one in rules]
-    for trip in given:
-        if only is None or trip.id in only:
-            for one, judge in judges:
-                if one.holds_at(trip.opened_at):
-                    yield Judgement(one, trip.id, *judge(trip))
+    asked = trips if wanted is None else wanted
+    return [_judge_each(one, _choose_judge(one.rule, books, calendar, equity_at), asked) for one in rules]
+
+
+def _judge_each(one: ValidRule, judge: Callable[[Trip], Finding], trips: Sequence[Trip]) -> list[Finding | None]:
+    holds = [one.valid_from <= trip.opened_at for trip in trips]
+    if one.valid_until is not None:
+        holds = [has_begun and trip.opened_at < one.valid_until for has_begun, trip in zip(holds, trips, strict=True)]
+    if (key := _KEYS.get(type(one.rule))) is None:
+        return [judge(trip) if is_valid else None for trip, is_valid in zip(trips, holds, strict=True)]
+    keys = list(map(key, trips))
+    known = {name: judge(trip) for name, trip in dict(zip(keys, trips, strict=True)).items()}
+    return [known[name] if is_valid else None for name, is_valid in zip(keys, holds, strict=True)]
 
 
 def _choose_judge(
@@ -145,7 +172,7 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
     if trip.is_added_to:
         return "unknown", "it was added to, and its stop may have moved"
     distance = trip.entry_price - trip.stop_price if trip.is_long else trip.stop_price - trip.entry_price
-    risk_usd = max(distance, _ZERO) / trip.entry_price * trip.size_usd
+    risk_usd = max(distance, 0.0) / trip.entry_price * trip.size_usd
     if rule.unit == "usd":
         return _compare(risk_usd, rule.limit, rule.is_strict, f"it risked ${risk_usd:,.2f}")
     if trip.equity_usd is None or trip.equity_usd <= 0:
@@ -157,11 +184,12 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
 def _judge_leverage(rule: grammar.Leverage, trip: Trip) -> Finding:
     if trip.leverage is None:
         return "unknown", "its leverage is not known"
-    return _compare(trip.leverage, rule.limit, rule.is_strict, f"it had {trip.leverage.normalize():f}x")
+    return _compare(trip.leverage, rule.limit, rule.is_strict, f"it had {trip.leverage:.12g}x")
 
 
-def _compare(value: Decimal, limit: Decimal, is_strict: bool, why: str) -> Finding:
-    return KEPT if value < limit or (value == limit and not is_strict) else ("broken", why)
+def _compare(value: float, limit: Decimal, is_strict: bool, why: str) -> Finding:
+    value, most = round(value, 9), float(limit)  # so that a trade at the limit is at it
+    return KEPT if value < most or (value == most and not is_strict) else ("broken", why)
 
 
 def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
@@ -187,8 +215,8 @@ def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
 def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book") -> Finding:
     start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
     opened = book.opened
-    before = bisect_left(opened, trip.opened_at) - bisect_left(opened, start)
-    together = bisect_right(opened, trip.opened_at) - bisect_left(opened, trip.opened_at)
+    place = bisect_left(opened, trip.opened_at)
+    before, together = place - bisect_left(opened, start), bisect_right(opened, trip.opened_at, place) - place
     if before >= rule.limit:
         return "broken", f"{before} had opened before it that day"
     if before + together <= rule.limit:
@@ -204,16 +232,16 @@ def _judge_daily_loss(rule: grammar.DailyLoss, trip: Trip, book: "_Book", equity
     nets = [one.net_usd for one in closed]
     if any(net is None for net in nets):
         return "unknown", "the net of a trade that closed before it that day is not known"
-    loss = -sum((net for net in nets if net is not None), _ZERO)
+    loss = -add_usd(net for net in nets if net is not None)
     if loss <= 0:
         return KEPT
-    limit_usd = rule.limit
+    limit_usd = float(rule.limit)
     if rule.unit == "pct":
         equity = equity_at(trip.deployment_id, start)
         if equity is None or equity <= 0:
             return "unknown", "the equity of its account that morning is not known"
-        limit_usd = equity * rule.limit / 100
-    return KEPT if loss < limit_usd else ("broken", f"${loss:,.2f} were lost before it that day")
+        limit_usd = equity * limit_usd / 100
+    return KEPT if loss < round(limit_usd, 8) else ("broken", f"${loss:,.2f} were lost before it that day")
 
 
 def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book") -> Finding:
@@ -265,11 +293,21 @@ _OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
     grammar.Days: _judge_day,
     grammar.StopRequired: _judge_stop,
 }
+_KEYS: Final[Mapping[type[Rule], Callable[[Trip], object]]] = {  # trips with an equal one are judged alike
+    grammar.Leverage: attrgetter("leverage"),
+    grammar.Symbols: attrgetter("symbol"),
+    grammar.StopRequired: attrgetter("knows_stop", "stop_price"),
+}
 
 
 def _find_day(at: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
     """Return the first instant of a local day and of the next one."""
-    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return _find_bounds(at.astimezone(zone).date(), zone)
+
+
+@lru_cache(maxsize=2_000)
+def _find_bounds(day: date, zone: tzinfo) -> tuple[datetime, datetime]:
+    midnight = datetime.combine(day, time(), zone)
     return midnight.astimezone(UTC), (midnight + timedelta(days=1)).astimezone(UTC)
 
 
@@ -288,7 +326,7 @@ class _Book:
     def closed(self) -> list[Trip]:
         """The closed ones in the order of their exits, losses first."""
         rows = [trip for trip in self.trips if trip.closed_at is not None]
-        return sorted(rows, key=lambda trip: (trip.closed_at, trip.net_usd if trip.net_usd is not None else _ZERO))
+        return sorted(rows, key=lambda trip: (trip.closed_at, trip.net_usd or 0.0))
 
     @cached_property
     def _exits(self) -> list[datetime]:

@@ -1,40 +1,24 @@
 """A trader's rules: follow their facts, decide on readings, judge the record."""
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
-from functools import cache
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Q, Subquery, Window
+from django.db.models import F, Q, Window
 from django.db.models.functions import Rank
 
-from config.lib.columns import Columns
 from config.lib.errors import NotFound
-from trading.models import (
-    Deployment,
-    EquityPoint,
-    MarketEvent,
-    Order,
-    OrderOrigin,
-    OrderState,
-    ReconcileState,
-    RuleState,
-    Trade,
-    TradeQuerySet,
-    TradeSide,
-    TradingRule,
-)
+from trading.models import Deployment, RuleState, Trade, TradeQuerySet, TradingRule
 from trading.record.performance import ClosedTrade, Performance, summarise_trades
-from trading.record.trade_queries import TradeFilter, get_latest_equity, select_trades
-from trading.rules.grammar import HIGH_IMPORTANCE, LossPause, Rule, describe_rule, dump_rule, parse_rule
-from trading.rules.judge import Judgement, ScheduledEvent, Trip, ValidRule, Verdict, iter_judgements
+from trading.record.trade_queries import TradeFilter, select_trades
+from trading.rules.grammar import LossPause, Rule, describe_rule, dump_rule, parse_rule
+from trading.rules.judge import Finding, Judgement, Trip, ValidRule, Verdict, iter_judgements, judge_trips
+from trading.rules.trips import COUNTING, TripTable, load_events, name_book
 
-_NOT_READ: Final = Decimal("NaN")
-_FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
+_AMOUNTS: Final = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")  # of `ClosedTrade`
 _A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
@@ -107,26 +91,32 @@ def list_valid_rules() -> list[ValidRule]:
     return [read_valid(row) for row in TradingRule.objects.confirmed().order_by("valid_from", "id")]
 
 
-def judge_record(
-    rules: Sequence[ValidRule] | None = None, *, planned: Sequence[Trip] = (), only: Collection[UUID] | None = None
-) -> Iterator[Judgement]:
-    """Judge all trades without backtests', newest first, and planned ones, by the confirmed or the given rules.
+def judge_record() -> list[Judgement]:
+    """Judge all trades without backtests', newest first, by the confirmed rules."""
+    valid = list_valid_rules()
+    return [one for _, one in _judge(select_trades(TradeFilter()), valid)] if valid else []
 
-    `only` names the trades whose judgements are wanted.
+
+def judge_period(
+    rules: Sequence[ValidRule], *, since: datetime, until: datetime, planned: Sequence[Trip] = ()
+) -> list[tuple[Trip, Judgement]]:
+    """Judge the trades that opened in a range, newest first; read no more of the record than the rules count.
+
+    With planned trades these alone are judged.
     """
-    valid = list_valid_rules() if rules is None else rules
-    if not valid:
-        return iter(())
-    return _judge([*_load_trips(select_trades(TradeFilter()), valid), *planned], valid, only=only)
+    return _judge(_select_counted(rules, since, until), rules, since=since, planned=planned) if rules else []
 
 
-def judge_period(rules: Sequence[ValidRule], *, since: datetime, until: datetime) -> list[tuple[Trip, Judgement]]:
-    """Judge the trades that opened in a range, newest first; read no more of the record than the rules count."""
-    if not rules:
-        return []
-    trips = {trip.id: trip for trip in _load_trips(_select_counted(rules, since, until), rules)}
-    only = [trip.id for trip in trips.values() if trip.opened_at >= since]
-    return [(trips[one.trade_id], one) for one in _judge(trips.values(), rules, only=only)]
+def _judge(
+    trades: TradeQuerySet, rules: Sequence[ValidRule], *, since: datetime | None = None, planned: Sequence[Trip] = ()
+) -> list[tuple[Trip, Judgement]]:
+    # Of the trades before a planned one only the rules that count trades ask anything.
+    table = TripTable(trades, [one for one in rules if one.rule.kind in COUNTING] if planned else rules)
+    given = {trip.id: trip for trip in [*table.trips, *planned]}
+    only = [trip.id for trip in planned or given.values() if since is None or trip.opened_at >= since]
+    events = load_events(rules)
+    judged = iter_judgements(given.values(), rules, events=events, equity_at=table.find_equity, only=set(only))
+    return [(given[one.trade_id], one) for one in judged]
 
 
 def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime) -> TradeQuerySet:
@@ -146,121 +136,9 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
     return trades.filter(counted)
 
 
-def _judge(
-    trips: Iterable[Trip], rules: Sequence[ValidRule], *, only: Collection[UUID] | None = None
-) -> Iterator[Judgement]:
-    @cache
-    def find_equity(deployment_id: UUID, at: datetime) -> Decimal | None:
-        deployment = Deployment.objects.filter(pk=deployment_id).first()  # a planned trade may have none
-        return get_latest_equity(deployment, at) if deployment else None
-
-    return iter_judgements(trips, rules, events=_load_events(rules), equity_at=find_equity, only=only)
-
-
 def get_book(deployment: Deployment) -> str:
     """Return the name of the book that a deployment's trades count in."""
-    return _name_book(deployment.skill_id, deployment.broker_kind)
-
-
-def _name_book(skill_id: UUID, broker_kind: str) -> str:
-    return f"{skill_id}:{broker_kind}"
-
-
-_COLUMNS: Final = (
-    *("id", "deployment", "symbol", "side", "entry_at"),
-    *("skill", "broker_kind", "starting_equity_usd"),
-)
-_OF_BOOK: Final = ("deployment", "symbol", "side")
-_OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
-_OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule asks; a column takes long to read
-    "leverage": ("entry_leverage",),
-    "daily_loss": _OUTCOME,
-    "loss_pause": _OUTCOME,
-    "stop_required": ("entry_snapshot", "exit_at"),
-    "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd"),
-}
-
-
-def _load_trips(trades: TradeQuerySet, rules: Sequence[ValidRule]) -> list[Trip]:
-    """Return trades as trips, with what the kinds of these rules ask."""
-    kinds = {one.rule.kind for one in rules}
-    equity: Any = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
-    needs_risk, own = "risk_per_trade" in kinds, Deployment.objects.filter(pk=OuterRef("deployment"))
-    trades = trades.annotate(**{name: Subquery(own.values(name)) for name in ("broker_kind", "starting_equity_usd")})
-    if needs_risk:
-        trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
-    asked = dict.fromkeys(name for kind in sorted(kinds) for name in _OF_KINDS.get(kind, ()))
-    names = (*_COLUMNS, *asked, *(["equity_usd"] if needs_risk else []))
-    columns = Columns(trades.order_by("-entry_at", "id"), names)
-    orders = _Orders(columns) if "entry_snapshot" in asked else None
-    read = [name for name in names if name != "entry_snapshot"]
-    rows = zip(*(columns[name] for name in read), strict=True)
-    return [_build_trip(place, dict(zip(read, row, strict=True)), orders) for place, row in enumerate(rows)]
-
-
-def _build_trip(place: int, row: Mapping[str, Any], orders: "_Orders | None") -> Trip:
-    closed_at = row.get("exit_at")
-    is_whole = closed_at and not row.get("unpriced_fees") and row.get("reconciled") != ReconcileState.GAP
-    entry = orders.find_entry(place) if orders else None
-    return Trip(
-        id=row["id"],
-        book=_name_book(row["skill"], row["broker_kind"]),
-        deployment_id=row["deployment"],
-        symbol=row["symbol"],
-        is_long=row["side"] == TradeSide.LONG,
-        opened_at=row["entry_at"],
-        closed_at=closed_at,
-        entry_price=row.get("entry_price", _NOT_READ),
-        size_usd=row.get("entry_size_usd", _NOT_READ),
-        leverage=row.get("entry_leverage"),
-        net_usd=row.get("realized_pnl_usd") if is_whole else None,
-        equity_usd=row["starting_equity_usd"] if row.get("equity_usd") is None else row["equity_usd"],
-        knows_stop=entry is not None,
-        stop_price=entry[0] if entry else None,
-        is_added_to=bool(entry and orders and orders.has_later(place, entry[1], closed_at)),
-    )
-
-
-class _Orders:
-    """The filled orders that agents opened or added to positions with, found by the place of a trade in its table."""
-
-    def __init__(self, trades: Columns) -> None:
-        rows = Order.objects.filter(deployment__in=set(trades["deployment"]), origin=OrderOrigin.AGENT)
-        rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by("-proposed_at")
-        columns = Columns(rows, (*_OF_BOOK, "snapshot", "stop_price", "proposed_at"))
-        # Ids stay as the database gives them: to make and to compare so many would take most of the time.
-        self._books, self._snapshots = _list_books(trades), trades.raw["entry_snapshot"]
-        books, instants = _list_books(columns), columns["proposed_at"]
-        self._instants: dict[tuple[Any, ...], list[datetime]] = {}
-        for book, at in zip(reversed(books), reversed(instants), strict=True):
-            self._instants.setdefault(book, []).append(at)
-        keys = zip(columns.raw["snapshot"], books, strict=True)
-        self._entries = dict(zip(keys, zip(columns["stop_price"], instants, strict=True), strict=True))  # the first one
-
-    def find_entry(self, place: int) -> tuple[Decimal | None, datetime] | None:
-        """Return the stop and the instant of the order that opened a trade, None if it is not known."""
-        snapshot = self._snapshots[place]
-        return self._entries.get((snapshot, self._books[place])) if snapshot else None
-
-    def has_later(self, place: int, proposed_at: datetime, ends_at: datetime | None) -> bool:
-        """Tell whether an order of the same side came while the trade was open."""
-        instants = self._instants[self._books[place]]
-        following = bisect_right(instants, proposed_at)
-        return following < len(instants) and (ends_at is None or instants[following] < ends_at)
-
-
-def _list_books(columns: Columns) -> list[tuple[Any, ...]]:
-    return list(zip(*(columns.raw[name] for name in _OF_BOOK), strict=True))
-
-
-def _load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:
-    if all(one.rule.kind != "events" for one in rules):
-        return []
-    rows = MarketEvent.objects.order_by("starts_at").values_list("kind", "starts_at", "importance", "symbols")
-    return [
-        ScheduledEvent(kind, at, importance >= HIGH_IMPORTANCE, tuple(symbols))
-        for kind, at, importance, symbols in rows
-    ]
+    return name_book(deployment.skill_id, deployment.broker_kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +147,7 @@ class RuleRecord:
 
     row: TradingRule
     reading: str
-    trade_ids: Mapping[Verdict, list[UUID]]  # newest first
+    trade_ids: Mapping[str, list[UUID]]  # by verdict, newest first
     whys: Mapping[str, int]  # why Keel cannot tell, with the number of trades
     kept: Performance  # of the closed trades
     broken: Performance
@@ -284,35 +162,48 @@ class RuleRecord:
 def list_rule_records() -> list[RuleRecord]:
     """Return the confirmed rules with their record, the newest first."""
     rows = [row for row in list_rules() if row.state == RuleState.CONFIRMED]
-    found: dict[UUID, list[Judgement]] = {row.pk: [] for row in rows}
-    for one in judge_record([read_valid(row) for row in rows]):
-        found[one.rule_id].append(one)
-    closed = Trade.objects.closed().filter(pk__in={one.trade_id for ones in found.values() for one in ones})
-    names = ("pk", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
-    columns = Columns(closed.order_by(), names, as_floats=True)
-    pks, *amounts = (columns[name] for name in names)
-    made = dict(zip(pks, map(ClosedTrade, *amounts), strict=True))
-    return [_summarise_rule(row, found[row.pk], made) for row in rows]
+    if not rows:
+        return []
+    valid = [read_valid(row) for row in rows]
+    table = TripTable(select_trades(TradeFilter()), valid, also=("exit_at", *_AMOUNTS))
+    findings = judge_trips(table.trips, valid, events=load_events(valid), equity_at=table.find_equity)
+    amounts = map(ClosedTrade, *(table.columns[name] for name in _AMOUNTS))
+    made = [trade if at else None for trade, at in zip(amounts, table.columns["exit_at"], strict=True)]
+    return [_summarise_rule(row, of, table.trips, made) for row, of in zip(rows, findings, strict=True)]
 
 
-def _summarise_rule(row: TradingRule, ones: Sequence[Judgement], made: Mapping[UUID, ClosedTrade]) -> RuleRecord:
-    ids: dict[Verdict, list[UUID]] = {"kept": [], "broken": [], "unknown": []}
-    whys: dict[str, int] = {}
-    for one in ones:
-        ids[one.verdict].append(one.trade_id)
-        if one.verdict == "unknown":
-            whys[one.why] = whys.get(one.why, 0) + 1
-    kept, broken = (summarise_trades([made[pk] for pk in of if pk in made]) for of in (ids["kept"], ids["broken"]))
-    return RuleRecord(row, describe_rule(parse_rule(row.payload)), ids, whys, kept, broken)
+def _summarise_rule(
+    row: TradingRule, findings: Sequence[Finding | None], trips: Sequence[Trip], made: Sequence[ClosedTrade | None]
+) -> RuleRecord:
+    places: dict[str, list[int]] = {"kept": [], "broken": [], "unknown": []}
+    whys: dict[str, int] = defaultdict(int)
+    for place, finding in enumerate(findings):
+        if finding is not None:
+            places[finding[0]].append(place)
+            if finding[0] == "unknown":
+                whys[finding[1]] += 1
+    kept, broken = (
+        summarise_trades([trade for place in places[verdict] if (trade := made[place])])
+        for verdict in ("kept", "broken")
+    )
+    ids = {verdict: [trips[place].id for place in of] for verdict, of in places.items()}
+    return RuleRecord(row, describe_rule(parse_rule(row.payload)), ids, dict(whys), kept, broken)
 
 
 def find_worst_verdicts(rule_id: UUID | None = None) -> dict[UUID, Verdict]:
     """Return each judged trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
-    worst: dict[UUID, Verdict] = {}
-    for _, trade_id, verdict, _ in (one for one in judge_record() if rule_id in (None, one.rule_id)):
-        if trade_id not in worst or verdict == "broken" or worst[trade_id] == "kept":
-            worst[trade_id] = verdict
-    return worst
+    rules = [one for one in list_valid_rules() if rule_id in (None, one.id)]
+    if not rules:
+        return {}
+    table = TripTable(select_trades(TradeFilter()), rules)
+    found = judge_trips(table.trips, rules, events=load_events(rules), equity_at=table.find_equity)
+    verdicts = [{finding[0] for finding in of if finding} for of in zip(*found, strict=True)]
+    worst: tuple[Verdict, ...] = ("broken", "unknown", "kept")
+    return {
+        trip.id: next(verdict for verdict in worst if verdict in of)
+        for trip, of in zip(table.trips, verdicts, strict=True)
+        if of
+    }
 
 
 def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:

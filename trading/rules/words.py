@@ -138,7 +138,8 @@ _SPAN_UNITS: Final = {"h": 60, "min": 1, "d": DAY_MINUTES}
 _BY_PHRASE: Final = {
     tuple(phrase.split()): kind for kind, phrases in _PHRASES_OF.items() for phrase in phrases.split(", ")
 }
-_LONGEST: Final = max(map(len, _BY_PHRASE))
+_PHRASES: Final = sorted((*_BY_PHRASE, *map(str.split, (*_DAYS, *_ZONES, *_SPANS, *_NOUN_TIMES))), key=len)
+_LENGTHS: Final = {phrase[0]: len(phrase) for phrase in _PHRASES}  # of the longest that begins with a word
 
 _TOKEN: Final = re.compile(
     r"(?P<zone>[A-Za-z]+/[A-Za-z_]+(?:/[A-Za-z_]+)?)|(?P<event>@[a-z_]+)"
@@ -189,8 +190,10 @@ def _read_token(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: Co
 
 
 def _read_phrase(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: Collection[str]) -> Iterator[Any]:
-    plain = [match[0].lower() if match.lastgroup == "word" else "" for match in tokens[at : at + _LONGEST]]
-    for length in range(len(plain), 0, -1):
+    text = tokens[at][0]
+    longest = _LENGTHS.get(text.lower(), 0)
+    plain = [match[0].lower() if match.lastgroup == "word" else "" for match in tokens[at : at + longest + 1]]
+    for length in range(min(longest, len(plain)), 0, -1):
         phrase = " ".join(plain[:length])
         if "" in plain[:length]:
             continue
@@ -203,7 +206,6 @@ def _read_phrase(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: C
                 yield Word(_STOP_NOUNS[phrase], None, phrase.split()[0])
             yield found
             return
-    text = tokens[at][0]
     if name := symbols_in(text) or ([text.upper()] if text.upper() in symbols else []):
         yield from (1, Word("SYMBOL", tuple(name), text))
     elif plain[0] in NUMBER_WORDS:

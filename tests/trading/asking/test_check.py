@@ -97,7 +97,7 @@ def test_plan_fits_with_its_rules_kept_and_enough_record(account):
     found = check(stop="95", size_usd="100")
 
     assert (found.verdict, found.why) == ("fits", ["Keeps 1 rule."])
-    assert (found.expectancy.figure.trades, found.expectancy.figure.value, found.win_rate.figure.value) == (5, 19.0, 1)
+    assert (found.expectancy.trades, found.expectancy.value, found.win_rate.value) == (5, 19.0, 1)
 
 
 @pytest.mark.parametrize("words", [{"symbol": "ADA", "stop": "1"}, {"symbol": "ADA", "stop": "1", "size_usd": "100"}])

@@ -32,7 +32,7 @@ def curve(*values: float, every: timedelta = timedelta(days=1)) -> list[EquityAt
 
 
 def trades(*nets: float) -> list[ClosedTrade]:
-    return [ClosedTrade(float(net), held=timedelta(hours=1)) for net in nets]
+    return [ClosedTrade(float(net), held_minutes=60) for net in nets]
 
 
 def test_summary_of_a_small_record():

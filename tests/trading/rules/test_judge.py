@@ -38,13 +38,14 @@ def make_trip(hours=0, **changes):
     given_ = {"closed_at": opened_at + timedelta(minutes=30), "net_usd": D(10), "equity_usd": D(10_000)}
     given_ |= {"symbol": "BTC", "is_long": True, "entry_price": D(100), "size_usd": D(1000), "leverage": D(2)}
     given_ |= {"knows_stop": True, "stop_price": D(95), "book": "a", "deployment_id": DEPLOYMENTS[0]}
-    return Trip(**{"id": uuid4(), "opened_at": opened_at, **given_, **changes})
+    values = {"id": uuid4(), "opened_at": opened_at, **given_, **changes}
+    return Trip(**{name: float(value) if isinstance(value, D) else value for name, value in values.items()})
 
 
 def judge(rule, *trips, events=()):
     """Return the verdict on the last trip."""
     valid = ValidRule(uuid4(), rule, BEGINNING - timedelta(days=30), None)
-    found = list(iter_judgements(trips, [valid], events=events, equity_at=lambda *_: D(10_000), only={trips[-1].id}))
+    found = list(iter_judgements(trips, [valid], events=events, equity_at=lambda *_: 10_000.0, only={trips[-1].id}))
     return found[0].verdict
 
 
@@ -245,7 +246,7 @@ ORACLES = {
 }
 
 
-@given(trips(), st.lists(RULES, min_size=1, max_size=4), EVENTS, st.sampled_from([None, D(0), D(4000)]))
+@given(trips(), st.lists(RULES, min_size=1, max_size=4), EVENTS, st.sampled_from([None, 0.0, 4000.0]))
 @settings(max_examples=examples(400))
 def test_iter_judgements_agrees_with_the_oracle(record, rules, events, equity):
     middle = BEGINNING + timedelta(days=2)

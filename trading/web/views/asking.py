@@ -6,10 +6,17 @@ from django.utils import timezone
 
 from config.lib.errors import DomainError
 from config.lib.web import AuthedRequest, find_time_zone, owned_page
-from trading.asking.answers import build_link, describe_groups, describe_scope, describe_total, format_value
+from trading.asking.answers import (
+    build_link,
+    describe_figure,
+    describe_groups,
+    describe_scope,
+    describe_total,
+    format_value,
+)
 from trading.asking.check import check_plan
 from trading.asking.planner import answer_question
-from trading.asking.query import QUESTION, parse_query
+from trading.asking.query import MEASURES, QUESTION, parse_query
 from trading.asking.sizing import PLAN, parse_plan
 from trading.models import Skill
 from trading.record.trade_queries import find_trades
@@ -54,6 +61,7 @@ def check_trade(request: AuthedRequest) -> HttpResponse:
             check = check_plan(parse_plan(words), zone=zone, now=timezone.now())
         except DomainError as error:
             return TemplateResponse(request, "trading/check.html", {**context, "refusal": str(error)})
-        similar = [describe_total(answer) for answer in (check.expectancy, check.win_rate)]
-        context |= {"check": check, "similar": similar, "link": build_link(check.expectancy.query.words)}
+        figures = {"expectancy": check.expectancy, "win_rate": check.win_rate}
+        similar = [describe_figure(name, MEASURES[name].label, one, 0) for name, one in figures.items()]
+        context |= {"check": check, "similar": similar, "link": build_link(check.similar.words)}
     return TemplateResponse(request, "trading/check.html", context)
