@@ -27,11 +27,6 @@ class Scene:
     focus: Mapping[str, str] = field(default_factory=dict)  # the lines below the heading, by their labels
 
     @property
-    def deployment_id(self) -> str:
-        """Return the deployment that the chat was opened from; "" without one."""
-        return self.focus.get("deployment_id", "")
-
-    @property
     def is_authoring(self) -> bool:
         """Whether the chat was opened to write a strategy."""
         return "draft" in self.focus

@@ -155,7 +155,9 @@ def _read_wish(talk: Talk, asked: str) -> tuple[str, str]:
             continue
         is_test, is_alone = action == "start_backtest", action in {"redeploy", "deploy"}
         is_alone |= asked.casefold().startswith(("flatten", "get me out", "back", "run a", "simul"))
-        is_clear = match["it"] or match["named"] or match["quoted"] or (not is_test and talk.scene.deployment_id)
+        is_clear = (
+            match["it"] or match["named"] or match["quoted"] or (not is_test and "deployment_id" in talk.scene.focus)
+        )
         if is_clear or is_alone:
             return action, (match["named"] or match["quoted"] or "").strip(' "“”')
     return "", ""

@@ -28,8 +28,8 @@ def query_steps(talk: Talk, words: Words, view: str) -> Steps:
     """Return the steps that ask the record and tell its answer."""
     group = _read_group(words)
     where = _read_where(words, group)
-    if talk.scene.deployment_id and words.has("it -me"):
-        where["deployment"] = talk.scene.deployment_id
+    if words.has("it -me") and "deployment_id" in talk.scene.focus:
+        where["deployment"] = talk.scene.focus["deployment_id"]
     arguments = {"measure": _read_measure(words), "period": words.given.get("period", ""), "where": where}
     groups = _LIKE if "common" in words.tags else (group,)
     asked = [{name: value for name, value in {**arguments, "group": one}.items() if value} for one in groups]

@@ -141,7 +141,7 @@ def _look_ahead(words: Words) -> dict[str, Any]:
 
 
 def _own(talk: Talk) -> dict[str, Any]:
-    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
+    return {key: value for key, value in talk.scene.focus.items() if key == "deployment_id"}
 
 
 # --- Several lookups ---
@@ -221,11 +221,6 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("backtest", "skills", ""),
     ("skill test|next", "skills", ""),
     (f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", "trades", ""),
-    (
-        f"trade -group -per -versus -side -period -coin -trust -doing -rule {_MEASURED}",
-        "trades",
-        r"^(?:my |its |the )?(?:trades|trading history)$|trades (?:did|has|have)\b",
-    ),
     ("trade last -doing -learn -why", "trades", r"\blast trade\b"),
     ("news", "news", ""),
     ("event -trade", "events", ""),

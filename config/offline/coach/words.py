@@ -16,7 +16,7 @@ _MONTHS: Final = "january|february|march|april|june|july|august|september|octobe
 # A line holds tags, or `argument=value`, each with its words. An indented line goes on.
 _TABLE: Final = rf"""
 period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this|last|past|previous) (?:week|month
-    |quarter|year)|(?:last|past) (?:\d+|two|three|four|six|twelve) (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
+    |quarter|year)|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
     |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
 paper: real money|paper money|fake money|real or (?:paper|simulated|fake)|simulated
 net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)|doing so far
@@ -78,9 +78,6 @@ idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|d
     |if|and|than|as|makes?|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after
     |before|too|usually|normally|ever
 """
-_PLAIN: Final = {"two": "2", "three": "3", "four": "4", "six": "6", "twelve": "12"} | dict.fromkeys(
-    ("past", "previous"), "last"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,5 +135,5 @@ def _scanner() -> tuple[re.Pattern[str], dict[str, str]]:
 
 def _plain_period(said: str) -> str:
     words = re.sub(r"\b(?:in|over|for|during|since|of|the)\s", "", f"{said} ").split()
-    plain = " ".join(_PLAIN.get(word, word) for word in words)
+    plain = re.sub(r"^(?:past|previous)\b", "last", " ".join(words))
     return f"since {plain}" if said.startswith("since") and plain[:2] == "20" else plain

@@ -48,10 +48,12 @@ def _pick_title(words: list[str]) -> str:
 def summary_answer(request: str) -> str:
     """Summarise the user's statements and the newest numbers told."""
     kept: list[str] = []
-    for line in reversed(list(dict.fromkeys(_iter_kept(request)))):
-        if len("\n".join([line, *kept])) > MAX_SUMMARY:
-            break
-        kept.insert(0, line)
+    for who, said in reversed(list(dict.fromkeys(_iter_said(request)))):
+        for sentence in reversed(list(sentences(said))):
+            line = f"{who}: {sentence[:_MAX_LINE]}"
+            is_telling = len(sentence.split()) > 1 and (who == "Person" or re.search(r"\d", sentence))
+            if is_telling and len("\n".join([line, *kept])) <= MAX_SUMMARY:
+                kept.insert(0, line)
     return "\n".join(kept) or "Nothing was said yet."
 
 
@@ -59,12 +61,3 @@ def _iter_said(text: str) -> Iterator[tuple[str, str]]:
     for line in text.replace("Summary so far:", "").split("\n"):
         if match := _SPEAKER.match(line.strip()):
             yield match["who"], one_line(match["text"])
-
-
-def _iter_kept(text: str) -> Iterator[str]:
-    """Yield the user's statements, and replies' sentences with numbers."""
-    for who, said in _iter_said(text):
-        for sentence in sentences(said):
-            if len(sentence.split()) > 1 and (who == "Person" or re.search(r"\d", sentence)):
-                short = sentence if len(sentence) <= _MAX_LINE else f"{sentence[: _MAX_LINE - 1].rstrip()}…"
-                yield f"{who}: {short}"
