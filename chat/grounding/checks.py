@@ -25,7 +25,6 @@ from chat.grounding.sources import (
     Sources,
     find_measures,
     find_symbols,
-    read_label,
     read_nouns,
 )
 from chat.parts import Json
@@ -49,12 +48,7 @@ class _Stated:
 
     figure: Figure
     measures: Set[str]
-    is_whole: bool  # some value measures all of them: a mean holding time is no holding time
     candidates: list[Known | Moment]
-
-    @property
-    def is_telling(self) -> bool:
-        return self.figure.digits >= TELLING_DIGITS
 
     @property
     def is_exact(self) -> bool:
@@ -63,9 +57,7 @@ class _Stated:
     def takes(self, known: Known | Moment) -> bool:
         """Tell whether a source measures what the words beside the figure name."""
         measures = self.measures & SIDES if isinstance(known, Moment) else self.measures
-        if not measures or not known.measures:
-            return True
-        return measures <= known.measures if self.is_whole else bool(measures & known.measures)
+        return not measures or not known.measures or bool(measures & known.measures)
 
 
 def check_figures(text: str, sources: Sources) -> list[Json]:
@@ -148,11 +140,10 @@ def _read_sentence(sentence: Sentence, sources: Sources) -> Iterator[_Stated]:
         near = [known for known in candidates if not symbols or not known.symbol or known.symbol in symbols]
         if figure.is_small_count:
             nouns = read_nouns(words, at, figure.end - sentence.start)
-            label = nouns or read_label(words, at)
             is_length = bool(nouns) or words[:at].endswith("of ")
             counts = [one for one in near if isinstance(one, Known) and (one.unit != "x" or "leverage" in measures)]
-            near = [one for one in counts if _is_count_of(one, label, sources) and (is_length or one.unit != "length")]
-        yield _Stated(figure, measures, len(measures) > 1 and sources.has_measured(measures), near)
+            near = [one for one in counts if _is_count_of(one, nouns, sources) and (is_length or one.unit != "length")]
+        yield _Stated(figure, measures, near)
 
 
 def _is_count_of(count: Known, nouns: Set[str], sources: Sources) -> bool:
@@ -166,20 +157,16 @@ class _Choice:
     def __init__(self, sentence: Sentence, sources: Sources, stated: Sequence[_Stated]) -> None:
         self._sentence, self._sources = sentence, sources
         self._covers = _count_covers(stated)
-        self._most = max(self._covers.values(), default=0)
         self._symbols = find_symbols(sentence.words, sources.symbols)
         paths = {known.path for said in stated if not said.figure.is_small_count for known in said.candidates}
         self._anchors = {path for path in paths if len(path) > 1} or paths
-        self._named = {path for path, name in sources.names_of.items() if name in sentence.words}
         # Rows that the sentence names, or states a figure of that hardly agrees by chance.
-        self._told = self._named | {
+        self._told = {path for path, name in sources.names_of.items() if name in sentence.words} | {
             known.path
             for said in stated
             for known in said.candidates
             if isinstance(known, Known) and known.key and said.is_exact and said.takes(known)
         }
-        of_rows = [said.figure for said in stated if said.candidates and all(one.symbol for one in said.candidates)]
-        self._is_mixed = len({str(len(one.moment)) if one.moment else one.unit for one in of_rows}) > 1
 
     def rank(self, known: Known | Moment, said: _Stated) -> tuple[bool, int]:
         """Order the sources of a figure: those measure what its words name come first."""
@@ -187,22 +174,13 @@ class _Choice:
 
     def is_bound(self, known: Known | Moment, said: _Stated) -> bool:
         """Tell whether a source is of a row that the sentence is about."""
-        cover = self._covers[known.path]
         if known.source["kind"] in _ALWAYS_NEAR:
             return said.is_exact or said.takes(known)
-        if isinstance(known, Known) and not said.is_telling and self._is_elsewhere(known, said):
+        if isinstance(known, Known) and said.figure.digits < TELLING_DIGITS and self._is_elsewhere(known, said):
             return False
-        if known.symbol and cover > 1 and said.is_exact:
+        if known.symbol and said.is_exact and self._covers[known.path] > 1:
             return True  # several figures of a sentence are of this trade: no word needs to say what each measures
-        if not said.takes(known) or (said.figure.is_small_count and not _is_related(known.path, self._anchors)):
-            return False
-        if cover > 1 or (len(self._symbols) > 1 and known.symbol in self._symbols):
-            return True
-        if not known.symbol and said.is_telling:
-            return True
-        if self._is_mixed and known.symbol:
-            return False  # the price, the date and the result of one trade are of one row
-        return cover == self._most or (not known.symbol and bool(known.measures & said.measures))
+        return said.takes(known) and (not said.figure.is_small_count or _is_related(known.path, self._anchors))
 
     def _is_elsewhere(self, known: Known, said: _Stated) -> bool:
         """Tell whether a figure of few digits agrees with a row that the sentence is not about."""

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
-from chat.grounding.sources import Known, Moment, Sources, find_symbols
+from chat.grounding.sources import Known, Moment, Sources
 from chat.parts import Json
 
 _LINE: Final = re.compile(r"[^\n]*\n?")
@@ -126,24 +126,23 @@ def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], 
     if not named and not is_telling:
         return None
     stated = [one for said, _, one in found if isinstance(one, Known) and (said is sentence or (named and is_telling))]
-    pairs = [(one, other, named or _ALL) for one, other in combinations(stated[:_MOST_STATED], 2)]
+    pairs = list(combinations(stated[:_MOST_STATED], 2))
     like = sum(other.unit == figure.unit and not other.moment for other in sentence.figures)
     if named and like < 3 and is_telling:  # else the sentence states what it computes with
-        pairs += [(one, other, named) for one, other in _pair_rows(figure, sentence.words, sources)]
-    for one, other, operations in pairs:
+        pairs += _pair_rows(figure, sources)
+    for one, other in pairs:
         if (one.path[0], one.unit) == (other.path[0], other.unit) and any(
-            map(figure.is_close, _compute(figure, one, other, operations))
+            map(figure.is_close, _compute(figure, one, other, named or _ALL))
         ):
             return {"kind": "computed", "of": [one.source, other.source]}
     return None
 
 
-def _pair_rows(figure: Figure, sentence: str, sources: Sources) -> Iterator[tuple[Known, Known]]:
+def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Known, Known]]:
     """Yield the pairs of values under one key of a result."""
-    symbols = find_symbols(sentence, sources.symbols)
     rows: dict[tuple[int, str], list[Known]] = {}
     for known in sources.numbers:
-        if known.key and known.unit in FITTING[figure.unit] and (not symbols or known.symbol in symbols):
+        if known.key and known.unit in FITTING[figure.unit]:
             rows.setdefault((known.path[0], known.key), []).append(known)
     for group in rows.values():
         if len(group) <= _MOST_OPERANDS:

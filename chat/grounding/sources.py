@@ -4,7 +4,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache, cached_property
@@ -68,7 +68,6 @@ _NAMED_UNITS: Final = frozenset({"usd", "pct", "minutes", "r"})  # by a row's `u
 SENTENCE_END: Final = re.compile(r"[.!?](?=\s|$)|\n")
 SIDES: Final = frozenset({"entry", "exit"})  # of a trade, that a date may be of
 _WORDS: Final = re.compile(r"[ \w-]*")
-_LABEL: Final = re.compile(r"([A-Za-z]+):?\** \Z")
 _SYNONYMS: Final = {"won": "win", "winners": "win"}
 _OF_TRADES: Final = re.compile(r"\bn ?= ?\Z")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
@@ -250,10 +249,6 @@ class Sources:
         """Return a text with names of skills blanked: their words measure nothing."""
         return re.sub("|".join(map(re.escape, self.names)) or r"\Z", lambda match: " " * len(match[0]), text)
 
-    def has_measured(self, measures: Set[str]) -> bool:
-        """Tell whether one value measures all of these."""
-        return any(measures <= known for _, known in self._keys.values())
-
 
 def _name_row(row: Mapping[str, Any], source: Json) -> Json:
     for name, kind in _KINDS.items():
@@ -273,12 +268,6 @@ def read_nouns(text: str, start: int, end: int) -> frozenset[str]:
     found = _WORDS.match(text, end)
     nouns = {_SYNONYMS.get(word, word.rstrip("s")) for word in (found[0] if found else "").lower().split()[:3]}
     return frozenset(nouns | ({"trade"} if _OF_TRADES.search(text, max(start - 4, 0), start) else set()))
-
-
-def read_label(text: str, start: int) -> frozenset[str]:
-    """Return the word before a figure, in the singular, as in "version 2"."""
-    found = _LABEL.search(text, max(start - 24, 0), start)
-    return frozenset({found[1].lower().rstrip("s")} if found else ())
 
 
 def find_measures(text: str) -> set[str]:
