@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ARGUMENTS: Final = 64 * 1024  # characters of JSON
 MAX_RESULT: Final = 64 * 1024  # characters of JSON; more would drown the conversation
-TOOL_FAILED: Final = "This tool failed. Tell the user; do not try it again."
+TOOL_FAILED: Final = "This tool failed. A second try would fail, too."
 
 A = TypeVar("A", bound=BaseModel)
 Result = Json  # JSON
@@ -165,5 +165,5 @@ def _list_problems(error: ValidationError) -> list[dict[str, str]]:
 def _check_size(result: Json) -> Json:
     # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
     if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
-        raise ResultTooLong("The result is too long. Ask for less.")
+        raise ResultTooLong("The result is too long. A narrower question fits.")
     return result

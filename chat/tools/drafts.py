@@ -76,7 +76,7 @@ def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
         payload: Mapping[str, Any] = draft.payload
         return payload
     if skill_id is None:
-        raise DraftNotFound("There is no draft yet. The first `set_*` call begins one.")
+        raise DraftNotFound("There is no draft yet. It begins with the first field that is set.")
     newest: Mapping[str, Any] = get_version(skill_id).payload
     return newest
 

@@ -56,9 +56,10 @@ def _write_words(values: Mapping[str, _Value]) -> dict[str, str]:
 def _summarise_answer(result: Result) -> str:
     if "check" in result:
         return f"{result['check']['symbol']} {result['check']['side']}: {result['check']['verdict']}"
-    return (
-        f"{MEASURES[result['measure']].label}: {format_count(result['n'], 'trade', zero='no')}" if "n" in result else ""
-    )
+    if "n" not in result:
+        return ""
+    trades = format_count(result["n"], "trade", zero="no")
+    return trades if result["measure"] == "count" else f"{MEASURES[result['measure']].label}: {trades}"
 
 
 QUERY_TRADES = make_tool(

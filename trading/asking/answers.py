@@ -196,8 +196,9 @@ def narrow_words(query: TradeQuery, key: str) -> dict[str, str] | None:
 def describe_scope(query: TradeQuery) -> str:
     """Return which trades a question is about, in words."""
     period = query.period.words if query.period else "all time"
+    named = [(GROUPS[name], values) for name, values in query.where.items() if name != "record"]
     given = [
-        f"{GROUPS[name].label.lower()} {', '.join(values)}" for name, values in query.where.items() if name != "record"
+        f"{group.label.lower()}: {', '.join(group.choices.get(one, one) for one in values)}" for group, values in named
     ]
     records = [RECORDS[name].lower() for name in query.where.get("record", ())]
     return ", ".join([*(records or ["all closed trades"]), *given, period])

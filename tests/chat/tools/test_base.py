@@ -164,7 +164,7 @@ def test_call_works_again_after_a_failure(trader, how):
 def test_call_refuses_a_result_without_end(trader):
     result = probe(trader, result={"value": "x" * MAX_RESULT}).call('{"word": "alts"}')
 
-    assert result == {"error": "The result is too long. Ask for less."}
+    assert result == {"error": "The result is too long. A narrower question fits."}
 
 
 def test_call_keeps_nothing_of_a_result_without_end(trader):

@@ -394,7 +394,7 @@ def test_critique_reviews_the_newest_version_where_no_draft_is_begun(as_trader, 
 def test_critique_of_nothing_says_so_and_asks_nobody(as_trader, reviewer):
     result = call(as_trader, "critique_draft", {})
 
-    assert result == {"error": "There is no draft yet. The first `set_*` call begins one."}
+    assert result == {"error": "There is no draft yet. It begins with the first field that is set."}
     assert reviewer.requests == []
 
 

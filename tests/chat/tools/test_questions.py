@@ -42,7 +42,7 @@ def test_question_returns_n_value_interval_ids_and_a_link(box, trades):
     assert result == {
         "measure": "net",
         "unit": "usd",
-        "scope": "all closed trades, side long, 2026-05",
+        "scope": "all closed trades, side: Long, 2026-05",
         "period": {"from": "2026-05-01", "to": "2026-05-31", "zone": "Asia/Tokyo"},
         "n": 6,
         "value": 24.0,

@@ -347,7 +347,7 @@ def _raise(args: NoArgs) -> dict[str, Any]:
         (_raise, TOOL_FAILED),
         (lambda args: {"value": float("nan")}, TOOL_FAILED),
         (lambda args: {"value": object()}, TOOL_FAILED),
-        (lambda args: {"value": "x" * 10_000_000}, "The result is too long. Ask for less."),
+        (lambda args: {"value": "x" * 10_000_000}, "The result is too long. A narrower question fits."),
         (lambda args: 1 / 0, TOOL_FAILED),
     ],
     ids=["raises", "NaN", "no JSON", "10 MB", "divides by zero"],

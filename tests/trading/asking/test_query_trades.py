@@ -27,7 +27,7 @@ def run(trader, *arguments):
 
 def test_command_prints_the_figure_and_its_groups(trader):
     assert run(trader, "--measure", "expectancy", "--group", "side", "--where", "symbol=btc").splitlines() == [
-        "all closed trades, symbol BTC, all time",
+        "all closed trades, symbol: BTC, all time",
         "Expectancy: +$2.00 of 2",
         "Long: +$2.00 of 2",
     ]
