@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from chat.models import Bookmark, Conversation, DayNote, Message, MessageStatus, Role
+from chat.parts import Json
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.locks import lock_owner
 from config.lib.paging import NumberedPage, locate_page
@@ -31,16 +32,6 @@ class BookmarkNotFound(NotFound):
 
 class NoteRefused(DomainError):
     """The note is too long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """A removed entry, with all that restores it."""
-
-    message_id: int | None
-    text: str
-    note: str
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,34 +77,26 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
     return bookmark
 
 
-def remove_bookmark(*, bookmark_id: UUID) -> Removed:
+def remove_bookmark(*, bookmark_id: UUID) -> Json:
     """Remove an entry; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
     lock_owner()
     bookmark = _get_bookmark(bookmark_id)
-    removed = Removed(bookmark.message_id, bookmark.text, bookmark.note, bookmark.created_at)
     bookmark.delete()
-    return removed
+    return {name: getattr(bookmark, name) for name in ("message_id", "text", "note", "created_at")}
 
 
-def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
+def restore_bookmark(*, removed: Json, now: datetime) -> Bookmark:
     """Restore a removed entry, unless its reply was bookmarked again.
 
     Raises ReplyNotFound when its reply was deleted since: with that, what it said is to be gone everywhere.
     """
     lock_owner()
-    if removed.message_id is not None:
-        kept = find_bookmark(removed.message_id)
-        if kept is not None:
+    if (message_id := removed["message_id"]) is not None:
+        if (kept := find_bookmark(message_id)) is not None:
             return kept
-        if not Message.objects.filter(pk=removed.message_id).exists():
+        if not Message.objects.filter(pk=message_id).exists():
             raise ReplyNotFound("This reply was deleted, so it cannot be put back.")
-    return Bookmark.objects.create(
-        message_id=removed.message_id,
-        text=removed.text,
-        note=removed.note,
-        created_at=removed.created_at,
-        updated_at=now,
-    )
+    return Bookmark.objects.create(**removed, updated_at=now)
 
 
 def find_bookmark(message_id: int) -> Bookmark | None:

@@ -5,7 +5,7 @@ The page's type definitions in `static/chat/frames.js` name the same fields; a t
 
 import json
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, TypedDict
+from typing import ClassVar, Final, TypedDict
 from uuid import UUID
 
 from chat.parts import Json
@@ -162,26 +162,6 @@ class SendMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
-    """Send a snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Stop the running turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Replace the newest reply by a new one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Continue:
-    """Go on where the newest reply broke off."""
-
-
-@dataclass(frozen=True, slots=True)
 class Edit:
     """Replace an earlier message and all that follows it."""
 
@@ -189,16 +169,8 @@ class Edit:
     text: str
 
 
-ClientFrame = SendMessage | Resume | Stop | Retry | Continue | Edit
-
-CLIENT_FRAMES: Final[dict[str, type[Any]]] = {
-    "message": SendMessage,
-    "resume": Resume,
-    "stop": Stop,
-    "retry": Retry,
-    "continue": Continue,
-    "edit": Edit,
-}
+PLAIN: Final = ("resume", "stop", "retry", "continue")  # frames of the browser without fields
+ClientFrame = SendMessage | Edit | str
 
 
 def parse_frame(text: str) -> ClientFrame | None:
@@ -214,7 +186,6 @@ def parse_frame(text: str) -> ClientFrame | None:
         case {"type": "edit", "message_id": str(message_id), "text": str(content)}:
             is_id = message_id.isascii() and message_id.isdecimal() and len(message_id) < 19
             return Edit(int(message_id), content) if is_id else None
-        case {"type": "resume" | "stop" | "retry" | "continue" as name}:
-            plain: ClientFrame = CLIENT_FRAMES[name]()
-            return plain
+        case {"type": name} if name in PLAIN:
+            return str(name)
     return None

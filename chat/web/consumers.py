@@ -199,17 +199,17 @@ class ChatConsumer(AsyncWebsocketConsumer):
         match frames.parse_frame(text_data):
             case frames.SendMessage(client_id, text):
                 await self._take_message(client_id, text)
-            case frames.Resume():
+            case "resume":
                 await self._put_snapshot()
-            case frames.Stop():
+            case "stop":
                 await self._stop_turn()
-            case frames.Retry():
+            case "retry":
                 await self._begin_turn(self._retry_reply)
-            case frames.Continue():
+            case "continue":
                 await self._begin_turn(self._continue_reply)
             case frames.Edit(message_id, text):
                 await self._begin_turn(self._edit_message, message_id, text)
-            case None:
+            case _:
                 self._refuse_frame(None, UNREADABLE)
 
     async def _take_message(self, client_id: UUID, text: str) -> None:

@@ -15,7 +15,7 @@ from chat.turns import events, frames
 from chat.turns.live import LiveTurn
 from chat.turns.start import TurnStart
 from chat.web.markdown import close_blocks, render_markdown
-from chat.web.rendering import card_html, memory_html, message_html, tool_html, view_messages
+from chat.web.rendering import message_html, part_html, view_messages
 from config.lib.owned import owned
 from config.lib.threads import run_in_accept_thread, run_in_thread
 from config.lib.web import find_time_zone
@@ -73,10 +73,10 @@ class TurnScreen:
             case events.ToolStarted(part) | events.ToolFinished(part):
                 await self._close_text()
                 if not is_hidden(part):
-                    html = self._keep_block(f"tool-{part['call_id']}", tool_html(part))
+                    html = self._keep_block(f"tool-{part['call_id']}", part_html(part))
                     self._send_frame(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
             case events.MemoryWritten(part):
-                html = self._keep_block(f"memory-{part['event_id']}", memory_html(part))
+                html = self._keep_block(f"memory-{part['event_id']}", part_html(part))
                 self._send_frame(frames.Memory(self.reply_id, html, part["event_id"]))
             case events.CardDrawn(part):
                 html = self._keep_block(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
@@ -149,7 +149,7 @@ def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None
 
 def _card_html(start: TurnStart, part: Part) -> str:
     with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
-        return card_html(part)
+        return part_html(part)
 
 
 def _reply_html(start: TurnStart) -> str:

@@ -179,16 +179,6 @@ def message_html(view: MessageView) -> str:
     return render_to_string("chat/_message.html", {"message": view})
 
 
-def tool_html(part: Part) -> str:
-    """Return the card of a tool call."""
-    return render_to_string("chat/_tool.html", {"part": view_part(part)})
-
-
-def memory_html(part: Part) -> str:
-    """Return a memory line."""
-    return render_to_string("chat/_memory_line.html", {"part": view_part(part)})
-
-
 def card_html(part: Part) -> str:
     """Return a confirm card from its current row."""
     cards = list_cards([UUID(part["card_id"])])
@@ -199,8 +189,7 @@ def part_html(part: Part) -> str:
     """Return the HTML of any part of a reply."""
     if part["kind"] == "text":
         return render_markdown(part["text"])
-    if part["kind"] == "memory":
-        return memory_html(part)
     if part["kind"] == "card":
         return card_html(part)
-    return "" if is_hidden(part) else tool_html(part)
+    template = "chat/_memory_line.html" if part["kind"] == "memory" else "chat/_tool.html"
+    return "" if is_hidden(part) else render_to_string(template, {"part": view_part(part)})

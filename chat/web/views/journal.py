@@ -1,6 +1,5 @@
 """The page of kept replies, and the bookmark of each reply."""
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -85,7 +84,7 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
 
 def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
     removed = _read_signed(request)
-    if removed is not None and removed.message_id == message_id:
+    if removed is not None and removed["message_id"] == message_id:
         journal.restore_bookmark(removed=removed, now=now)
     else:
         journal.bookmark_reply(message_id=message_id, now=now)
@@ -159,17 +158,17 @@ def _entry_context(entry: journal.Kept) -> Json:
     return {"entry": entry, "html": render_markdown(entry.bookmark.text)}
 
 
-def _sign_removed(request: AuthedRequest, removed: journal.Removed) -> str:
-    given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
+def _sign_removed(request: AuthedRequest, removed: Json) -> str:
+    given = {**removed, "created_at": removed["created_at"].isoformat()}
     return signing.dumps(given, salt=_build_salt(request), compress=True)
 
 
-def _read_signed(request: AuthedRequest) -> journal.Removed | None:
+def _read_signed(request: AuthedRequest) -> Json | None:
     try:
         given = signing.loads(request.POST.get("undo", ""), salt=_build_salt(request), max_age=UNDO_FOR)
     except signing.BadSignature:
         return None
-    return journal.Removed(**{**given, "created_at": datetime.fromisoformat(given["created_at"])})
+    return {**given, "created_at": datetime.fromisoformat(given["created_at"])}
 
 
 def _build_salt(request: AuthedRequest) -> str:

@@ -32,7 +32,7 @@ async def test_part_that_cannot_be_shown_does_not_end_the_turn(model, talk, monk
     def broken(part):
         raise ValueError("a template is broken")
 
-    monkeypatch.setattr(frames_html, "memory_html", broken)
+    monkeypatch.setattr(frames_html, "part_html", broken)
     model.call("remember", {"fact": "Never trades alts"})
     model.say("Saved.")
     listener = Listener(talk.conversation_id)
