@@ -41,7 +41,7 @@ PHRASES: Final[dict[tuple[str, ...], str]] = {
     **_phrases_to(PARTLY, "n't always,n't every,n't all,n't only,n't just,n't necessarily,n't exclusively"),
     **_phrases_to(ONLY, "nothing but,nothing except"),
     **_phrases_to("maybe", "i might,i could,i may,we might,we could"),
-    **_phrases_to(MAX, "at most,up to,no more than,not more than"),
+    **_phrases_to(MAX, "at most,up to,no more than,not more than,or less,or lower,or fewer"),
     **_phrases_to(MIN, "at least,no less than,not less than"),
     **_phrases_to(UP, "more than,higher than,greater than,bigger than,larger than,longer than"),
     **_phrases_to(DOWN, "less than,fewer than,lower than,smaller than,shorter than"),

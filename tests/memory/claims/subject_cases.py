@@ -3,6 +3,9 @@
 # old, new, verdict. Even rows tuned the judge; odd rows were kept unseen until it was done.
 PAIRS = [
     ("My max leverage is 5x", "My max leverage is 3x", "replaces"),
+    ("Keeps leverage at 3x or less", "Maximum leverage is 5x", "replaces"),
+    ("I risk 2% or less per trade", "I risk 1% or less per trade", "replaces"),
+    ("I keep leverage at 3x or less", "I use 2x leverage", "apart"),
     ("I never use more than 5x leverage", "I cut my max leverage to 3x", "replaces"),
     ("My max leverage is 5x", "I never go above 5x leverage", "same"),
     ("Max leverage is 5x", "max leverage: 5×", "same"),
