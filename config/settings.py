@@ -274,7 +274,7 @@ PASSWORD_HASHERS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]  # the form can show what was typed
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 # With mail, sign-up answers a known and an unknown address alike; the known one gets a mail. Without mail, nobody could
 # confirm an address, and sign-up tells that an address is taken.

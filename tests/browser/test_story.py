@@ -20,7 +20,6 @@ def sign_up(page: Page, site: str, email: str) -> None:
     page.get_by_role("link", name="Create account").first.click()
     page.get_by_label("Email").fill(email)
     page.get_by_role("textbox", name="Password", exact=True).fill(PASSWORD)
-    page.get_by_role("textbox", name="Password (again)").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Create account").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Welcome")
 
