@@ -148,7 +148,20 @@ def _view_message(
         ends_summary=ends_summary,
         model_label=message.model,
         unknown_figures=sum(figure["source"] is None for figure in list_figures(message.parts)),
-        parts=[view_part(part, known, reply_id=message.pk) for part in message.parts if not is_hidden(part)],
+        parts=[
+            view_part(part, known, reply_id=message.pk)
+            for place, part in enumerate(message.parts)
+            if not is_hidden(part) and not _became_update(part, message.parts[place:], known)
+        ],
+    )
+
+
+def _became_update(part: Part, rest: Sequence[Part], known: Known) -> bool:
+    """Tell if a forget is one change with the save after it, which marks the forget as undone."""
+    return (
+        part.get("event_kind") == EventKind.FORGET
+        and UUID(part["event_id"]) in known.undone
+        and any(later.get("event_kind") == EventKind.UPDATE for later in rest)
     )
 
 

@@ -103,6 +103,15 @@ def test_memory_lines_know_whether_they_were_undone(as_trader):
     assert shown.parts[0].kind_label == "Memory saved"
 
 
+def test_forget_that_became_part_of_an_update_has_no_line(as_trader):
+    forgotten, updated = MemoryEventFactory(undone_at=JUNE), MemoryEventFactory()
+    forget = memory(forgotten, "Risks 1%") | {"event_kind": "forget"}
+    update = memory(updated, "Risks 2%") | {"event_kind": "update"}
+
+    assert [part.text for part in view(ReplyFactory(parts=[forget, update])).parts] == ["Risks 2%"]
+    assert [part.undone for part in view(ReplyFactory(parts=[forget])).parts] == [True]  # the user took it back
+
+
 def test_undone_events_of_all_messages_are_one_query(as_trader, django_assert_num_queries):
     replies = [ReplyFactory(parts=[memory(MemoryEventFactory())]) for _ in range(3)]
 
