@@ -23,7 +23,7 @@ from config.lib.figures import (
 from trading.market.candles import read_candles
 from trading.models import DecisionSnapshot, Deployment, Order, OrderState, ReflectionNote, Trade, TradeStatus, Verdict
 from trading.record.deployment_queries import list_commands, mark_positions
-from trading.record.performance import MIN_TRADES, ClosedTrade, measure_mean
+from trading.record.performance import ClosedTrade, measure_mean
 from trading.record.trade_queries import AccountRecord
 
 TRADES_SHOWN: Final = 10
@@ -149,7 +149,6 @@ def draw_lessons(deployment: Deployment, notes: Sequence[ReflectionNote], closed
     return draw_intervals(
         rows,
         title="Net of a trade before and after each lesson",
-        too_few=MIN_TRADES,
         empty="No trade was closed before or after a lesson yet.",
     )
 

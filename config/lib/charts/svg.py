@@ -11,11 +11,12 @@ from django.utils.safestring import SafeString
 
 from config.lib.charts.thinning import pick_extremes
 from config.lib.charts.values import Chart, Table, escape_text, get_unit, make_cell
-from config.lib.figures import format_count
+from config.lib.figures import format_count, format_signed_usd, format_usd
 
 WIDTH: Final = 360  # units of a drawing, and pixels on the narrowest screen
 TOO_FEW: Final = 5  # values; below, shapes are outlines
 MAX_DOTS: Final = 300
+MAX_BINS: Final = 24
 MAX_DAYS: Final = 371  # 53 weeks
 _STEPS: Final = ("none", "faint", "half", "full")  # of gain, and of loss
 _CELL: Final = 14  # a day and the gap beside it
@@ -80,7 +81,7 @@ class Scale(NamedTuple):
         return round(self.start + max(0.0, min(1.0, share)) * (self.end - self.start), 1)
 
 
-def draw_sparkline(values: Sequence[Decimal], *, title: str, unit: str = "USD") -> SafeString:
+def draw_sparkline(values: Sequence[Decimal], *, title: str) -> SafeString:
     """Return a line without axes, whose label tells its figures; empty for fewer than two values."""
     if len(values) < 2:
         return SafeString()
@@ -89,18 +90,18 @@ def draw_sparkline(values: Sequence[Decimal], *, title: str, unit: str = "USD") 
     points = " ".join(f"{x(place)},{y(float(value))}" for place, value in enumerate(values))
     way = f"chart-{_name_way(values[-1] - values[0])}"
     end = _tag("circle", class_=f"chart-end {way}", cx=x(len(values) - 1), cy=y(float(values[-1])), r=2)
-    show = get_unit(unit).show
-    words = f"From {show(values[0])} to {show(values[-1])}, between {show(min(values))} and {show(max(values))}."
+    first, last, least, most = map(format_usd, (values[0], values[-1], min(values), max(values)))
+    words = f"From {first} to {last}, between {least} and {most}."
     line = _tag("polyline", class_=f"chart-line {way}", points=points)
     return _frame("chart-spark", 120, 32, title, words, [line, end])
 
 
-def draw_heat_map(days: Iterable[Day], *, title: str, unit: str = "USD", empty: str = "") -> Chart:
+def draw_heat_map(days: Iterable[Day], *, title: str) -> Chart:
     """Return results by day: weeks as columns, Monday on top, at most 53 weeks."""
     by_day = {day.on: day for day in days}
     if not by_day:
-        return Chart("svg", title, unit, "", empty=empty or "No day has a result yet.")
-    last, show = max(by_day), get_unit(unit).show_signed
+        return Chart("svg", title, "USD", "", empty="No day has a result yet.")
+    last = max(by_day)
     first = max(min(by_day), last - timedelta(days=MAX_DAYS - 1))
     first -= timedelta(days=first.weekday())
     dates = [first + timedelta(days=n) for n in range((last - first).days + 1)]
@@ -115,14 +116,18 @@ def draw_heat_map(days: Iterable[Day], *, title: str, unit: str = "USD", empty: 
     hatch = _tag("path", class_="chart-hatch", d=" ".join(f"M{x} {y + 12}l12 -12" for x, y in blank))
     names = [_label(place(on)[0], 11, f"{on:%b}") for on in dates if on.day == 1]
     names += [_label(0, 28 + n * _CELL, name) for n, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"))]
-    cells = [_draw_day(day, *place(day.on), scale, show, is_first=day is shown[0]) for day in shown]
+    cells = [_draw_day(day, *place(day.on), scale, is_first=day is shown[0]) for day in shown]
     best, worst = max(shown, key=lambda day: day.value), min(shown, key=lambda day: day.value)
-    words = f"{format_count(len(shown), 'day')} with a result; best {best.on} {show(best.value)}, "
-    words += f"worst {worst.on} {show(worst.value)}. A bar in a day marks a loss; hatched days have no result."
+    words = f"{format_count(len(shown), 'day')} with a result; best {best.on} {format_signed_usd(best.value)}, "
+    words += (
+        f"worst {worst.on} {format_signed_usd(worst.value)}. A bar in a day marks a loss; hatched days have no result."
+    )
     size = place(last)[0] + _CELL, 18 + 7 * _CELL
     drawing = _frame("chart-days", *size, title, words, [*names, hatch, *cells], width=size[0], height=size[1])
-    rows = [[make_cell(f"{day.on}", day.href), show(day.value), format_count(day.n)] for day in reversed(shown)]
-    return Chart("svg", title, unit, drawing, Table(("Day", "Result", "Trades"), rows), note=words)
+    rows = [
+        [make_cell(f"{day.on}", day.href), format_signed_usd(day.value), format_count(day.n)] for day in reversed(shown)
+    ]
+    return Chart("svg", title, "USD", drawing, Table(("Day", "Result", "Trades"), rows), note=words)
 
 
 def draw_histogram(
@@ -130,16 +135,14 @@ def draw_histogram(
     *,
     title: str,
     unit: str = "USD",
-    median: float | None = None,
     interval: tuple[float, float] | None = None,
-    too_few: int = TOO_FEW,
     empty: str = "",
 ) -> Chart:
     """Return how many values fall into each bin, with median and interval."""
     if not values:
         return Chart("svg", title, unit, "", empty=empty or "There is no value to count yet.")
-    bins, show, is_few = _count_bins(values), _format_of(unit), len(values) < too_few
-    middle = find_median(values) if median is None else median
+    bins, show, is_few = _count_bins(values), _format_of(unit), len(values) < TOO_FEW
+    middle = find_median(values)
     x = Scale(bins[0][0], bins[-1][1], 8, WIDTH - 8)
     y = Scale(0, max(n for _, _, n in bins), 150, 12)
     shapes = [
@@ -164,9 +167,7 @@ def draw_histogram(
     return Chart("svg", title, unit, drawing, Table(("From, to", "Values"), rows), note=words)
 
 
-def draw_scatter(
-    dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, too_few: int = TOO_FEW, empty: str = ""
-) -> Chart:
+def draw_scatter(dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, empty: str = "") -> Chart:
     """Return points over two axes, each a link to its row."""
     unit = x.unit if x.unit == y.unit else f"{x.unit} and {y.unit}"
     if not dots:
@@ -182,26 +183,24 @@ def draw_scatter(
     for place, dot in enumerate(kept):
         left, top = along(dot.x), up(dot.y)
         path = f"M{left} {top - 4}l4 7h-8z" if dot.is_gain else f"M{left - 3} {top - 3}l6 6m0 -6l-6 6"
-        name = _name_class("dot", 1 if dot.is_gain else -1, len(dots) < too_few)
+        name = _name_class("dot", 1 if dot.is_gain else -1, len(dots) < TOO_FEW)
         shape = _tag("path", _tag("title", dot.text), class_=name, d=path)
         shapes.append(_link(shape, dot.href, dot.text, is_first=place == 0))
     words = format_count(len(dots), "point") + (f", {len(kept)} of them drawn" if len(kept) < len(dots) else "")
-    words += ". Triangles won, crosses lost." + (" Too few to say." if len(dots) < too_few else "")
+    words += ". Triangles won, crosses lost." + (" Too few to say." if len(dots) < TOO_FEW else "")
     drawing = _frame("chart-plot", WIDTH, 240, title, words, shapes)
     rows = [[make_cell(dot.text, dot.href), show_x(dot.x), show_y(dot.y)] for dot in kept]
     return Chart("svg", title, unit, drawing, Table(("What", x.name, y.name), rows), note=words)
 
 
-def draw_intervals(
-    rows: Sequence[Row], *, title: str, unit: str = "USD", of: str = "trade", too_few: int = TOO_FEW, empty: str = ""
-) -> Chart:
+def draw_intervals(rows: Sequence[Row], *, title: str, unit: str = "USD", of: str = "trade", empty: str = "") -> Chart:
     """Return named values with their intervals as whiskers; `of` names what `n` counts."""
     show = _format_of(unit)
     cells = [
         [
             make_cell(row.name, row.href),
             "–" if row.value is None else show(row.value),
-            _describe_interval(row, show) if row.n >= too_few else "too few to say",
+            _describe_interval(row, show) if row.n >= TOO_FEW else "too few to say",
             format_count(row.n),
         ]
         for row in rows
@@ -215,16 +214,16 @@ def draw_intervals(
     x, bottom = Scale(ticks[0], ticks[-1], 120, WIDTH - 24), 24 * len(known)
     shapes = [_line("axis", x(0), x(0), 2, bottom + 4), *_draw_ticks(ticks, x, bottom + 18, show)]
     for place, row in enumerate(known):
-        shapes.append(_draw_whisker(row, of, x, 14 + 24 * place, show, is_few=row.n < too_few, is_first=place == 0))
+        shapes.append(_draw_whisker(row, of, x, 14 + 24 * place, show, is_few=row.n < TOO_FEW, is_first=place == 0))
     words = "A dot is the value, a line its interval; an outline means too few to say."
     drawing = _frame("chart-plot", WIDTH, bottom + 24, title, words, shapes)
     return Chart("svg", title, unit, drawing, table, note=words)
 
 
-def draw_strip(steps: Sequence[Step], *, title: str, table: Table, note: str = "", empty: str = "") -> Chart:
+def draw_strip(steps: Sequence[Step], *, title: str, table: Table, note: str = "") -> Chart:
     """Return decisions in order: kept ones filled, blocked ones crossed, failed ones triangles."""
     if not steps:
-        return Chart("svg", title, "", "", table, empty or "Nothing is decided yet.")
+        return Chart("svg", title, "", "", table, "Nothing is decided yet.")
     shapes = []
     for place, step in enumerate(steps):
         x, y = place % _STRIP * _CELL, place // _STRIP * _CELL
@@ -257,9 +256,9 @@ def _draw_whisker(
     return _link(SafeString("".join(parts)), row.href, words, is_first=is_first)
 
 
-def _draw_day(day: Day, x: int, y: int, scale: float, show: Callable[[Decimal], str], *, is_first: bool) -> SafeString:
+def _draw_day(day: Day, x: int, y: int, scale: float, *, is_first: bool) -> SafeString:
     step = _STEPS[min(3, ceil(float(abs(day.value)) / scale * 3))]
-    words = f"{day.on}: {show(day.value)}" + (f", {format_count(day.n, 'trade')}" if day.n else "")
+    words = f"{day.on}: {format_signed_usd(day.value)}" + (f", {format_count(day.n, 'trade')}" if day.n else "")
     name = f"{_name_class('day', day.value, False)} chart-step-{step}"
     cell = _tag("rect", _tag("title", words), class_=name, x=x, y=y, width=12, height=12, rx=2)
     bar = _tag("path", class_="chart-minus", d=f"M{x + 3} {y + 6}h6") if day.value < 0 else ""
@@ -313,10 +312,10 @@ def _format_of(unit: str) -> Callable[[float], str]:
     return lambda value: show(Decimal(str(value)))
 
 
-def _count_bins(values: Sequence[float], most: int = 24) -> list[tuple[float, float, int]]:
+def _count_bins(values: Sequence[float]) -> list[tuple[float, float, int]]:
     """Return equal bins as (from, to, number of values); zero is an edge."""
     low, high = min(values), max(values)
-    step = _round_step((high - low) / max(4, min(most, ceil(len(values) ** 0.5)))) if high > low else 1.0
+    step = _round_step((high - low) / max(4, min(MAX_BINS, ceil(len(values) ** 0.5)))) if high > low else 1.0
     first, last = floor(low / step), floor(high / step)
     counts = [0] * (last - first + 1)
     for value in values:

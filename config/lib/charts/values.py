@@ -205,7 +205,6 @@ def draw_price(
     bars: Sequence[Candle],
     *,
     title: str,
-    unit: str = "USD",
     marks: Iterable[Mark] = (),
     levels: Iterable[Level] = (),
     spans: Iterable[Span] = (),
@@ -219,7 +218,7 @@ def draw_price(
     table = _tabulate_marks(shown, held)
     if not bars:
         reason = empty or "No bars of this time are stored."
-        return Chart("price", title, unit, {}, table, reason, simulated, note)
+        return Chart("price", title, "USD", {}, table, reason, simulated, note)
     candles = group_candles(bars)
     times = [bar.at for bar in candles]
 
@@ -246,7 +245,7 @@ def draw_price(
         ],
         "places": max(_count_places(bar.close) for bar in (candles[0], candles[-1])),
     }
-    return Chart("price", title, unit, data, table, "", simulated, note)
+    return Chart("price", title, "USD", data, table, "", simulated, note)
 
 
 def format_day(at: datetime) -> str:
