@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from chat.conversations.queries import MOST_THREADS, THREADS_SHOWN, find_conversation, get_threads
 from chat.models import Conversation, ConversationStatus
 from chat.parts import Json
+from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next
 
 DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an address may say was done, and to which chat
@@ -65,22 +66,12 @@ def _shown_at(address: str) -> UUID | None:
 
 
 def _done_of(query: QueryDict) -> Done | None:
+    """Return the act that an address names, if it still applies."""
     for act in DONE:
-        try:
-            found = find_conversation(UUID(query.get(act, "")))
-        except ValueError:
+        conversation_id = parse_uuid(query.get(act, ""))
+        if conversation_id is None or (found := find_conversation(conversation_id)) is None:
             continue
-        if found is not None and _is_so(act, found):
+        is_so = found.status == ConversationStatus.ARCHIVED if "archived" in act else found.trashed_at is not None
+        if is_so == (act in ("archived", "trashed")):
             return Done(act, found)
     return None
-
-
-def _is_so(act: str, conversation: Conversation) -> bool:
-    """Tell whether the act of an address still applies."""
-    is_archived = conversation.status == ConversationStatus.ARCHIVED
-    return {
-        "archived": is_archived,
-        "unarchived": not is_archived,
-        "trashed": conversation.trashed_at is not None,
-        "restored": conversation.trashed_at is None,
-    }[act]

@@ -14,7 +14,7 @@ from django.db import transaction
 from chat.demo import seed_chats
 from chat.prompt.focus import build_focus
 from chat.tools import TOOLS
-from chat.web.page_context import _ANYWHERE, _BY_PAGE
+from chat.web.page_context import _BY_PAGE
 from config.lib.figures import format_count, format_duration, format_pct, format_ratio, format_signed_usd, format_usd
 from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
@@ -206,7 +206,7 @@ def test_question_is_answered_under_its_name(trader, question, start):
 
 # The questions of the start page and of the README, beside those of the pages.
 SAID_ELSEWHERE = ["Remember that I never risk more than 1% per trade.", "What do you know about me?"]
-SUGGESTED = dict.fromkeys(text for texts in (_ANYWHERE, *_BY_PAGE.values()) for text in texts)
+SUGGESTED = dict.fromkeys(text for texts in _BY_PAGE.values() for text in texts)
 
 
 @pytest.mark.parametrize("question", [*SUGGESTED, *SAID_ELSEWHERE])
