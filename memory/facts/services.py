@@ -331,7 +331,7 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
         return fact
     matches = list_matching(id_or_substring, now)
     if not matches:
-        raise FactNotFound("No current fact holds these words.")
+        raise FactNotFound("No current fact has these words.")
     if len(matches) > 1:
         raise FactAmbiguous(matches)
     return matches[0]

@@ -75,7 +75,7 @@ class Reading:
         if NEVER in self.terms:
             return "The strategy says never to open a position."
         if unread := next((line for line in self.lines if line.problem and line.part in {"Entry", "Avoid"}), None):
-            return f"A line under {unread.part} is not understood: “{unread.text}”."
+            return f"A line under {unread.part} is not understood: “{unread.text.rstrip('.')}”."
         if not self.list_rules("entry"):
             return "No line under Entry is understood."
         has_end = any(isinstance(term, Bound | HeldFor) or term in {DAY_END, OPPOSITE_ENTRY} for term in self.terms)

@@ -80,7 +80,7 @@ def test_words_that_fit_several_facts_are_asked_about_and_kept(client, trader, k
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"relation": "because_of", "to": "zebra"}, "No current fact holds these words"),
+        ({"relation": "because_of", "to": "zebra"}, "No current fact has these words"),
         ({"relation": "", "to": "lost"}, "Say how they relate"),
         ({"relation": "because_of", "to": ""}, "Name the other fact"),
         ({"relation": "because_of", "to": "risks 1%"}, "cannot be linked to itself"),

@@ -60,10 +60,10 @@ def test_each_line_of_the_shipped_skills_is_understood(payload):
     [
         ({}, "No line under Entry is understood."),
         ({"entry": "Never open a position.", "exit": "After 3 bars"}, "The strategy says never to open a position."),
-        ({"entry": "Buy on hope."}, "A line under Entry is not understood: “Buy on hope.”."),
+        ({"entry": "Buy on hope."}, "A line under Entry is not understood: “Buy on hope”."),
         (
             {"entry": f"{BOTH_SIDES} Only when it rains.", "exit": "After 3 bars"},
-            "A line under Entry is not understood: “Only when it rains.”.",
+            "A line under Entry is not understood: “Only when it rains”.",
         ),
         ({"entry": BOTH_SIDES}, "No line under Exit is understood."),
         ({"entry": BOTH_SIDES, "exit": "When it stalls."}, "No line under Exit is understood."),
