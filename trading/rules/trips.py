@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import FloatField, OuterRef, Subquery
@@ -38,12 +38,6 @@ COUNTING: Final = ("trades_per_day", "daily_loss", "loss_pause")  # the kinds th
 _Entry = tuple[float | None, datetime]  # the stop and the instant of the order that opened a trade
 
 
-class _Account(NamedTuple):
-    id: UUID
-    book: str
-    starting_equity_usd: float | None
-
-
 class TripTable:
     """Trades as trips, with what the kinds of some rules ask, newest first."""
 
@@ -55,9 +49,12 @@ class TripTable:
             points = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
             last = Subquery(points.order_by("-at").values("equity_usd")[:1])
             trades = trades.annotate(equity_usd=Cast(last, FloatField()))
-        names = ("id", *_OF_BOOK, "entry_at", *asked, *also)
+        own = Deployment.objects.filter(pk=OuterRef("deployment"))
+        start = Cast(Subquery(own.values("starting_equity_usd")), FloatField())
+        trades = trades.annotate(broker_kind=Subquery(own.values("broker_kind")), start_usd=start)
+        names = ("id", *_OF_BOOK, "entry_at", "skill", "broker_kind", "start_usd", *asked, *also)
         self.columns = Columns(trades.order_by("-entry_at", "id"), names, as_floats=True)
-        self._accounts = _read_accounts()
+        self._curves = _Curves(dict(zip(self.columns["deployment"], self.columns["start_usd"], strict=True)))
         self.trips = self._build_trips(asked)
 
     def find_equity(self, deployment_id: UUID, at: datetime) -> float | None:
@@ -66,8 +63,8 @@ class TripTable:
 
     def _build_trips(self, asked: Mapping[str, None]) -> list[Trip]:
         columns, count = self.columns, len(self.columns.raw["id"])
-        accounts = [self._accounts[pk] for pk in columns.raw["deployment"]]
-        self._curves = _Curves({one.id: one.starting_equity_usd for one in self._accounts.values()})
+        of_book = list(zip(columns["skill"], columns["broker_kind"], strict=True))
+        books = {pair: name_book(*pair) for pair in set(of_book)}
 
         def read(name: str, unknown: Any = None) -> Sequence[Any]:
             return columns[name] if name in asked else [unknown] * count
@@ -75,13 +72,12 @@ class TripTable:
         closed = read("exit_at")
         wholes = zip(closed, read("unpriced_fees"), read("reconciled"), read("realized_pnl_usd"), strict=True)
         entries = _Orders(columns).list_entries(closed) if "entry_snapshot" in asked else [None] * count
-        starts = (one.starting_equity_usd for one in accounts)
         return list(
             map(
                 Trip,
                 columns["id"],
-                [one.book for one in accounts],
-                [one.id for one in accounts],
+                [books[pair] for pair in of_book],
+                columns["deployment"],
                 columns["symbol"],
                 [side == TradeSide.LONG for side in columns["side"]],
                 columns["entry_at"],
@@ -93,7 +89,10 @@ class TripTable:
                     net if at and not unpriced and state != ReconcileState.GAP else None
                     for at, unpriced, state, net in wholes
                 ],
-                [start if own is None else own for own, start in zip(read("equity_usd"), starts, strict=True)],
+                [
+                    start if own is None else own
+                    for own, start in zip(read("equity_usd"), columns["start_usd"], strict=True)
+                ],
                 [entry is not None for entry in entries],
                 [entry and entry[0] for entry in entries],
                 [bool(entry and entry[1]) for entry in entries],
@@ -104,14 +103,6 @@ class TripTable:
 def name_book(skill_id: UUID, broker_kind: str) -> str:
     """Return the name of the book that the trades of a skill on a kind of broker count in."""
     return f"{skill_id}:{broker_kind}"
-
-
-def _read_accounts() -> dict[Any, _Account]:
-    """Return the accounts by their ids as the database gives them."""
-    rows = Columns(Deployment.objects.order_by(), ("id", "skill", "broker_kind", "starting_equity_usd"), as_floats=True)
-    names = zip(rows["id"], rows["skill"], rows["broker_kind"], rows["starting_equity_usd"], strict=True)
-    accounts = [_Account(pk, name_book(skill, kind), start) for pk, skill, kind, start in names]
-    return dict(zip(rows.raw["id"], accounts, strict=True))
 
 
 class _Curves:

@@ -169,7 +169,7 @@ def oracle_daily_loss(rule, trip, book, events, equity):
         return "kept"
     if rule.unit == "pct" and not equity:
         return "unknown"
-    limit = rule.limit if rule.unit == "usd" else equity * rule.limit / 100
+    limit = rule.limit if rule.unit == "usd" else D(equity) * rule.limit / 100
     return "broken" if lost >= limit else "kept"
 
 
@@ -195,7 +195,7 @@ def oracle_pause(rule, trip, book, *_):
     before = list_before(trip, book)
     answers = {
         is_paused(rule, trip, [change_net(one, net) if one.net_usd is None else one for one in before])
-        for net in (D(-1), D(0))
+        for net in (-1.0, 0.0)
     }
     return "unknown" if len(answers) > 1 else "broken" if answers == {True} else "kept"
 
