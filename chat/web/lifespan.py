@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from chat.parts import Json
@@ -76,6 +77,8 @@ async def _sweep_repeatedly() -> None:
         try:
             for conversation_id in await run_in_thread(_sweep_once):
                 await live.tell_news(conversation_id)
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("The sweep of dead turns waits for the database (%s)", type(error).__name__)
         except Exception:
             logger.exception("Sweep of dead turns failed; it is tried again")
         await asyncio.sleep(SWEEP_SECONDS)
