@@ -37,10 +37,10 @@ def _list_evicted(now: datetime) -> list[UUID]:
 
 def _run_for_users(what: str, work: Callable[[datetime], Iterable[UUID]], now: datetime) -> str:
     results = list(for_each_user(what, partial(work, now)))
-    failed = sum(result.has_failed for result in results)
+    failed = results.count(None)
     if failed and failed == len(results):
         raise FailedForAll("It failed for every user; the log says why.")
-    facts = [fact for result in results for fact in result.result or ()]
+    facts = [fact for result in results for fact in result or ()]
     for fact in facts:
         logger.info("%s: %s", what, fact)  # its id: a log has no text of facts
     said = f"{len(facts)} {what}, {len(results)} users"

@@ -119,7 +119,9 @@ def close_chat(user_id: int, conversation_id: UUID) -> Outcome:
     return close_conversation(conversation_id, user_id=user_id, clock=lambda: JUNE).outcome
 
 
-async def _extract(calls: Path, turns: Sequence[Turn], known: Sequence[UserFact], summary: str) -> Extraction:
+async def _extract(
+    calls: Path, turns: Sequence[Turn], known: Sequence[UserFact], summary: str, *, models: Sequence[str]
+) -> Extraction:
     """Stand in for the model: it takes a while, and finds what the user typed."""
     with calls.open("a") as log:
         log.write(f"{turns[-1].message_id}\n")
@@ -136,7 +138,7 @@ def main() -> None:
     """Fork a process for each pipe in the arguments, after the database's name and the log of calls; wait for all."""
     database, calls, *numbers = sys.argv[1:]
     connections.settings["default"]["NAME"] = database
-    closing._extract_batch = partial(_extract, Path(calls))
+    closing.extract_facts = partial(_extract, Path(calls))
     pipes = [Connection(int(number)) for number in numbers]
     for pipe in pipes:
         if os.fork() == 0:

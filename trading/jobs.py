@@ -50,7 +50,7 @@ def read_account(key: Key, clock: Clock) -> str:
 
 def drop_trade_files(now: datetime) -> str:
     """Drop the files of trades that nobody imported."""
-    dropped = sum(result.result or 0 for result in for_each_user("files of trades", lambda: drop_old_files(now=now)))
+    dropped = sum(count or 0 for count in for_each_user("files of trades", lambda: drop_old_files(now=now)))
     return f"{dropped} files of trades dropped"
 
 

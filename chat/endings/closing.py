@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -35,7 +36,6 @@ from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
 from memory.learning.extraction import CHUNK_TOKENS, Extraction, Turn, chunk_turns, extract_facts, strip_block
 from memory.learning.reconcile import ReconcileCounts, list_known_facts, reconcile_candidates
-from memory.models import UserFact
 
 logger = logging.getLogger(__name__)
 
@@ -61,24 +61,11 @@ class Closed:
     outcome: Outcome
     learned: ReconcileCounts = _NOTHING_LEARNED
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether the model failed."""
-        return self.outcome in {Outcome.PUT_OFF, Outcome.GIVEN_UP}
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Messages that fit one extraction, and the id of the last."""
-
-    turns: list[Turn]
-    through: int
-
 
 @dataclass(frozen=True, slots=True)
 class _Work:
     claim: Claim
-    batches: list[_Batch]
+    batches: list[list[Turn]]  # each fits one extraction
     said_at: dict[int, datetime]
     is_tainted: bool
     through: int  # the newest message, or the watermark
@@ -98,11 +85,11 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
     learned = _NOTHING_LEARNED
     summary = work.claim.summary
     try:
-        for batch in work.batches:
+        for turns in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
             with keep_lease(lambda: _renew_lease(work.claim, user_id, clock)):
-                found = door.run(_extract_batch(batch.turns, known, summary))
+                found = door.run(extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -166,18 +153,11 @@ def _build_turn(message: Message) -> Turn:
     return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
 
 
-def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
+def _split_batches(turns: Sequence[Turn]) -> list[list[Turn]]:
     """Split turns into batches of about one model call."""
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
-    batches, after = [], 0
-    for end in (end for end in ends if end is not None):
-        batches.append(_Batch([turn for turn in turns if after < turn.message_id <= end], end))
-        after = end
-    return batches
-
-
-async def _extract_batch(turns: Sequence[Turn], known: Sequence[UserFact], summary: str) -> Extraction:
-    return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
+    through = [0, *(end for end in ends if end is not None)]
+    return [[turn for turn in turns if after < turn.message_id <= end] for after, end in pairwise(through)]
 
 
 def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:

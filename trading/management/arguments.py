@@ -1,12 +1,27 @@
-"""Parse arguments of commands."""
+"""Arguments of commands."""
 
 from argparse import ArgumentTypeError
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
+
+from django.core.management.base import CommandParser
 
 from trading.market.imports.rows import parse_instant
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import symbol_name
+
+
+def add_import_arguments(parser: CommandParser, *, needs_symbol: bool) -> None:
+    """Add the file, or the venue with its symbol and range."""
+    sources = parser.add_mutually_exclusive_group(required=True)
+    sources.add_argument("file", type=Path, nargs="?")
+    sources.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
+    parser.add_argument("--source", default="", help="for a file: its source, by default the file name")
+    parser.add_argument("--symbol", required=needs_symbol, type=symbol_argument)
+    parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
+    parser.add_argument("--since", type=instant_argument, help="for a venue: by default from the newest stored one on")
+    parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
 
 
 def symbol_argument(text: str) -> str:

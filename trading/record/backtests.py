@@ -278,18 +278,10 @@ def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
     run = get_backtest(run_id)
     if run.status not in {WorkStatus.FAILED, WorkStatus.CANCELLED}:
         raise BacktestRefused(f"Only a failed or cancelled backtest can be retried; this one is {run.status}.")
-    return start_backtest(
-        skill_id=run.deployment.skill_id,
-        starts_at=run.starts_at,
-        ends_at=run.ends_at,
-        starting_equity_usd=run.deployment.starting_equity_usd,
-        fee_bps=run.fee_bps,
-        slippage_bps=run.slippage_bps,
-        volume_pct=run.volume_pct,
-        reflects=run.reflects,
-        by_rules=run.by_rules,
-        now=now,
-    )
+    names = ("starts_at", "ends_at", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
+    same: dict[str, Any] = {name: getattr(run, name) for name in names}
+    begun = run.deployment
+    return start_backtest(skill_id=begun.skill_id, starting_equity_usd=begun.starting_equity_usd, now=now, **same)
 
 
 def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:

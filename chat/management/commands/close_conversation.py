@@ -1,3 +1,4 @@
+from dataclasses import asdict
 from uuid import UUID
 
 from django.core.management.base import CommandParser
@@ -23,9 +24,5 @@ class Command(KeelCommand):
             f"{learned.proposed} proposed, {learned.known} known, {learned.dropped} dropped",
             conversation_id=conversation,
             outcome=closed.outcome.value,
-            saved=learned.saved,
-            updated=learned.updated,
-            proposed=learned.proposed,
-            known=learned.known,
-            dropped=learned.dropped,
+            **asdict(learned),
         )

@@ -12,10 +12,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
+from functools import partial
 from graphlib import TopologicalSorter
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import IO, Any, Final
+from shutil import copyfileobj
+from typing import Any, Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from django.core.management import call_command
@@ -101,10 +103,8 @@ def _read_manifest(archive: ZipFile) -> Manifest:
     if (manifest["format"], manifest["version"]) != (_FORMAT, _VERSION):
         raise BackupRefused("This archive is no backup that this version of Keel can read.")
     for name, digest in manifest["sha256"].items():
-        summed = sha256()
         with archive.open(name) as entry:
-            for chunk in _iter_chunks(entry):
-                summed.update(chunk)
+            summed = file_digest(entry, sha256)  # type: ignore[arg-type]
         if summed.hexdigest() != digest:
             raise BackupRefused(f"The backup is damaged: the checksum of {name} does not fit.")
     return manifest
@@ -127,11 +127,6 @@ def _has_rows() -> bool:
             if cursor.fetchone():
                 return True
     return False
-
-
-def _iter_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    while chunk := file.read(_CHUNK):
-        yield chunk
 
 
 def _write_entry(archive: ZipFile, name: str, chunks: Iterable[bytes]) -> str:
@@ -170,14 +165,14 @@ def _dump_sqlite(archive: ZipFile) -> Manifest:
         migrations = copy.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall()
         copy.close()
         with path.open("rb") as file:
-            digest = _write_entry(archive, _FILE, _iter_chunks(file))
+            digest = _write_entry(archive, _FILE, iter(partial(file.read, _CHUNK), b""))
     return {"migrations": migrations, "rows": rows, "sha256": {_FILE: digest}}
 
 
 def _load_sqlite(archive: ZipFile, manifest: Manifest) -> None:
     with _open_copy() as (path, copy):
         with archive.open(_FILE) as entry, path.open("wb") as file:
-            file.writelines(_iter_chunks(entry))
+            copyfileobj(entry, file)
         copy.close()
         with closing(sqlite3.connect(path)) as source:
             connection.ensure_connection()
@@ -245,8 +240,7 @@ def _load_postgresql(archive: ZipFile, manifest: Manifest) -> None:
         for table in _order_tables(tables, cursor.fetchall()):
             names = _join(manifest["columns"][table])
             with archive.open(f"tables/{table}") as entry, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-                for chunk in _iter_chunks(entry):
-                    copy.write(chunk)
+                copyfileobj(entry, copy, _CHUNK)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         _alter(tables, "ENABLE TRIGGER USER")
         _alter(forced, "FORCE ROW LEVEL SECURITY")

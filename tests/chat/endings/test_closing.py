@@ -349,15 +349,15 @@ def test_trash_during_a_close_drops_the_extracted_facts(trader, chat, model, mon
 
 def during(monkeypatch, act):
     """Do something while the extractor thinks."""
-    extract = closing._extract_batch
+    extract = closing.extract_facts
 
-    async def extract_meanwhile(*args):
-        found = await extract(*args)
+    async def extract_meanwhile(*args, **options):
+        found = await extract(*args, **options)
         meanwhile.append(found)
         return found
 
     meanwhile = []
-    monkeypatch.setattr(closing, "_extract_batch", extract_meanwhile)
+    monkeypatch.setattr(closing, "extract_facts", extract_meanwhile)
     hold = closing.hold_closing
 
     def hold_after(*args, **kwargs):
@@ -471,10 +471,10 @@ def test_retry_reopens_a_chat_too(trader, chat):
 def broken(monkeypatch):
     """A model that is not to be had."""
 
-    async def fail(*args):
+    async def fail(*args, **options):
         raise LLMUnavailable("timeout")
 
-    monkeypatch.setattr(closing, "_extract_batch", fail)
+    monkeypatch.setattr(closing, "extract_facts", fail)
 
 
 def test_failed_extraction_leaves_the_chat_idle_and_is_tried_again_later(trader, chat, broken):
@@ -503,7 +503,7 @@ def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
 
 def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "_extract_batch", _unavailable)
+        patch.setattr(closing, "extract_facts", _unavailable)
         close(chat, trader)
     assert close_due(JUNE) == []
     answer(model, fact("Only trades BTC and ETH perps"))
@@ -515,7 +515,7 @@ def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monke
     assert not reread(chat, trader).extraction_pending
 
 
-async def _unavailable(*args):
+async def _unavailable(*args, **options):
     raise LLMUnavailable("timeout")
 
 
@@ -538,10 +538,10 @@ def test_archived_chat_stays_archived_when_its_extraction_is_tried_again(trader,
 
 
 def test_fault_of_ours_is_logged_and_counts_as_a_try(trader, chat, monkeypatch, caplog):
-    async def explode(*args):
+    async def explode(*args, **options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(closing, "_extract_batch", explode)
+    monkeypatch.setattr(closing, "extract_facts", explode)
 
     assert close(chat, trader).outcome == Outcome.PUT_OFF
     assert f"Closing conversation {chat.pk} failed" in caplog.text
@@ -604,14 +604,14 @@ def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
 
 def test_no_transaction_is_open_while_the_extractor_thinks(trader, chat, model, monkeypatch):
     depths = []
-    extract = closing._extract_batch
+    extract = closing.extract_facts
 
-    async def look(*args):
+    async def look(*args, **options):
         depths.append(len(connection.savepoint_ids))
-        return await extract(*args)
+        return await extract(*args, **options)
 
     outside = len(connection.savepoint_ids)
-    monkeypatch.setattr(closing, "_extract_batch", look)
+    monkeypatch.setattr(closing, "extract_facts", look)
     answer(model)
 
     close(chat, trader)
@@ -659,7 +659,7 @@ def test_model_that_fails_puts_each_chat_off_alone(trader, model, monkeypatch):
 
     as_user(trader, chats)
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "_extract_batch", _unavailable)
+        patch.setattr(closing, "extract_facts", _unavailable)
         assert [one.outcome for one in close_due(JUNE)] == [Outcome.PUT_OFF] * 3
     assert close_due(JUNE) == []
     for _ in range(3):

@@ -39,7 +39,7 @@ def extractions(monkeypatch):
     """What the extractor was sent, call by call; it takes a while, and finds what the user typed."""
     calls = []
 
-    async def extract(turns, known, summary):
+    async def extract(turns, known, summary, *, models):
         calls.append([turn.message_id for turn in turns])
         await asyncio.sleep(0.05)
         typed = [turn for turn in turns if turn.role == "user"]
@@ -52,7 +52,7 @@ def extractions(monkeypatch):
             through_message_id=turns[-1].message_id,
         )
 
-    monkeypatch.setattr(closing, "_extract_batch", extract)
+    monkeypatch.setattr(closing, "extract_facts", extract)
     return calls
 
 

@@ -543,7 +543,7 @@ def check(trader, before, typed) -> int:
         assert row["source"] == FactSource.EXTRACTED
         assert row["score"] is not None
         assert any(is_held(row["content"], lines) for lines in typed), row["content"]
-        assert row["topic"] in {"", "risk"} or set(row["topic"].split("-")) <= set(TOKEN.findall(row["content"]))
+        assert row["topic"] in {"", "risk"} or set(row["topic"].split("-")) <= set(re.findall(r"\w+", row["content"]))
         assert row["quotes"]
         assert row["summary"] == row["body"] == ""
     lines = {row["content"] for row in [*injectable, *before.values()]}

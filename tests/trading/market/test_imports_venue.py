@@ -432,8 +432,8 @@ WHOLE = ["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--symbol", "BTC", "--interval", "1m"], "either a file or an --exchange"),
-        (["x.csv", "--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "either a file or"),
+        (["--symbol", "BTC", "--interval", "1m"], "one of the arguments file --exchange is required"),
+        (["x.csv", "--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "not allowed with"),
         (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "first instant with --since"),
         (["--exchange", "hyperliquid", "--symbol", "B C", "--interval", "1m"], "a symbol has"),
         (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--since", "soon"], "not an instant"),

@@ -3,7 +3,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from django.utils import timezone
 from config.lib.figures import format_count
 from config.lib.work.commands import KeelCommand
 from config.lib.work.per_user import for_each_user
-from trading.management.arguments import instant_argument, intervals_argument, symbol_argument
+from trading.management.arguments import add_import_arguments, intervals_argument
 from trading.market.imports.bars import (
     CSV_COLUMNS,
     find_newest_bar,
@@ -38,47 +37,35 @@ class Command(KeelCommand):
     goes_on_at = datetime.min.replace(tzinfo=UTC)  # after the last stored bar
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, nargs="?")
-        parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
-        parser.add_argument("--symbol", required=True, type=symbol_argument)
+        add_import_arguments(parser, needs_symbol=True)
         parser.add_argument("--interval", required=True, choices=list(INTERVALS))
         parser.add_argument(
             "--aggregate",
             type=intervals_argument,
             help="longer intervals to aggregate, such as 1h,1d, or none; by default all",
         )
-        parser.add_argument("--source", default="", help="for a file: its source, by default the file name")
-        parser.add_argument("--resume", action="store_true", help="for a file: skip bars up to the newest stored")
-        parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
-        parser.add_argument("--since", type=instant_argument, help="for a venue: by default after the last stored bar")
-        parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
         parser.add_argument("--follow", action="store_true", help="for a venue: import each new bar until stopped")
 
-    def run(self, *, file: Path | None, exchange: str | None, **options: Any) -> None:
+    def run(self, *, file: Path | None, exchange: str, **options: Any) -> None:
         interval = options["interval"]
-        if (file is None) == (exchange is None):
-            raise CommandError("Name either a file or an --exchange.")
         if options["aggregate"] is None:
             options["aggregate"] = list_longer_intervals(interval)
         if not set(options["aggregate"]) <= set(list_longer_intervals(interval)):
             raise CommandError(f"Bars of {interval} can only be aggregated into longer ones.")
-        if exchange is None:
-            self._import_file(file or Path(), **options)
-            return
         try:
-            self._import_venue(exchange, **options)
+            if file is not None:
+                self._import_file(file, **options)
+            else:
+                self._import_venue(exchange, **options)
         except KeyboardInterrupt:
             self.say("Stopped.", stopped=True)
 
     def _import_file(
-        self, file: Path, *, symbol: str, interval: str, source: str, aggregate: Sequence[str], resume: bool, **_: Any
+        self, file: Path, *, symbol: str, interval: str, source: str, aggregate: Sequence[str], **_: Any
     ) -> None:
-        since = find_newest_bar(symbol, interval) if resume else None
         bars = read_bars(file, symbol=symbol, interval=interval, source=(source or file.name)[:80])
-        fresh = dropwhile(lambda bar: since is not None and bar.opened_at <= since, bars)
-        self._say_written(
-            symbol, interval, store_bars(split_pages(fresh), aggregate=aggregate, progress=self._show_progress)
-        )
+        written = store_bars(split_pages(bars), aggregate=aggregate, progress=self._show_progress)
+        self._say_written(symbol, interval, written)
 
     def _import_venue(
         self,
@@ -123,7 +110,7 @@ class Command(KeelCommand):
         results = for_each_user(
             "trades without a path", lambda: measure_paths(Trade.objects.filter(symbol=symbol), now=timezone.now())
         )
-        if measured := sum(one.result or 0 for one in results):
+        if measured := sum(count or 0 for count in results):
             more += f"; best and worst of {format_count(measured, 'trade')} follow them now"
         self.say(
             f"{written[interval]} bars of {symbol} {interval}{more}",

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.work.commands import KeelCommand
-from trading.management.arguments import instant_argument, symbol_argument
+from trading.management.arguments import add_import_arguments
 from trading.market.imports.news import FUNDING_COLUMNS, find_newest_funding, read_funding, store_funding
 from trading.market.imports.venue import fetch_funding, find_market, open_venue
 from trading.models import FundingRate
@@ -20,15 +20,7 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, nargs="?")
-        parser.add_argument("--source", default="", help="for a file: its source, by default the file name")
-        parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
-        parser.add_argument("--symbol", type=symbol_argument, help="for a venue: the symbol")
-        parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
-        parser.add_argument(
-            "--since", type=instant_argument, help="for a venue: by default the day before the newest stored rate"
-        )
-        parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
+        add_import_arguments(parser, needs_symbol=False)
         parser.add_argument(
             "--hours",
             type=int,
@@ -37,11 +29,8 @@ class Command(KeelCommand):
             help="hours between payments; by default from the data",
         )
 
-    def run(self, *, file: Path | None, exchange: str | None, source: str, **options: Any) -> None:
-        if (file is None) == (exchange is None):
-            raise CommandError("Name either a file or an --exchange.")
-        if exchange is None:
-            file = file or Path()
+    def run(self, *, file: Path | None, exchange: str, source: str, **options: Any) -> None:
+        if file is not None:
             count = store_funding(list(read_funding(file, source=(source or file.name)[:80])))
         else:
             count = _import_venue(exchange, **options)

@@ -210,8 +210,7 @@ def test_restore_of_another_file_is_refused(content, tmp_path):
 def test_backup_that_fails_leaves_neither_an_archive_nor_a_part(tmp_path, monkeypatch):
     archive = tmp_path / "backup.zip"
     archive.write_bytes(b"yesterday's")
-    monkeypatch.setattr("config.lib.operations.backups._iter_chunks", lambda file: 1 / 0)
-    monkeypatch.setattr("config.lib.operations.backups._join", lambda *args: 1 / 0)
+    monkeypatch.setattr("config.lib.operations.backups._write_entry", lambda *args: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         write_backup(archive, now=timezone.now())
