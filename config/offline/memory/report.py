@@ -9,7 +9,7 @@ from config.offline.facts import Outcome
 from config.offline.figures import exact, listing, paragraphs
 from config.offline.phrases import FACTS_PAGE
 
-WHICH: Final = {act: f"Which one should I {act}?" for act in ("forget", "change", "confirm")}
+WHICH: Final = "Which one should I forget?"
 CONFLICT_QUESTION: Final = "Does it replace that, or do both hold?"
 MAX_FOUND: Final = 5
 
@@ -49,9 +49,9 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     """Explain a tool's refusal, or ask which fact is meant."""
     candidates, reference = list(outcome.candidates), str(outcome.arguments.get("fact_id") or "")
     meant = names.get(reference, "that fact" if parse_uuid(reference) else reference)
-    if candidates and outcome.name in WHICH:
+    if candidates and outcome.name == "forget":
         asked = f"Several facts hold “{meant}”:" if len(candidates) > 1 else "I am not sure that you mean this:"
-        return paragraphs(asked, listing(candidates), WHICH[outcome.name])
+        return paragraphs(asked, listing(candidates), WHICH)
     if outcome.name in _WRITES:
         return f"I could not {_WRITES[outcome.name][1] or f'{outcome.name} “{meant}”'}: {outcome.told_error}"
     return f"`{outcome.tool or outcome.name}` could not answer: {outcome.told_error}"

@@ -51,7 +51,7 @@ all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|abou
     |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
 all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
 instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
-pointing: ^(?:that|this|it|the last (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
+pointing: ^(?:that|this|it|(?:this|that|the last) (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
 change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+
     (?:(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
 value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
@@ -59,7 +59,6 @@ subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is
     | went \w+ to\b)
 newly: \b(?:now|again|these days|switched|moved|no longer|any ?more)\b
 holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
-keep: ^(?:nothing|no(?:pe)?|none|cancel|never ?mind|(?:leave|keep) (?:it|that|this)(?: as it is)?)[.! ]*$
 new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
     |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
 """,
@@ -234,19 +233,18 @@ def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
     return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
 
 
-def read_change(fact: Known, answer: str) -> tuple[str, str]:
-    """Parse the answer to "what should change?": forget, keep, confirm, change or unclear; the new words."""
-    plain = straight(one_line(strip_lead_in(answer.strip())))
-    for act, form in (("forget", "never mind"), ("keep", "keep")):
-        if _FORMS[form].match(plain):
-            return act, ""
+def read_change(fact: Known, answer: str) -> Request | None:
+    """Return what the answer to "what should change?" asks of a fact, None when that is unclear."""
+    if _FORMS["never mind"].match(straight(one_line(strip_lead_in(answer.strip())))):
+        return _forget_fact(fact)
     requests = memory_requests(answer, [fact])
     if len(requests) == 1 and requests[0].tool in {"forget", "confirm"}:
         # "That's wrong" says that it should change, not how.
-        return "unclear" if "reason" in requests[0].arguments else requests[0].tool, ""
+        return None if "reason" in requests[0].arguments else requests[0]
     said = next(sentences(strip_preface(one_line(answer))), "")
     marked = _FORMS["new words"].match(said)
     said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
     stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
     content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
-    return ("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else ("unclear", "")
+    is_fit = MIN_CONTENT <= len(content) <= MAX_CONTENT
+    return replace_fact(fact, Statement(content, topic_of(content) or fact.topic, "asserted")) if is_fit else None

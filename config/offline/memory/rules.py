@@ -10,16 +10,18 @@ from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import listing, paragraphs
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
-from config.offline.memory.requests import Request, find_reference, memory_requests, read_change, replace_fact
+from config.offline.memory.requests import Request, memory_requests, read_change
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.sentences import CLAUSE, LONGEST_REQUEST, Pattern, is_question, sentences, strip_preface
-from config.offline.reading.statements import Statement, passing_states, topic_of
+from config.offline.reading.statements import passing_states, topic_of
 from config.offline.talk import Reply, Talk
 from memory.wording import MAX_PLACE_NOTES
 
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
 _ASKED_ABOUT: Final = re.compile(re.escape(_ASK_AGAIN).replace(r"\{\}", "(?P<fact>.+)"))
-_NONE: Final = Pattern(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b")
+_NONE: Final = Pattern(
+    r"(?:no(?:ne|pe|thing)?|neither|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this|them)(?: as it is)?)[.! ]*$"
+)
 _REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
 _ORDINALS: Final = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|four", "fifth|5|five")
 
@@ -38,20 +40,15 @@ def read_choice(text: str, before: str) -> list[str]:
 
 def act_on_choice(talk: Talk) -> Reply | None:
     """Act on the answer to "Which one should I forget?"."""
-    act = next((act for act, question in WHICH.items() if question in talk.before and act in talk.acts), None)
-    if act is None or talk.results:
+    if WHICH not in talk.before or talk.results or "forget" not in talk.acts:
         return None
     if _NONE.match(talk.text):
-        return Reply(f"All right, I have {'forgotten' if act == 'forget' else 'changed'} nothing.")
+        return Reply("All right, I have forgotten nothing.")
     ids = {text: fact_id for fact_id, text in talk.names.items()}
-    given: dict[str, str] = {}
     for outcome in talk.earlier:
         ids |= outcome.candidates
-        if outcome.name == act == "change" and outcome.candidates:
-            given = {"fact": str(outcome.arguments.get("fact"))}
-    chosen = read_choice(talk.text, talk.before) if given or act != "change" else []
-    calls = tuple(Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen)
-    return Reply(tool_calls=calls) if calls else None
+    calls = (Call("forget", {"fact_id": ids.get(text) or text}) for text in read_choice(talk.text, talk.before))
+    return Reply(tool_calls=chosen) if (chosen := tuple(calls)) else None
 
 
 def answer_conflict(talk: Talk) -> Reply | None:
@@ -64,16 +61,12 @@ def answer_conflict(talk: Talk) -> Reply | None:
 
 def change_named_fact(talk: Talk) -> Reply | None:
     """Change the one fact that this chat was opened for."""
-    fact = talk.about
-    if fact is None:
+    if talk.about is None:
         return None
-    act, content = read_change(fact, talk.text)
-    if act == "keep":
-        return Reply(f"All right, it stays as it is: **{fact.text}**")
-    if act == "change":
-        return _carry_out(talk, [replace_fact(fact, Statement(content, topic_of(content) or fact.topic, "asserted"))])
-    asked = Reply(_ASK_AGAIN.format(fact.text))
-    return asked if act == "unclear" else _carry_out(talk, [Request(act, {"fact_id": find_reference(fact)})])
+    if _NONE.match(talk.text):
+        return Reply(f"All right, it stays as it is: **{talk.about.text}**")
+    request = read_change(talk.about, talk.text)
+    return _carry_out(talk, [request]) if request else Reply(_ASK_AGAIN.format(talk.about.text))
 
 
 def asked_about(before: str, known: Sequence[Known]) -> Known | None:
@@ -138,7 +131,7 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
 def _format_choice(facts: Sequence[Known]) -> str:
     one = "I know nothing that says just that. The nearest is:"
     head = one if len(facts) == 1 else "More than one thing I know could be meant:"
-    return paragraphs(head, listing([fact.text for fact in facts]), WHICH["forget"])
+    return paragraphs(head, listing([fact.text for fact in facts]), WHICH)
 
 
 # --- Places ---

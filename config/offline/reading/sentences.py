@@ -81,12 +81,8 @@ EXPLICIT: Final = Pattern(
 )
 _SPELLINGS: Final = {
     r"\bim\b": "I'm",
-    r"\bive\b": "I've",
     r"\b(do|ca|wo|does|is|did|are|was|have|has|should|would|could)nt\b": r"\1n't",
-    r"^id\b": "I'd",
-    r"\b(that|what|how|where|who|when)s\b": r"\1's",
     r"\bpls\b": "please",
-    r"^(?:ugh|lol|haha|well|so|btw|ok)\b[ ,]*": "",
     r"^(?:have|has) been\b": "I have been",
 }
 _QUESTION: Final = Pattern(

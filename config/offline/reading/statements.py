@@ -185,10 +185,9 @@ def read_statements(message: str) -> list[Statement]:
             continue
         in_list = in_list and bullet is not None
         is_plain = rest is None and not in_list
-        sentence = _FROM_NOW.sub("", sentence) if is_plain else sentence
         for statement in _plain_statements(sentence) if is_plain else _explicit_statements(rest or sentence):
             found.setdefault(normal_form(statement.text), statement)
-    return list(found.values())[:MAX_FACTS]
+    return [statement for statement in found.values() if len(statement.text) >= MIN_CONTENT][:MAX_FACTS]
 
 
 def passing_states(message: str) -> list[str]:
@@ -242,16 +241,15 @@ def _parse_explicit(sentence: str) -> str | None:
 def _explicit_statements(rest: str) -> Iterator[Statement]:
     for clause in CLAUSE.compiled.split(rest):
         if not _is_of_moment(clause):
-            yield from _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
+            yield _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
-    sentence = strip_lead_in(sentence) if len(sentence) <= _LONGEST_SENTENCE else ""
+    sentence = strip_lead_in(_FROM_NOW.sub("", sentence)) if len(sentence) <= _LONGEST_SENTENCE else ""
     marker = CORRECTION.match(straight(sentence))
-    sentence = strip_lead_in(sentence[marker.end() :]) if marker else sentence
-    for clause in _iter_lasting(sentence):
+    for clause in _iter_lasting(strip_lead_in(sentence[marker.end() :]) if marker else sentence):
         hedged = _HEDGE.match(_plain_form(clause))
-        yield from _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
+        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
 
 
 def _iter_lasting(sentence: str) -> Iterator[str]:
@@ -276,10 +274,9 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
     yield from (subject + sentence[begin:end] for subject, begin, end in found)
 
 
-def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:
+def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Statement:
     text = _tidy_clause(clause)
-    if len(text) >= MIN_CONTENT:
-        yield Statement(text, topic_of(text), confidence, is_correction)
+    return Statement(text, topic_of(text), confidence, is_correction)
 
 
 def _tidy_clause(clause: str) -> str:

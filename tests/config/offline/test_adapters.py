@@ -542,27 +542,16 @@ class TestRefused:
         assert "I have" not in answer
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "chosen"),
-    [
-        ("forget_preference", {"id_or_substring": "gold"}, ("forget_preference", {"id_or_substring": FUNDS})),
-        ("confirm_preference", {"id_or_substring": "gold"}, ("confirm_preference", {"id_or_substring": FUNDS})),
-        (
-            "update_preference",
-            {"id_or_substring": "gold", "new_content": "I sell gold"},
-            ("update_preference", {"id_or_substring": FUNDS, "new_content": "I sell gold"}),
-        ),
-    ],
-)
-def test_advisor_asks_which_one_and_does_it_with_the_one_chosen(name, arguments, chosen):
+def test_advisor_asks_which_one_to_forget_and_forgets_the_one_chosen():
     candidates = [{"id": GOAL, "fact": "I buy gold"}, {"id": FUNDS, "fact": "I hold gold"}]
-    refused = called(name, arguments, {"error": "2 facts fit these words.", "candidates": candidates})
+    error = {"error": "2 facts fit these words.", "candidates": candidates}
+    refused = called("forget_preference", {"id_or_substring": "gold"}, error)
     asked = said("advisor", "x", *refused)
 
     before = [{"role": "user", "content": "x"}, *refused, {"role": "assistant", "content": asked}]
 
     assert "- I buy gold\n- I hold gold\n\nWhich one" in asked
-    assert calls("advisor", "the second", before=before) == [chosen]
+    assert calls("advisor", "the second", before=before) == [("forget_preference", {"id_or_substring": FUNDS})]
 
 
 def test_companion_forgets_the_chosen_candidate():
