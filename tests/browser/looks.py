@@ -26,6 +26,11 @@ if os.environ.get("KEEL_TEST_SCOPE") == "usual":
 MOST_SHIFT = 0.02
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"  # what the switch on the page does
 OVERFLOWS = "document.documentElement.scrollWidth > window.innerWidth"
+COVERS = """() => {
+    const [button, content] = [".panel__open", ".content"].map((name) => document.querySelector(name));
+    const edge = content && content.getBoundingClientRect().right - parseFloat(getComputedStyle(content).paddingRight);
+    return Boolean(content && button?.checkVisibility()) && button.getBoundingClientRect().left < edge;
+}"""
 DRAWN_TWICE = "[...document.querySelectorAll('[data-chart]')].filter(place => place.childElementCount > 1).length"
 RUN_AXE = "runOnly => axe.run(document, { runOnly, resultTypes: ['violations'] })"
 SHIFT = """() => new Promise((done) => {
@@ -79,6 +84,8 @@ def list_faults(page: Page, shoot: Callable[..., None], name: str) -> list[str]:
         shoot(f"{name}-{theme}-{width}", full_page=True)
         if page.evaluate(OVERFLOWS):
             wrong.append(f"{name} at {width} pixels, {theme}: it scrolls sideways")
+        if width == WIDE and page.evaluate(COVERS):
+            wrong.append(f"{name} at {width} pixels: the coach's button covers the page")
         for violation in page.evaluate(RUN_AXE, rules)["violations"] if rules else ():
             places = [f"{node['html']} {node['failureSummary']}" for node in violation["nodes"]]
             wrong.append("\n".join([f"{name} at {width} pixels, {theme}: {violation['help']}", *places]))

@@ -1,11 +1,12 @@
-"""The installable shell: what it offers, and that it keeps nothing private."""
+"""The frame of pages: the rail, and the installable shell, which keeps nothing private."""
 
 import json
 import re
 
 import pytest
 from django.contrib.staticfiles import finders
-from django.test import Client
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from tests.chat.tabs import signed_in
@@ -32,6 +33,27 @@ def test_worker_keeps_static_files_and_the_page_without_a_connection_alone(clien
     assert [name for name in re.findall(r'"([^"]+)"', files) if "static/" not in name] == []
     assert script.count("respondWith") == 2
     assert "fetch(request).catch" in script
+
+
+@pytest.mark.parametrize(
+    ("address", "way"),
+    [
+        ("/", "Home"),
+        ("/chat/search/", "Chat"),
+        ("/backtests/compare/", "Skills"),
+        ("/deployments/1/decisions/2/", "Deployments"),
+        ("/trades/rules/", "Trades"),
+        ("/journal/review/", "Journal"),
+        ("/profile/facts/settings/", "Facts"),
+        ("/profile/usage/", "Profile"),
+        ("/accounts/email/", "Profile"),
+    ],
+)
+def test_rail_marks_the_way_that_a_page_belongs_to(address, way):
+    html = render_to_string("_rail.html", {"request": RequestFactory().get(address)})
+
+    marked = re.findall(r"<a [^>]*aria-current=.*?<span>(\w+)", html, re.DOTALL)
+    assert set(marked) == {way}  # some ways are there twice: on a phone behind "More"
 
 
 @pytest.mark.parametrize("name", ["manifest", "service_worker", "offline"])
