@@ -32,14 +32,15 @@ from trading.models import (
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution
 from trading.record.ledger_rows import (
+    Arrival,
     Intent,
-    NewFill,
     entry_columns,
     exit_columns,
     insert_fills,
     insert_trades,
     key_columns,
     load_trip,
+    make_ids,
     new_trade_row,
     outcome_columns,
     update_trades,
@@ -48,7 +49,6 @@ from trading.record.positions import Book, Check, Funding, Tick, Trip, read_snap
 from trading.record.rebuild import Rebuilt, Span, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
 
 _TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number
-_Key = tuple[str, str]  # of a trade: symbol and first fill
 
 
 class TickMissing(StateConflict):
@@ -139,10 +139,9 @@ class Ledger:
         self._known = known or Known()
         self._first_tick = self._last_tick = deployment.last_tick
         self._last_tick_at = deployment.last_tick_at
-        self._stored = {_get_key(trip) for trip in book.open.values()}
-        self._new: dict[_Key, tuple[Trip, dict[str, Any]]] = {}  # trades with the columns that no trip has
-        self._changed: dict[_Key, tuple[Trip, dict[str, Any]]] = {}  # stored ones
-        self._fills: list[NewFill] = []
+        self._stored = {id(trip): trip for trip in book.open.values()}
+        self._noted: dict[int, tuple[Trip, dict[str, Any]]] = {}  # changed trips, with the columns that no trip has
+        self._fills: list[Arrival] = []
         self._funding: list[FundingPayment] = []
         self._checks: list[tuple[list[Check], Mapping[str, Intent]]] = []
         self._equity: list[EquityPoint] = []
@@ -184,7 +183,7 @@ class Ledger:
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
         self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
-        self._fills += [NewFill(fill, number, tick.at, intents.get(fill.fill_id)) for fill in fills]
+        self._fills.append(Arrival(fills, number, tick.at, intents))
         self._funding += [
             FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
             for one in new.funding
@@ -211,24 +210,19 @@ class Ledger:
     def _note_trips(self, trips: Iterable[Trip], at: datetime, details: TickDetails, version: int) -> tuple[int, int]:
         """Note what changed at a tick; return how many trips began and ended."""
         intents, symbol_intents = details.get("intents", {}), details.get("symbol_intents", {})
-        deployment, opened, closed = self._deployment, 0, 0
+        regimes, opened, closed = details.get("regimes", {}), 0, 0
         for trip in trips:
-            key = _get_key(trip)
-            is_stored = key in self._stored
-            rows = self._changed if is_stored else self._new
-            if key not in rows:
-                row = key_columns(deployment, trip) if is_stored else new_trade_row(deployment, trip, version)
-                rows[key] = trip, row
+            if (noted := self._noted.get(id(trip))) is None:
+                noted = self._noted[id(trip)] = trip, {} if id(trip) in self._stored else {"skill_version": version}
             if trip.entry_tick_at == at:
                 opened += 1
-                row = rows[key][1]
-                row["entry_regime_tag"] = details.get("regimes", {}).get(trip.symbol, RegimeTag.UNKNOWN)
+                noted[1]["entry_regime_tag"] = regimes.get(trip.symbol, RegimeTag.UNKNOWN)
                 if intent := intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol):
-                    row |= entry_columns(intent)
+                    noted[1].update(entry_columns(intent))
             if trip.exit_tick_at == at:
                 closed += 1
                 intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
-                rows[key][1].update(exit_columns(trip, intent), exit_skill_version=version)
+                noted[1].update(exit_columns(trip, intent), exit_skill_version=version)
         return opened, closed
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> Rebuilt:
@@ -238,9 +232,16 @@ class Ledger:
         entries changed.
         """
         insert_fills(self._deployment, self._fills)
-        created, updated = {"created_at": now, "updated_at": now}, {"updated_at": now}
-        update_trades([row | outcome_columns(trip) | updated for trip, row in self._changed.values()])
-        insert_trades([row | outcome_columns(trip) | created for trip, row in self._new.values()])
+        new, changed, ids = [], [], make_ids(now)
+        for place, (trip, noted) in self._noted.items():
+            if place in self._stored:
+                key = key_columns(self._deployment, trip)
+                changed.append({**key, **noted, **outcome_columns(trip), "updated_at": now})
+            else:
+                row = new_trade_row(self._deployment, trip, now)
+                new.append({"id": next(ids), **row, **noted, **outcome_columns(trip)})
+        update_trades(changed)
+        insert_trades(new)
         # What a tick reports, too, stays when the import that brought it first is undone.
         if repeated := [row.pk for row in self._known.fills.values() if row.batch_id is not None]:
             Fill.objects.filter(pk__in=repeated).update(batch=None)
@@ -253,17 +254,12 @@ class Ledger:
         if not rows.update(**moved, **({} if account is None else {"account": account})):
             raise TickMissing("Another runner applied a tick meanwhile.")
         self._first_tick = self._last_tick
-        self._stored = {_get_key(trip) for trip in self.book.open.values()}
-        self._new, self._changed = {}, {}
+        self._stored, self._noted = {id(trip): trip for trip in self.book.open.values()}, {}
         self._fills, self._funding, self._checks, self._equity = [], [], [], []
         late, self._late = self._late, {}
         if account is not None:
             self._deployment.account = account
         return rebuild_symbols(self._deployment, late, now=now)
-
-
-def _get_key(trip: Trip) -> _Key:
-    return trip.symbol, trip.first_fill_id
 
 
 def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:

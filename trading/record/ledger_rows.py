@@ -5,14 +5,17 @@ The SQL is raw: Django takes some twenty times as long, and its upsert is not sc
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from itertools import count, repeat
 from operator import attrgetter, itemgetter
+from secrets import randbits
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_origin, get_type_hints
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import connection, models
 
@@ -29,7 +32,7 @@ _EXIT_KINDS: Final = {
     OrderOrigin.COMMAND: ExitKind.COMMAND,
 }
 FILL_COLUMNS: Final = tuple(field.name for field in fields(Execution))
-_read_fill: Final = attrgetter(*(f"fill.{name}" for name in FILL_COLUMNS), "tick", "settled_at", "intent")
+_READ_FILL: Final = {name: attrgetter(name) for name in FILL_COLUMNS}
 _NO_EXIT: Final = {
     **{"exit_kind": "", "exit_reason": "", "exit_decided_at": None, "exit_snapshot_id": None},
     "exit_skill_version": None,
@@ -40,14 +43,9 @@ _NO_ENTRY: Final = {
 }
 _KEY: Final = ("user_id", "deployment_id", "symbol", "first_fill_id")
 _AT_ONCE: Final = 2_000  # rows of a statement on PostgreSQL
-_STATEMENTS: Final = {  # by the act and the engine
-    "insert sqlite": "INSERT INTO {table} ({columns}) VALUES ({values})",
-    "update sqlite": "UPDATE {table} SET {changes} WHERE {key}",
-    "insert postgresql": "INSERT INTO {table} ({columns})"
-    " SELECT {values} FROM json_populate_recordset(NULL::{table}, %s) AS new",
-    "update postgresql": "UPDATE {table} SET {changes}"
-    " FROM json_populate_recordset(NULL::{table}, %s) AS new WHERE {key}",
-}
+# SQLite takes half the time for rows that share a statement. Few sizes, so that each statement is prepared once.
+_SIZES: Final = (64, 8, 1)
+_SECOND: Final = timedelta(seconds=1)
 _Converter = Callable[[Any], Any]
 
 
@@ -63,23 +61,29 @@ class Intent:
     decided_at: datetime | None = None  # the tick that decided; of a stop: that set it
 
 
-class NewFill(NamedTuple):
-    """A fill to store, and how it came."""
+class Arrival(NamedTuple):
+    """Fills to store that came together."""
 
-    fill: Execution
+    fills: Sequence[Execution]
     tick: int = 0  # 0: imported
-    settled_at: datetime | None = None
-    intent: Intent | None = None
+    settled_at: datetime | None = None  # None: each fill's own instant
+    intents: Mapping[str, Intent] = MappingProxyType({})  # by fill id
 
 
-def new_trade_row(deployment: Deployment, trip: Trip, skill_version: int) -> dict[str, Any]:
-    """Return the row of a new trade without its outcome."""
+def make_ids(now: datetime) -> Iterator[UUID]:
+    """Yield ids of version 7, which rise: their rows are appended to the index."""
+    first = int(now.timestamp() * 1000) << 80 | 7 << 76 | randbits(12) << 64 | 2 << 62 | randbits(61)
+    return (UUID(int=one) for one in count(first))
+
+
+def new_trade_row(deployment: Deployment, trip: Trip, now: datetime) -> dict[str, Any]:
+    """Return the row of a new trade without its id, outcome and version."""
     return {
-        "id": uuid4(),
         "skill_id": deployment.skill_id,
-        "skill_version": skill_version,
         "side": trip.side.value,
         "entry_tick_at": trip.entry_tick_at,
+        "created_at": now,
+        "updated_at": now,
         **_NO_ENTRY,
         **_NO_EXIT,
         **key_columns(deployment, trip),
@@ -123,9 +127,10 @@ def exit_columns(trip: Trip, intent: Intent | None) -> dict[str, Any]:
 
 def outcome_columns(trip: Trip) -> dict[str, Any]:
     """Return the columns computed from a trip."""
+    is_open = trip.is_open
     held = max(trip.exit_at - trip.entry_at, timedelta(0)) if trip.exit_at else None
     return {
-        "status": (TradeStatus.OPEN if trip.is_open else TradeStatus.CLOSED).value,
+        "status": "open" if is_open else "closed",
         "quantity": trip.quantity,
         "peak_quantity": trip.peak_quantity,
         "entry_at": trip.entry_at,
@@ -134,7 +139,7 @@ def outcome_columns(trip: Trip) -> dict[str, Any]:
         "exit_tick_at": trip.exit_tick_at,
         "exit_at": trip.exit_at,
         "exit_price": trip.exit_price,
-        "holding_minutes": None if held is None else Decimal(held // timedelta(seconds=1)) / 60,
+        "holding_minutes": None if held is None else Decimal(held // _SECOND) / 60,
         "realized_pnl_usd": trip.realized_pnl_usd,
         "gross_pnl_usd": trip.gross_usd,
         "fees_usd": trip.fees_usd,
@@ -145,12 +150,12 @@ def outcome_columns(trip: Trip) -> dict[str, Any]:
         "mae_usd": trip.mae_usd,
         "path_minutes": trip.path_minutes or None,
         "reconciled": trip.reconciled.value,
-        "state": dump_trip(trip) if trip.is_open else {},
+        "state": dump_trip(trip) if is_open else {},
     }
 
 
 def _dump_coins(coins: Mapping[str, Decimal]) -> dict[str, str]:
-    return {coin: f"{amount.normalize(EXACT_MATHS):f}" for coin, amount in sorted(coins.items())}
+    return {coin: f"{coins[coin].normalize(EXACT_MATHS):f}" for coin in sorted(coins)} if coins else {}
 
 
 def _load_coins(coins: Mapping[str, str]) -> dict[str, Decimal]:
@@ -174,12 +179,14 @@ def _list_codecs(kind: type) -> dict[str, tuple[_Converter, _Converter]]:
 
 
 _TRIP: Final = _list_codecs(Trip)
+_read_trip: Final = attrgetter(*_TRIP)
 _INTENT: Final = _list_codecs(Intent)
 
 
 def dump_trip(trip: Trip) -> dict[str, Any]:
     """Return a trip as exact JSON; what is zero or empty is left out."""
-    return {name: write(value) for name, (write, _) in _TRIP.items() if (value := getattr(trip, name))}
+    values = zip(_TRIP.items(), _read_trip(trip), strict=True)
+    return {name: write(value) for (name, (write, _)), value in values if value}
 
 
 def load_trip(state: Mapping[str, Any]) -> Trip:
@@ -200,7 +207,7 @@ def load_intent(values: Mapping[str, Any]) -> Intent | None:
 def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert new trades of the owner in scope."""
     if rows:
-        _write_rows(Trade, _transpose(rows, [field.attname for field in _list_columns(Trade)]))
+        _insert_rows(Trade, _transpose(rows, [field.attname for field in _list_columns(Trade)]))
 
 
 def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
@@ -215,70 +222,105 @@ def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
         is_open = group[0]["status"] == TradeStatus.OPEN
         left_out = {"entry_at", *_KEY, *(["status"] if is_open else [])}  # and indexes of the same columns stay
         changed = [name for name in names if name not in left_out]
-        _write_rows(Trade, _transpose(group, [*changed, *_KEY]), act="update")
+        _update_trades(_transpose(group, [*changed, *_KEY]))
 
 
 def _transpose(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Sequence[Any]]:
     return dict(zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True))
 
 
-def insert_fills(deployment: Deployment, fills: Sequence[NewFill], *, batch_id: UUID | None = None) -> None:
+def insert_fills(deployment: Deployment, arrivals: Sequence[Arrival], *, batch_id: UUID | None = None) -> None:
     """Insert new fills of the owner in scope."""
+    fills = [fill for one in arrivals for fill in one.fills]
     if not fills:
         return
+    columns: dict[str, Sequence[Any]] = {name: list(map(read, fills)) for name, read in _READ_FILL.items()}
+    common = {"user_id": deployment.user_id, "deployment_id": deployment.pk, "batch_id": batch_id, "intent": {}}
+    columns |= {name: (value,) * len(fills) for name, value in common.items()}
+    columns["tick"] = [one.tick for one in arrivals for _ in one.fills]
+    columns["settled_at"] = [one.settled_at or fill.settled_at for one in arrivals for fill in one.fills]
+    if any(one.intents for one in arrivals):
+        intents = [one.intents.get(fill.fill_id) for one in arrivals for fill in one.fills]
+        columns["intent"] = [dump_intent(intent) for intent in intents]
+        columns["order_id"] = [intent and intent.order_id for intent in intents]
+    _insert_rows(Fill, columns)
+
+
+def _insert_rows(model: type[OwnedModel], columns: Mapping[str, Sequence[Any]]) -> None:
+    """Insert rows by column; what all of them share is sent once, and null is not sent."""
+    common, own = _convert_columns(model, columns)
+    common = {name: value for name, value in common.items() if value is not None}
+    width, compose = len(own), partial(_compose_insert, model._meta.db_table)
+    if connection.vendor != "sqlite":
+        shared = [json.dumps(value) if isinstance(value, dict) else value for value in common.values()]
+        _send_as_json(compose(tuple(common), tuple(own)), shared, own, list(zip(*own.values(), strict=True)))
+        return
     # In the order of the indexes, which takes half the time of the order of arrival.
-    fills = sorted(fills, key=attrgetter("fill.symbol"))
-    *own, ticks, settled, intents = zip(*map(_read_fill, fills), strict=True)
-    common = {"user_id": deployment.user_id, "deployment_id": deployment.pk, "batch_id": batch_id}
-    columns: dict[str, Sequence[Any]] = dict(zip(FILL_COLUMNS, own, strict=True))
-    columns |= {name: [value] * len(fills) for name, value in common.items()}
-    columns["settled_at"] = [at or of_fill for at, of_fill in zip(settled, columns["settled_at"], strict=True)]
-    columns["tick"] = ticks
-    nothing: dict[str, Any] = {}  # one for all, so that it is written as JSON once
-    columns["intent"] = [dump_intent(intent) if intent else nothing for intent in intents]
-    columns["order_id"] = [intent and intent.order_id for intent in intents]
-    _write_rows(Fill, columns)
-
-
-def _write_rows(model: type[OwnedModel], columns: Mapping[str, Sequence[Any]], *, act: str = "insert") -> None:
-    if set(columns["user_id"]) != {owner_id()}:
-        raise ScopeError("foreign row")
-    is_sqlite = connection.vendor == "sqlite"
-    if act == "insert":  # what a row does not name is null
-        columns = {name: column for name, column in columns.items() if any(value is not None for value in column)}
-    converters = _choose_converters(model, is_sqlite=is_sqlite)
-    statement = _compose_statement(f"{act} {connection.vendor}", model._meta.db_table, tuple(columns))
-    rows = list(zip(*(_convert(converters[name], column) for name, column in columns.items()), strict=True))
+    order = sorted(range(len(columns["symbol"])), key=columns["symbol"].__getitem__)
+    values: list[Any] = [None] * (len(order) * width)
+    for place, column in enumerate(own.values()):
+        values[place::width] = map(column.__getitem__, order)
+    begin = 0
     with connection.cursor() as cursor:
-        if is_sqlite:
-            cursor.executemany(statement, rows)
-            return
-        for begin in range(0, len(rows), _AT_ONCE):  # a statement a row takes ten times as long
-            part = [dict(zip(columns, row, strict=True)) for row in rows[begin : begin + _AT_ONCE]]
-            cursor.execute(statement, [json.dumps(part)])
+        for size in _SIZES:
+            end, step = len(values) - (len(values) - begin) % (size * width), size * width
+            parts = [[*common.values(), *values[at : at + step]] for at in range(begin, end, step)]
+            cursor.executemany(compose(tuple(common), tuple(own), size), parts)
+            begin = end
 
 
 @cache
-def _compose_statement(kind: str, table: str, names: Sequence[str]) -> str:
-    values = {name: "%s" if "sqlite" in kind else f"new.{name}" for name in names}
-    return _STATEMENTS[kind].format(
-        table=table,
-        columns=", ".join(names),
-        values=", ".join(values.values()),
-        changes=", ".join(f"{name} = {value}" for name, value in values.items() if name not in _KEY),
-        key=" AND ".join(f"{table}.{name} = {values.get(name)}" for name in _KEY),
-    )
+def _compose_insert(table: str, common: Sequence[str], own: Sequence[str], rows: int | None = None) -> str:
+    """Return the statement for a number of rows; None: for rows as JSON, on PostgreSQL."""
+    if rows is None:
+        values, source = [f"new.{name}" for name in own], f"json_populate_recordset(NULL::{table}, %s) AS new"
+    else:
+        row = f"({', '.join(['%s'] * len(own))})"
+        values, source = [f"column{place + 1}" for place in range(len(own))], f"(VALUES {', '.join([row] * rows)})"
+    columns, values = ", ".join([*common, *own]), [*["%s"] * len(common), *values]
+    return f"INSERT INTO {table} ({columns}) SELECT {', '.join(values)} FROM {source}"  # noqa: S608 - names of ours
 
 
-def _convert(converter: _Converter | None, column: Sequence[Any]) -> Iterable[Any]:
-    if converter is None:
-        return column
-    first = column[0]
-    if first is not None and all(value is first for value in column):
-        return [converter(first)] * len(column)
-    if None in column:
-        return [None if value is None else converter(value) for value in column]
-    return map(converter, column)
+def _update_trades(columns: Mapping[str, Sequence[Any]]) -> None:
+    common, own = _convert_columns(Trade, columns)
+    table, is_sqlite, names = Trade._meta.db_table, connection.vendor == "sqlite", list(columns)
+    rows = list(zip(*(own.get(name) or repeat(common[name], len(columns["user_id"])) for name in names), strict=True))
+    changes = ", ".join(f"{name} = {'%s' if is_sqlite else f'new.{name}'}" for name in names if name not in _KEY)
+    key = " AND ".join(f"{table}.{name} = {'%s' if is_sqlite else f'new.{name}'}" for name in _KEY)
+    if is_sqlite:
+        with connection.cursor() as cursor:
+            cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key}", rows)  # noqa: S608 - names of ours
+        return
+    source = f"json_populate_recordset(NULL::{table}, %s) AS new"
+    _send_as_json(f"UPDATE {table} SET {changes} FROM {source} WHERE {key}", [], names, rows)  # noqa: S608 - the same
+
+
+def _send_as_json(statement: str, shared: Sequence[Any], names: Iterable[str], rows: Sequence[Sequence[Any]]) -> None:
+    with connection.cursor() as cursor:
+        for begin in range(0, len(rows), _AT_ONCE):  # a statement a row takes ten times as long
+            part = [dict(zip(names, row, strict=True)) for row in rows[begin : begin + _AT_ONCE]]
+            cursor.execute(statement, [*shared, json.dumps(part)])
+
+
+def _convert_columns(
+    model: type[OwnedModel], columns: Mapping[str, Sequence[Any]]
+) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """Return what the rows share, and their own columns, as the database takes them. Raises ScopeError."""
+    if set(columns["user_id"]) != {owner_id()}:
+        raise ScopeError("foreign row")
+    converters = _choose_converters(model, is_sqlite=connection.vendor == "sqlite")
+    common, own = dict[str, Any](), dict[str, Sequence[Any]]()
+    for name, column in columns.items():
+        first, converter = column[0], converters[name]
+        if len(column) > 1 and first == column[-1] and column.count(first) == len(column):
+            common[name] = first if first is None or converter is None else converter(first)
+        elif converter is None:
+            own[name] = column
+        elif None in column:
+            own[name] = [None if value is None else converter(value) for value in column]
+        else:
+            own[name] = list(map(converter, column))
+    return common, own
 
 
 @cache

@@ -39,6 +39,7 @@ from trading.record.ledger_rows import (
     insert_trades,
     load_intent,
     load_trip,
+    make_ids,
     new_trade_row,
     outcome_columns,
 )
@@ -62,10 +63,14 @@ Entry = Execution | Funding | Check | Fill | FundingPayment | PositionCheck
 def find_late(deployment: Deployment, spans: Mapping[str, Span]) -> dict[str, Span]:
     """Return the spans of those symbols that have entries which are not before theirs."""
     late: dict[str, Span] = {}
-    if not spans:
+    first = min((since for since, _ in spans.values()), default=None)
+    if first is None or (
+        # Only a live record has entries beside those of its ticks.
+        deployment.broker_kind != BrokerKind.LIVE
+        and (deployment.last_tick_at is None or first > deployment.last_tick_at)
+    ):
         return late
     which = Q(AmongRows("symbol", rows=([symbol] for symbol in spans)), deployment=deployment)
-    first = min(since for since, _ in spans.values())
     for model in (Fill, FundingPayment, PositionCheck):
         rows = model._default_manager.filter(which, at__gte=first).order_by()
         for symbol, last in rows.values_list("symbol").annotate(Max("at")):
@@ -310,8 +315,8 @@ def _make_rows(
     version, made = deployment.version.version, []
     left = {row["first_fill_id"]: row for row in old}
     own = [left.pop(trip.first_fill_id, None) for trip in trips]
-    for trip, before in zip(trips, own, strict=True):
-        row = new_trade_row(deployment, trip, version) | {"created_at": now, "updated_at": now}
+    for trip, before, trade_id in zip(trips, own, make_ids(now), strict=False):
+        row = new_trade_row(deployment, trip, now) | {"id": trade_id, "skill_version": version}
         intent = entries.intents.get(trip.first_fill_id)
         if before is None and (before := _find_same_time(trip, left.values())) is not None:
             del left[before["first_fill_id"]]

@@ -218,7 +218,7 @@ def test_rows_of_another_owner_are_refused(deployment, stranger, write):
     [trip] = Book().apply(Tick(JUNE, [execution(1, 5, 0, name="b")]))
 
     with pytest.raises(ScopeError):
-        write([new_trade_row(theirs, trip, 1) | outcome_columns(trip) | {"created_at": JUNE, "updated_at": JUNE}])
+        write([new_trade_row(theirs, trip, JUNE) | outcome_columns(trip) | {"id": uuid4(), "skill_version": 1}])
 
 
 # --- Live and in memory ---

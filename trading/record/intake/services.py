@@ -19,7 +19,7 @@ from trading.record.executions import Execution
 from trading.record.intake.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
 from trading.record.intake.fees import price_fees
 from trading.record.ledger import Known, SortedOut, find_known, lock_deployment, sort_out
-from trading.record.ledger_rows import FILL_COLUMNS, NewFill, insert_fills
+from trading.record.ledger_rows import FILL_COLUMNS, Arrival, insert_fills
 from trading.record.positions import Check, Funding
 from trading.record.rebuild import Entry, find_spans, rebuild_symbols
 
@@ -111,7 +111,7 @@ def add_entries(
 def _store_entries(
     batch: ImportBatch, fills: Sequence[Execution], funding: Sequence[Funding], openings: Sequence[Check]
 ) -> None:
-    insert_fills(batch.deployment, [NewFill(fill) for fill in fills], batch_id=batch.pk)
+    insert_fills(batch.deployment, [Arrival(fills)], batch_id=batch.pk)
     common: dict[str, Any] = {"deployment": batch.deployment, "batch": batch}
     FundingPayment.objects.bulk_create(
         [FundingPayment(symbol=one.symbol, at=one.at, amount_usd=one.amount_usd, **common) for one in funding],
