@@ -38,7 +38,6 @@ from trading.record.ledger_rows import (
     exit_columns,
     insert_fills,
     insert_trades,
-    key_columns,
     load_trip,
     make_ids,
     new_trade_row,
@@ -133,13 +132,13 @@ def record_tick(
 class Ledger:
     """A deployment's trades in memory until `flush`; the caller locks."""
 
-    def __init__(self, deployment: Deployment, book: Book, known: Known | None = None) -> None:
+    def __init__(self, deployment: Deployment, book: Book, known: Known, stored: Mapping[UUID, Trip]) -> None:
         self.book = book
         self._deployment = deployment
-        self._known = known or Known()
+        self._known = known
         self._first_tick = self._last_tick = deployment.last_tick
         self._last_tick_at = deployment.last_tick_at
-        self._stored = {id(trip): trip for trip in book.open.values()}
+        self._stored = {id(trip): (trade_id, trip) for trade_id, trip in stored.items()}
         self._noted: dict[int, tuple[Trip, dict[str, Any]]] = {}  # changed trips, with the columns that no trip has
         self._fills: list[Arrival] = []
         self._funding: list[FundingPayment] = []
@@ -153,16 +152,17 @@ class Ledger:
         states = (
             Trade.objects.filter(status=TradeStatus.OPEN, deployment=deployment)
             .order_by("entry_at", "id")
-            .values_list("state", flat=True)
+            .values_list("id", "state")
         )
+        stored = {trade_id: load_trip(state) for trade_id, state in states}
         known = find_known(deployment, tick.fills, tick.funding)
         book = Book(
-            map(load_trip, states),
+            stored.values(),
             seen=known.fills,
             uses_closes=deployment.excursion_from == ExcursionFrom.CLOSE,
             confirmed=find_confirmed(deployment, {fill.symbol for fill in tick.fills}),
         )
-        ledger = cls(deployment, book, known)
+        ledger = cls(deployment, book, known, stored)
         new = sort_out(tick.fills, tick.funding, known)
         ledger._late = find_late(deployment, find_spans([*book.unseen(new.fills), *new.funding]))
         return ledger
@@ -234,12 +234,15 @@ class Ledger:
         insert_fills(self._deployment, self._fills)
         new, changed, ids = [], [], make_ids(now)
         for place, (trip, noted) in self._noted.items():
+            row = {**noted, **outcome_columns(trip), "updated_at": now}
             if place in self._stored:
-                key = key_columns(self._deployment, trip)
-                changed.append({**key, **noted, **outcome_columns(trip), "updated_at": now})
+                trade_id, _ = self._stored[place]
+                changed.append({"id": trade_id, "user_id": self._deployment.user_id, **row})
             else:
-                row = new_trade_row(self._deployment, trip, now)
-                new.append({"id": next(ids), **row, **noted, **outcome_columns(trip)})
+                trade_id = next(ids)
+                new.append({"id": trade_id, **new_trade_row(self._deployment, trip, now), **row})
+            if trip.is_open:
+                self._stored[place] = trade_id, trip
         update_trades(changed)
         insert_trades(new)
         # What a tick reports, too, stays when the import that brought it first is undone.
@@ -254,7 +257,8 @@ class Ledger:
         if not rows.update(**moved, **({} if account is None else {"account": account})):
             raise TickMissing("Another runner applied a tick meanwhile.")
         self._first_tick = self._last_tick
-        self._stored, self._noted = {id(trip): trip for trip in self.book.open.values()}, {}
+        self._stored = {id(trip): self._stored[id(trip)] for trip in self.book.open.values()}
+        self._noted = {}
         self._fills, self._funding, self._checks, self._equity = [], [], [], []
         late, self._late = self._late, {}
         if account is not None:

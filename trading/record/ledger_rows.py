@@ -41,7 +41,7 @@ _NO_ENTRY: Final = {
     **{"entry_reason": "", "entry_decided_at": None, "entry_snapshot_id": None, "entry_leverage": None},
     "entry_regime_tag": RegimeTag.UNKNOWN.value,
 }
-_KEY: Final = ("user_id", "deployment_id", "symbol", "first_fill_id")
+_KEY: Final = ("user_id", "id")
 _AT_ONCE: Final = 2_000  # rows of a statement on PostgreSQL
 # SQLite takes half the time for rows that share a statement. Few sizes, so that each statement is prepared once.
 _SIZES: Final = (64, 8, 1)
@@ -86,13 +86,6 @@ def new_trade_row(deployment: Deployment, trip: Trip, now: datetime) -> dict[str
         "updated_at": now,
         **_NO_ENTRY,
         **_NO_EXIT,
-        **key_columns(deployment, trip),
-    }
-
-
-def key_columns(deployment: Deployment, trip: Trip) -> dict[str, Any]:
-    """Return the columns that name a trade."""
-    return {
         "user_id": deployment.user_id,
         "deployment_id": deployment.pk,
         "symbol": trip.symbol,
@@ -211,7 +204,7 @@ def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write what changed of stored trades, known by their first fills.
+    """Write what changed of stored trades, known by their ids.
 
     Those that closed go apart: where a key to another table may change, SQLite first copies each page.
     """

@@ -17,7 +17,6 @@ from trading.record.ledger_rows import (
     Intent,
     dump_trip,
     insert_trades,
-    key_columns,
     load_trip,
     new_trade_row,
     outcome_columns,
@@ -207,7 +206,7 @@ def test_update_trades_leaves_a_strangers_row_unchanged(deployment, stranger):
     [trip] = Book().apply(Tick(JUNE, [execution(1, 5, 0, name="b")]))
 
     # As a bug might.
-    update_trades([key_columns(deployment, trip) | {"deployment_id": theirs.deployment_id} | outcome_columns(trip)])
+    update_trades([{"id": theirs.pk, "user_id": deployment.user_id} | outcome_columns(trip)])
 
     assert as_owner(stranger, Trade.objects.get).entry_price == 100
 
