@@ -122,8 +122,13 @@ def check_reading(reading: Reading, *, leaves_out: bool) -> None:
     refused = [problem for problem in reading.problems if not (problem.row and leaves_out)]
     if refused:
         first = refused[0]
-        text = f"{word.capitalize()} {first.row}: {first.message}." if first.row else first.message
-        more = f" {len(refused) - 1} more {word}s have a problem." if len(refused) > 1 else ""
+        text = (
+            f"{word.capitalize()} {first.row}: {first.message}{'' if first.message.endswith('?') else '.'}"
+            if first.row
+            else first.message
+        )
+        others = len({problem.row for problem in refused} - {0, first.row})
+        more = f" {others} more {word}{' has' if others == 1 else 's have'} a problem." if others else ""
         raise ImportRefused(f"{text}{more} Nothing was imported.", refused)
     if not reading.fills and not reading.funding:
         raise ImportRefused("The file holds no fills and no funding. Nothing was imported.")

@@ -1,11 +1,12 @@
 """The exports that Keel recognises, one row each, and the mapping of any other table. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Final
 
-from trading.intake.tables import Table, parse_offset
+from trading.intake.tables import Table, normal_name, parse_offset
 from trading.intake.values import guess_date_order, guess_decimal, is_empty, parse_number
 
 SPOT: Final = "spot"
@@ -265,7 +266,9 @@ def propose_mapping(table: Table, *, zone: str) -> FillMapping:
             name: tuple(one for one in named if one in table.columns) for name, named in FORMATS[key].columns.items()
         }
     else:
-        columns = _guess_columns(table.columns)
+        # Of two columns with one name the user chooses.
+        named = Counter(normal_name(title) for title in table.titles.values())
+        columns = _guess_columns([name for name in table.columns if named[normal_name(table.titles[name])] == 1])
     columns = {name: named for name, named in columns.items() if named}
     chosen = FORMATS.get(key)
     # Where no column was recognised, every cell may tell.

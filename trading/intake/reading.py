@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from trading.intake import formats, values
 from trading.intake.tables import Table, TableRow
-from trading.record.executions import CLOCK_SKEW, DOLLARS
+from trading.record.executions import CLOCK_SKEW, DOLLARS, MAX_AMOUNT
 from trading.skills.schemas import symbol_name
 
 _BY_HAND: Final = formats.Format("", "", frozenset(), {})
@@ -180,6 +180,8 @@ class _Reader:
         quantity = values.round_amount(quantity)
         if not quantity:
             raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
+        if abs(quantity * price) >= MAX_AMOUNT:
+            raise ValueError("the quantity times the price is too large")
         start = self._text(row, "start")
         word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
         return ReadFill(

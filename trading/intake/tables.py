@@ -155,7 +155,10 @@ def _find_header(lines: Sequence[str]) -> tuple[str, int]:
     best = (0, 0, ",")
     for delimiter in _DELIMITERS:
         for place, line in enumerate(lines[:_HEADER_LINES]):
-            cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            try:
+                cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            except csv.Error:  # a cell that is too long, which names no column
+                continue
             named = [cell for cell in cells if cell.strip("\ufeff ")]
             if len(named) > best[0] and not any(looks_like_value(cell) for cell in named):
                 best = (len(named), place, delimiter)
@@ -168,13 +171,14 @@ def _find_header(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def _read_json(text: str) -> Table:
+    line, values = 0, []
     try:
         if text.lstrip()[0] == "{" and "\n{" in text.strip():
-            value: Any = [_load_json(line) for line in text.splitlines() if line.strip()]
-        else:
-            value = _load_json(text)
+            for line, item in enumerate(text.splitlines()):  # noqa: B007 - told when one cannot be read
+                values += [_load_json(item)] if item.strip() else []
+        value: Any = values or _load_json(text)
     except (ValueError, RecursionError) as error:
-        where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        where = f", line {line + error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise TableRefused(f"The file begins like JSON and cannot be read{where}. Download it again.") from error
     for records in find_records(value):
         return table_of_records(records)

@@ -93,8 +93,9 @@ def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[D
     for coin in coins:
         if coin and upper.endswith(coin) and len(upper) > len(coin):
             return parse_number(stripped[: -len(coin)], decimal), coin
-    matched = re.match(r"(.*?[\d.,)])\s*([A-Za-z][A-Za-z0-9]{1,11})\Z", stripped)
-    if matched and not _NUMBER.match(stripped):  # 1e30 is no amount of a coin
+    # 1e30 and 0x10 are no amounts of a coin.
+    matched = re.match(r"(.*?[\d.,)])\s*(?![EeXx]\d)([A-Za-z][A-Za-z0-9]{1,11})\Z", stripped)
+    if matched:
         return parse_number(matched[1], decimal), matched[2].upper()
     return parse_number(stripped, decimal), ""
 
@@ -113,6 +114,8 @@ def guess_decimal(texts: Iterable[str]) -> str:
 def parse_side(text: str) -> int:
     """Return 1 for a buy, -1 for a sale. Raises ValueError."""
     words = " ".join(re.split(r"[^a-z]+", text.casefold())).strip()
+    if not text:
+        raise ValueError("the side is empty")
     acts = {"buy", "sell"} & set(words.split(" "))
     if words in _BUYS or (acts == {"buy"} and words not in _SELLS):
         return 1

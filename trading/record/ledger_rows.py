@@ -258,7 +258,8 @@ def _insert_rows(model: type[OwnedModel], columns: Mapping[str, Sequence[Any]]) 
         for size in _SIZES:
             end, step = len(values) - (len(values) - begin) % (size * width), size * width
             parts = [[*common.values(), *values[at : at + step]] for at in range(begin, end, step)]
-            cursor.executemany(compose(tuple(common), tuple(own), size), parts)
+            if parts:
+                cursor.executemany(compose(tuple(common), tuple(own), size), parts)
             begin = end
 
 

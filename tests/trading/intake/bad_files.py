@@ -101,6 +101,27 @@ BAD_FILES: dict[str, tuple[bytes, int, str]] = {
     "a statement of balances": (
         _rows("2025-03-01,USDT,100,5", header="date,currency,balance,change"), 0, "Choose the column",
     ),
+    "a cell of 200,000 letters": (_rows(GOOD, "x" * 200_000), 3, "too long"),
+    "a first line of 200,000 letters": (_rows(GOOD, header="x" * 200_000), 0, "header"),
+    "two columns of quantities": (
+        _rows("2025-03-01,BTCUSDT,buy,0.5,0.6,90000", header="date,symbol,side,quantity,Quantity,price"), 0,
+        "column of the quantity",
+    ),
+    "a value beyond all bounds": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,1e17,1e17,18"), 3, "times the price"),
+    "a side of nothing": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,-,0.5,91000,18"), 3, "side is empty"),
+    "a fee in hexadecimal digits": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,91000,0x10"), 3, "'0x10'"),
+    "a fee in percent": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,91000,0.1%"), 3, "'0.1%'"),
+    "a quantity in lots": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,5 lots,91000,18"), 3, "LOTS"),
+    "a day of a spreadsheet": (_rows(GOOD, "45717.4583,BTCUSDT,sell,0.5,91000,18"), 3, "not a date"),
+    "points and commas in turn": (
+        _rows('2025-03-01 10:00:00,BTCUSDT,buy,0.5,"90,000.5",1', '2025-03-01 11:00:00,BTCUSDT,sell,0.5,"91.000,5",1'),
+        3, "'91.000,5'",
+    ),
+    "a header in the middle": (_rows(GOOD, HEADER), 3, "'quantity' is not a number"),
+    "lines of JSON, the second cut off": (b'{"time":1740823200000,"symbol":"BTC"}\n{"time":\n', 0, "line 2"),
+    "text of four bytes a letter": (_rows(GOOD).decode().encode("utf-32"), 0, "not text"),
+    "a packed spreadsheet": (gzip.compress(b"PK\x03\x04\x14\x00\x06\x00"), 0, "spreadsheet"),
+    "a small file that unpacks to 200 MB": (gzip.compress(b"0" * 200 * 2**20, 1), 0, "larger than 20 MB"),
     "a time that the clock jumped over": (
         _rows(GOOD, "2025-03-30 02:30:00,BTCUSDT,sell,0.5,91000,18"), 3, "jumped over",
     ),

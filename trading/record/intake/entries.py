@@ -99,6 +99,8 @@ def _find_problem(one: Execution | Funding | Check, now: datetime) -> str:
         return "its price must be above zero and in range"
     if not _fits(one.quantity):
         return "its quantity is out of range"
+    if not _fits(one.quantity * one.price):
+        return "its quantity times its price is out of range"
     if isinstance(one, Check):
         return ""
     if abs(one.quantity) < QUANTITY_GRAIN:
