@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import chain
 from typing import Final, cast
 from uuid import UUID
 
@@ -40,7 +41,7 @@ from trading.record.notes import find_active_note
 from trading.record.positions import PathBar, Tick
 from trading.record.trade_queries import get_equity_at_midnight, list_open, utc_midnight
 from trading.runs.brokers.base import OrderRequest, Report, Side
-from trading.runs.brokers.paper import Costs, MarketBar, PaperBroker, Rate
+from trading.runs.brokers.paper import Costs, PaperBroker
 from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -204,15 +205,8 @@ def _feed_broker(
         since = min(after, broker.seen_until.get(symbol, after)) if is_live else after
         bars[symbol] = finest_bars(tape, symbol, after=since, until=until)
         rates += tape.rates(symbol, after if holding is None else holding.paid_until, until)
-    broker.feed(
-        (_market_bar(bar) for found in bars.values() for bar in found),
-        (Rate(rate.symbol, rate.at, rate.rate) for rate in rates),
-    )
+    broker.feed(chain.from_iterable(bars.values()), rates)
     return bars
-
-
-def _market_bar(bar: Bar) -> MarketBar:
-    return MarketBar(bar.symbol, bar.opened_at, bar.closed_at, bar.open, bar.high, bar.low, bar.close, bar.volume)
 
 
 def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
+from trading.models import Bar, FundingRate
 from trading.record.executions import Execution
 from trading.record.positions import Funding
 from trading.runs.brokers.base import OrderRequest, Report
@@ -32,27 +33,6 @@ class Costs:
     fee_bps: Decimal = Decimal(4)  # a rebate is negative
     slippage_bps: Decimal = Decimal(2)
     volume_share: Decimal = ZERO  # of a bar's volume that fills may take; 0: no limit
-
-
-@dataclass(frozen=True, slots=True)
-class MarketBar:
-    symbol: str
-    opened_at: datetime
-    closed_at: datetime
-    open: Decimal
-    high: Decimal
-    low: Decimal
-    close: Decimal
-    volume: Decimal = ZERO  # zero: not known, so that nothing is limited
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A funding payment: the fraction of notional that longs pay."""
-
-    symbol: str
-    at: datetime
-    fraction: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +63,7 @@ class PaperBroker:
     marks: dict[str, Decimal] = field(default_factory=dict)
     seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
     _room: Decimal | None = field(default=None, compare=False)  # what is left of the bar's volume; None: no limit
-    _market: list[MarketBar | Rate] = field(default_factory=list)
+    _market: list[Bar | FundingRate] = field(default_factory=list)
     _fills: list[Execution] = field(default_factory=list)
     _funding: list[Funding] = field(default_factory=list)
     _orders: dict[str, str] = field(default_factory=dict)
@@ -95,7 +75,7 @@ class PaperBroker:
         if all(order.order_id != waiting.order_id for waiting in self.pending):
             self.pending.append(order)
 
-    def feed(self, bars: Iterable[MarketBar], rates: Iterable[Rate] = ()) -> None:
+    def feed(self, bars: Iterable[Bar], rates: Iterable[FundingRate] = ()) -> None:
         """Queue bars and funding for the next `report`."""
         self._market += [*bars, *rates]
 
@@ -128,7 +108,7 @@ class PaperBroker:
         known = [one for one in self._market if _ends_at(one) <= until]
         self._market = [one for one in self._market if _ends_at(one) > until]
         for one in sorted(known, key=_sort_key):
-            if isinstance(one, Rate):
+            if isinstance(one, FundingRate):
                 self._pay_funding(one)
             else:
                 self._trade_bar(one)
@@ -155,16 +135,16 @@ class PaperBroker:
         )
         return self.cash_usd + sum(gains, ZERO)
 
-    def _pay_funding(self, rate: Rate) -> None:
+    def _pay_funding(self, rate: FundingRate) -> None:
         holding = self.holdings.get(rate.symbol)
         if holding is None or rate.at <= holding.paid_until:
             return
         self.holdings[rate.symbol] = replace(holding, paid_until=rate.at)
-        amount = -holding.quantity * self.marks.get(rate.symbol, holding.entry_price) * rate.fraction
+        amount = -holding.quantity * self.marks.get(rate.symbol, holding.entry_price) * rate.rate
         self.cash_usd += amount
         self._funding.append(Funding(rate.symbol, rate.at, amount))
 
-    def _trade_bar(self, bar: MarketBar) -> None:
+    def _trade_bar(self, bar: Bar) -> None:
         """Fill at the open, then at levels; mark the close."""
         if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
             return  # shorter bars covered this time already
@@ -183,7 +163,7 @@ class PaperBroker:
             self._reach_levels(holding, bar)
         self.marks[bar.symbol] = bar.close
 
-    def _execute_order(self, order: OrderRequest, bar: MarketBar) -> None:
+    def _execute_order(self, order: OrderRequest, bar: Bar) -> None:
         wanted = self._order_quantity(order, bar.open)
         if left := abs(wanted) - abs(quantity := self._take_room(wanted)):
             self.pending.append(replace(order, left=left))
@@ -221,7 +201,7 @@ class PaperBroker:
             return -min(size, abs(held)).copy_sign(held)
         return size if order.side == "long" else -size
 
-    def _reach_levels(self, holding: Holding, bar: MarketBar) -> None:
+    def _reach_levels(self, holding: Holding, bar: Bar) -> None:
         """Fill the stop or liquidation that the bar reached first."""
         is_long = holding.quantity > 0
         levels = [(holding.liquidation_price, True)]
@@ -283,17 +263,17 @@ def _blend_leverage(before: Holding | None, after: Holding, leverage: Decimal) -
     return whole / (held / before.leverage + (whole - held) / leverage)
 
 
-def _ends_at(one: MarketBar | Rate) -> datetime:
-    return one.at if isinstance(one, Rate) else one.closed_at
+def _ends_at(one: Bar | FundingRate) -> datetime:
+    return one.at if isinstance(one, FundingRate) else one.closed_at
 
 
-def _begins_at(one: MarketBar | Rate) -> datetime:
-    return one.at if isinstance(one, Rate) else one.opened_at
+def _begins_at(one: Bar | FundingRate) -> datetime:
+    return one.at if isinstance(one, FundingRate) else one.opened_at
 
 
-def _sort_key(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
+def _sort_key(one: Bar | FundingRate) -> tuple[datetime, bool, str]:
     # A payment at a bar's opening instant is for the position before that bar.
-    return _begins_at(one), isinstance(one, MarketBar), one.symbol
+    return _begins_at(one), isinstance(one, Bar), one.symbol
 
 
 def _dump(one: Holding | OrderRequest) -> dict[str, Any]:

@@ -1,16 +1,17 @@
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trading.models import Bar, FundingRate
 from trading.record.positions import Book, ExitCause, PathBar, Tick
 from trading.runs.brokers.base import OrderRequest
-from trading.runs.brokers.paper import Costs, Holding, MarketBar, PaperBroker, Rate
+from trading.runs.brokers.paper import Costs, Holding, PaperBroker
 
 D = Decimal
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -24,12 +25,27 @@ def order(side="long", size="1000", *, hour=0, stop=None, leverage="1", name="a"
     )
 
 
-def bar(hour: int, first: str, high: str, low: str, last: str, symbol: str = "BTC") -> MarketBar:
+def hour_bar(symbol: str, hour: int, first: D, high: D, low: D, last: D, volume: D | int = 0) -> Bar:
     opened_at = NOON + hour * HOUR
-    return MarketBar(symbol, opened_at, opened_at + HOUR, D(first), D(high), D(low), D(last))
+    prices = {"open": first, "high": high, "low": low, "close": last}
+    return Bar(symbol=symbol, interval="1h", opened_at=opened_at, volume=volume, **prices)
 
 
-def flat(hour: int, price: str = "100") -> MarketBar:
+def changed(bar: Bar, **values: Any) -> Bar:
+    for name, value in values.items():
+        setattr(bar, name, value)
+    return bar
+
+
+def rate(symbol: str, at: datetime, fraction: D) -> FundingRate:
+    return FundingRate(symbol=symbol, at=at, rate=fraction)
+
+
+def bar(hour: int, first: str, high: str, low: str, last: str, symbol: str = "BTC") -> Bar:
+    return hour_bar(symbol, hour, D(first), D(high), D(low), D(last))
+
+
+def flat(hour: int, price: str = "100") -> Bar:
     return bar(hour, price, price, price, price)
 
 
@@ -38,7 +54,7 @@ def broker(costs: Costs = FREE, **state) -> PaperBroker:
 
 
 def after(paper: PaperBroker, *market, hours: int):
-    paper.feed([one for one in market if isinstance(one, MarketBar)], [one for one in market if isinstance(one, Rate)])
+    paper.feed([one for one in market if isinstance(one, Bar)], [one for one in market if isinstance(one, FundingRate)])
     return paper.report(NOON + hours * HOUR)
 
 
@@ -165,7 +181,7 @@ def test_without_leverage_a_long_is_all_but_never_liquidated():
 def test_longs_pay_funding_to_shorts(quantity, amount):
     paper = broker(holdings={"BTC": Holding(D(quantity), D(100))})
 
-    report = after(paper, flat(0), Rate("BTC", NOON + HOUR, D("0.0001")), hours=1)
+    report = after(paper, flat(0), rate("BTC", NOON + HOUR, D("0.0001")), hours=1)
 
     assert [payment.amount_usd for payment in report.funding] == [D(amount)]
     assert report.equity_usd == 10_000 + D(amount)
@@ -175,7 +191,7 @@ def test_payment_at_a_bars_open_counts_the_position_before():
     paper = broker()
     paper.submit(order())
 
-    assert after(paper, flat(0), Rate("BTC", NOON, D("0.0001")), hours=1).funding == []
+    assert after(paper, flat(0), rate("BTC", NOON, D("0.0001")), hours=1).funding == []
 
 
 def test_restored_broker_continues_from_its_state():
@@ -184,7 +200,7 @@ def test_restored_broker_continues_from_its_state():
     after(first, flat(0), hours=1)
     again = PaperBroker(first.cash_usd, first.costs, dict(first.holdings), list(first.pending), dict(first.marks))
 
-    market = [bar(1, "100", "101", "90", "92"), Rate("BTC", NOON + HOUR, D("0.0001"))]
+    market = [bar(1, "100", "101", "90", "92"), rate("BTC", NOON + HOUR, D("0.0001"))]
 
     assert after(first, *market, hours=2) == after(again, *market, hours=2)
 
@@ -208,8 +224,8 @@ def test_account_and_ledger_agree_to_the_cent(moves, wishes, leverage):
             side, size, stop = wishes[hour]
             at = None if stop is None else str(price * (100 + (-abs(stop) if side == "long" else abs(stop))) / 100)
             paper.submit(order(side, str(size), hour=hour, name=str(hour), stop=at, leverage=str(leverage)))
-        now = MarketBar("BTC", NOON + hour * HOUR, NOON + (hour + 1) * HOUR, price, high, low, last)
-        report = after(paper, now, Rate("BTC", NOON + hour * HOUR, D("0.0002")), hours=hour + 1)
+        now = hour_bar("BTC", hour, price, high, low, last)
+        report = after(paper, now, rate("BTC", NOON + hour * HOUR, D("0.0002")), hours=hour + 1)
         path = PathBar(now.opened_at, now.closed_at, high, low, last)
         tick = Tick(report.at, report.fills, report.funding, {"BTC": [path]}, report.marks, report.positions)
         trips |= {trip.first_fill_id: trip for trip in book.apply(tick)}
@@ -243,7 +259,7 @@ def test_state_is_all_of_it():
     paper.submit(order(size="333.33", stop="95.123456789012", leverage="3"))
     paper.submit(order(size="100", symbol="ETH", hour=9, stop="99", name="waits"))
     paper.submit(order("close", None, symbol="ETH", hour=9, name="closes"))
-    after(paper, flat(0, "100.000012345678"), Rate("BTC", NOON + HOUR, D("0.000012345678")), hours=1)
+    after(paper, flat(0, "100.000012345678"), rate("BTC", NOON + HOUR, D("0.000012345678")), hours=1)
 
     assert kept(paper) == paper
     assert paper.holdings
@@ -290,10 +306,12 @@ def test_order_survives_until_its_bar_comes():
 def test_longer_bar_over_a_time_already_seen_is_not_traded_again():
     paper = broker()
     paper.submit(order(stop="95"))
-    after(paper, *(replace(flat(0), closed_at=NOON + HOUR / 2), replace(flat(0), opened_at=NOON + HOUR / 2)), hours=1)
+    after(
+        paper, *(changed(flat(0), interval="30m"), changed(flat(0), interval="30m", opened_at=NOON + HOUR / 2)), hours=1
+    )
     again = kept(paper)
 
-    report = after(again, replace(bar(0, "100", "101", "90", "92"), closed_at=NOON + 2 * HOUR), hours=2)
+    report = after(again, changed(bar(0, "100", "101", "90", "92"), interval="4h"), hours=4)
 
     assert (report.fills, report.marks) == ([], {"BTC": 100})
     assert [fill.price for fill in after(again, bar(1, "100", "101", "90", "92"), hours=2).fills] == [95]
@@ -334,10 +352,9 @@ def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage, vo
         for symbol, (move, width) in sorted(day["moves"].items()):
             first, last = prices[symbol], prices[symbol] * (10_000 + move) / 10_000
             high, low = max(first, last) * (10_000 + width) / 10_000, min(first, last) * (10_000 - width) / 10_000
-            opened_at = NOON + hour * HOUR
-            market.append(MarketBar(symbol, opened_at, opened_at + HOUR, first, high, low, last, D(volume) / 10))
+            market.append(hour_bar(symbol, hour, first, high, low, last, D(volume) / 10))
             prices[symbol] = last
-        market += [Rate(symbol, NOON + hour * HOUR, D(rate) / 100_000) for symbol, rate in day["rates"].items()]
+        market += [rate(symbol, NOON + hour * HOUR, D(paid) / 100_000) for symbol, paid in day["rates"].items()]
         for number, (symbol, side, cents, stop, tenths, wait) in enumerate(day["orders"]):
             if side != "close" and cents is None:
                 continue
@@ -395,8 +412,8 @@ def test_small_add_with_high_leverage_hardly_moves_the_liquidation_price():
 THIN = Costs(D(0), D(0), D("0.1"))
 
 
-def thin(hour: int, volume: str = "40", price: str = "100") -> MarketBar:
-    return replace(flat(hour, price), volume=D(volume))
+def thin(hour: int, volume: str = "40", price: str = "100") -> Bar:
+    return hour_bar("BTC", hour, *[D(price)] * 4, D(volume))
 
 
 def fills_of(report):
@@ -448,7 +465,7 @@ def test_orders_of_one_bar_share_its_volume():
 @pytest.mark.parametrize(("side", "quantity", "stop"), [("long", 10, "95"), ("short", -10, "105")])
 def test_stop_that_the_volume_cuts_goes_on_at_the_next_opens(side, quantity, stop):
     paper = broker(THIN, holdings={"BTC": Holding(D(quantity), D(100), stop_price=D(stop), stop_order_id="a")})
-    reached = replace(bar(0, "100", "106", "94", "100"), volume=D(40))
+    reached = changed(bar(0, "100", "106", "94", "100"), volume=D(40))
 
     first = after(paper, reached, hours=1)
     rest = after(kept(paper), thin(1), thin(2, "1000", "101"), hours=3)
@@ -461,6 +478,6 @@ def test_stop_that_the_volume_cuts_goes_on_at_the_next_opens(side, quantity, sto
 def test_liquidation_is_whole_whatever_the_volume():
     paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100), D(10))})
 
-    (fill,) = after(paper, replace(bar(0, "100", "100", "80", "85"), volume=D(1)), hours=1).fills
+    (fill,) = after(paper, changed(bar(0, "100", "100", "80", "85"), volume=D(1)), hours=1).fills
 
     assert (fill.quantity, fill.is_liquidation) == (-10, True)
