@@ -180,7 +180,7 @@ def list_past_moves(
         busy = [at for _, at in about]
         for kind in {kind for kind, of in wanted if of == symbol}:
             events = list_separate(at for name, at in about if name == kind)
-            beside = list_separate(_list_weeks_beside(events))
+            beside = list_separate(sorted(at + weeks * _WEEK for at in events for weeks in (-1, 1)))
             instants[kind, symbol] = events, [at for at in beside if at <= now and not _is_near(busy, at)]
     ends: dict[str, set[datetime]] = {}
     for (_, symbol), both in instants.items():
@@ -193,11 +193,6 @@ def list_past_moves(
         return [move for move in found if move is not None]
 
     return {key: PastMoves(*(measure(key[1], those) for those in both)) for key, both in instants.items()}
-
-
-def _list_weeks_beside(instants: Iterable[datetime]) -> list[datetime]:
-    """Return the same hour a week before and after each, in order."""
-    return sorted(at + weeks * _WEEK for at in instants for weeks in (-1, 1))
 
 
 def _is_near(busy: Sequence[datetime], at: datetime) -> bool:

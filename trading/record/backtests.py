@@ -294,18 +294,20 @@ def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime)
 
 def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
     """Save a backtest's progress and extend its lease. Raises LeaseLost."""
-    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
-    if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
-        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+    _change_claimed(run_id, lease, ticks_done=done, ticks_total=total, lease_until=until)
 
 
 def finish_backtest(
     *, run_id: UUID, lease: UUID, status: str, summary: Mapping[str, Any] | None = None, error: str = "", now: datetime
 ) -> None:
     """Save the end of a claimed backtest. Raises LeaseLost."""
-    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
     over = {"finished_at": now, "lease": None, "lease_until": None}
-    if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
+    _change_claimed(run_id, lease, status=status, summary=summary or {}, error=error[:280], **over)
+
+
+def _change_claimed(run_id: UUID, lease: UUID, **changes: Any) -> None:
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    if not rows.update(**changes):
         raise LeaseLost("This backtest was cancelled, or another runner took it over.")
 
 

@@ -2,14 +2,17 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from io import StringIO
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from config.lib.text import csv_cell
 from trading.models import DecisionSnapshot, Trade
+
+M = TypeVar("M", Trade, DecisionSnapshot)
+Writer = Callable[[Iterable[M]], Iterator[str]]
 
 COLUMNS: Final = (
     *("id", "deployment_id", "skill_id", "skill_version", "exit_skill_version"),
@@ -27,26 +30,6 @@ DECISION_COLUMNS: Final = (
     *PROPOSAL_COLUMNS,
     *("model", "input_tokens", "output_tokens", "cost_usd"),
 )
-
-
-def trades_as_json(trades: Iterable[Trade]) -> Iterator[str]:
-    """Yield a JSON list of trades; numbers are strings."""
-    return _as_json(_trade_row(trade) for trade in trades)
-
-
-def trades_as_csv(trades: Iterable[Trade]) -> Iterator[str]:
-    """Yield CSV lines; no cell is a formula."""
-    return _as_csv(COLUMNS, (_trade_row(trade) for trade in trades))
-
-
-def decisions_as_json(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
-    """Yield a JSON list of decisions; numbers are strings."""
-    return _as_json(_decision_row(decision) for decision in decisions)
-
-
-def decisions_as_csv(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
-    """Yield CSV lines; no cell is a formula."""
-    return _as_csv(DECISION_COLUMNS, (_decision_row(decision) for decision in decisions))
 
 
 def _trade_row(trade: Trade) -> dict[str, Any]:
@@ -103,3 +86,12 @@ def _format_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return value if value is None or isinstance(value, int | str) else str(value)
+
+
+def _make_writers(columns: Sequence[str], read: Callable[[M], dict[str, Any]]) -> Mapping[str, Writer[M]]:
+    return {"csv": lambda rows: _as_csv(columns, map(read, rows)), "json": lambda rows: _as_json(map(read, rows))}
+
+
+# By the shape. Numbers are exact, in JSON as strings; no cell of a CSV is a formula.
+TRADE_WRITERS: Final = _make_writers(COLUMNS, _trade_row)
+DECISION_WRITERS: Final = _make_writers(DECISION_COLUMNS, _decision_row)

@@ -90,10 +90,7 @@ def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
     note = ReflectionNote.objects.filter(pk=note_id, deployment__isnull=False).first_or(
         NoteNotFound("There are no such lessons.")
     )
-    kept = {
-        name: getattr(note, name)
-        for name in ("skill_version", "window_start", "window_end", "trades_considered", "trade_ids", "lessons_text")
-    }
-    cost = {name: getattr(note, name) for name in ("model_used", "findings")}
-    copy = ReflectionNote(skill_id=note.skill_id, deployment=None, kept_from=note, generated_at=now, **kept, **cost)
+    names = ("skill_version", "window_start", "window_end", "trades_considered", "trade_ids", "lessons_text")
+    same = {name: getattr(note, name) for name in (*names, "model_used", "findings")}
+    copy = ReflectionNote(skill_id=note.skill_id, deployment=None, kept_from=note, generated_at=now, **same)
     return write_note(note=copy, now=now)

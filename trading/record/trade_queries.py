@@ -101,14 +101,9 @@ class SkillRecord:
 
 def get_trade(trade_id: UUID) -> Trade:
     """Return a trade. Raises TradeNotFound."""
-    trade: Trade | None = (
-        Trade.objects.filter(pk=trade_id)
-        .select_related("deployment", "skill", "entry_snapshot", "exit_snapshot")
-        .first()
-    )
-    if trade is None:
-        raise TradeNotFound("You have no such trade.")
-    return trade
+    rows = Trade.objects.filter(pk=trade_id)
+    rows = rows.select_related("deployment", "skill", "entry_snapshot", "exit_snapshot")
+    return rows.first_or(TradeNotFound("You have no such trade."))
 
 
 def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
@@ -141,7 +136,8 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
     """Return the trades that fit, unordered."""
     rows: TradeQuerySet = Trade.objects.all()
     if which.note_id is not None:
-        rows = rows.filter(pk__in=_list_note_trades(which.note_id))
+        noted = ReflectionNote.objects.filter(pk=which.note_id).values_list("trade_ids", flat=True).first()
+        rows = rows.filter(pk__in=noted or [])
     elif not which.with_backtests:
         rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
     given: Mapping[str, Any] = {
@@ -171,11 +167,6 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
-
-
-def _list_note_trades(note_id: UUID) -> list[str]:
-    found: list[str] | None = ReflectionNote.objects.filter(pk=note_id).values_list("trade_ids", flat=True).first()
-    return found or []
 
 
 def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:

@@ -5,7 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, get_user_by_email
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
-from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.exports import TRADE_WRITERS
 from trading.record.trade_queries import iter_trades
 
 
@@ -18,9 +18,8 @@ class Command(KeelCommand):
         parser.add_argument("--format", choices=("json", "csv"), default="json", dest="shape")
 
     def run(self, *, user: str | None, deployment: UUID | None, shape: str, **options: object) -> None:
-        write = trades_as_csv if shape == "csv" else trades_as_json
         if user is None and deployment is None:
             raise CommandError("Name a user or a deployment.")
         with owned(find_deployment_owner(deployment, email=user) if deployment else get_user_by_email(user or "")):
-            for text in write(iter_trades(deployment)):
+            for text in TRADE_WRITERS[shape](iter_trades(deployment)):
                 self.stdout.write(text, ending="")

@@ -36,8 +36,8 @@ def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
     opened_at = parse_instant(row["timestamp"])
     if (opened_at - _EPOCH) % INTERVALS[interval]:
         raise ValueError(f"{opened_at:%Y-%m-%d %H:%M:%S} is not the beginning of a bar of {interval}")
-    prices = [parse_number(row[name]) for name in ("open", "high", "low", "close")]
-    first, high, low, last = prices
+    prices = {name: parse_number(row[name]) for name in ("open", "high", "low", "close")}
+    first, high, low, last = prices.values()
     volume = parse_number(row.get("volume") or 0)
     if low <= 0 or volume < 0 or not (low <= min(first, last) <= max(first, last) <= high):
         raise ValueError("the prices do not lie between low and high, or something is below zero")
@@ -45,10 +45,7 @@ def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
         symbol=symbol,
         interval=interval,
         opened_at=opened_at,
-        open=first,
-        high=high,
-        low=low,
-        close=last,
+        **prices,
         volume=volume,
         mark=parse_number(row["mark"]) if row.get("mark") else None,
         index=parse_number(row["index"]) if row.get("index") else None,

@@ -267,13 +267,9 @@ def _ends_at(one: Bar | FundingRate) -> datetime:
     return one.at if isinstance(one, FundingRate) else one.closed_at
 
 
-def _begins_at(one: Bar | FundingRate) -> datetime:
-    return one.at if isinstance(one, FundingRate) else one.opened_at
-
-
 def _sort_key(one: Bar | FundingRate) -> tuple[datetime, bool, str]:
     # A payment at a bar's opening instant is for the position before that bar.
-    return _begins_at(one), isinstance(one, Bar), one.symbol
+    return one.opened_at if isinstance(one, Bar) else one.at, isinstance(one, Bar), one.symbol
 
 
 def _dump(one: Holding | OrderRequest) -> dict[str, Any]:

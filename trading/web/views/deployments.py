@@ -24,7 +24,7 @@ from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, Depl
 from trading.record import decisions, deployment_queries, trade_queries
 from trading.record.actions import describe_command
 from trading.record.deployments import CommandRefused, list_possible_commands, request_command
-from trading.record.exports import decisions_as_csv, decisions_as_json
+from trading.record.exports import DECISION_WRITERS
 from trading.record.notes import find_active_note, get_note, keep_note_for_skill, list_notes
 from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
@@ -223,7 +223,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
         request,
         "decisions",
         read=lambda cursor: decisions.list_decisions_after(shown.pk, cursor, verdict=verdict),
-        writers={"csv": decisions_as_csv, "json": decisions_as_json},
+        writers=DECISION_WRITERS,
     )
 
 

@@ -22,7 +22,7 @@ from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
-from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.exports import TRADE_WRITERS
 from trading.record.intake.excursions import measure_paths
 from trading.record.trade_queries import TradeFilter, get_trade, select_trades
 from trading.rules.services import find_trades_by_verdict
@@ -111,8 +111,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
         which = _build_which(_build_filters(request, _list_choices(request.GET)))
-    writers = {"csv": trades_as_csv, "json": trades_as_json}
-    return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
+    return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=TRADE_WRITERS)
 
 
 @owned_page
