@@ -47,7 +47,11 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
         context |= {
             "receipt": shown,
             "segments": [(_TITLES.get(one.name, one.name), one.text) for one in shown.segments],
-            "looked_up": [one for one in shown.looked_up if not getattr(find_tool(one.name), "acts", "")],
+            "looked_up": [
+                (tool.label if tool else one.name, one)
+                for one in shown.looked_up
+                if (tool := find_tool(one.name)) is None or not tool.acts
+            ],
             "trades": find_trades(UUID(pk) for tool in shown.looked_up for pk in tool.trade_ids),
         }
     return TemplateResponse(request, "chat/receipt.html", context)

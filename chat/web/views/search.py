@@ -1,6 +1,5 @@
 """Search chats: a page, and results beside a chat."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from urllib.parse import urlencode
@@ -13,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
-from chat.models import Conversation, ConversationStatus
+from chat.models import ConversationStatus
 from chat.parts import Json
 from config.lib.paging import build_page_links, locate_page, parse_page_number
 from config.lib.search.terms import list_query_terms
@@ -23,15 +22,6 @@ from config.lib.web import PageRequest, owned_page
 MAX_QUERY: Final = 200  # characters
 PAGE_SIZE: Final = 10
 BESIDE: Final = 8  # results in the list beside a chat
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    conversation: Conversation
-    url: str  # of the chat, at the message found
-    title: SafeString
-    snippet: SafeString
-    is_archived: bool
 
 
 @owned_page
@@ -84,15 +74,15 @@ def _why_not(query: str) -> str:
     return "short" if not list_query_terms(query) or (len(query) == 1 and query.isascii()) else ""
 
 
-def _build_hit(row: ConversationHit) -> Hit:
+def _build_hit(row: ConversationHit) -> Json:
     anchor = f"#message-{row.message_id}" if row.message_id else ""
-    return Hit(
-        conversation=row.conversation,
-        url=f"{reverse('chat:conversation', args=[row.conversation.pk])}{anchor}",
-        title=_mark_ranges(row.conversation.title or "New chat", row.title_ranges),
-        snippet=_mark_ranges(row.snippet, row.snippet_ranges),
-        is_archived=row.conversation.status == ConversationStatus.ARCHIVED,
-    )
+    return {
+        "conversation": row.conversation,
+        "url": f"{reverse('chat:conversation', args=[row.conversation.pk])}{anchor}",  # at the message found
+        "title": _mark_ranges(row.conversation.title or "New chat", row.title_ranges),
+        "snippet": _mark_ranges(row.snippet, row.snippet_ranges),
+        "is_archived": row.conversation.status == ConversationStatus.ARCHIVED,
+    }
 
 
 def _mark_ranges(text: str, ranges: list[Range]) -> SafeString:
