@@ -135,7 +135,7 @@ def _read_sentence(sentence: str, fields: Fields, told: dict[str, list[str]]) ->
         place, words = labelled or _find_place(clause), _take_numbers(clause, fields)
         text = label[2] if label and labelled else clause
         count = sum(bool(re.search(r"[^\W\d_]{2}", word)) and not symbols_in(word.upper()) for word in key_words(words))
-        if count > (bool(labelled) if place else _MOST_BESIDE):
+        if count > (bool(labelled) if place else _MOST_BESIDE):  # a label is a word itself
             _add_text(told, place or "thesis", text)
 
 

@@ -122,16 +122,12 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
             what = f"save “{given['fact']}”" if "fact" in given else "forget anything"
             notes.append(f"I cannot {what} here: this chat has no tool for it. You can do it on your {FACTS_PAGE}.")
         elif request.choices:
-            notes.append(_format_choice(request.choices))
+            near = "I know nothing that says just that. The nearest is:"
+            head = near if len(request.choices) == 1 else "More than one thing I know could be meant:"
+            notes.append(paragraphs(head, listing([fact.text for fact in request.choices]), WHICH))
         else:
             notes.append("I see nothing to forget: I know nothing about you in this chat yet.")
     return Reply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
-
-
-def _format_choice(facts: Sequence[Known]) -> str:
-    one = "I know nothing that says just that. The nearest is:"
-    head = one if len(facts) == 1 else "More than one thing I know could be meant:"
-    return paragraphs(head, listing([fact.text for fact in facts]), WHICH)
 
 
 # --- Places ---
