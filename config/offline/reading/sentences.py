@@ -82,6 +82,7 @@ EXPLICIT: Final = Pattern(
 _SPELLINGS: Final = {
     r"\bim\b": "I'm",
     r"\b(do|ca|wo|does|is|did|are|was|have|has|should|would|could)nt\b": r"\1n't",
+    r"\b(that|what|how|where|who|when)s\b": r"\1's",
     r"\bpls\b": "please",
     r"^(?:have|has) been\b": "I have been",
 }
