@@ -222,7 +222,8 @@ def test_a_switch_turns_in_its_place(site, logged_in, page):
 
     learning.get_by_role("button", name="Pause").click()
     expect(learning).to_contain_text("No chat saves anything")
-    page.keyboard.press("Enter")  # the keyboard stayed on it
+    expect(learning.get_by_role("button", name="Resume")).to_be_focused()  # the keyboard stayed on it
+    page.keyboard.press("Enter")
 
     expect(learning).to_contain_text("Keel saves lasting facts")
 
