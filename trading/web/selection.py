@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.urls import reverse
 
-from config.lib.charts.svg import Axis, Day, Dot, Row, draw_heat_map, draw_histogram, draw_intervals, draw_scatter
+from config.lib.charts.svg import Day, Dot, Row, draw_heat_map, draw_histogram, draw_intervals, draw_scatter
 from config.lib.charts.thinning import pick_extremes
 from config.lib.charts.values import Cell, Chart, Table, draw_equity
 from config.lib.figures import format_count, format_signed_usd
@@ -114,7 +114,7 @@ def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
 
 def _draw_paths(table: TradeTable) -> list[Chart]:
     multiples = [value for value in table.list_values("r") if value is not None]
-    x, y = Axis("Worst on the way (MAE)", "USD"), Axis("Best on the way (MFE)", "USD")
+    x, y = "Worst on the way (MAE)", "Best on the way (MFE)"
     dots = list(_iter_dots(table))
     return [
         draw_scatter(dots, title="Best against worst on the way", x=x, y=y, empty=_NO_PATH),

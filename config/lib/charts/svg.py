@@ -61,13 +61,6 @@ class Step(NamedTuple):
     href: str = ""
 
 
-class Axis(NamedTuple):
-    """The name and unit of one axis."""
-
-    name: str
-    unit: str
-
-
 class Scale(NamedTuple):
     """A mapping of values to places on the drawing."""
 
@@ -167,19 +160,18 @@ def draw_histogram(
     return Chart("svg", title, unit, drawing, Table(("From, to", "Values"), rows), note=words)
 
 
-def draw_scatter(dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, empty: str = "") -> Chart:
-    """Return points over two axes, each a link to its row."""
-    unit = x.unit if x.unit == y.unit else f"{x.unit} and {y.unit}"
+def draw_scatter(dots: Sequence[Dot], *, title: str, x: str, y: str, empty: str = "") -> Chart:
+    """Return points over two named axes in dollars, each a link to its row."""
     if not dots:
-        return Chart("svg", title, unit, "", empty=empty or "There is no point to draw yet.")
+        return Chart("svg", title, "USD", "", empty=empty or "There is no point to draw yet.")
     columns = [[dot.x for dot in dots], [dot.y for dot in dots]]
     kept = [dots[index] for index in pick_extremes(columns, MAX_DOTS)]
-    show_x, show_y = _format_of(x.unit), _format_of(y.unit)
+    show = _format_of("USD")
     ticks_x, ticks_y = (_pick_ticks(min(0.0, *column), max(0.0, *column), 4) for column in columns)
     along, up = Scale(ticks_x[0], ticks_x[-1], 70, WIDTH - 16), Scale(ticks_y[0], ticks_y[-1], 200, 20)
     shapes = [_line("grid", 70, WIDTH - 16, up(tick), up(tick)) for tick in ticks_y]
-    shapes += [_label(64, up(tick) + 4, show_y(tick), "chart-end-label") for tick in ticks_y]
-    shapes += [_label(70, 236, x.name), _label(0, 10, y.name), *_draw_ticks(ticks_x, along, 218, show_x)]
+    shapes += [_label(64, up(tick) + 4, show(tick), "chart-end-label") for tick in ticks_y]
+    shapes += [_label(70, 236, x), _label(0, 10, y), *_draw_ticks(ticks_x, along, 218, show)]
     for place, dot in enumerate(kept):
         left, top = along(dot.x), up(dot.y)
         path = f"M{left} {top - 4}l4 7h-8z" if dot.is_gain else f"M{left - 3} {top - 3}l6 6m0 -6l-6 6"
@@ -189,8 +181,8 @@ def draw_scatter(dots: Sequence[Dot], *, title: str, x: Axis, y: Axis, empty: st
     words = format_count(len(dots), "point") + (f", {len(kept)} of them drawn" if len(kept) < len(dots) else "")
     words += ". Triangles won, crosses lost." + (" Too few to say." if len(dots) < TOO_FEW else "")
     drawing = _frame("chart-plot", WIDTH, 240, title, words, shapes)
-    rows = [[make_cell(dot.text, dot.href), show_x(dot.x), show_y(dot.y)] for dot in kept]
-    return Chart("svg", title, unit, drawing, Table(("What", x.name, y.name), rows), note=words)
+    rows = [[make_cell(dot.text, dot.href), show(dot.x), show(dot.y)] for dot in kept]
+    return Chart("svg", title, "USD", drawing, Table(("What", x, y), rows), note=words)
 
 
 def draw_intervals(rows: Sequence[Row], *, title: str, unit: str = "USD", of: str = "trade", empty: str = "") -> Chart:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.charts.svg import (
-    Axis,
     Day,
     Dot,
     Row,
@@ -20,7 +19,7 @@ from config.lib.charts.svg import (
 )
 
 MONDAY = date(2026, 3, 2)
-AXES = {"x": Axis("Worst on the way", "USD"), "y": Axis("Best on the way", "USD")}
+AXES = {"x": "Worst on the way", "y": "Best on the way"}
 
 
 def parse(chart):
