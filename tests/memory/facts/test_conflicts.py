@@ -6,7 +6,8 @@ from itertools import combinations
 from uuid import UUID
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -14,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from config.lib.owned import owned_tx
 from memory.claims.subjects import judge_change
 from memory.claims.validity import Validity
+from memory.facts.conflicts import list_conflicts
 from memory.facts.document import export_document
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
@@ -337,3 +339,14 @@ def test_plan_that_holds_at_once_ends_the_fact_before_it(as_trader):
     _move_on_page(UserFact.objects.believed().get(content__contains="Kraken"), JUNE)
 
     assert _list_open(JUNE) == [("From 1 July I trade on Kraken", None)]
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL keeps its own statistics")
+def test_facts_of_a_subject_are_found_by_its_index_without_statistics(as_trader):
+    with CaptureQueriesContext(connection) as queries:
+        list_conflicts("My max leverage is 5x", valid_from=JUNE, valid_until=None, now=JUNE)
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {queries[-1]['sql']}")
+        steps = [step for *_, step in cursor.fetchall()]
+    assert ["user_facts_by_subject" in step for step in steps] == [True]
