@@ -1,6 +1,7 @@
 """Measure each page of a large account: queries, the server's time, and the kilobytes of HTML and of script.
 
 The time is the CPU time of this process, in which SQLite runs too, so other programs on the machine do not count.
+BENCH_DATABASE_URL names another database, such as an empty one of PostgreSQL; the time of its server is left out then.
 Queries for the session, the user and the owner's scope are left out. Scripts count as they are sent: compressed.
 """
 

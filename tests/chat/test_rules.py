@@ -13,7 +13,7 @@ from tests.factories.memory import JUNE, MAY
 from tests.factories.record import TradeFactory
 from trading.models import RuleState, TradingRule
 from trading.rules.grammar import Leverage, dump_rule
-from trading.rules.services import decide_rule, judge_record
+from trading.rules.services import decide_rule, judge_period, list_valid_rules
 
 DAY = timedelta(days=1)
 
@@ -99,10 +99,11 @@ def test_follow_facts_takes_the_dates_of_the_words_as_validity(as_trader):
     assert valid_until is not None
 
 
-def test_judge_record_uses_the_rule_of_the_time(fact):
+def test_judge_period_uses_the_rule_of_the_time(fact):
     supersede_fact(fact_id=fact.pk, content="Max leverage is 3x", now=JUNE)
     follow_facts(now=JUNE)
     decide_rule(rule_id=TradingRule.objects.get(valid_from=JUNE).pk, state=RuleState.CONFIRMED, now=JUNE)
     for at in (MAY, JUNE):
         TradeFactory(entry_leverage=Decimal(4), entry_tick_at=at)
-    assert [one.verdict for one in judge_record()] == ["broken", "kept"]  # the newest first
+    judged = judge_period(list_valid_rules(), since=MAY, until=JUNE + DAY)
+    assert [one.verdict for _, one in judged] == ["broken", "kept"]  # the newest first

@@ -43,7 +43,7 @@ from trading.record.past import (
     list_open_at,
     was_halted_at,
 )
-from trading.record.trade_queries import list_closed, list_equity, list_open, utc_midnight
+from trading.record.trade_queries import TradeFilter, list_equity, list_last_closed, list_open, utc_midnight
 from trading.skills.reading import read_strategy
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -132,7 +132,8 @@ def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:
 def read_closed(deployment_id: UUID, payload: SkillPayload) -> list[Trade]:
     """Return as many closed trades as the memory dial asks."""
     dial = payload.context.memory
-    return list_closed(deployment_id, dial.recent_trades_k) if dial.shows_trades else []
+    which = TradeFilter(deployment_id=deployment_id, with_backtests=True)
+    return list_last_closed(which, dial.recent_trades_k) if dial.shows_trades else []
 
 
 def gather_context(

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, SkillVersion, Trade
 from trading.record.ledger_rows import load_trip, outcome_columns
 from trading.record.rebuild import fold_until
-from trading.record.trade_queries import get_equity_at_midnight, utc_midnight
+from trading.record.trade_queries import get_latest_equity, utc_midnight
 
 
 def list_open_at(deployment: Deployment, at: datetime) -> list[Trade]:
@@ -73,7 +73,7 @@ def was_halted_at(deployment: Deployment, at: datetime, *, halt_pct: float) -> b
     """Tell whether a deployment was halted; of the past, whether the account had lost the limit of the day."""
     if deployment.last_tick_at is None or at >= deployment.last_tick_at:
         return deployment.is_halted_at(at)
-    begun = get_equity_at_midnight(deployment, at)
+    begun = get_latest_equity(deployment, utc_midnight(at))
     points = EquityPoint.objects.filter(deployment=deployment, at__gt=utc_midnight(at), at__lte=at)
     lowest = points.order_by("equity_usd").values_list("equity_usd", flat=True).first()
     return begun is not None and lowest is not None and float(begun - lowest) >= float(begun) * halt_pct / 100

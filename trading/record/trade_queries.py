@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
-from config.lib.columns import Columns
+from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
 from config.lib.paging import locate_page
 from trading.models import (
@@ -156,7 +156,7 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
     }
     rows = rows.filter(**{name: value for name, value in given.items() if value})
     if which.trade_ids is not None:
-        rows = rows.filter(pk__in=which.trade_ids)
+        rows = rows.filter(pk__in=ManyIds(which.trade_ids))
     if which.hour:
         rows = rows.alias(hour=ExtractHour("entry_at", tzinfo=which.zone)).filter(hour=int(which.hour))
     if which.weekday:
@@ -178,11 +178,6 @@ def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
 def list_open(deployment_id: UUID) -> list[Trade]:
     """Return a deployment's open trades, newest entry first."""
     return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
-
-
-def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
-    """Return a deployment's last closed trades, newest first (seed 002)."""
-    return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
 
 
 def list_last_closed(which: TradeFilter, limit: int) -> list[Trade]:
@@ -376,11 +371,6 @@ def list_equity(asked: Sequence[tuple[Deployment, datetime | None]]) -> list[Dec
         )
         for one, until in asked
     ]
-
-
-def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal | None:
-    """Return the equity at 00:00 UTC, or at start; None: not known."""
-    return get_latest_equity(deployment, utc_midnight(now))
 
 
 def utc_midnight(at: datetime) -> datetime:

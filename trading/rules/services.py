@@ -91,12 +91,6 @@ def list_valid_rules() -> list[ValidRule]:
     return [read_valid(row) for row in TradingRule.objects.confirmed().order_by("valid_from", "id")]
 
 
-def judge_record() -> list[Judgement]:
-    """Judge all trades without backtests', newest first, by the confirmed rules."""
-    valid = list_valid_rules()
-    return [one for _, one in _judge(select_trades(TradeFilter()), valid)] if valid else []
-
-
 def judge_period(
     rules: Sequence[ValidRule], *, since: datetime, until: datetime, planned: Sequence[Trip] = ()
 ) -> list[tuple[Trip, Judgement]]:
@@ -104,18 +98,15 @@ def judge_period(
 
     With planned trades these alone are judged.
     """
-    return _judge(_select_counted(rules, since, until), rules, since=since, planned=planned) if rules else []
-
-
-def _judge(
-    trades: TradeQuerySet, rules: Sequence[ValidRule], *, since: datetime | None = None, planned: Sequence[Trip] = ()
-) -> list[tuple[Trip, Judgement]]:
+    if not rules:
+        return []
     # Of the trades before a planned one only the rules that count trades ask anything.
-    table = TripTable(trades, [one for one in rules if one.rule.kind in COUNTING] if planned else rules)
+    asking = [one for one in rules if one.rule.kind in COUNTING] if planned else rules
+    table = TripTable(_select_counted(rules, since, until), asking)
     given = {trip.id: trip for trip in [*table.trips, *planned]}
-    only = [trip.id for trip in planned or given.values() if since is None or trip.opened_at >= since]
+    only = {trip.id for trip in planned or given.values() if trip.opened_at >= since}
     events = load_events(rules)
-    judged = iter_judgements(given.values(), rules, events=events, equity_at=table.find_equity, only=set(only))
+    judged = iter_judgements(given.values(), rules, events=events, equity_at=table.find_equity, only=only)
     return [(given[one.trade_id], one) for one in judged]
 
 

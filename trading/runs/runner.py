@@ -39,7 +39,7 @@ from trading.record.ledger import Ledger, TickOutOfTime, TickRecord, lock_deploy
 from trading.record.ledger_rows import Intent
 from trading.record.notes import find_active_note
 from trading.record.positions import PathBar, Tick
-from trading.record.trade_queries import get_equity_at_midnight, list_open, utc_midnight
+from trading.record.trade_queries import get_latest_equity, list_open, utc_midnight
 from trading.runs.brokers.base import OrderRequest, Report, Side
 from trading.runs.brokers.paper import Costs, PaperBroker
 from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
@@ -263,7 +263,8 @@ def _update_portfolio(
 ) -> Portfolio:
     """Return the account at a tick; set or lift the daily halt."""
     if carried.day != utc_midnight(at):
-        carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at) or ZERO
+        carried.day = utc_midnight(at)
+        carried.day_start_equity_usd = get_latest_equity(deployment, carried.day) or ZERO
     day_start = carried.day_start_equity_usd
     if not deployment.is_halted_at(at) and deployment.halt_code:
         lift_halt(deployment_id=deployment.pk, now=at)

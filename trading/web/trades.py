@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Exists
+from django.db.models import Exists, Q
 
 from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
@@ -51,10 +51,13 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     """Return the filter's choices: all skills, the newest backtests, `run_id`."""
     skills = list(Skill.objects.annotate(has_rules=Exists(TradingRule.objects.confirmed())).order_by("name", "id"))
     names = {skill.pk: skill.name for skill in skills}
-    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by("-created_at", "id")
-    runs = list(BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")[:RUNS_OFFERED])
-    if run_id is not None and all(run.pk != run_id for run in runs):
-        runs += BacktestRun.objects.select_related("deployment").filter(pk=run_id)
+    newest = BacktestRun.objects.order_by("-created_at", "id").values("deployment")[:RUNS_OFFERED]
+    which = ~Q(broker_kind=BrokerKind.BACKTEST) | Q(pk__in=newest)
+    if run_id is not None:
+        which |= Q(pk__in=BacktestRun.objects.filter(pk=run_id).values("deployment"))
+    rows = Deployment.objects.filter(which).select_related("backtest").order_by("-created_at", "id")
+    deployments = [one for one in rows if one.broker_kind != BrokerKind.BACKTEST]
+    runs = [one.backtest for one in rows if one.broker_kind == BrokerKind.BACKTEST]
     return TradeChoices(
         skills=[(str(pk), name) for pk, name in names.items()],
         deployments=[(str(one.pk), f"{names[one.skill_id]}: {one}") for one in deployments],

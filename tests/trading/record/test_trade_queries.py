@@ -22,17 +22,17 @@ from trading.record.intake.services import add_entries
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
-    get_equity_at_midnight,
+    get_latest_equity,
     get_skill_performance,
     get_skill_record,
     get_trade,
     get_trade_page,
     iter_trades,
-    list_closed,
     list_fills,
     list_last_closed,
     list_symbols_in_use,
     read_account,
+    utc_midnight,
 )
 from trading.skills.queries import SkillNotFound
 
@@ -107,8 +107,8 @@ def test_export_reads_all_but_backtests_or_the_deployment_named(trades):
 
 
 def test_closed_trades_come_by_entry_newest_first(trades):
-    assert list_closed(trades[0].deployment_id, 1) == [trades[1]]
-    assert list_closed(trades[0].deployment_id, 9) == [trades[1], trades[0]]
+    assert list_last_closed(TradeFilter(deployment_id=trades[0].deployment_id), 1) == [trades[1]]
+    assert list_last_closed(TradeFilter(deployment_id=trades[0].deployment_id), 9) == [trades[1], trades[0]]
 
 
 def test_get_trade_refuses_a_strangers_trade(as_trader, stranger):
@@ -203,9 +203,9 @@ def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
     EquityPointFactory(deployment=deployment, at=MAY, equity_usd=9_000)
     EquityPointFactory(deployment=deployment, at=MAY + 13 * HOUR, equity_usd=8_000)
 
-    assert get_equity_at_midnight(deployment, MAY) == 10_000
-    assert get_equity_at_midnight(deployment, MAY + 14 * HOUR) == 9_000
-    assert get_equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000
+    assert get_latest_equity(deployment, utc_midnight(MAY)) == 10_000
+    assert get_latest_equity(deployment, utc_midnight(MAY + 14 * HOUR)) == 9_000
+    assert get_latest_equity(deployment, utc_midnight(MAY + 48 * HOUR)) == 8_000
 
 
 def test_last_closed_are_the_newest_of_those_that_fit(trades):

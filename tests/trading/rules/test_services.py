@@ -24,7 +24,6 @@ from trading.rules.services import (
     find_trades_by_verdict,
     follow_readings,
     judge_period,
-    judge_record,
     judge_trade,
     list_rule_records,
     list_valid_rules,
@@ -40,6 +39,11 @@ PAUSES = [
     (4, True, 1_500),
 ]  # losses, in a row, minutes
 FIVE = Leverage(limit=D(5))
+
+
+def judge_record():
+    found = judge_period(list_valid_rules(), since=MAY - 1000 * DAY, until=MAY + 1000 * DAY)
+    return [one for _, one in found]
 
 
 def read(rule=FIVE, *, lineage=None, valid_from=MAY, valid_until=None):
