@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F
@@ -52,20 +52,6 @@ class ShownProposal:
     words: list[WordRun]
     why: str
     message_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """An assistant's next block, and a page of omitted facts."""
-
-    text: str
-    tokens: int  # counted
-    used: list[Explanation]  # the 50 most recently referenced; the text has all
-    used_total: int
-    left_out: list[Explanation]  # one page
-    left_out_total: int
-    number: int
-    pages: int
 
 
 def count_waiting_proposals() -> int:
@@ -143,8 +129,8 @@ def find_proposal(proposal_id: UUID) -> ShownProposal | None:
     return next(iter(_describe_proposals(MemoryProposal.objects.filter(pk=proposal_id).select_related("target"))), None)
 
 
-def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
-    """Return an assistant's next block and why it omits each other fact."""
+def get_preview(*, assistant: str, page: int, now: datetime) -> dict[str, Any]:
+    """Return an assistant's next block, its facts, and a page of those it omits with the reason."""
     block = get_next_block(assistant=assistant, now=now)
     chosen = frozenset(get_block(assistant, now).fact_ids)
     current = UserFact.objects.current(now).by_reference()
@@ -155,9 +141,16 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
     def see(facts: UserFactQuerySet) -> list[Explanation]:
         return explain_facts(read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
 
-    tokens = count_tokens(block.text) if block.text else 0
-    shown = see(used[:SEEN_SHOWN]), see(left_out[place.rows])
-    return Preview(block.text, tokens, shown[0], len(chosen), shown[1], left_out_total, place.number, place.pages)
+    return {
+        "text": block.text,
+        "tokens": count_tokens(block.text) if block.text else 0,
+        "used": see(used[:SEEN_SHOWN]),
+        "used_total": len(chosen),
+        "left_out": see(left_out[place.rows]),
+        "left_out_total": left_out_total,
+        "number": place.number,
+        "pages": place.pages,
+    }
 
 
 def _describe_proposals(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:
