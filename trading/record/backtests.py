@@ -305,7 +305,7 @@ def finish_backtest(
     _change_claimed(run_id, lease, status=status, summary=summary or {}, error=error[:280], **over)
 
 
-def _change_claimed(run_id: UUID, lease: UUID, **changes: Any) -> None:
+def _change_claimed(run_id: UUID, lease: UUID, /, **changes: Any) -> None:
     rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
     if not rows.update(**changes):
         raise LeaseLost("This backtest was cancelled, or another runner took it over.")
