@@ -16,6 +16,8 @@ from decimal import Decimal
 from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
+from django.db.models import Q
+
 from config.lib.errors import StateConflict
 from config.lib.fields import AmongRows
 from trading.models import (
@@ -268,7 +270,9 @@ class Ledger:
 
 def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
     """Return the stored rows of entries."""
-    names = AmongRows("symbol", "fill_id", rows=((fill.symbol, fill.fill_id) for fill in fills))
+    names: Q | AmongRows = AmongRows("symbol", "fill_id", rows=((fill.symbol, fill.fill_id) for fill in fills))
+    if len(fills) == 1:  # for a list PostgreSQL without statistics reads all fills of the deployment
+        names = Q(symbol=fills[0].symbol, fill_id=fills[0].fill_id)
     rows = Fill.objects.filter(names, deployment=deployment) if fills else ()
     instants = [one.at for one in funding]
     paid = FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
