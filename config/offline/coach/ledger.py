@@ -68,7 +68,9 @@ def _read_group(words: Words) -> str:
 
 
 def _read_where(words: Words, group: str) -> dict[str, str]:
-    where = {key: words.given[key] for key in ("side", "regime", "exit", "weekday", "result") if key in words.given}
+    where = {
+        key: words.given[key] for key in ("skill", "side", "regime", "exit", "weekday", "result") if key in words.given
+    }
     where |= {"symbol": ",".join(words.symbols), "event": ",".join(words.kinds)}
     is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
     # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.

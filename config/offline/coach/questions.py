@@ -12,9 +12,9 @@ from typing import Any, Final
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
-from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
+from chat.tools.skills import LIST_MY_SKILLS
 from config.offline.coach import ledger
-from config.offline.coach.actions import action_steps, click_steps, find_target, order_steps
+from config.offline.coach.actions import action_steps, click_steps, order_steps
 from config.offline.coach.telling import NO_DEPLOYMENTS, VIEWS, list_inside, tell
 from config.offline.coach.words import Words, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
@@ -41,14 +41,10 @@ _TERM: Final = Pattern(
     r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
     r"(?: (?:mean|stand for))?$"
 )
-# A name has a capital, or "my" before it.
-_NAMED: Final = Pattern(
-    r"""
-^how(?:'s| is| are| was| did| does| has) (?P<my>my |our )?(?:the )?(?P<one>[\w' -]{2,60}?)(?: skill| strategy| agent)?
-    (?: been)? (?:doing|perform(?:ed|ing)?|do(?:ne)?)\b.{0,20}$
-^(?:what(?:'s| is| are) )?(?:the )?(?:performance|results|record|stats|numbers|win rate|sharpe(?: ratio)?|drawdown)[ ]
-    (?:of|for) (?P<my2>my |the )?(?P<two>[\w' -]{2,60}?)(?: skill| strategy| agent)?$
-"""
+# The name of a skill begins with a capital.
+_SKILL: Final = re.compile(
+    r"(?i:how(?:'s| is| are| was| did| does| has) )(?P<one>[A-Z][\w' -]{2,60}?)(?i: (?:doing|perform(?:ed)?)\b.{0,20})$"
+    r"|(?i:(?:what(?:'s| is) )?(?:the )?(?:record|win rate|sharpe|drawdown) (?:of|for) )(?P<two>[A-Z][\w' -]{2,60})$"
 )
 _STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
 
@@ -93,24 +89,18 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     words = read_words(asked)
     if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
-    if GET_SKILL_PERFORMANCE.name in talk.acts and (name := _find_skill_name(asked, words)):
-        return _answer_performance(talk, name)
+    if not words.is_covered and not words.symbols and (skill := _SKILL.match(asked)):
+        name = skill["one"] or skill["two"]
+        words = read_words(asked.replace(name, ""))
+        view = "skills" if "sharpe" in words.tags else "record"
+        words.given["skill"] = name.strip()
+        return _SEVERAL.get(view, _look_up)(talk, words, view) if VIEWS[view].tool.name in talk.acts else None
     if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
         return None
     for wanted, view, said in _QUESTIONS:
         if words.has(wanted) and VIEWS[view].tool.name in talk.acts and re.search(said, asked, re.IGNORECASE):
             return _SEVERAL.get(view, _look_up)(talk, words, view)
     return None
-
-
-def _find_skill_name(asked: str, words: Words) -> str:
-    """Return the skill whose record a question asks for, or ""."""
-    match = _NAMED.match(asked)
-    if match is None or words.symbols:
-        return ""
-    name = (match["one"] or match["two"]).strip()
-    is_named = name[:1].isupper() or (not words.is_covered and bool(match["my"] or match["two"]))
-    return name if is_named else ""
 
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:
@@ -145,16 +135,6 @@ def _own(talk: Talk) -> dict[str, Any]:
 
 
 # --- Several lookups ---
-
-
-def _answer_performance(talk: Talk, name: str) -> Steps:
-    skill_id = yield from find_target(talk, "skill", name)
-    if not isinstance(skill_id, str):
-        return skill_id[0]
-    [found] = yield (Call(GET_SKILL_PERFORMANCE.name, {"skill_id": skill_id}),)
-    by_kind = block(found.as_row, "summary")
-    records = [{**block(by_kind, kind), "mode": kind.capitalize()} for kind in ("live", "paper", "backtest")]
-    return talk.tell_errors([found]) or tell("records", found.as_row, [one for one in records if len(one) > 1])
 
 
 def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:

@@ -12,7 +12,7 @@ from chat.tools.base import Tool
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
-from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
+from chat.tools.skills import LIST_MY_SKILLS
 from config.offline.figures import Row, block, escape, exact, fill, fill_rows, listing, paragraphs, rows
 
 NO_DEPLOYMENTS: Final = (
@@ -141,15 +141,6 @@ VIEWS: Final = {
     ),
     "open_drafts": View("“{name}”, changed {updated_at}", "", "Open drafts:", tool=LIST_MY_SKILLS, key="open_drafts"),
     "record": View("{group}: {told} (n={n})", tool=QUERY_TRADES, key="groups"),
-    "records": View(
-        "{mode}: net {net_pnl_usd}|, win rate {win_rate_pct}|, max drawdown {max_drawdown_pct}|, Sharpe {sharpe} over"
-        " {sharpe_days} days|!sharpe , no Sharpe ratio yet|, a trade between {expectancy_90pct_interval_usd} (about"
-        " 90 %)|; n={sample_size}",
-        "It has no record yet, neither backtest nor paper nor live.",
-        "**{name}**|, newest version {latest_version}|:",
-        tool=GET_SKILL_PERFORMANCE,
-        key="records",
-    ),
 }
 _INSIDE: Final = ("positions", "recent_rejections", "your_exposure")  # lists inside a row
 

@@ -74,8 +74,8 @@ Did the lessons help? | calls get_my_deployments
 How did my last backtest go? | calls list_my_skills
 Which of my skills should I test next? | calls list_my_skills
 What skills do I have? | calls list_my_skills
-How is Funding fade doing? | calls list_my_skills get_skill_performance
-What's the Sharpe of Breakout on majors? | calls list_my_skills get_skill_performance
+How is Funding fade doing? | calls query_trades
+What's the Sharpe of Breakout on majors? | says Sharpe&never backtested
 What is coming up this week? | calls get_upcoming_events
 When is the next FOMC? | calls get_upcoming_events
 Which of these events could hurt my positions? | calls get_my_deployments get_upcoming_events

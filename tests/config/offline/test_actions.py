@@ -56,10 +56,8 @@ def test_a_wish_about_the_deployment_in_focus_becomes_a_card(text, action):
         ("backtest it", {}),
         ("Backtest it over the last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
         ("backtest it over last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
-        ("run a backtest over the past 2 weeks", {"starts_on": "2026-11-09", "ends_on": "2026-11-21"}),
-        ("backtest it from 2026-01-01 to 2026-03-01", {"starts_on": "2026-01-01", "ends_on": "2026-03-01"}),
-        ("backtest it since 2026-10-01", {"starts_on": "2026-10-01", "ends_on": "2026-11-21"}),
-        ("backtest it over the last 90 days", {"starts_on": "2026-08-25", "ends_on": "2026-11-21"}),
+        ("run a backtest over the past 2 weeks", {"starts_on": "2026-11-08", "ends_on": "2026-11-21"}),
+        ("backtest it over the last 90 days", {"starts_on": "2026-08-24", "ends_on": "2026-11-21"}),
     ],
 )
 def test_a_backtest_takes_its_days_from_the_words(text, details):
@@ -68,8 +66,8 @@ def test_a_backtest_takes_its_days_from_the_words(text, details):
     assert first_calls(text, focus=FOCUS) == [("prepare_action", expected)]
 
 
-@pytest.mark.parametrize("text", ["backtest it from 2026-02-31 to 2026-13-01", "backtest it from 2099-01-01"])
-def test_days_that_are_none_are_left_to_the_card(text):
+@pytest.mark.parametrize("text", ["backtest it from 2026-02-31 to 2026-13-01", "backtest it since March"])
+def test_other_days_are_left_to_the_card(text):
     assert first_calls(text, focus=FOCUS) == [("prepare_action", {"type": "start_backtest", "skill_id": SKILL})]
 
 
@@ -170,7 +168,7 @@ def test_a_draft_is_saved_before_it_is_deployed():
 
     told = chat.say("deploy it")
 
-    assert "a draft has to be saved first, on its preview" in told
+    assert told == "A draft has to be saved first, on its preview."
     assert "prepare_action" not in [name for name, _ in chat.calls]
 
 
@@ -192,10 +190,7 @@ def test_the_words_of_a_card_draw_nothing():
 
 @pytest.mark.parametrize("text", ["stop it", "flatten", "deploy it", "backtest it over the last month"])
 def test_the_advisor_prepares_nothing(text):
-    chat = Chat({}, tools=ADVISOR)
-
-    assert "I can prepare no action in this chat: that is the coach's" in chat.say(text)
-    assert chat.calls == []
+    assert "prepare_action" not in [name for name, _ in first_calls(text, tools=ADVISOR)]
 
 
 @pytest.mark.parametrize(

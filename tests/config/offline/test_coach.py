@@ -21,7 +21,6 @@ from tests.config.offline.chat import (
     OTHER,
     READS,
     SKILL,
-    SKILL_2,
     Chat,
     closed,
     deployed,
@@ -115,7 +114,9 @@ def ahead(events=(CPI,), exposed=(EXPOSED,)):
         ("how would the Fed decision affect my positions?", "get_my_deployments", {}),
         ("List my skills", "list_my_skills", {}),
         ("what skills do I have?", "list_my_skills", {}),
-        ("How did Funding fade perform?", "list_my_skills", {}),
+        ("How did Funding fade perform?", "query_trades", {"measure": "net", "where": {"skill": "Funding fade"}}),
+        ("the win rate of Moon boy", "query_trades", {"measure": "win_rate", "where": {"skill": "Moon boy"}}),
+        ("What's the Sharpe of Moon boy?", "list_my_skills", {}),
     ],
 )
 def test_a_question_looks_up_what_it_asks(text, name, arguments):
@@ -359,27 +360,6 @@ def test_lessons_are_quoted_with_their_window():
     assert "> Fees took $12.40." in told
 
 
-def test_performance_is_reported_by_mode_with_its_sample():
-    measured = {"net_pnl_usd": 412.5, "sharpe": 1.2, "max_drawdown_pct": 4.4, "win_rate_pct": 58.3, "sample_size": 24}
-    measured["sharpe_days"] = 31
-    few = {"net_pnl_usd": -12, "sharpe": None, "max_drawdown_pct": None, "win_rate_pct": 50.0, "sample_size": 4}
-    found = {"name": "Funding fade", "latest_version": 2, "summary": {"backtest": measured, "paper": few, "live": None}}
-    results = {
-        "list_my_skills": {"skills": [skill(), skill(skill_id=SKILL_2, name="Trend breakout")], "open_drafts": []},
-        "get_skill_performance": found,
-    }
-    chat = Chat(results)
-
-    told = chat.say("How did my funding fade skill perform?")
-
-    assert chat.calls[-1] == ("get_skill_performance", {"skill_id": SKILL})
-    assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20 over 31 days; n=24" in told
-    few = "no Sharpe ratio yet; n=4, too few to say anything"
-    assert f"Paper: net -$12.00, win rate 50.0%, {few}" in told
-    assert "Live" not in told
-    assert "I find nothing called “Moon boy”" in Chat(results).say("how did Moon boy perform?")
-
-
 def test_markets_are_reported_with_simulated_ones_marked():
     chat = Chat({"get_market_overview": {"as_of": "2026-11-22T09:30:00Z", "markets": [MARKET]}})
 
@@ -565,13 +545,12 @@ def test_the_focus_is_read_from_its_heading():
 # Robustness.
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("name", [one for one in READS if one != "get_skill_performance"])
 @pytest.mark.parametrize("result", [None, [], "text", {}, {"deployments": 3}, {"error": [{"argument": "x"}]}])
 def test_any_result_gets_an_answer(name, result):
     questions = {
         "query_trades": "what is my net?",
         "list_my_skills": "list my skills",
-        "get_skill_performance": "how did Funding fade perform?",
         "get_my_deployments": "what would make you close it?",
         "get_market_overview": "how is BTC doing?",
         "get_recent_news": "any news?",
