@@ -1,6 +1,7 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
@@ -12,7 +13,7 @@ from config.offline.figures import Row, block, escape, exact, fill, listing, num
 from config.offline.reading.sentences import Pattern, parse_table
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
-from trading.asking.query import MEASURES
+from trading.asking.query import GROUPS, MEASURES
 
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
 _FIRST: Final = {"long": "Longest", "short": "Shortest"}
@@ -24,53 +25,49 @@ _ASK_CHECK: Final = (
 )
 
 
+# What a question measures and groups by: the first row whose tags it has, and has not.
+_MEASURE_OF: Final = {
+    "common": "count",
+    "rule|broken -net -pay -effect -doing -fees": "count",
+    "long|short trade|result": "holding",
+    **{name: name for name in reversed(list(MEASURES)) if name not in {"net", "count"}},
+    "average|trust -count": "expectancy",
+    "count -low -top": "count",
+    "count -agent -skill": "count",
+    "": "net",
+}
+_GROUP_OF: Final = {
+    "rule|broken": "rule",
+    "side=long side=short versus|per|top|low": "side",
+    "regime=chop regime=trend|regime=shock": "regime",
+    "skill|agent which|top|low|per|versus": "skill",
+    "when net|result|top|low": "hour",
+    "top|low|long|short trade|result -agent -skill": "trade",
+    "": "",
+}
+
+
 def query_steps(talk: Talk, words: Words, view: str) -> Steps:
     """Return the steps that ask the record and tell its answer."""
-    group = _read_group(words)
+    between = "symbol" if len(words.symbols) > 1 and "versus" in words.tags else ""
+    group = words.given.get("group", "").partition(",")[0] or between or _find_first(_GROUP_OF, words)
     where = _read_where(words, group)
     if words.has("it -me") and "deployment_id" in talk.scene.focus:
         where["deployment"] = talk.scene.focus["deployment_id"]
-    arguments = {"measure": _read_measure(words), "period": words.given.get("period", ""), "where": where}
+    measure, period = _find_first(_MEASURE_OF, words), words.given.get("period", "")
     groups = _LIKE if "common" in words.tags else (group,)
-    asked = [{name: value for name, value in {**arguments, "group": one}.items() if value} for one in groups]
-    found = yield tuple(Call(QUERY_TRADES.name, one) for one in asked)
+    asked = [{"measure": measure, "period": period, "where": where, "group": one} for one in groups]
+    found = yield tuple(Call(QUERY_TRADES.name, {key: one[key] for key in one if one[key]}) for one in asked)
     told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
     return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
 
 
-def _read_measure(words: Words) -> str:
-    found = next((tag for tag in reversed(list(MEASURES)) if tag in words.tags), "")
-    if "common" in words.tags or (words.has("rule|broken") and not words.has("net|pay|effect|doing|fees")):
-        return "count"
-    if words.has("long|short trade|result"):
-        return "holding"
-    if found in {"", "net"} and words.has("average|trust"):
-        return "expectancy"
-    if found == "count" and words.has("low|top agent|skill"):
-        return "net"
-    return found or ("count" if words.has("result count") else "net")
-
-
-def _read_group(words: Words) -> str:
-    if "group" in words.given:
-        return words.given["group"].partition(",")[0]
-    is_split, is_extreme = words.has("which|top|low|per|versus"), words.has("top|low|long|short trade|result")
-    shapes = {
-        "rule": words.has("rule|broken"),
-        "side": "," in words.given.get("side", "") and words.has("versus|per|top|low"),
-        "regime": "," in words.given.get("regime", ""),
-        "symbol": len(words.symbols) > 1 and "versus" in words.tags,
-        "skill": words.has("skill|agent") and is_split,
-        "hour": words.has("when net|result|top|low"),
-        "trade": is_extreme and not words.has("skill|agent"),
-    }
-    return next((group for group, is_meant in shapes.items() if is_meant), "")
+def _find_first(table: Mapping[str, str], words: Words) -> str:
+    return next(name for wanted, name in table.items() if words.has(wanted))
 
 
 def _read_where(words: Words, group: str) -> dict[str, str]:
-    where = {
-        key: words.given[key] for key in ("skill", "side", "regime", "exit", "weekday", "result") if key in words.given
-    }
+    where = {key: value for key, value in words.given.items() if key in GROUPS}
     where |= {"symbol": ",".join(words.symbols), "event": ",".join(words.kinds)}
     is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
     # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from config.lib.text import normal_form
@@ -21,19 +21,26 @@ _LONGEST_SENTENCE: Final = 160
 
 def extraction_answer(request: str) -> str:
     """Return the extraction's JSON: facts of the user's turns."""
-    rows = [row for row in _iter_lines(request, "known_facts") if isinstance(row, dict)]
-    known = [Known(str(row.get("content") or ""), str(row.get("topic") or ""), id=str(row.get("id"))) for row in rows]
-    explicit = {str(row.get("id")) for row in rows if row.get("explicit") is True}
-    turns = [turn for turn in _iter_lines(request, "transcript") if isinstance(turn, dict)]
-    typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
-    facts: list[Fact] = []
+    known = {str(row.get("id")): row for row in _iter_rows(request, "known_facts")}
+    typed = [turn for turn in _iter_rows(request, "transcript") if turn.get("role") == "user" and exact(turn, "text")]
+    facts: dict[str, Fact] = {}  # by their words: later ones win
     for turn in typed:
-        facts = _with_turn(facts, turn, known)
-    for fact in facts:
-        fact["conflicts_with"] = fact["target_id"] if fact["op"] == "update" and fact["target_id"] in explicit else None
+        replaced = {fact["target_id"] for fact in facts.values()}
+        rows = [{**row, "id": key} for key, row in known.items() if key not in replaced]
+        standing = [Known(exact(row, "content"), exact(row, "topic"), id=row["id"]) for row in rows]
+        standing += [Known(fact["content"], fact["topic"]) for fact in facts.values()]
+        for asked in memory_requests(turn["text"], standing):
+            # What was known is forgotten by the chat's tools alone.
+            before = facts.pop(normal_form(exact(asked.arguments, "fact_id")), {})
+            if "fact" in asked.arguments:
+                facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, before)
     earlier = [line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str)]
-    answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
+    answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": [*facts.values()]}
     return json.dumps(answer, ensure_ascii=False)
+
+
+def _iter_rows(request: str, tag: str) -> Iterator[Row]:
+    return (row for row in _iter_lines(request, tag) if isinstance(row, dict))
 
 
 def _iter_lines(request: str, tag: str) -> Iterator[Any]:
@@ -46,35 +53,21 @@ def _iter_lines(request: str, tag: str) -> Iterator[Any]:
             continue
 
 
-def _with_turn(facts: list[Fact], turn: Row, known: list[Known]) -> list[Fact]:
-    """Return the facts with a turn's; later ones win, and what was known is forgotten by the chat's tools alone."""
-    replaced = {fact["target_id"] for fact in facts}
-    standing = [fact for fact in known if fact.id not in replaced]
-    standing += [Known(fact["content"], fact["topic"]) for fact in facts]
-    said_before = {fact["content"]: fact for fact in facts}
-    for request in memory_requests(turn["text"], standing):
-        meant = exact(request.arguments, "fact_id")
-        before = said_before.get(meant)
-        new = [_build_fact(request, turn, known, before)] if "fact" in request.arguments else []
-        gone = {normal_form(fact["content"]) for fact in new} | ({normal_form(meant)} if before else set())
-        facts = [*(fact for fact in facts if normal_form(fact["content"]) not in gone), *new]
-    return facts
-
-
-def _build_fact(request: Request, turn: Row, known: list[Known], before: Fact | None) -> Fact:
-    text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
-    same = next((fact.id for fact in known if normal_form(fact.text) == normal_form(text)), None)
-    replaced = next((fact.id for fact in known if fact.id == request.arguments.get("fact_id")), None)
-    target = same or replaced or (before["target_id"] if before else None)
+def _build_fact(asked: Request, turn: Row, known: Mapping[str, Row], before: Fact) -> Fact:
+    text, topic = str(asked.arguments["fact"]), str(asked.arguments.get("topic", ""))
+    same = next((key for key, row in known.items() if normal_form(exact(row, "content")) == normal_form(text)), None)
+    meant = asked.arguments.get("fact_id")
+    target = same or (meant if meant in known else before.get("target_id"))
+    op = "skip" if same else "update" if target else "add"
     at = turn["text"].lower().find(text.lower())
     return {
-        "op": "skip" if same else "update" if target else "add",
+        "op": op,
         "target_id": target,
         "category": find_category(topic),
         "topic": topic,
         "content": text,
-        "confidence": _CONFIDENCE[str(request.arguments.get("confidence", "inferred"))],
-        "conflicts_with": None,
+        "confidence": _CONFIDENCE[str(asked.arguments.get("confidence", "inferred"))],
+        "conflicts_with": target if op == "update" and known.get(str(target), {}).get("explicit") is True else None,
         "quotes": [{"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}] if at >= 0 else [],
     }
 
