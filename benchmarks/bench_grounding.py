@@ -49,11 +49,11 @@ def answer_questions(user: Any) -> list[tuple[str, Results, str]]:
     from django.db import transaction  # noqa: PLC0415
 
     from chat.tools import TOOLS  # noqa: PLC0415
-    from chat.web.page_context import _ANYWHERE, _BY_PAGE  # noqa: PLC0415
+    from chat.web.page_context import _BY_PAGE  # noqa: PLC0415
     from tests.config.offline.cases_questions import QUESTIONS  # noqa: PLC0415
     from tests.config.offline.real import RealChat  # noqa: PLC0415
 
-    suggested = dict.fromkeys(text for texts in (_ANYWHERE, *_BY_PAGE.values()) for text in texts)
+    suggested = dict.fromkeys(text for texts in _BY_PAGE.values() for text in texts)
     replies = []
     for question in [*(row.partition(" | ")[0] for row in QUESTIONS), *suggested]:
         with transaction.atomic():
