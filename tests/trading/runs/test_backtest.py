@@ -217,7 +217,7 @@ def test_backtest_saves_summary_and_progress(trader):
     assert (told[-1].ticks_done, told[-1].at) == (120, at(120))
     closed = [row for row in trades(trader, run.deployment_id) if row["status"] == "closed"]
     assert run.summary["trades"] == len(closed) > 0
-    assert D(run.summary["net_usd"]) == sum(row["realized_pnl_usd"] for row in closed)
+    assert D(run.summary["net_usd"]) == round(sum(row["realized_pnl_usd"] for row in closed), 8)
 
 
 class Killed(BaseException):
