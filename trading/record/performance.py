@@ -128,12 +128,12 @@ def summarise_trades(
 
 
 def add_usd(amounts: Iterable[float]) -> float:
-    """Return the exact sum of amounts: the error of ten thousand floats is below the eighth place."""
+    """Return the sum of amounts, right to the eighth place for ten thousand trades (decision 46)."""
     return round(fsum(amounts), 8)
 
 
 def total_usd(amounts: Iterable[float]) -> Decimal:
-    """Return the exact sum of amounts as a decimal."""
+    """Return the sum of amounts as a decimal of eight places."""
     return Decimal(repr(add_usd(amounts)))
 
 
