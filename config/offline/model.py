@@ -24,8 +24,7 @@ from config.offline.memory import rules
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
-from config.offline.scene import read_scene
-from config.offline.talk import Reply, Talk
+from config.offline.talk import Reply, Talk, read_scene
 from config.offline.tasks.critique import critique_answer
 from config.offline.tasks.extraction import extraction_answer
 from config.offline.tasks.reflection import reflection_answer

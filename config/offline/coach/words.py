@@ -115,7 +115,7 @@ def read_words(text: str) -> Words:
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name == "period":
-            given["period"] = _plain_period(said.casefold())
+            given["period"] = re.sub(r"^(?:in|over|for|during|of) |\bthe ", "", said.casefold())
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
         tags |= {name, tag}
@@ -131,9 +131,3 @@ def _scanner() -> tuple[re.Pattern[str], dict[str, str]]:
     named = "|".join(rf"(?P<t{at}>{words})(?![\w'-])" for at, (_, words) in enumerate(entries))
     pattern = Pattern(rf"(?<![\w'-])(?:{named})" + "\n" + r"[^\W_](?:[\w'’.&-]*\w)?")
     return pattern.compiled, {f"t{at}": tag for at, (tag, _) in enumerate(entries)}
-
-
-def _plain_period(said: str) -> str:
-    words = re.sub(r"\b(?:in|over|for|during|since|of|the)\s", "", f"{said} ").split()
-    plain = re.sub(r"^(?:past|previous)\b", "last", " ".join(words))
-    return f"since {plain}" if said.startswith("since") and plain[:2] == "20" else plain

@@ -12,8 +12,7 @@ from config.offline.figures import Row, escape, exact, fill_rows, listing, parag
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import Pattern, straight, strip_lead_in
 from config.offline.reading.statements import read_statements
-from config.offline.scene import EXPERT, NOVICE
-from config.offline.talk import Steps, Talk, say_text
+from config.offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
 from trading.skills.templates import TEMPLATES
 
 WRITES: Final = frozenset(tool.name for tool in TOOL_OF.values())

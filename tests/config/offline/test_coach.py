@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from chat.prompt.texts import TIER_ADDENDA
 from config.offline.coach.actions import ONLY_YOUR_CLICK
 from config.offline.model import decide
-from config.offline.scene import read_scene
+from config.offline.talk import read_scene
 from tests.config.offline.chat import (
     ADVISOR,
     COACH,
