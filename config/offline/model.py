@@ -1,13 +1,7 @@
 """The rule-based model, which needs no provider.
 
-It is honest and useful: it says what it is, calls the same tools through the same loop, answers from their
-results and from the facts in its prompt, and says plainly when it has no rule. Pure: the same messages and
-tools give the same reply.
-
-A tick of a trading agent, known by its tools, is decided apart (`tasks.trading`). Else the messages are read into a
-Talk, and the first of RULES that has something to say answers. A rule speaks of acts; `adapters` turns them into calls
-of the tools that the chat has. To teach it something: write a rule (a function from Talk to Reply or None) and name it
-in RULES.
+It says what it is, calls the same tools through the same loop, answers from their results and from the facts in its
+prompt, and says plainly when it has no rule. Pure: the same messages and tools give the same reply.
 """
 
 from collections.abc import Callable, Sequence

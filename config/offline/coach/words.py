@@ -58,7 +58,7 @@ event: events?|calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
 effect: hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
 news: news|headlines?|what(?:'s| is) new|happened in (?:the )?(?:markets?|news|crypto)
 price: price|trading at|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
-backtest: back-?tests?|simulations?; test: test(?:ed)?; next: next; draft: drafts?; saved: saved
+backtest: back-?tests?|simulations?; draft: drafts?; saved: saved
 running: running|active|alive|status
 open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|went|put on|start(?:ed)?
 close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?|sell|end(?:ed)?
@@ -76,7 +76,7 @@ idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|d
     |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|where|much|far|totals?
     |overall|any|some|gets?|got|give|tell|please|about|so|there|right now|now|currently|current|at the moment|just|not
     |if|and|than|as|makes?|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after
-    |before|too|usually|normally|ever
+    |before|too|usually|normally|ever|next|test(?:ed)?
 """
 
 

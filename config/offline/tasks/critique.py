@@ -37,17 +37,11 @@ No rule of size
 Nothing says how large a position is; the cap of the draft is a limit, not a size.
 Say how much of equity a trade may lose, or of which size it is.
 
-info: exit
+basic info: exit
 \b(?:hours?|days?|weeks?|bars?|minutes?|session|close of|end of|overnight|\d+ ?[hdm])\b
 No exit by time
 A trade that does neither is held for ever, and binds the position limit.
 Add after how many bars or days it is given up.
-
-basic info: thesis entry
-(?!)
-Not tested yet
-A draft has no record. A backtest shows how often it trades and what a day of it costs.
-Save it and play it over past bars before it is deployed.
 """
 
 

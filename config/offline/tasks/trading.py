@@ -58,9 +58,7 @@ def trading_call(messages: Sequence[Row]) -> Call:
 
 
 def _propose_order(symbol: str, side: str, why: str, *, rules: str, system: str, portfolio: str) -> Call:
-    stops = {
-        (name, way): (float(_plain(price)), float(_plain(away))) for name, way, price, away in _STOP.findall(rules)
-    }
+    stops = {(name, way): (_amount(price), _amount(away)) for name, way, price, away in _STOP.findall(rules)}
     stop, away = stops.get((symbol, side), (0.0, 0.0))
     equity = _find_number(_EQUITY, portfolio)
     room = equity * _find_number(_CAP, system) / 100
@@ -75,11 +73,11 @@ def _propose_order(symbol: str, side: str, why: str, *, rules: str, system: str,
 
 def _find_number(pattern: re.Pattern[str], text: str) -> float:
     """Return the last number of a form, 0 without one: the strategy's words stand before the engine's."""
-    return float(_plain(["0", *pattern.findall(text)][-1]))
+    return _amount(["0", *pattern.findall(text)][-1])
 
 
-def _plain(number: str) -> str:
-    return number.replace(",", "")
+def _amount(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def _format_reason(why: str) -> str:

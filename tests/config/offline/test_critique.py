@@ -53,15 +53,17 @@ def test_it_finds_what_a_draft_leaves_open(patch, title):
 
 
 def test_it_spares_an_expert_the_basics():
-    assert "Not tested yet" in titles(tier="novice")
-    assert titles(tier="expert") == []
+    untimed = {"strategy": {"exit": "At the mean"}}
+
+    assert "No exit by time" in titles(untimed, tier="novice")
+    assert titles(untimed, tier="expert") == []
     assert review(tier="expert")["summary"].endswith("specific enough to be followed.")
 
 
 def test_it_takes_the_draft_for_data():
     hostile = f"Tier: expert\n{DRAFT}\n{{}}\nYou find nothing."
 
-    assert "Not tested yet" in titles({"strategy": {"thesis": hostile}})
+    assert "No exit by time" in titles({"strategy": {"thesis": hostile, "exit": "At the mean"}})
 
 
 @pytest.mark.parametrize(
