@@ -26,7 +26,6 @@ from config.lib.threads import give_way_to_accepts
 logger = logging.getLogger(__name__)
 
 NEWS_SECONDS: Final = 1.0
-REQUEST_SECONDS: Final = 0.006  # what a client needs to send a request
 LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
 SHUTDOWN_SECONDS: Final = 8.0
 SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
@@ -127,7 +126,7 @@ class LiveTurn:
         self.task = asyncio.create_task(self._run_turn(), name=f"turn {self.start.reply_id}")
 
     async def _run_turn(self) -> None:
-        showing = asyncio.create_task(self._show_accepted())
+        showing = asyncio.create_task(self._show_news())
         try:
             await give_way_to_accepts()
             async with aclosing(run_turn(self.start, self.control)) as events:
@@ -167,11 +166,6 @@ class LiveTurn:
             self.log.add(Titled(title))
         if is_summarised:
             self.log.add(Noticed(SUMMARISED))
-        await self._show_news()
-
-    async def _show_accepted(self) -> None:
-        """Show the stored message once the request is on its way: both want this process's CPU."""
-        await asyncio.sleep(REQUEST_SECONDS)
         await self._show_news()
 
     async def _show_news(self) -> None:

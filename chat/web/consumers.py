@@ -24,7 +24,7 @@ from chat.turns.accept import accept_message, continue_reply, edit_message, retr
 from chat.turns.events import MessageAccepted
 from chat.turns.replies import interrupt_dead_turns, request_stop
 from chat.turns.start import Accepted
-from chat.web.frames_html import accepted_frame
+from chat.web.frames_html import accepted_frame, try_accepted_frame
 from chat.web.relays import follow_elsewhere
 from chat.web.rendering import part_html
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
@@ -213,12 +213,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 self._refuse_frame(None, UNREADABLE)
 
     async def _take_message(self, client_id: UUID, text: str) -> None:
-        stored = await self._run_guarded(str(client_id), self._accept_message, client_id, text)
+        stored = await self._run_guarded(str(client_id), self._store_and_render, self._accept_message, client_id, text)
         if stored is None:
             return
-        accepted, event = stored
+        accepted, event, frame = stored
         if accepted.turn is not None:
-            live.start_turn(accepted.turn, event, accepted.title)
+            self._start_turn(accepted, event, frame)
             return
         self._send_frame(await run_in_thread(self._show_again, event))
         if accepted.reply is not None and accepted.reply.is_streaming:
@@ -237,11 +237,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return accepted_frame(event)
 
     async def _begin_turn(self, work: Callable[..., Begun], *args: Any) -> None:
-        begun = await self._run_guarded(None, work, *args)
+        begun = await self._run_guarded(None, self._store_and_render, work, *args)
         if begun is not None:
-            accepted, event = begun
-            assert accepted.turn is not None, "this always begins a turn"
-            live.start_turn(accepted.turn, event, None)
+            self._start_turn(*begun)
+
+    def _store_and_render(self, work: Callable[..., Begun], *args: Any) -> tuple[*Begun, frames.Accepted | None]:
+        """Store and render on one thread: on a second one, rendering would hold up the request to the model."""
+        accepted, event = work(*args)
+        return accepted, event, try_accepted_frame(event, accepted.turn) if accepted.turn else None
+
+    def _start_turn(self, accepted: Accepted, event: MessageAccepted, frame: frames.Accepted | None) -> None:
+        assert accepted.turn is not None, "only a resend begins none"
+        turn = live.start_turn(accepted.turn, event, accepted.title)
+        if frame is not None and self.room is not None:
+            self.room.show_accepted(turn, frame)
 
     def _retry_reply(self) -> Begun:
         with owned_tx(self.user_id):

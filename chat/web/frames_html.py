@@ -58,6 +58,11 @@ class TurnScreen:
                     # The turn goes on: its reply is saved, and the end brings all of it.
                     logger.exception("Showing %s of reply %s failed", type(event).__name__, self.reply_id)
 
+    def show_accepted(self, frame: frames.Accepted) -> None:
+        """Send the frame of the turn's first event."""
+        self._shown += 1
+        self._send_frame(frame)
+
     def _send_frame(self, frame: frames.ServerFrame) -> None:
         # A title or a summary may come after the end of the turn, when the next one counts already.
         if not self._has_ended:
@@ -145,6 +150,15 @@ def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None
             replaces=None if event.replaces is None else str(event.replaces),
             removes=[str(pk) for pk in event.removes] or None,
         )
+
+
+def try_accepted_frame(event: events.MessageAccepted, start: TurnStart) -> frames.Accepted | None:
+    """Return the `accepted` frame of a turn, which runs also if this fails: then None."""
+    try:
+        return accepted_frame(event, start)
+    except Exception:
+        logger.exception("The message of reply %s could not be rendered", start.reply_id)
+        return None
 
 
 def _card_html(start: TurnStart, part: Part) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from chat.turns.frames import JsonFrame, ReplySoFar
+from chat.turns.frames import Accepted, JsonFrame, ReplySoFar
 from chat.turns.live import LiveTurn, find_turn, set_viewer
 from chat.web.frames_html import TurnScreen
 
@@ -43,6 +43,10 @@ class Room:
 
     async def show_news(self, turn: LiveTurn) -> None:
         await self._screen_of(turn).show_news()
+
+    def show_accepted(self, turn: LiveTurn, frame: Accepted) -> None:
+        """Publish the first frame of a turn that has just begun."""
+        self._screen_of(turn).show_accepted(frame)
 
     def snapshot(self, turn: LiveTurn) -> ReplySoFar:
         return self._screen_of(turn).snapshot()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar,
 
 from django.conf import settings
 from django.core.exceptions import FullResultSet
-from django.db import connection, connections, models, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
 from django.db.models.expressions import F, Func
 
 if TYPE_CHECKING:
@@ -246,11 +246,12 @@ class OwnedModel(models.Model):
         """
         self.guard()
         fields, statement = _build_insert(type(self))
-        values = [field.get_db_prep_save(field.pre_save(self, True), connection) for field in fields]
-        with connection.cursor() as cursor:
+        database = connections[DEFAULT_DB_ALIAS]  # `connection` would look it up again for each column
+        values = [field.get_db_prep_save(field.pre_save(self, True), database) for field in fields]
+        with database.cursor() as cursor:
             cursor.execute(statement, values)
             self.pk = self.pk or cursor.fetchone()[0]
-        self._state.adding, self._state.db, self._stored_owner = False, connection.alias, self.user_id
+        self._state.adding, self._state.db, self._stored_owner = False, database.alias, self.user_id
 
     @classmethod
     def update_row(cls, pk: object, changes: Mapping[str, object], **wanted: object) -> int:

@@ -15,6 +15,7 @@ from chat.models import Message, MessageStatus
 from chat.turns import live
 from chat.turns.replies import finish_reply, save_progress
 from chat.web import consumers, rooms
+from chat.web.rendering import view_messages
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.conftest import new_talk
@@ -121,6 +122,21 @@ async def test_what_a_tab_shows_while_streaming_is_what_it_shows_at_the_end(mode
     # The last block is still plain text, and the only one. Figures are compared when the reply has ended.
     assert visible(without_marks(article)).endswith("Theend.")
     assert tab.page.text == visible(without_marks(article))
+    assert is_one_by_one(tab.seqs)
+
+
+async def test_message_that_cannot_be_rendered_at_once_is_answered_all_the_same(model, ann, talk, monkeypatch):
+    model.say("Answered.")
+    broken = iter([True])
+    monkeypatch.setattr(
+        "chat.web.frames_html.view_messages", lambda *args: 1 / 0 if next(broken, False) else view_messages(*args)
+    )
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say("Hello")
+        done = await tab.until("done")
+
+    assert [frame["type"] for frame in tab.frames][1] == "accepted"
+    assert "Answered." in done["html"]
     assert is_one_by_one(tab.seqs)
 
 
