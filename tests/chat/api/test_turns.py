@@ -261,6 +261,7 @@ async def test_server_without_a_loop_sends_the_whole_at_the_end(model, trader):
 
 
 @pytest.mark.postgres
+@pytest.mark.clock  # threads of earlier tests share the pool
 async def test_no_connection_is_held_while_a_turn_is_followed(model, me):
     def in_use():
         stats = connection.pool.get_stats()
