@@ -100,11 +100,10 @@ def note_deployments(result: Row) -> Iterator[str]:
     rows, held = result["deployments"], list_positions(result)
     yield f"I see {sum(row['open_positions'] for row in rows)} open positions in {len(rows)} deployments."
     for row in rows:
-        yield (
-            f"- {row['skill_name']}: {signed(row['net_pnl_usd'])} after {row['closed_trades']} trades, last decision at {clock(row['last_decision_at'] or '2026-01-01T00:00:00Z')} UTC"
-            if row["last_decision_at"]
-            else f"- {row['skill_name']}: {signed(row['net_pnl_usd'])}"
-        )
+        told = f"- {row['skill_name']}: {signed(row['net_pnl_usd'])}"
+        if at := row["last_decision_at"]:
+            told += f" after {row['closed_trades']} trades, last decision at {clock(at)} UTC"
+        yield told
     for row in held:
         yield f"{row['symbol']} {row['side']} | {whole(row['size_usd'])} | {price(row['entry_price'])} → {price(row['mark_price'])} | {signed(row['unrealised_pnl_usd'])}"
 
