@@ -126,6 +126,7 @@ class LiveTurn:
         self.task = asyncio.create_task(self._run_turn(), name=f"turn {self.start.reply_id}")
 
     async def _run_turn(self) -> None:
+        # A message of the API is not rendered yet. Beside the request: rendering takes longer than sending it.
         showing = asyncio.create_task(self._show_news())
         try:
             await give_way_to_accepts()
