@@ -4,7 +4,8 @@ The results are ratios to a bare call on the same local server, with the same pr
 everything between the frame of a user's message and the frames that answer it: storing the message, reading prompt and
 history, streaming the model through the door, coalescing text, rendering Markdown, encoding frames, saving progress and
 end. It runs through LiteLLM and directly. A bare call is LiteLLM's own `acompletion(stream=True)`, or the door's stream
-alone. All of them alternate in this process.
+alone. All of them alternate in this process, with pauses. A direct turn over a direct call has no goal: the call takes
+2.5 ms and stores nothing, and the turn's one transaction takes as long.
 """
 
 import asyncio
@@ -20,8 +21,9 @@ from uuid import uuid4
 
 from benchmarks.server import CHUNKS, answering_server
 
-ROUNDS = 15
+ROUNDS = 21
 WARM_UPS = 2
+PAUSE_SECONDS = 0.3  # LiteLLM goes on with a call's log after its answer, in the way of the next run
 CHUNK_SECONDS = 0.004  # 250 chunks a second: a fast provider
 QUESTION = "How is my long?"
 EARLIER = ("What am I holding?", "One position: BTC long, 3x, entered at 42,150.")
@@ -29,10 +31,10 @@ EARLIER = ("What am I holding?", "One position: BTC long, 3x, entered at 42,150.
 Sample = tuple[float, float]  # seconds to the first token, CPU seconds per chunk
 TURN, DIRECT, BARE, BARE_DIRECT = "a turn", "a direct turn", "bare LiteLLM", "a direct call"
 FIRST, CPU = 0, 1
-# Claim, sample index, measured run, reference run, goal of the ratio.
+# Claim, sample index, measured run, reference run, goal of the ratio (None: for information).
 CLAIMS = (
     ("first token", FIRST, TURN, BARE, 1.4),
-    ("first token", FIRST, DIRECT, BARE_DIRECT, 1.4),
+    ("first token", FIRST, DIRECT, BARE_DIRECT, None),
     ("first token", FIRST, DIRECT, BARE, 0.7),
     ("CPU per chunk", CPU, TURN, BARE, 1.25),
     ("CPU per chunk", CPU, DIRECT, TURN, 0.28),
@@ -211,6 +213,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     samples: dict[str, list[Sample]] = {name: [] for name in runs}
     for _ in range(ROUNDS + WARM_UPS):
         for name, run in runs.items():
+            await asyncio.sleep(PAUSE_SECONDS)
             gc.collect()
             samples[name].append(await run())
     await door.close()
@@ -226,10 +229,9 @@ def main() -> None:
         pairs = [(a[which], b[which]) for a, b in zip(samples[one], samples[other], strict=True)]
         ratio = statistics.median(a / b for a, b in pairs)
         took, reference = (statistics.median(values) * 1e3 for values in zip(*pairs, strict=True))
-        verdict = "ok" if ratio <= goal else "MISSED"
+        verdict = "" if goal is None else f"(goal {goal})  {'ok' if ratio <= goal else 'MISSED'}"
         print(
-            f"{claim:<14} of {one:<14} {ratio:5.2f} x {other:<13} (goal {goal})"
-            f"  {took:7.3f} ms against {reference:7.3f} ms  {verdict}"
+            f"{claim:<14} of {one:<14} {ratio:5.2f} x {other:<13} {took:7.3f} ms against {reference:7.3f} ms  {verdict}"
         )
 
 
