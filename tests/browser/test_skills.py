@@ -184,10 +184,13 @@ def test_the_preview_works_without_scripts(site, logged_in, browser, sign_in):
 def test_what_is_wrong_is_found_from_the_head_of_the_form(site, logged_in, page, problems):
     page.goto(f"{site}/skills/new/?view=form")
     expect(page.get_by_label("Bars of each symbol")).to_be_hidden()  # the form begins with its first step
+    expect(page.locator(".form-steps [aria-current=step]")).to_have_text("1. Basics")
     page.get_by_role("link", name="3. What the agent sees").click()
+    expect(page.locator(".form-steps [aria-current=step]")).to_have_text("3. What the agent sees")
     page.get_by_label("Bars of each symbol").fill("9999")
     page.get_by_role("button", name="Save the skill").click()
 
+    expect(page.locator(".form-steps [aria-current=step]")).to_have_text("All at once")
     page.get_by_role("link", name="What the agent sees: Bars of each symbol").click()
     expect(page.get_by_label("Bars of each symbol")).to_have_value("9999")
     expect(page.get_by_label("Bars of each symbol")).to_have_attribute("aria-invalid", "true")
