@@ -4,6 +4,7 @@ The sample is as full as the skill lets it be, so that a warning comes before th
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,9 @@ from trading.skills.services import list_agent_models
 LESSONS_SEGMENT: Final = "LESSONS"
 TOOLS: Final = "Tools"
 MEMORY_HEADINGS: Final = ("Recent trades on this skill", "Open positions (memory view)")
+_CLOSE: Final = re.compile(
+    r"^- [\dT:-]{16}(?: [\d,.]+){3} (\d[\d,]*(?:\.\d+)?) [\d.]+$", re.MULTILINE
+)  # of a `bar_line`
 _AT: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 _LESSONS: Final = ReflectionNote(
     lessons_text="- Longs taken into a falling daily trend lost three times out of four; wait for the regime\n" * 6,
@@ -57,6 +61,11 @@ class PromptPart:
     text: str
     tokens: int
     is_memory: bool  # of the agent's own record
+
+    @property
+    def closes(self) -> list[Decimal]:
+        """The closes of the bars that the part lists, oldest first."""
+        return [Decimal(close.replace(",", "")) for close in _CLOSE.findall(self.text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +125,9 @@ def stored_parts(system_prompt: str, *, has_lessons: bool) -> list[PromptPart]:
 
 def context_parts(context: str) -> list[PromptPart]:
     """Split the context into sections; no data line begins one."""
-    parts = []
-    for text in context.rstrip("\n").replace(STABLE_END, "\n\n").split("\n\n"):
-        if not text:
-            continue
-        name = text.partition("\n")[0].removeprefix("## ")
-        parts.append(PromptPart(name, text, count_tokens(text), name.startswith(MEMORY_HEADINGS)))
-    return parts
+    texts = filter(None, context.rstrip("\n").replace(STABLE_END, "\n\n").split("\n\n"))
+    named = [(text.partition("\n")[0].removeprefix("## "), text) for text in texts]
+    return [PromptPart(name, text, count_tokens(text), name.startswith(MEMORY_HEADINGS)) for name, text in named]
 
 
 def tools_part(payload: SkillPayload) -> PromptPart:

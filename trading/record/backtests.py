@@ -347,7 +347,10 @@ def show_backtests(run_ids: Sequence[UUID]) -> list[ShownBacktest]:
 def list_finished() -> list[tuple[str, str]]:
     """Return (id, label) of the newest finished backtests."""
     runs = _select_runs().filter(status=WorkStatus.DONE).order_by("-created_at", "id")[:RUNS_OFFERED]
-    return [(str(run.pk), f"{run.deployment.skill.name}: {run}, run {run.created_at:%d %b %H:%M}") for run in runs]
+    label = (
+        "{0.skill.name} v{0.version.version}, {1.starts_at:%d %b} to {1.ends_at:%d %b}, run {1.created_at:%d %b %H:%M}"
+    )
+    return [(str(run.pk), label.format(run.deployment, run)) for run in runs]
 
 
 def list_backtest_skills() -> list[tuple[str, str]]:

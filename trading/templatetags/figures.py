@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from django import template
 
 from config.lib import figures
+from config.lib.charts.svg import draw_sparkline
 
 register = template.Library()
 
@@ -35,6 +36,7 @@ quantity = register.filter("quantity", _or_dash(figures.format_quantity))
 ratio = register.filter("ratio", _or_dash(figures.format_ratio))
 grouped = register.filter("grouped", _or_dash(figures.format_count))
 lasting = register.filter("lasting", _or_dash(figures.format_duration))
+sparkline = register.filter("sparkline", lambda prices, of: draw_sparkline(prices, title=of, show=figures.format_price))
 model_cost = register.filter("model_cost", figures.format_model_cost)
 
 

@@ -74,7 +74,7 @@ class Scale(NamedTuple):
         return round(self.start + max(0.0, min(1.0, share)) * (self.end - self.start), 1)
 
 
-def draw_sparkline(values: Sequence[Decimal], *, title: str) -> SafeString:
+def draw_sparkline(values: Sequence[Decimal], *, title: str, show: Callable[[Decimal], str] = format_usd) -> SafeString:
     """Return a line without axes, whose label tells its figures; empty for fewer than two values."""
     if len(values) < 2:
         return SafeString()
@@ -83,7 +83,7 @@ def draw_sparkline(values: Sequence[Decimal], *, title: str) -> SafeString:
     points = " ".join(f"{x(place)},{y(float(value))}" for place, value in enumerate(values))
     way = f"chart-{_name_way(values[-1] - values[0])}"
     end = _tag("circle", class_=f"chart-end {way}", cx=x(len(values) - 1), cy=y(float(values[-1])), r=2)
-    first, last, least, most = map(format_usd, (values[0], values[-1], min(values), max(values)))
+    first, last, least, most = map(show, (values[0], values[-1], min(values), max(values)))
     words = f"From {first} to {last}, between {least} and {most}."
     line = _tag("polyline", class_=f"chart-line {way}", points=points)
     return _frame("chart-spark", 120, 32, title, words, [line, end])
