@@ -15,10 +15,10 @@ from config.offline.figures import Row, block, exact, rows
 _WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
 # Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
 _TALK_TEXT: Final = """
-    above actually always anymore ask each ever every everything fact forget forgot knew know like longer made make
-    many may memory might mine more most much must need never nothing now one ones prefer rather really remember
-    remembered remove said saved say set shall something still stop thing things think told true up use used using
-    rule rules usual usually want whose wrong yes
+    above actually always anymore ask each ever every everything fact forget forgot knew know like limit limits
+    longer made make many may memory might mine more most much must need never nothing now one ones prefer rather
+    really remember remembered remove said saved say set shall something still stop thing things think told true up
+    use used using rule rules usual usually want whose wrong yes
 """
 # A user who asks for their hours means their sessions; one who asks for their coins means their symbols.
 _SAME: Final = {

@@ -59,6 +59,7 @@ Profit factor: what the winners made divided by what the losses cost
 Win rate: the share of closed trades that made money; it says nothing without their sizes
 Expectancy: what a trade made on average, after fees and funding
 Drawdown|max drawdown: the fall of equity from its highest point so far
+Slippage: the difference between the price that is expected and the one that is got
 Sharpe ratio|sharpe: the mean daily return divided by its spread, annualised
 Basis: the perpetual's price against the index: above zero, longs pay up
 Regime: how the market moves: trend, chop or shock, from its own past bars

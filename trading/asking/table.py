@@ -191,9 +191,11 @@ def _select(query: TradeQuery) -> TradeQuerySet:
 
 
 def _find_skills(text: str) -> list[UUID]:
-    """Return the skills of this id or name. Raises SkillNotFound."""
-    skills = Skill.objects.values_list("pk", "name")
-    found = [pk for pk, name in skills if text.casefold() in (str(pk), name.casefold())]
+    """Return the skills of this id or name, else those whose name has all words of the text. Raises SkillNotFound."""
+    skills = dict(Skill.objects.values_list("pk", "name"))
+    words = set(text.casefold().split())
+    named = [pk for pk, name in skills.items() if text.casefold() in (str(pk), name.casefold())]
+    found = named or [pk for pk, name in skills.items() if words and words <= set(name.casefold().split())]
     if not found:
         raise SkillNotFound("You have no such skill.")
     return found

@@ -40,7 +40,8 @@ _GROUP_OF: Final = {
     "rule|broken": "rule",
     "side=long side=short versus|per|top|low": "side",
     "regime=chop regime=trend|regime=shock": "regime",
-    "skill|agent which|top|low|per|versus": "skill",
+    "skill|agent|strategy which|top|low|per|versus": "skill",
+    "where top|low|result": "symbol",
     "when net|result|top|low": "hour",
     "top|low|long|short trade|result -agent -skill": "trade",
     "": "",
@@ -51,10 +52,10 @@ def query_steps(talk: Talk, words: Words, view: str) -> Steps:
     """Return the steps that ask the record and tell its answer."""
     between = "symbol" if len(words.symbols) > 1 and "versus" in words.tags else ""
     group = words.given.get("group", "").partition(",")[0] or between or _find_first(_GROUP_OF, words)
-    where = _read_where(words, group)
+    measure, period = _find_first(_MEASURE_OF, words), words.given.get("period", "")
+    where = _read_where(words, group, measure)
     if words.has("it -me") and "deployment_id" in talk.scene.focus:
         where["deployment"] = talk.scene.focus["deployment_id"]
-    measure, period = _find_first(_MEASURE_OF, words), words.given.get("period", "")
     groups = _LIKE if "common" in words.tags else (group,)
     asked = [{"measure": measure, "period": period, "where": where, "group": one} for one in groups]
     found = yield tuple(Call(QUERY_TRADES.name, {key: one[key] for key in one if one[key]}) for one in asked)
@@ -66,12 +67,16 @@ def _find_first(table: Mapping[str, str], words: Words) -> str:
     return next(name for wanted, name in table.items() if words.has(wanted))
 
 
-def _read_where(words: Words, group: str) -> dict[str, str]:
+def _read_where(words: Words, group: str, measure: str) -> dict[str, str]:
     where = {key: value for key, value in words.given.items() if key in GROUPS}
     where |= {"symbol": ",".join(words.symbols), "event": ",".join(words.kinds)}
     is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
     # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.
-    if group in {"trade", "side"} or ("net" in words.tags and (is_yes_or_no or group)):
+    if (
+        group in {"trade", "side"}
+        or measure in {"win_rate", "profit_factor"}
+        or (measure == "net" and (is_yes_or_no or group))
+    ):
         where.pop("result", None)
     return {key: value for key, value in where.items() if value and key != group}
 
@@ -143,14 +148,16 @@ risk_pct: \brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:ris
 leverage: (\d+(?:\.\d+)?)x\b
 size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b
 """
-_ASKS: Final = Pattern(r"^(?:can|could|should|may|what if) (?:i|we)\b")
+_ASKS: Final = Pattern(r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b")
 
 
 def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
     is_planned = words.has("side coin") and bool(words.has("size") or _ASKS.match(words.text))
     has_stop = is_planned and bool({"stop", "away"} & _read_numbers(words.text).keys())
-    return has_stop or (words.has("size -result -average") and words.is_covered)
+    return has_stop or (
+        words.is_covered and (words.has("size -result -average") or (is_planned and words.has("broken")))
+    )
 
 
 def check_steps(talk: Talk, words: Words) -> Steps:

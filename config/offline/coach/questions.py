@@ -39,12 +39,7 @@ _POLITE: Final = Pattern(
 )
 _TERM: Final = Pattern(
     r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
-    r"(?: (?:mean|stand for))?$"
-)
-# The name of a skill begins with a capital.
-_SKILL: Final = re.compile(
-    r"(?i:how(?:'s| is| are| was| did| does| has) )(?P<one>[A-Z][\w' -]{2,60}?)(?i: (?:doing|perform(?:ed)?)\b.{0,20})$"
-    r"|(?i:(?:what(?:'s| is) )?(?:the )?(?:record|win rate|sharpe|drawdown) (?:of|for) )(?P<two>[A-Z][\w' -]{2,60})$"
+    r"(?: (?:mean|stand for|strategy|trade|trading))?$"
 )
 _STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
 
@@ -84,17 +79,12 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     """Return the steps that answer a plain sentence, or None."""
     asked = _POLITE.compiled.sub("", plain).strip()
     term = _TERM.match(asked)
-    if term and (told := TERMS.get(term["term"].casefold())):
+    named = term["term"].casefold() if term else ""
+    if told := TERMS.get(named) or TERMS.get(named.removesuffix("s")):
         return say_text(told)
     words = read_words(asked)
     if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
-    if not words.is_covered and not words.symbols and (skill := _SKILL.match(asked)):
-        name = skill["one"] or skill["two"]
-        words = read_words(asked.replace(name, ""))
-        view = "skills" if "sharpe" in words.tags else "record"
-        words.given["skill"] = name.strip()
-        return _SEVERAL.get(view, _look_up)(talk, words, view) if VIEWS[view].tool.name in talk.acts else None
     if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
         return None
     for wanted, view, said in _QUESTIONS:
@@ -190,6 +180,15 @@ _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -av
 # Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "status", ""),
+    ("sharpe", "skills", ""),
+    ("vol -me -trade", "markets", ""),
+    ("count trade|position", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position)s?\b"),
+    ("coin side doing", "status", r"^how(?:'s| is| are)\b.*\bdoing$"),
+    ("position top|low -trade", "risk", ""),
+    ("skill running", "status", ""),
+    ("funding top|low group -me -pay", "markets", ""),
+    ("now net|result|doing -funding -price -market -coin", "status", ""),
+    ("position net|result|doing -close -count -trade -top -low", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
     ("why close|exit=stop|open|side|position|trade -reject -trust", "why", ""),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
@@ -201,7 +200,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", "trades", ""),
     ("news", "news", ""),
     ("event -trade", "events", ""),
-    ("kind -trade -me -effect", "events", "^(?:when|what time|is there|any)"),
+    ("kind -trade -me -effect", "events", "^(?:when|what time|is there|are there|any|(?:the )?next)"),
     (f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side {_MEASURED}", "markets", ""),
     ("market -trade -me -group -net", "markets", ""),
     ("funding -me -pay -trade -top", "markets", ""),
@@ -210,17 +209,20 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
         "markets",
         "^(?:how|what)",
     ),
-    (f"skill|draft -doing -trade -performance {_MEASURED}", "skills", ""),
+    (f"skill|draft -doing -trade -performance -strategy {_MEASURED}", "skills", ""),
     ("skill count -trade -net", "skills", ""),
     ("running|unrealised|holding_now -trade -count", "status", ""),
     (f"open -me -why -coin -trade -close -side {_MEASURED}", "status", "^what"),
     (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
-    (f"agent|position|skill doing -trade {_MEASURED}", "status", ""),
+    (f"agent|position|skill doing -trade {_MEASURED}", "status", r"^(?!.*\bdid\b)"),
     (f"it doing -trade -me {_MEASURED}", "status", ""),
     (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule", "record", ""),
     ("me side -coin -stop -size -position", "record", ""),
-    ("me doing|period|weekday -you -event", "record", ""),
+    ("me doing|period|weekday|day -you -event", "record", ""),
     ("versus coin|side -price -market", "record", ""),
-    ("me|trade|agent|skill coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
-    ("top|low|long|short trade|group|agent|skill|side", "record", ""),
+    ("me|trade|agent|skill|side coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
+    ("strategy doing|trade|versus|top|low", "record", ""),
+    ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which)\b"),
+    ("top|low|long|short trade|group|agent|skill|side|regime", "record", ""),
+    ("strategy -skill -me", "record", "^[A-Z]"),
 )

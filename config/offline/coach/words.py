@@ -1,7 +1,7 @@
 """The vocabulary of questions: what each word of one means.
 
 A question is understood when the vocabulary covers it: a word that is not in the table is another subject, and no row
-of the table of questions answers it. Longer phrases stand first.
+of the table of questions answers it, unless it can only describe ("deeply", "winning"). Longer phrases stand first.
 """
 
 import re
@@ -10,74 +10,116 @@ from functools import cache
 from typing import Final
 
 from config.offline.reading.sentences import Pattern
+from trading.asking.query import MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
-# A line holds tags, or `argument=value`, each with its words. An indented line goes on.
+# A line holds tags (several with `+`), or `argument=value`, each with its words. An indented line goes on.
 _TABLE: Final = rf"""
 period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this|last|past|previous) (?:week|month
     |quarter|year)|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
     |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
-paper: real money|paper money|fake money|real or (?:paper|simulated|fake)|simulated
-net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)|doing so far
+paper: (?:real|live|paper|fake) money|(?:real|live) or (?:paper|simulated|fake|demo)|(?:paper|fake|demo) or (?:real
+    |live)|simulated|(?:is|are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real|paper trad(?:es?|ing)
+strategy: break-?outs?|(?:funding )?fad(?:e|es|ing)|momentum|(?:mean )?reversion|dips?|scalp(?:s|er|ers|ing)?|swing
+    |carry|grid|pullbacks?|majors|trend follow(?:ing|er)|dca
+own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
+net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)(?: or (?:up|down
+    |in loss|losing|not))?|(?:doing )?so far|in profit|br(?:ing|ings|inging|ought) in|banked|netted|cash|bucks
+    |dollars|take home|took home
 close: t(?:ake|ook) profits?
-kind: (?:{EVENT}|rate decisions?)(?: (?:decision|meeting|day|print|data|report|number|hike|cut)s?)?; coin: {COIN}
-number: [$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
+kind: (?:{EVENT}|rate decisions?)(?: (?:date|decision|meeting|day|print|data|report|number|hike|cut)s?)?; coin: {COIN}
+number: (?:two|three|four|five|six|seven|eight|nine|ten|twenty)(?= )|[$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
+low+net: bleed(?:s|ing)?|bled|drain(?:s|ed|ing)?|kill(?:s|ed|ing) (?:me|my account)|eat(?:s|ing)? my (?:money|account
+    |profits?)
+low: drop|turn off|switch off|shut (?:off|down)|get rid of|give up|stop trading|avoid|bad|poor(?:ly|est)?|terrible
+    |deepest
 result=won: winners?|winning trades?|won|wins?(?! rate)|profitable trades?
-win_rate: win(?:ning)? rate|hit rate|strike rate|how often do i win; profit_factor: profit factor
+win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average|how often do i win
+    |(?:what )?(?:share|percent(?:age)?) of
+profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?|outweigh(?:ed)?
 expectancy: expectancy|expected value|edge|(?:average|mean) (?:result|trade|profit|pnl)(?: per trade)?
-drawdown: (?:max(?:imum)? )?draw ?downs?; r: (?:average )?r(?:[- ]multiples?)?
-holding: how long do (?:i|we) (?:usually |normally )?hold|holding (?:time|period)s?|time in (?:a )?trades?|how long
-mfe: mfe|favou?rable excursions?; mae: mae|adverse excursions?
-count: how many(?: times)?|how often|number of|trade count
+drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water; r: (?:average )?r(?:[- ]multiples?)?
+holding: how long do (?:i|we) (?:usually |normally )?(?:hold|keep|stay(?: in)?)|hold(?:ing)? (?:time|period)s?
+    |time in (?:a )?trades?|how long
+mfe: mfe|favou?rable excursions?
+mae: mae|adverse excursions?|(?:go(?:es|ne)?|went|move[ds]?) against (?:me|us)|against me
 size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
-    |position siz(?:e|ing)|how much(?= (?:can|should|could|may) i\b)|how much$
+    |position siz(?:e|ing)|(?:max(?:imum)?|largest) (?:position|size)|how (?:much|many)(?: (?:{COIN}|dollars|usd
+    |bucks|coins|contracts))?(?= (?:can|should|could|may) i\b)|how much$|^size(?= an?\b)
+count: ^count|how many(?: times)?|how often|number of|trade count
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: away|from (?:the )?(?:entry|price); risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
-exit=stop: stopped[- ]out|by stops?|hit (?:my |the |their |its |a )?stops?
+exit=stop: stopped[- ]out|(?:by|at) (?:my |the |a )?stops?|hit (?:my |the |their |its |a )?stops?
+exit=signal: (?:by|on) (?:a |the )?signals?
 result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
-net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de|kes
-    |king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
+net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de
+    |kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
 fees: fees?|commissions?|trading costs?; funding: funding(?: payments?| costs?| rates?)?
-average: average|mean|typical|avg; side=long: longs?|buys?; side=short: shorts?
-regime=chop: chop(?:py)?|sideways; regime=trend: trend(?:s|ing|y)?; regime=shock: shock
-day: (?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?; weekday=sat,sun: (?:at |on )?(?:the )?weekends?
-group=exit: exit (?:kinds?|types?|reasons?)|how (?:it|they) ended; group=symbol: symbols?|coins?|pairs?|assets?
-    |instruments?; group=side: sides?|directions?; group=version: versions?; group=regime: regimes?
-group=hour: (?:what |which )?hours?|time of (?:the )?day|what time; group=month: months?|monthly
+average: average|mean|typical|avg; doing: go(?:es)?$|went$|turn(?:ed|s)? out|fare[ds]?; side=long: longs?|buys?
+side=short: shorts?
+regime=chop: (?:chop(?:py)?|sideways|ranging)(?: markets?)?; regime=trend: (?:trend(?:s|ing|y)?)(?: markets?)?
+regime=shock: shock
+hour=22-6: (?:at |by )?night(?:time)?s?; hour=6-12: (?:in the )?mornings?; hour=12-18: (?:in the )?afternoons?
+hour=18-22: (?:in the )?evenings?; day: (?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?
+weekday=sat,sun: (?:at |on )?(?:the )?weekends?
+group=exit: exit (?:kinds?|types?|reasons?)|how (?:it|they) ended
+group=symbol: symbols?|coins?|pairs?|assets?|instruments?|markets?(?= (?:should|did|do i (?:lose|make|earn)|have i
+    |am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?|earn(?:s|ed))\b)
+group=side: sides?|directions?; group=version: versions?; group=regime: regimes?
+group=hour: (?:what |which )?hours?(?: of (?:the )?day)?|time of (?:the )?day|what time; group=month: months?|monthly
 group=weekday: weekdays?|(?:which |what )?days? of the week|days? of the week|(?:which|what) days?
 skill: skills?|strateg(?:y|ies); agent: agents?|bots?|deployments?; common: in common|alike
 trust: samples?|trust|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
-per: break ?down|broken down; rule: (?:own |trading )?rules?
-broken: break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|kept|keeping|stick(?:ing)? to|follow(?:ed|ing)?
+per: break ?down|broken down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
+rule: mistakes?
+broken: (?:break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?|kept|keeping
+    |(?:stick(?:ing)?|stuck|kept) to(?: my (?:trading )?plan)?|follow(?:ed|ing)?(?: my (?:trading )?plan)?
 unrealised: unreali[sz]ed|floating|open (?:profit|pnl); holding_now: (?:am i|is it|are they|are my agents) holding
 reject: reject(?:ed|ions?)|refus(?:ed|als?)|declined; order: orders?
 worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warnings?|healthy|look out|watch(?: out)?
-risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: helped|helping|help$
-event: events?|calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
+risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: help(?:ed|ing|s)?(?! me\b)
+event: events?|(?:on )?(?:the |my )?(?:economic )?calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
 effect: hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
-news: news|headlines?|what(?:'s| is) new|happened in (?:the )?(?:markets?|news|crypto)
+news: news|headlines?|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto)
 price: price|trading at|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
-backtest: back-?tests?|simulations?; draft: drafts?; saved: saved
+backtest: back-?tests?|tests?(?= (?:of|go)\b)|simulations?; draft: drafts?; saved: saved
 running: running|active|alive|status
 open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|went|put on|start(?:ed)?
 close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?|sell|end(?:ed)?
 position: positions?|holdings|portfolio; trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
-doing: doing|going|work(?:s|ing)?|do(?= on\b)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
-pay: pa(?:id|y|ying)|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?; performance: performance|track record|stats|numbers
-low: worst|lowest|least|weakest|worse|smallest; top: best|top|highest|most|biggest|largest|greatest|main|better
-long: longest; short: shortest; per: per|by|each|every|split|across
-versus: compare|or|vs\.?|versus|compared (?:to|with)
-which: which; why: why|reasons?|rationale; when: when; show: show|list; all: all
+doing: doing|going|work(?:s|ing)?|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b
+    |$)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
+pay: pa(?:id|y|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
+performance: performance|track record|stats|numbers
+low: worst|lowest|least|weakest|worse|smallest
+top: best|top|rank(?:ed)?|highest|most|biggest|largest|greatest|main|better
+long: longest; short: (?:shortest|quickest|fastest); now: (?:right )?now|currently|at the moment
+per: per|by|each|every|split|across
+versus: compared?(?: (?:to|with))?|or|vs\.?|versus|than|beat(?:s|ing|en)?|outperform(?:s|ed)?|against
+which: which; where: where; why: why|reasons?|rationale; when: when; show: show|list; all: all
 last: last|latest|recent(?:ly)?|newest|previous|past|lately
 it: it|this|that|these|those|them|one|ones|they|its|their; you: you|your|keel
 me: i|me|my|mine|we|our|i'm|i've; mood: ok|okay|fine|all ?right|anything
+unknown: allowed|permitted|supposed|templates?
 idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will
-    |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|where|much|far|totals?
-    |overall|any|some|gets?|got|give|tell|please|about|so|there|right now|now|currently|current|at the moment|just|not
-    |if|and|than|as|makes?|hold|need|know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after
-    |before|too|usually|normally|ever|next|test(?:ed)?
+    |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|much|many|more|less|far
+    |totals?|overall|any|some|gets?|got|give|tell|please|about|so|there|current|just|not|if|and|as|makes?|hold|need
+    |know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after|before|too|usually|normally
+    |ever|next|test(?:ed)?|soon|deep|worth|like$|large|held|reali[sz]ed|summari[sz]e|summary|overview|describe
+    |limits?|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
+    |through|into|off|other|own|yet|already
 """
+_OF_RECORD: Final = {
+    *MEASURES,
+    *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
+    *("strategy", "reject", "side", "trade"),
+}
+_NUMBERS: Final = {
+    word: at for at, word in enumerate(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 2)
+} | {"twenty": 20}
+_DESCRIBES: Final = re.compile(r"^\w{3,}(?:ly|ed|ing|est|en|ive|ile|ble|ful)$", re.IGNORECASE)
+_NOUN_FOLLOWS: Final = Pattern(r"\b(?:an?|the|my|our|your|his|her|their|of|on|in|for|from|by|about|with|at) $")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +133,11 @@ class Words:
     is_covered: bool  # no word of it is unknown
     symbols: list[str]
     kinds: list[str]  # of events
+
+    @property
+    def is_of_record(self) -> bool:
+        """Whether it is about trades, positions or agents rather than what the user said."""
+        return not self.tags.isdisjoint(_OF_RECORD)
 
     def has(self, wanted: str) -> bool:
         """Tell whether it meets "a b|c -d": a, one of b and c, and no d."""
@@ -106,23 +153,36 @@ def read_words(text: str) -> Words:
     given: dict[str, str] = {}
     amounts: list[int] = []
     pattern, tag_of = _scanner()
+    end = len(text)  # of the name of a skill, which a word that nobody knows continues
     for match in pattern.finditer(text):
         tag, said = tag_of.get(str(match.lastgroup), "unknown"), match[0]
         tag = "unknown" if tag == "coin" and not symbols_in(said) else tag
+        if tag == "unknown":
+            tag = _judge_unknown(text[: match.start()], said)
+            is_name = (said[0].isupper() and match.start()) or text[end : match.start()].isspace()
+            tag = "strategy" if is_name and tag == "unknown" else tag
+        tag, _, other = tag.partition("+")
         name, _, value = tag.partition("=")
         if name == "number":
-            amounts += [int(said)] if said.isdecimal() else []
+            amounts += [int(said)] if said.isdecimal() else [_NUMBERS[said.casefold()]] if said.isalpha() else []
+        elif name == "strategy":
+            given["skill"], end = f"{given.get('skill', '')} {said}".strip(), match.end()
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name == "period":
             given["period"] = re.sub(r"^(?:in|over|for|during|of) |\bthe ", "", said.casefold())
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
-        tags |= {name, tag}
+        tags |= {name, tag, other or name}
     is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", text, re.IGNORECASE)
     amount = 1 if is_one else next(iter(amounts), 0)
     kinds = events_in(text) or (["fomc"] if "rate decision" in text.casefold() else [])
     return Words(text, frozenset(tags), given, amount, "unknown" not in tags, symbols_in(text), kinds)
+
+
+def _judge_unknown(before: str, word: str) -> str:
+    """Return "idle" for a word that describes, by its ending; one behind an article or a preposition is a noun."""
+    return "idle" if _DESCRIBES.search(word) and not _NOUN_FOLLOWS.search(before) else "unknown"
 
 
 @cache

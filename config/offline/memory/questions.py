@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from config.offline.adapters import LOOKUPS
+from config.offline.coach.words import read_words
 from config.offline.facts import Call, Known, best_matches, key_words
 from config.offline.figures import paragraphs
 from config.offline.memory.report import failure, format_recalled
@@ -32,7 +33,7 @@ _ADVICE: Final = Pattern(r"(?:should|shall|can|could|may|would|is|are|do you thi
 _TO_TELL: Final = Pattern(r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need) to know")
 _TOPICS: Final = {
     "session": Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b"),
-    "symbols": Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b"),
+    "symbols": Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b|\ballowed to trade\b"),
     "risk": Pattern(r"^what are my (?:own |trading )?rules\b"),
 }
 _LASTING: Final = """\
@@ -96,11 +97,13 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
     advice = "I work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
     if recalled is None:
         # Where more can be looked up, half an answer does not keep from looking.
-        facts = _find_matches(question, talk, 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5)
+        is_of_record = read_words(question).is_of_record
+        least = 0.75 if is_of_record else 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5
+        facts = _find_matches(question, talk, least)
         if facts:
             told = "You never said so; I inferred" if all(one.inferred for one in facts) else "You told me"
             return Reply(paragraphs(f"{told}:", fact_lines(facts), advice))
-        if not _FOR_FACT.match(question) and not advice:
+        if is_of_record or not (_FOR_FACT.match(question) or advice):
             return None
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
         if query and talk.can_look("recall"):

@@ -20,6 +20,7 @@ from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
 from memory.models import UserFact
 from tests.config.offline.cases_questions import QUESTIONS
+from tests.config.offline.cases_questions_ordinary import ORDINARY
 from tests.config.offline.chat import NEW_DRAFT
 from tests.config.offline.real import RealChat
 from tests.factories.trading import TraderFactory
@@ -125,6 +126,7 @@ GROUPS = {
     "weekday": lambda trade: f"{trade.entry_at:%a}",
     "exit": lambda trade: trade.exit_kind,
     "month": lambda trade: f"{trade.exit_at:%Y-%m}",
+    "regime": lambda trade: trade.entry_regime_tag.capitalize(),
     "version": lambda trade: f"{trade.deployment.skill.name} v{trade.deployment.version.version}",
     "trade": lambda trade: str(trade.pk),
 }
@@ -184,6 +186,14 @@ def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
 
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
     assert len(wrong) <= 7, "\n\n".join(map(str, wrong))
+
+
+def test_questions_in_ordinary_words_are_answered_from_the_record(trader):
+    with owned(trader):
+        found = [(row, *is_right(trader, row)) for row in ORDINARY]
+
+    wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
+    assert len(wrong) <= len(ORDINARY) // 10, "\n\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,6 @@ def test_a_chat_without_the_tools_has_no_such_rule(text):
 
 NOT_OURS = [
     "Write a poem about funding rates",
-    "what is a mean reversion strategy?",
     "Why do people trade at night?",
     "how is the weather doing?",
     "What's the capital of France?",
