@@ -100,7 +100,8 @@ class Outcome:
     def was_so(self) -> bool:
         """Whether nothing changed because it was so already."""
         told = f"{self.as_row.get('note')} {self.as_row.get('message')}"
-        return "known already" in told or "nothing changed" in told
+        is_repeated = self.name == "remember" and exact(self.before, "fact") == self.changed_text() != ""
+        return is_repeated or "known already" in told or "nothing changed" in told
 
     @property
     def candidates(self) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The subject of a fact, and whether a new statement about it excludes the old one.
 
-A table names the subjects that have one value at a time: limits, exchange, time zone, base currency, city, trading
-hours, trading style, symbols, answer length and language. For all other lines the subject is their words; lines with
-the same words contradict each other when a number, a bound or a negation differs.
+A table names the subjects that have one value at a time: limits, exchange, time zone, base currency, name, city,
+trading hours, trading style, symbols, answer length and language. For all other lines the subject is their words; lines
+with the same words contradict each other when a number, a bound or a negation differs.
 """
 
 import hashlib
@@ -108,16 +108,21 @@ def _names(subject: Subject) -> set[object]:
     return {value[0] for value in subject.values if isinstance(value, tuple)}
 
 
-def _list_words(text: str) -> tuple[bool, list[str]]:
-    """Return whether a line says "only", which stands anywhere, and its other words in order.
+def _list_words(text: str) -> tuple[bool, bool, list[str]]:
+    """Return whether a line says "only" and whether it denies, which stand anywhere, and its other words in order.
 
     Prepositions count: to trade with the trend is not to trade against it.
     """
-    words = [stem_word(word) for word in _WORDS.findall(text.casefold()) if word not in _TRIFLES]
-    return "onli" in words, [word for word in words if word != "onli"]
+    words = [
+        stem_word(word) for word in _WORDS.findall(_CONTRACTED.sub("not", text.casefold())) if word not in _TRIFLES
+    ]
+    plain = [word for word in words if word != "onli" and word not in _DENIALS]
+    return "onli" in words, not _DENIALS.isdisjoint(words), plain
 
 
 _WORDS: Final = re.compile(r"[^\W_]+|%")
+_CONTRACTED: Final = re.compile(r"\b(?:do|does|ca|wo|is|are)n['’]?t\b")
+_DENIALS: Final = frozenset(map(stem_word, ("not", "never", "cannot", "avoid")))
 _TRIFLES: Final = word_set(
     "a an the i my me user users s is am are do does have has had was be been would will ll ve m"
 )
@@ -211,7 +216,7 @@ _ALIASES: Final = {
 def _captured(name: str, text: str, reading: Reading) -> Subject | None:
     """Read a proper name behind the words of the table's pattern."""
     match = _TABLE[name].search(text)
-    if match is None or _ENDED.search(text):
+    if match is None or _ENDED.search(text[: match.end()]):
         return None
     return Subject(name, frozenset({match["value"].casefold().strip(" .,;")}), is_added=bool(_ALSO.search(text)))
 
@@ -238,17 +243,21 @@ def _read_days(text: str) -> frozenset[str]:
 
 def _symbols(name: str, text: str, reading: Reading) -> Subject | None:
     """Read "I only trade BTC and ETH". A plain "I trade BTC" excludes nothing."""
-    if not reading.of_kind("only") or reading.of_kind("not", "condition", "number"):
+    if not reading.of_kind("only") or reading.of_kind("condition", "number"):
         return None
-    words = {str(term.key) for term in reading.of_kind("word")} - _BESIDE_SYMBOLS
-    is_asset = any(term.is_name for term in reading.of_kind("word")) or words <= _ASSETS
-    return Subject(name, frozenset(words)) if words and is_asset and len(words) <= 8 else None
+    scope = _read_scope(text) | _read_days(text)
+    words = [term for term in reading.of_kind("word") if str(term.key) not in _BESIDE_SYMBOLS | scope]
+    is_assets = all(term.is_name or term.key in _ASSETS for term in words)
+    denied = {str(term.key) for term in words if term.polarity == "-"}
+    values = frozenset(str(term.key) for term in words) - denied
+    # "Only BTC and ETH, no alts" says one thing twice.
+    is_clear = denied <= _KINDS and (bool(denied) or not reading.of_kind("not"))
+    return Subject(name, values, scope) if values and is_assets and is_clear and len(values) <= 8 else None
 
 
 _BESIDE_SYMBOLS: Final = word_set("trade us hold bui symbol now perp")
-_ASSETS: Final = word_set(
-    "btc eth sol doge alt meme gold silver stock option futur forex major index fund etf spot crypto"
-)
+_KINDS: Final = word_set("alt altcoin meme memecoin stock option futur forex fund etf spot shitcoin")
+_ASSETS: Final = _KINDS | word_set("btc eth sol doge gold silver major index crypto")
 _EXCHANGES: Final = (
     r"binance|kraken|coinbase|bybit|okx|bitstamp|bitget|kucoin|hyperliquid|dydx|deribit|gemini|bitfinex|mexc|gate\.io"
     r"|huobi|htx|bitmex|phemex|crypto\.com|etoro|ibkr|interactive brokers|robinhood|alpaca|oanda|saxo|degiro|schwab"
@@ -259,7 +268,8 @@ _CURRENCIES: Final = (
     r"|btc"
 )
 _ZONES: Final = (
-    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?|gmt(?:\s?[+-]\d{1,2})?|ces?t|e[sd]t|p[sd]t|c[sd]t|bst|ist|jst|[a-z]+/[a-z_]+"
+    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?|gmt(?:\s?[+-]\d{1,2})?|ces?t|[we]et|e[sd]t|p[sd]t|c[sd]t|bst|ist|jst"
+    r"|[a-z]+/[a-z_]+"
 )
 _LANGUAGES: Final = "english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|polish|turkish"
 _LENGTHS: Final = "short|brief|concise|terse|shorter|long|longer|detailed|thorough|in depth"
@@ -271,15 +281,17 @@ answer language: \b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b
 base currency: \b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b
 time zone: \btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b
 exchange: \b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now|quit|left|swapped)\b
+name: \b(?:my name is(?: now| spelled| actually)*
+|call me)\s+(?!(?:when|if|at|on|before|later|back|in|an?|the)\b)(?P<value>[\w'’-]+)
 city: (?:\b(?:lives?|living|based|resides?) in|\b(?:moved|relocated) (?:from [\w ]+ )?to|\bmy (?:home )?city is
-|\bmy home town is|\bhome is)\s+(?-i:(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2}))
+|\bmy home town is|\bhome is(?: in)?)\s+(?-i:(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2}))
 leverage: \bleverage\b
 drawdown: \bdrawdowns?\b
-loss per day: \b(?:los[es]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)
+loss per day: \b(?:los[eis]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)
 |\bloss(?:es)? (?:limit )?(?:per|a) day
-loss per week: \b(?:los[es]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)
-loss per month: \b(?:los[es]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)
-risk per trade: \brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b
+loss per week: \b(?:los[eis]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)
+loss per month: \b(?:los[eis]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)
+risk per trade: \brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b|^never more than \S+ (?:per|a) trade\b
 trades per day: \btrades? (?:a|per|each|every) day\b|\bdaily trades?\b
 trades per week: \btrades? (?:a|per|each|every) week\b
 open positions: \bpositions? (?:at (?:once|a time|the same time)|open)\b
@@ -288,10 +300,11 @@ position size: \bposition siz\w+\b|\bsize (?:of )?(?:each|every|a|per) (?:positi
 losses in a row: \blosses\b.*\b(?:stop|break|pause|quit|done)\b|\b(?:stop|break|pause|quit|done)\b.*\bloss(?:es)?\b
 stop distance: \b(?:my )?stops?(?:[- ]loss(?:es)?)? (?:is|are|at|of|to|distance|sits?|stays?)\b
 profit target: \b(?:profit target|take[- ]profits?|target)\b.*\d
+account size: \bmy (?:trading )?(?:account|capital)(?: size)? (?:is|has \w+ to|was|of|at)\b
 retirement age: \bretir\w+ (?:at|by|when)\b
 trading hours: \b(?:trad\w+|session|hours)\b
 trading style: \b(?:trader|trad\w+|scalp\w*|style)\b
-symbols: \b(?:trade|trades|trading|symbols)\b|^only\b
+symbols: \b(?:trade|trades|trading|symbols|sticks? to)\b|^only\b
 """
 _AMOUNTS: Final = ("drawdown", "loss per day", "loss per week", "loss per month", "position size")
 _READERS: Final[dict[str, _Read]] = {
@@ -301,7 +314,7 @@ _READERS: Final[dict[str, _Read]] = {
     "time zone": _choice(_ZONES),
     "exchange": _choice(_EXCHANGES),
     "trading style": _choice(_STYLES),
-    "city": _captured,
+    **dict.fromkeys(("name", "city"), _captured),
     "trading hours": _hours,
     "symbols": _symbols,
     "leverage": _limit("x", ""),
@@ -310,6 +323,7 @@ _READERS: Final[dict[str, _Read]] = {
     **dict.fromkeys(("risk per trade", "stop distance"), _limit("%")),
     **dict.fromkeys(("trades per day", "trades per week", "open positions", "losses in a row"), _limit("")),
     **dict.fromkeys(_AMOUNTS, _limit("%", "$", "€", "£")),
+    "account size": _limit("$", "€", "£", ""),
 }
 _TABLE: Final = {
     name: re.compile(pattern, re.IGNORECASE)

@@ -39,7 +39,7 @@ PHRASES: Final[dict[tuple[str, ...], str]] = {
         PARTLY, "not always,not every,not all,not only,not just,not necessarily,not exclusively,not everything"
     ),
     **_phrases_to(PARTLY, "n't always,n't every,n't all,n't only,n't just,n't necessarily,n't exclusively"),
-    **_phrases_to(ONLY, "nothing but,nothing except"),
+    **_phrases_to(ONLY, "nothing but,nothing except,stick to,sticks to,all i trade"),
     **_phrases_to("maybe", "i might,i could,i may,we might,we could"),
     **_phrases_to(MAX, "at most,up to,no more than,not more than,or less,or lower,or fewer"),
     **_phrases_to(MIN, "at least,no less than,not less than"),

@@ -26,12 +26,29 @@ _END: Final = re.compile(
 )
 _DENIAL: Final = re.compile(
     r"\b(?:no longer|any ?more|not true|isn['’]t true|untrue|not right|not correct|incorrect|wrong|outdated|stopped"
-    r"|quit|gave up|given up|used to|changed my mind|not valid|does(?:n['’]t| not) (?:hold|apply))\b",
+    r"|quit|gave up|given up|used to|changed my mind|not valid|gone|no more(?! than)"
+    r"|does(?:n['’]t| not) (?:hold|apply))\b",
     re.IGNORECASE,
 )
 _CHANGE: Final = re.compile(
     r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new|lowered"
-    r"|raised|cut|increased|reduced|set|update[ds]?|rather|sorry)\b",
+    r"|raised|cut|increased|reduced|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
+    r"|(?:fine|ok|okay|good|allowed) again)\b",
+    re.IGNORECASE,
+)
+# "That's wrong, I trade in the mornings" points at what was said before.
+_BACK: Final = re.compile(
+    r"^\W*(?:scratch that|no,? wait|(?:that|this|it)(?:['’]?s| is| was) (?:wrong|incorrect"
+    r"|not (?:right|true|correct)))(?=[,:;.])",
+    re.IGNORECASE,
+)
+# "Not 3x, 2x", "it's Kimberly, not Kim", "my broker isn't Kraken any more, it's Bybit".
+_CONTRAST: Final = re.compile(
+    r"^\W*(?:no\W+|sorry\W+|wait\W+)*(?:it['’]?s\s+|(?:my|the) (?P<what>[\w ]{2,30}?) is(?:n['’]t)?\s+)?"
+    r"(?:(?:(?<=n['’]t )|not\s+)(?P<old>[^\s,;]+)(?:\s+any ?more)?[,;]?\s+(?:but\s+)?(?:it['’]?s\s+)?"
+    r"(?P<new>[^\s,;]+(?: [^\s,;]+)?)"
+    r"|(?!(?:I|we|you|he|she|they|my)\b)(?P<now>[^\s,;]+(?: [^\s,;]+){0,4}?),?\s+(?:and )?not\s+(?P<was>[^\s,;]+))"
+    r"(?:\s+(?:any ?more|now|please|pls))*\W*$",
     re.IGNORECASE,
 )
 _POINTING: Final = word_set(
@@ -65,7 +82,7 @@ _IDLE: Final = frozenset(
         word_set(
             "fact rule memory remember thing note forget delete remove erase drop true right correct wrong"
             " longer anymore any more about everything anything said told changed change mind used outdated"
-            " valid hold apply know saved entry one line please still quit now actually instead trade use"
+            " valid gone hold apply know saved entry one line please still quit now actually instead trade use"
         ),
     )
 )
@@ -90,10 +107,18 @@ def find_naming(text: str, fact: str, *, before: str = "") -> Naming:
     return "unnamed"
 
 
+def read_contrast(text: str) -> tuple[str, str] | None:
+    """Return the old and the new value of a text that only contrasts them ("not 3x, 2x"), or None."""
+    match = _CONTRAST.match(text)
+    return (match["old"] or match["was"], match["new"] or match["now"]) if match else None
+
+
 def states_change(text: str, fact: str) -> bool:
-    """Tell whether a message announces a change of a fact's subject."""
+    """Tell whether a message announces a change of a fact's subject, or says what stands instead of its value."""
     return any(
-        _CHANGE.search(sentence) and _list_words(sentence) & _list_words(fact) for sentence in _iter_sentences(text)
+        (_CHANGE.search(sentence) and _list_words(sentence) & _list_words(fact))
+        or ((contrast := read_contrast(sentence)) and _is_named(contrast[0], fact))
+        for sentence in _iter_sentences(text)
     )
 
 
@@ -125,9 +150,9 @@ def _only_points(text: str) -> bool:
 
 def _read_object(sentence: str) -> str | None:
     """Return what a sentence wishes to end, or None."""
-    asked = _END.match(sentence)
-    if asked is not None:
-        return asked["object"]
+    asked, back = _END.match(sentence), _BACK.match(sentence)
+    if asked is not None or back is not None:
+        return asked["object"] if asked else "that"
     return sentence if _DENIAL.search(sentence) else None
 
 

@@ -33,7 +33,8 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
         elif outcome.held:
             refused.append(_format_held(outcome))
         elif outcome.name in _WRITES:
-            title = "I knew this already" if outcome.was_so else _WRITES[outcome.name][0]
+            is_changed = outcome.name == "remember" and "replaced" in outcome.as_row
+            title = "I knew this already" if outcome.was_so else _WRITES["change" if is_changed else outcome.name][0]
             by_title.setdefault(title, []).append(f"**{_format_text(outcome)}**")
         elif outcome.name not in LOOKUPS | COACH_TOOLS:
             refused.append(f"`{outcome.name}` answered: {str(outcome.result)[:500]}")
@@ -71,10 +72,10 @@ def format_recalled(outcome: Outcome) -> str:
 
 
 def _format_text(outcome: Outcome) -> str:
-    given, old = outcome.arguments, exact(outcome.before, "fact")
+    given, old = outcome.arguments, exact(outcome.before, "fact") or exact(outcome.as_row, "replaced")
     if outcome.name == "place":
         return ": ".join(str(given[key]) for key in ("place_name", "notes") if given.get(key))
-    is_changed = outcome.name == "change" and not outcome.was_so and old
+    is_changed = outcome.name in {"change", "remember"} and not outcome.was_so and old
     return f"{old}** to **{outcome.changed_text()}" if is_changed else outcome.changed_text()
 
 

@@ -19,6 +19,7 @@ from config.offline.reading.sentences import (
 )
 from config.offline.reading.statements import Statement, read_statements, topic_of
 from memory.claims.subjects import judge_change
+from memory.claims.wishes import read_contrast
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
 MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
@@ -40,24 +41,29 @@ _FORMS: Final = parse_table(
     r"""
 never mind: ^(?:please )?forget (?:about )?it[.! ]*$
 forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?
-    |rule about|know about me)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
+    |rules?|know about me|said|told you)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
 drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my \S+ .+)$
 denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
     no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
     |correct)|wrong|incorrect)\b
+wrong: ^(?:that|what i said|the (?:fact|rule|one|part)) (?:about|on) (?P<what>.+?) (?:is|was) (?:wrong|incorrect
+    |outdated|not (?:right|true|correct))(?P<new>[,;:].+)?$
 ended: ^(?:that|the|my) (?:rule|fact|limit) (?:about|on|of) (?P<what>.+?) (?:no longer|doesn't) (?:hold|appl)\w*$
+gone: ^(?:that|the|my) (?P<what>[\w ]{2,30}?) (?:rule|limit) is (?:gone|off|over|history)$
 no more: ^(?P<what>my [\w ]{2,30}? is) no longer .+$
 all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|about me|you know about me))*$|^me$
     |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
 all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
 instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
 pointing: ^(?:that|this|it|(?:this|that|the last) (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
-change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut)\s+(?P<old>.+?)\s+
-    (?:(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)|(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
+change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut|bring|move|tighten|take
+    |switch|put)\s+(?P<old>.+?)\s+(?:(?:up |down |back )?(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)
+    |(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
+one trade: \b(?:on|of|for|in) (?:this|that|the|my|an?) (?:\w+ ){0,2}(?:trade|position|order|long|short)\b
 value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
 subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b|:
     | went \w+ to\b)
-newly: \b(?:now|again|these days|switched|moved|no longer|any ?more)\b
+newly: \b(?:now|again|these days|switched|moved|no longer|any ?more|no more(?! than))\b
 holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
 new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
     |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
@@ -99,11 +105,11 @@ def memory_requests(
 
 
 def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
-    """Resolve "that": the last quoted fact, the last written, or all."""
+    """Resolve "that": the last quoted fact, the last written, else all, or none when the chat spoke of other things."""
     quoted = [fact for fact in known if fact.text in before]
     by_id = {fact.id: fact for fact in known if fact.id}
     written = [o.fact_id for o in earlier if o.name in {"remember", "change", "confirm"} and o.fact_id in by_id]
-    return quoted or ([by_id[written[-1]]] if written else known)
+    return quoted or ([by_id[written[-1]]] if written else [] if before else known)
 
 
 def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
@@ -112,8 +118,10 @@ def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) 
         return _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
     if denied := _FORMS["denied"].match(plain):
         reason = "agent_forget" if denied["past"] else "user_corrected"
-        return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed))]
-    for form, least in {"drop": 1.0, "ended": 0.5, "no more": 0.5}.items():
+        return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed or known))]
+    if wrong := _FORMS["wrong"].match(plain):
+        return _forget(f"{wrong['what']}{wrong['new'] or ''}", known, pointed)
+    for form, least in {"drop": 1.0, "ended": 0.5, "gone": 1.0, "no more": 0.5}.items():
         if ended := _FORMS[form].match(plain):
             return [_forget_fact(fact) for fact in best_matches(ended["what"], known, least=least)[:1]]
     kept: Sequence[Known] = pointed if _FORMS["holds"].match(plain) else ()
@@ -135,7 +143,7 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
         if met := [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]:
             return [_forget_fact(fact) for fact in met]
     if _FORMS["pointing"].match(what):
-        return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed))]
+        return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed or known))]
     # "My leverage limit": the kind of a fact may be named by another word; else all words must be met.
     bare = re.sub(r"\b(?:limit|rule|setting|value)\b", "", what, flags=re.IGNORECASE)
     same = [fact for fact in known if normal_form(fact.text) == normal_form(what)]
@@ -148,21 +156,30 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
 
 def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse "change 5x to 3x", "set my max leverage to 3x" and "make it 55"."""
-    if asked := _FORMS["change"].match(plain):
+    if (asked := _FORMS["change"].match(plain)) and not _FORMS["one trade"].search(plain):
         old, new = (str(part).strip(" \"“”'") for part in (asked["old"], asked["new"] or asked["size"]))
         if re.match(r"(?:my|our)\b", old, re.IGNORECASE):
             return _set_value(old, new, known)
         # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-        literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
-        holding = [fact for fact in known if _NUMBER.search(old) and literal.search(fact.text)]
-        if len(holding) == 1 and asked["verb"].casefold() not in {"make", "set"}:
-            return [_rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))]
+        if _NUMBER.search(old) and asked["verb"].casefold() not in {"make", "set"}:
+            return _swap(old, new, known)
+    if (contrast := read_contrast(plain)) and not read_statements(plain) and (swapped := _swap(*contrast, pointed)):
+        return swapped
     bare = CORRECTION.compiled.sub("", plain)
     if _FORMS["value"].match(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
             return [_rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")]
     return []
+
+
+def _swap(old: str, new: str, known: Sequence[Known]) -> list[Request]:
+    """Return the request that puts a value in the place of another, which one fact alone has."""
+    literal = re.compile(rf"(?<![\w.]){re.escape(old)}(?![\w.])", re.IGNORECASE)
+    holding = [fact for fact in known if literal.search(fact.text)]
+    if _NUMBER.fullmatch(old) and (number := _NUMBER.search(new)):
+        new = number[0]  # "two losses, not three"
+    return [_rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))] if len(holding) == 1 else []
 
 
 def replace_value(fact: str, said: str) -> str | None:
@@ -195,7 +212,8 @@ def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None
     newly = _FORMS["newly"].search(statement.text)
     if newly is None and not statement.is_correction:
         return None
-    words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
+    said = _FORMS["newly"].compiled.sub(" ", statement.text)
+    words = " ".join(word for word in content_words(said) if not _NUMBER.search(word))
     least = {"switched": 0.3, "again": 0.3, "now": 1.0}.get(newly[0].casefold() if newly else "", 0.5)
     least = min(least, 0.5) if statement.is_correction else least
     met = best_matches(words, others, topic=statement.topic, least=least)

@@ -15,6 +15,7 @@ from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.sentences import CLAUSE, LONGEST_REQUEST, Pattern, is_question, sentences, strip_preface
 from config.offline.reading.statements import passing_states, topic_of
 from config.offline.talk import Reply, Talk
+from memory.claims.subjects import judge_change
 from memory.wording import MAX_PLACE_NOTES
 
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
@@ -113,7 +114,10 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
         if request.tool == "change" and request.tool not in talk.acts and "forget" in talk.acts:
             ended = {name: given[name] for name in ("fact_id", "reason") if name in given}
             new = {name: value for name, value in given.items() if name not in ended}
-            calls += [Call("forget", ended), Call("remember", new)]
+            old = talk.names.get(ended["fact_id"], ended["fact_id"])
+            # The store puts the new value of a subject in the place of the old one, which was true until now.
+            is_enough = "reason" not in ended and judge_change(old, new["fact"]) in {"same", "replaces"}
+            calls += [*([] if is_enough else [Call("forget", ended)]), Call("remember", new)]
         elif request.tool in talk.acts:
             calls.append(Call(request.tool, given))
         elif request.tool == "confirm":

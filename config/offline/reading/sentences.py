@@ -64,9 +64,9 @@ _LEAD_IN: Final = Pattern(
 )
 CORRECTION: Final = Pattern(
     r"""
-^(?:no[,:;.-]+|(?:(?:no,? )?wait|nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite
-    |(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its
-    |that's)\b[,:;.-]*\s+)?
+^(?:no[,:;.-]+|(?:(?:no,? )?wait|nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|update(?=:)
+    |not quite|(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean
+    |i meant|it's|its|that's)\b[,:;.-]*\s+)?
 ^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
 """
 )

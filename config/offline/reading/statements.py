@@ -43,8 +43,8 @@ _HEDGE: Final = Pattern(
 _CONDITION: Final = Pattern(r"^\W*(?:if|when(?:ever)?|after|before|once|because|since|as)\b")
 # A value of a limit, an exchange or a city lasts, however it is put; not what was so, and not of others.
 _OWN: Final = Pattern(
-    r"^(?:I|I'm|I've|my|max|never|correction|drawdown|time ?zone|base currency|at most|only|no)\b(?!.*\b(?:he|she|they"
-    r"|friend|brother|brother's|colleague|boss|uncle|still|thinking|considering)\b)"
+    r"^(?:I|I'm|I've|my|max|never|correction|drawdown|position|time ?zone|base currency|at most|only|no)\b(?!.*\b(?:he"
+    r"|she|they|friend|brother|brother's|colleague|boss|uncle|still|thinking|considering)\b)"
 )
 _BIAS: Final = -6
 _SUBJECT: Final = 3  # for a value of the store's table of subjects
@@ -68,15 +68,15 @@ PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders
     |uncle|cousin|colleagues?|neighbours?|boss|mentor|buddy|mate|guy|fund|desk|group|trader|dog))
 """
 _EVIDENCE: Final = r"""
-no modal: \b(?:I|it) ?(?:never )?(?:'ll|'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could
-    |might|may|should|will)\b
+no modal: ^(?!(?:from|starting|as of) [\w ]{2,25}I(?:'ll| will)\b).*\b(?:I|it) ?(?:never )?(?:'ll
+    |'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could|might|may|should|will)\b
 no supposition: ^(?:(?:and )?if (?:I|it|you)\b|unless |were|suppose|imagine|let's|let us|say I|assume|pretend|maybe
     |perhaps|what if|wish|one day|in theory)
 no question: ^(?:give me (?:a|one) (?:second|minute)|hold on|(?:(?:at|on|in|for) )?(?:what(?:'s| (?!I\b))|which|how)
     |who|why|where|is|are|am|do (?!not)|does|did|can (?!only)|could|should|would|will|tell me|show|list|explain what
     |when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?)\b
-no command: ^(?:please |now )*(?:add|sell|buy|delete|remove|drop|set|change|help|build|forget|close|open|save|tell
-    |write|create|start|stop|make|review|update|check|run|pause|deploy|enter|find|get|send|read|wait
+no command: ^(?:please |now )*(?:add|move|bring|raise|lower|sell|buy|delete|remove|drop|set|change|help|build|forget
+    |close|open|save|tell|write|create|start|stop|make|review|update|check|run|pause|deploy|enter|find|get|send|read|wait
     |cancel)\b(?! (?:me|more)\b)
 no open: \b(?:two|three|one|an?|my) open (?:trades?|orders?|positions?)\b|\bthe (?:second|first|last) (?:one
     |option)\b|\bprefer not\b|\bhaha\b|\bused to(?! \w+ing)\b|^I once\b|\bcurrently\b|\bmy (?:stop|target
@@ -91,7 +91,7 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |close|buy|sell|add|long|short|stop|sleep|help|a break|out|leave|call)\b
 -3 mind: ^I <ADV><MIND>\b
 -4 past: \b(?:I|we|it) <ADV>(?!<LIFE>\b)<PAST>\b(?!')
-+6 life: \b(?:I|I've|I have) <ADV>(?:<LIFE>)\b
++6 life: \b(?:I|I've|I have|we|we've) <ADV>(?:<LIFE>)\b
 +4 so far: ^I(?:'ve| have) (?!been \w+ing (?:at|for hours)).*\b(?:for|since|years?|never|always|times|\d{4}|account)\b
 +3 possession: ^I(?:'ve| have|'ve got| own) (?:about \d|around \d|\d+k\b|no |a rule|small|adhd|kids|an? (?:job|family
     |habit|system|plan|wife|husband|\$)|classes)
@@ -119,7 +119,8 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
 +3 rhythm: \b(?:in the (?:mornings?|evenings?)|at night|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|weekends?
     |evenings|a (?:day|week|month|trade)|per \w+|overnight|when(?:ever)?|after|before|once|session|open|close)\b
 +3 trading: \b(?:trad(?:e|es|ing|er)|stops?|leverage|risk|scalp\w*|drawdowns?|breakouts?|perps?|overnight|orders?
-    |alts?|tax(?:es)?|broker|journal|charts?|account|capital|losers?|winners?|spot|futures|options|size)\b
+    |alts?|tax(?:es)?|limits?(?! orders?)|broker|journal|charts?|account|capital|losers?|winners?|spot|futures
+    |options|size)\b
 +5 answers: \b(?:answers?|replies|explanations?|emojis?|bullet points?|jargon|disclaimers?|abbreviations|sentences
     |tone|blunt|brief|simple|numbers first|examples?|german|spanish|english|french)\b
 +2 order to Keel: ^(?:please )*(?:don't|do not|always|never|use|keep|talk|speak|answer|explain|give me|call me)\b
@@ -263,7 +264,7 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
         if end < len(sentence) and _CONDITION.match(text):  # "When I lose twice, I stop"
             held = begin
             continue
-        subject = "I " if text[:4].casefold() == "now " else ""
+        subject = "I " if re.match(r"now (?!I\b)", text, re.IGNORECASE) else ""
         weight = weigh(subject + text)
         if weight >= 0:
             found.append((subject, begin, end))

@@ -22,20 +22,21 @@ _LONGEST_SENTENCE: Final = 160
 def extraction_answer(request: str) -> str:
     """Return the extraction's JSON: facts of the user's turns."""
     known = {str(row.get("id")): row for row in _iter_rows(request, "known_facts")}
-    typed = [turn for turn in _iter_rows(request, "transcript") if turn.get("role") == "user" and exact(turn, "text")]
+    turns = [turn for turn in _iter_rows(request, "transcript") if exact(turn, "text")]
+    typed = [(turns[at - 1 : at], turn) for at, turn in enumerate(turns) if turn.get("role") == "user"]
     facts: dict[str, Fact] = {}  # by their words: later ones win
-    for turn in typed:
+    for before, turn in typed:
         replaced = {fact["target_id"] for fact in facts.values()}
         rows = [{**row, "id": key} for key, row in known.items() if key not in replaced]
         standing = [Known(exact(row, "content"), exact(row, "topic"), id=row["id"]) for row in rows]
         standing += [Known(fact["content"], fact["topic"]) for fact in facts.values()]
-        for asked in memory_requests(turn["text"], standing):
+        for asked in memory_requests(turn["text"], standing, "\n".join(exact(one, "text") for one in before)):
             # What was known is forgotten by the chat's tools alone.
-            before = facts.pop(normal_form(exact(asked.arguments, "fact_id")), {})
+            old = facts.pop(normal_form(exact(asked.arguments, "fact_id")), {})
             if "fact" in asked.arguments:
-                facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, before)
+                facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, old)
     earlier = [line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str)]
-    answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": [*facts.values()]}
+    answer = {"summary": _extend_summary(earlier, [turn["text"] for _, turn in typed]), "facts": [*facts.values()]}
     return json.dumps(answer, ensure_ascii=False)
 
 

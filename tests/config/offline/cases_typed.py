@@ -189,3 +189,63 @@ I trade at night => thats wrong, i trade in the morning => i trade in the mornin
     .strip()
     .splitlines()
 )
+
+# Changes in other words. Written before the rules that read them; the odd rows were unseen until 15 of 20 were right.
+MORE_CHANGES: Final = (
+    re.sub(
+        r"\n +",
+        " ",
+        """
+I risk 1% per trade => make that 2% instead => I risk 2% per trade
+My max leverage is 5x => scratch that, my max leverage is 4x => my max leverage is 4x
+My max leverage is 3x => not 3x, 2x => My max leverage is 2x
+I trade on Binance => since last week I trade on Kraken => since last week I trade on Kraken
+I use tradingview alerts => I no longer use tradingview alerts => I no longer use tradingview alerts || -
+I trade at night => from Monday on I'll trade in the mornings => I trade at night
+My max leverage is 3x => that about leverage is wrong, it is 5x => My max leverage is 5x
+I take at most 3 trades a day / I risk 1% per trade => I changed my mind, 4 trades a day at most
+    => 4 trades a day at most / I risk 1% per trade || I take at most 4 trades a day / I risk 1% per trade
+My daily loss limit is 3% => bring my daily loss limit down to 2% => My daily loss limit is 2%
+I never trade alts / I trade on Bybit => you can drop what I said about alts => I trade on Bybit
+I hold at most 4 positions at once => I've decided to hold at most 2 positions at once
+    => I've decided to hold at most 2 positions at once || I hold at most 2 positions at once
+My goal is 30% a year => my goal is 20% a year, not 30% => my goal is 20% a year, not 30% || my goal is 20% a year
+I live in Madrid => we moved to Porto last month => we moved to Porto last month || we moved to Porto
+My base currency is USD => please switch my base currency to EUR => My base currency is EUR
+I prefer short answers => I'd rather have detailed answers => I'd rather have detailed answers
+I journal every trade => I don't journal every trade any more => I don't journal every trade any more || -
+My stop is 2% => sorry, I meant my stop is 2.5% => my stop is 2.5%
+My account is 10k => my account has grown to 15k => my account has grown to 15k
+I only trade BTC => I trade BTC and SOL only now => I trade BTC and SOL only now
+I trade from 9:00 to 12:00 => my hours have changed, I trade from 14:00 to 17:00
+    => I trade from 14:00 to 17:00 || my hours have changed, I trade from 14:00 to 17:00
+I'm a day trader => I became a swing trader => I became a swing trader
+My max drawdown is 15% / My max leverage is 3x => tighten my max drawdown to 10%
+    => My max drawdown is 10% / My max leverage is 3x
+My position size is 2% of equity => update: position size is 3% of equity
+    => position size is 3% of equity || update: position size is 3% of equity || My position size is 3% of equity
+I never hold over the weekend => forget the weekend rule => -
+My broker is Kraken => it's not Kraken, it's Coinbase => My broker is Coinbase
+I stop after three losses in a row => two losses in a row, not three
+    => I stop after two losses in a row || two losses in a row, not three
+I scalp => I gave up scalping => I gave up scalping
+My weekly loss limit is 500 dollars => 400 dollars is my new weekly loss limit
+    => 400 dollars is my new weekly loss limit || My weekly loss limit is 400 dollars
+My name is Tom => my name is spelled Thom => my name is spelled Thom || My name is Thom
+My time zone is CET => correct my time zone to UTC => My time zone is UTC
+I risk 1% per trade / My max leverage is 3x => now I risk 0.5% per trade and my max leverage is 2x
+    => now I risk 0.5% per trade / my max leverage is 2x || I now risk 0.5% per trade / my max leverage is 2x
+My max leverage is 3x => I took 5x on this one, just once => My max leverage is 3x
+My stop is 2% => would 3% be a better stop? => My stop is 2%
+I never trade on Fridays => that Friday rule is gone => -
+I use limit orders => I switched to market orders => I switched to market orders
+My max leverage is 3x / I risk 1% per trade => delete the fact about leverage => I risk 1% per trade
+I trade the London session => these days I trade the New York session => these days I trade the New York session
+My stop is 2% => move the stop on my ETH trade to 3% => My stop is 2%
+I trade BTC and ETH => no more ETH for me, only BTC => no more ETH for me, only BTC || only BTC
+My goal is to retire at 60 => I now want to retire at 58 => I now want to retire at 58
+""",
+    )
+    .strip()
+    .splitlines()
+)

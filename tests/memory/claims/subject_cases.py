@@ -90,3 +90,51 @@ PAIRS = [
     ("I trade on Kraken", "I quit Bybit for Kraken", "same"),
     ("I trade on Kraken", "I quit smoking on Mondays", "apart"),
 ]
+
+# One thing in two wordings. Of these and of the pairs below, the odd rows were unseen until 4 of 10 were right.
+REPEATS = [
+    ("I trade BTC and ETH only", "I only trade BTC and ETH"),
+    ("Trades BTC and ETH perps only, no alts", "I trade BTC and ETH only"),
+    ("I only trade BTC and ETH", "I trade only ETH and BTC"),
+    ("I only trade BTC and ETH", "BTC and ETH is all I trade"),
+    ("I only trade BTC and ETH", "I trade nothing but BTC and ETH"),
+    ("Trades BTC and ETH perps only, no alts", "I only trade BTC and ETH perps"),
+    ("I stick to BTC and ETH", "I only trade BTC and ETH"),
+    ("I never trade alts", "I don't trade alts"),
+    ("I never risk more than 1% per trade", "I risk at most 1% on each trade"),
+    ("My max leverage is 3x", "I keep leverage at 3x or less"),
+    ("I prefer short answers", "Please keep your answers brief"),
+    ("I trade on Kraken", "Kraken is my exchange"),
+    ("My daily loss limit is 3%", "I stop for the day after losing 3% in a day"),
+    ("I take at most 3 trades a day", "Never more than three trades per day"),
+    ("My time zone is CET", "I'm in CET"),
+    ("I don't hold positions overnight", "I never hold positions overnight"),
+    ("I stop after two losses in a row", "Two losses in a row and I stop"),
+    ("I live in Berlin", "My home is in Berlin"),
+    ("I avoid trading on Fridays", "I don't trade on Fridays"),
+    ("My stop is 2%", "I set my stop at 2%"),
+]
+
+# Two things in nearly the same words.
+NEAR = [
+    ("I only trade BTC and ETH", "I only trade BTC and SOL"),
+    ("I only trade BTC and ETH", "I only trade BTC"),
+    ("Trades BTC and ETH perps only, no alts", "I only trade BTC and SOL perps"),
+    ("I only trade BTC and ETH", "I trade BTC and ETH only at weekends"),
+    ("I only trade BTC and ETH", "I only trade BTC and ETH on Mondays"),
+    ("I never risk more than 1% per trade", "I never risk more than 2% per trade"),
+    ("I never risk more than 1% per trade", "I never risk more than 1% per day"),
+    ("My max leverage is 3x", "My max leverage on SOL is 3x"),
+    ("My max leverage is 3x", "My max leverage is 2x"),
+    ("I never trade alts", "I never trade alts at night"),
+    ("I don't trade on Fridays", "I don't trade on Mondays"),
+    ("I trade from 9:00 to 12:00", "I trade from 9:00 to 13:00"),
+    ("I take at most 3 trades a day", "I take at most 3 trades a week"),
+    ("I don't hold positions overnight", "I don't hold positions over the weekend"),
+    ("I stop after two losses in a row", "I stop after two wins in a row"),
+    ("I trade BTC perps only", "I trade BTC spot only"),
+    ("I never trade alts", "I only trade alts"),
+    ("I trade BTC and ETH", "I only trade BTC and ETH"),
+    ("My stop is 2%", "My stop is 2 ATR"),
+    ("I live in Berlin", "I was born in Berlin"),
+]

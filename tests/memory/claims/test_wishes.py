@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.claims.wishes import affirms, find_naming, relates, states_change
+from memory.claims.wishes import affirms, find_naming, read_contrast, relates, states_change
 
 LOSSES = "I stop for the day after three losses in a row"
 
@@ -29,6 +29,12 @@ LOSSES = "I stop for the day after three losses in a row"
         ("Forget it", "Trades gold", "pointed"),
         ("yes, forget that one", "Trades gold", "pointed"),
         ("That's not true any more.", "Trades gold", "pointed"),
+        ("That's wrong, I trade silver", "Trades gold", "pointed"),
+        ("Scratch that, I trade in the evenings", "Trades in the mornings", "pointed"),
+        ("That's wrong of the market", "Trades gold", "unnamed"),
+        ("That gold rule is gone", "Trades gold", "named"),
+        ("No more gold for me", "Trades gold", "named"),
+        ("No more than 2% in gold", "Trades gold", "unnamed"),
         ("I work as a nurse", "Trades gold", "unnamed"),
         ('He said "forget that you trade gold"', "Trades gold", "unnamed"),
     ],
@@ -48,6 +54,37 @@ def test_find_naming_takes_the_answer_to_a_question_which_fact_is_meant():
 )
 def test_states_change_needs_a_word_of_change_beside_a_word_of_the_fact(text, is_change):
     assert states_change(text, "Trades gold on Binance") is is_change
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "is_change"),
+    [
+        ("not 3x, 2x", "My max leverage is 3x", True),
+        ("no, 2x, not 3x", "My max leverage is 3x", True),
+        ("It's Kimberly, not Kim", "My name is Kim", True),
+        ("my broker is not kraken its bitstamp", "My broker is Kraken", True),
+        ("not 3x, 2x", "My max leverage is 5x", False),
+        ("I trade BTC, not ETH", "I like ETH", False),
+        ("Is it 2x, not 3x?", "My max leverage is 3x", False),
+    ],
+)
+def test_states_change_reads_a_contrast(text, fact, is_change):
+    assert states_change(text, fact) is is_change
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("not 3x, 2x", ("3x", "2x")),
+        ("it's not Kraken, it's Coinbase", ("Kraken", "Coinbase")),
+        ("My broker isn't Kraken anymore, it's Bybit", ("Kraken", "Bybit")),
+        ("two losses in a row, not three", ("three", "two losses in a row")),
+        ("I do not trade gold", None),
+        ("my stop is 2%", None),
+    ],
+)
+def test_read_contrast_takes_the_old_and_the_new_value(text, values):
+    assert read_contrast(text) == values
 
 
 @pytest.mark.parametrize(
