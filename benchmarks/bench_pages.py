@@ -107,6 +107,7 @@ def iter_weights() -> Iterator[tuple[str, Weight]]:
     from django.test import Client  # noqa: PLC0415
     from django.utils import timezone  # noqa: PLC0415
 
+    from chat.web.lifespan import freeze_modules  # noqa: PLC0415
     from tests.large import seed_large_account  # noqa: PLC0415
     from tests.pages import list_pages  # noqa: PLC0415
 
@@ -114,6 +115,7 @@ def iter_weights() -> Iterator[tuple[str, Weight]]:
     seed_large_account(user, timezone.now())
     client = Client(headers={"host": "localhost"})
     client.login(email=user.email, password="a-long-password")
+    freeze_modules()  # as a server does at its start
     for name, address in list_pages(user).items():
         yield name, weigh(client, address)
 

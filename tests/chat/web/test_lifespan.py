@@ -1,4 +1,6 @@
 import asyncio
+import gc
+import sys
 from datetime import timedelta
 
 import pytest
@@ -172,3 +174,8 @@ async def test_stop_leaves_no_task_behind(model):
     await asyncio.sleep(0)
 
     assert asyncio.all_tasks() - before == set()
+
+
+def test_freeze_modules_keeps_pages_from_the_collector():
+    lifespan.freeze_modules()
+    assert not any(one is sys.modules["trading.web.urls"].__dict__ for one in gc.get_objects())
