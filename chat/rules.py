@@ -6,8 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q
 
+from config.lib.columns import Columns
 from config.lib.owned import owner_id
 from memory.claims.validity import strip_dates
 from memory.models import ArchivedReason, MemoryEvent, UserFact
@@ -19,6 +19,7 @@ from trading.rules.services import RuleReading, follow_readings
 
 # A fact archived for one of these reasons was true until then; for another reason, such as a correction, never.
 _ENDED = (ArchivedReason.AGENT_FORGET, ArchivedReason.MERGED, ArchivedReason.USER_ARCHIVED)
+_READ = ("id", "content", "valid_from", "valid_until", "created_at")  # what reading a fact takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,16 @@ def follow_facts(*, now: datetime, lineages: Collection[UUID] | None = None) -> 
     known = {row.fact_id: parse_rule(row.payload) for row in rows}
     readings, unread = [], []
     compiler = _Compiler()
-    for fact in facts.filter(Q(archived_at__isnull=True) | Q(pk__in=known)):
-        read = known.get(fact.pk) or compiler.read(fact)
-        if isinstance(read, Refusal):
-            unread += [UnreadFact(fact.pk, fact.content, read.reason)] if read.is_near else []
-        elif (ends := _find_end(fact)) is None or ends > fact.valid_from:
-            readings.append(RuleReading(fact.pk, fact.lineage, fact.content, read, fact.valid_from, ends))
+    believed = Columns(facts.filter(archived_at__isnull=True).exclude(pk__in=known), _READ)
+    for pk, words, *dates in zip(*(believed[name] for name in _READ), strict=True):
+        read = compiler.read(words, *dates)
+        if not isinstance(read, Refusal):
+            known[pk] = read
+        elif read.is_near:
+            unread.append(UnreadFact(pk, words, read.reason))
+    for fact in facts.filter(pk__in=known):
+        if (ends := _find_end(fact)) is None or ends > fact.valid_from:
+            readings.append(RuleReading(fact.pk, fact.lineage, fact.content, known[fact.pk], fact.valid_from, ends))
     follow_readings(readings, lineages=lineages, now=now)
     return unread
 
@@ -62,7 +67,7 @@ def follow_writes(*, conversation_id: UUID | None, now: datetime) -> None:
 def read_fact(fact_id: UUID) -> Rule | Refusal | None:
     """Return how Keel reads a believed fact; None without such a fact."""
     fact = UserFact.objects.believed().filter(pk=fact_id).first()
-    return _Compiler().read(fact) if fact else None
+    return _Compiler().read(*(getattr(fact, name) for name in _READ[1:])) if fact else None
 
 
 class _Compiler:
@@ -74,10 +79,11 @@ class _Compiler:
         names = Trade.objects.order_by().values_list("symbol", flat=True).distinct()
         self._symbols = frozenset(find_base(name) for name in names)
 
-    def read(self, fact: UserFact) -> Rule | Refusal:
+    def read(
+        self, words: str, valid_from: datetime, valid_until: datetime | None, created_at: datetime
+    ) -> Rule | Refusal:
         # The dates in the words became the fact's validity.
-        has_dates = fact.valid_until is not None or fact.valid_from > fact.created_at
-        text = strip_dates(fact.content) if has_dates else fact.content
+        text = words if valid_until is None and valid_from <= created_at else strip_dates(words)
         return compile_rule(text, zone=self._zone, symbols=self._symbols)
 
 

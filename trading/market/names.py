@@ -58,6 +58,7 @@ _KINDS: Final = (
     ("upgrade", r"(?:network )?upgrade|hard fork"),
 )
 EVENT: Final = "|".join(names for _, names in _KINDS)
+_ANY_EVENT: Final = re.compile(rf"\b(?:{EVENT})\b", re.IGNORECASE)
 _EVENTS: Final = tuple((kind, re.compile(rf"\b(?:{names})\b", re.IGNORECASE)) for kind, names in _KINDS)
 
 
@@ -92,6 +93,6 @@ def events_in(text: str) -> list[str]:
 
 def replace_events(text: str, form: str) -> str:
     """Return a text with the names of events replaced by their kinds, as `form` writes them."""
-    for kind, pattern in _EVENTS:
+    for kind, pattern in _EVENTS if _ANY_EVENT.search(text) else ():
         text = pattern.sub(form.format(kind), text)
     return text

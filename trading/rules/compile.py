@@ -5,7 +5,7 @@ more than the rule is refused, never read in part.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
@@ -37,7 +37,7 @@ class _Unread(Exception):
     """The words fit a rule but for one thing, which the message names."""
 
 
-def compile_rule(text: str, *, zone: str, symbols: Collection[str] = ()) -> Rule | Refusal:
+def compile_rule(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) -> Rule | Refusal:
     """Return the rule that a sentence states, times in the user's zone unless it names another.
 
     `symbols` are names of coins that its author has traded.
@@ -76,7 +76,7 @@ def _refuse_words(text: str, words: Sequence[Word]) -> str:
     return ""
 
 
-def _explain_misfit(text: str, sentence: "_Sentence", zone: str, symbols: Collection[str]) -> str:
+def _explain_misfit(text: str, sentence: "_Sentence", zone: str, symbols: frozenset[str]) -> str:
     parts = [part for part in re.split(r"[;.,]\s+|\s+(?:and|but)\s+", text) if 0 < len(part.strip()) < len(text)]
     if sum(not isinstance(compile_rule(part, zone=zone, symbols=symbols), Refusal) for part in parts) > 1:
         return "It states more than one rule. Save each as a fact of its own."

@@ -1,10 +1,11 @@
 """The words of a rule: a sentence becomes typed words, and no word is left out silently. Pure."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -135,10 +136,8 @@ _SPANS: Final = {"an hour": 60, "a hour": 60, "the hour": 60, "half an hour": 30
 _NOUN_TIMES: Final = {"noon": 12 * 60, "midday": 12 * 60, "midnight": DAY_MINUTES}
 _UNIT_TYPES: Final = {"%": "PCT", "x": "MULT", "$": "USD", "€": "FOREIGN", "£": "FOREIGN"}
 _SPAN_UNITS: Final = {"h": 60, "min": 1, "d": DAY_MINUTES}
-_BY_PHRASE: Final = {
-    tuple(phrase.split()): kind for kind, phrases in _PHRASES_OF.items() for phrase in phrases.split(", ")
-}
-_PHRASES: Final = sorted((*_BY_PHRASE, *map(str.split, (*_DAYS, *_ZONES, *_SPANS, *_NOUN_TIMES))), key=len)
+_BY_PHRASE: Final = {phrase: kind for kind, phrases in _PHRASES_OF.items() for phrase in phrases.split(", ")}
+_PHRASES: Final = sorted(map(str.split, (*_BY_PHRASE, *_DAYS, *_ZONES, *_SPANS, *_NOUN_TIMES)), key=len)
 _LENGTHS: Final = {phrase[0]: len(phrase) for phrase in _PHRASES}  # of the longest that begins with a word
 
 _TOKEN: Final = re.compile(
@@ -156,64 +155,65 @@ _HYPHEN: Final = re.compile(r"(?<=\w)-(?=[^\W\d_])")  # "stop-loss", "30-minute"
 _SHORTENED: Final = re.compile(r"['’](?:m|ll|ve|s|d|re)\b", re.IGNORECASE)
 
 
-def split_words(text: str, *, zone: str, symbols: Collection[str] = ()) -> list[Word]:
+def split_words(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) -> list[Word]:
     """Return the typed words of a sentence; what it does not know is of the type UNKNOWN or HEDGE.
 
     `symbols` are names of coins beside the well-known ones.
     """
     plain = _HYPHEN.sub(" ", _SHORTENED.sub("", _CONTRACTED.sub(" not ", replace_events(text, "@{} "))))
     tokens = [match for match in _TOKEN.finditer(plain) if match.lastgroup != "drop"]
-    words, at = [], 0
+    words: list[Word] = []
+    at = 0
     while at < len(tokens):
-        read = list(_read_token(tokens, at, zone, symbols))
-        words += [word for word in read[1:] if word.type]
-        at += read[0]
+        length, found = _read_token(tokens, at, zone, symbols)
+        words += found
+        at += length
     return words
 
 
-def _read_token(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: Collection[str]) -> Iterator[Any]:
-    """Yield how many tokens were read, then their words; one without a type is a filler."""
+_Reading = tuple[int, tuple[Word, ...]]  # how many tokens were read, and their words; a filler has none
+
+
+def _read_token(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: frozenset[str]) -> _Reading:
     kind, text = str(tokens[at].lastgroup), tokens[at][0]
     if kind == "word":
-        yield from _read_phrase(tokens, at, zone, symbols)
-    elif kind == "number":
-        yield from _read_number(tokens, at, parse_digits(text.lstrip("$€£")), text[0] if text[0] in "$€£" else "")
-    elif kind == "time":
+        return _read_phrase(tokens, at, zone, symbols) or (1, _read_word(text, symbols))
+    if kind == "number":
+        return _read_number(tokens, at, parse_digits(text.lstrip("$€£")), text[0] if text[0] in "$€£" else "")
+    if kind == "time":
         clock = _parse_clock(text)
-        yield from (1, Word("TIME" if clock else "UNKNOWN", clock, text))
-    elif kind == "zone":
-        yield from (1, Word("ZONE", text, text) if _is_zone(text) else Word("UNKNOWN", None, text))
-    elif kind == "event":
-        yield from (1, Word("EVENT", (text[1:],), text[1:]))
-    else:
-        yield from (1, Word({"dash": "DASH", "and": "AND"}.get(kind, "UNKNOWN"), None, text))
+        return 1, (Word("TIME" if clock else "UNKNOWN", clock, text),)
+    if kind == "zone":
+        return 1, (Word("ZONE", text, text) if _is_zone(text) else Word("UNKNOWN", None, text),)
+    if kind == "event":
+        return 1, (Word("EVENT", (text[1:],), text[1:]),)
+    return 1, (Word({"dash": "DASH", "and": "AND"}.get(kind, "UNKNOWN"), None, text),)
 
 
-def _read_phrase(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: Collection[str]) -> Iterator[Any]:
-    text = tokens[at][0]
-    longest = _LENGTHS.get(text.lower(), 0)
+def _read_phrase(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: frozenset[str]) -> _Reading | None:
+    """Return the longest phrase or number in words that begins here."""
+    first = tokens[at][0].lower()
+    longest = _LENGTHS.get(first, 0)
     plain = [match[0].lower() if match.lastgroup == "word" else "" for match in tokens[at : at + longest + 1]]
     for length in range(min(longest, len(plain)), 0, -1):
-        phrase = " ".join(plain[:length])
-        if "" in plain[:length]:
+        found = None if "" in plain[:length] else _find_phrase(phrase := " ".join(plain[:length]), zone)
+        if found is None or (found.type == "STOPLOSS" and plain[length : length + 1] in (["trading"], ["opening"])):
             continue
-        if (found := _find_phrase(phrase, zone)) is not None:
-            following = plain[length] if length < len(plain) else ""
-            if found.type == "STOPLOSS" and following in ("trading", "opening"):
-                continue
-            yield length
-            if phrase in _STOP_NOUNS:
-                yield Word(_STOP_NOUNS[phrase], None, phrase.split()[0])
-            yield found
-            return
+        stops = (Word(_STOP_NOUNS[phrase], None, plain[0]),) if phrase in _STOP_NOUNS else ()
+        return length, (*stops, found)
+    if first in NUMBER_WORDS and first.upper() not in symbols:
+        return _read_number(tokens, at, NUMBER_WORDS[first], "")
+    return None
+
+
+@lru_cache(2_000)
+def _read_word(text: str, symbols: frozenset[str]) -> tuple[Word, ...]:
     if name := symbols_in(text) or ([text.upper()] if text.upper() in symbols else []):
-        yield from (1, Word("SYMBOL", tuple(name), text))
-    elif plain[0] in NUMBER_WORDS:
-        yield from _read_number(tokens, at, NUMBER_WORDS[plain[0]], "")
-    elif plain[0] in _FILLERS:
-        yield from (1, Word("", None, text))
-    else:
-        yield from (1, Word("HEDGE" if plain[0] in HEDGES else "UNKNOWN", None, text))
+        return (Word("SYMBOL", tuple(name), text),)
+    plain = text.lower()
+    if plain in _FILLERS:
+        return ()
+    return (Word("HEDGE" if plain in HEDGES else "UNKNOWN", None, text),)
 
 
 def _find_phrase(phrase: str, zone: str) -> Word | None:
@@ -225,15 +225,14 @@ def _find_phrase(phrase: str, zone: str) -> Word | None:
         return Word("TIME", Clock(_NOUN_TIMES[phrase], is_clear=True, is_24h=True), phrase)
     if phrase in _SPANS and phrase != "a day":
         return Word("SPAN", _SPANS[phrase], phrase)
-    kind = _BY_PHRASE.get(tuple(phrase.split()))
+    kind = _BY_PHRASE.get(phrase)
     return None if kind is None else Word(kind, None, phrase)
 
 
-def _read_number(tokens: Sequence[re.Match[str]], at: int, value: Fraction | str, money: str) -> Iterator[Any]:
-    """Yield a number with the scale and the unit behind it."""
+def _read_number(tokens: Sequence[re.Match[str]], at: int, value: Fraction | str, money: str) -> _Reading:
+    """Return a number with the scale and the unit behind it."""
     if not isinstance(value, Fraction):
-        yield from (1, Word("UNKNOWN", None, tokens[at][0]))
-        return
+        return 1, (Word("UNKNOWN", None, tokens[at][0]),)
     length, unit = 1, money
     following = [match[0].lower() for match in tokens[at + 1 : at + 4]]
     if following and following[0] in SCALES:
@@ -243,13 +242,11 @@ def _read_number(tokens: Sequence[re.Match[str]], at: int, value: Fraction | str
     elif following and not unit and (following[0] in UNITS or following[0] == "×"):
         unit, length = UNITS.get(following[0], "x"), length + 1
     text = " ".join(match[0] for match in tokens[at : at + length]).replace(" %", "%").replace(" x", "x")
-    yield length
     if unit in _SPAN_UNITS:
-        yield Word("SPAN", int(value * _SPAN_UNITS[unit]), text)
-    elif unit == "x" and text.lower().endswith("times"):
-        yield Word("TIMES", _to_decimal(value), text)
-    else:
-        yield Word(_UNIT_TYPES.get(unit, "UNKNOWN") if unit else "NUMBER", _to_decimal(value), text)
+        return length, (Word("SPAN", int(value * _SPAN_UNITS[unit]), text),)
+    if unit == "x" and text.lower().endswith("times"):
+        return length, (Word("TIMES", _to_decimal(value), text),)
+    return length, (Word(_UNIT_TYPES.get(unit, "UNKNOWN") if unit else "NUMBER", _to_decimal(value), text),)
 
 
 def _to_decimal(value: Fraction) -> Decimal:

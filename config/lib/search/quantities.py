@@ -62,6 +62,8 @@ def parse_digits(digits: str) -> Fraction | str:
     """Return the number of digits with separators, or the text itself."""
     if len(digits) > _LONGEST_NUMBER or not digits.isascii():
         return digits
+    if digits.isdecimal():
+        return Fraction(int(digits))
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
         digits = digits.replace(",", "")
     elif re.fullmatch(r"\d+,\d{1,2}", digits):
