@@ -83,7 +83,7 @@ class TradeTable:
             case "funding":
                 return list(self._iter_funding())
             case "r":
-                return list(self._iter_multiples())
+                return self._list_multiples()
             case "holding":
                 return self["holding_minutes"]
         return self[NET]
@@ -94,14 +94,13 @@ class TradeTable:
         for paid, deployment, symbol, since, until in zip(*(self[name] for name in names), strict=True):
             yield paid if paid or known.covers(deployments[deployment], symbol, since, until) else None
 
-    def _iter_multiples(self) -> Iterator[float | None]:
-        """Yield each trade's R multiple; None without a first stop."""
+    def _list_multiples(self) -> list[float | None]:
+        """Return each trade's R multiple; None without a first stop."""
         rows = _select_first_stops(self._rows.values("entry_snapshot"))
         orders = Columns(rows, ("snapshot", "stop_price"), as_floats=True)
         stops = dict(zip(orders.raw["snapshot"], orders["stop_price"], strict=True))
-        names, snapshots = (NET, "entry_size_usd", "entry_price", "side"), self._columns.raw["entry_snapshot"]
-        for net, size, price, side, snapshot in zip(*(self[name] for name in names), snapshots, strict=True):
-            yield measure_multiple(net, size, price, side, stops.get(snapshot))
+        known = (self[name] for name in (NET, "entry_size_usd", "entry_price", "side"))
+        return list(map(measure_multiple, *known, map(stops.get, self._columns.raw["entry_snapshot"])))
 
     @cached_property
     def _deployments(self) -> dict[UUID, Deployment]:
@@ -125,8 +124,9 @@ class TradeTable:
             case "event":
                 return list(self._iter_events())
             case "rule":
-                worst = find_worst_verdicts()
-                return [worst.get(pk, "none") for pk in columns[0]]
+                judged, verdicts = find_worst_verdicts()
+                worst = dict(zip(judged.columns.raw["id"], verdicts, strict=True))
+                return [worst.get(pk) or "none" for pk in self._columns.raw["pk"]]
         names = {values: " ".join(map(str, values)) for values in set(zip(*columns, strict=True))}
         return [names[values] for values in zip(*columns, strict=True)]
 

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
@@ -29,12 +28,14 @@ KEPT: Final[Finding] = ("kept", "")
 # A calendar knows events of a kind around an instant if the ones before and after it are near; others come irregularly.
 EVENT_GAP: Final = timedelta(days=100)
 NOT_READ: Final = float("nan")
+_DAY: Final = timedelta(days=1)
+_MINUTE: Final = timedelta(minutes=1)
 
 
 class Trip(NamedTuple):
     """A round trip, as far as rules ask; None: not known, or still open."""
 
-    id: UUID
+    id: Any  # the trade's, or the trip's place in a table
     book: str
     deployment_id: UUID
     symbol: str
@@ -69,7 +70,7 @@ class Judgement(NamedTuple):
     """What one rule says of one trade."""
 
     rule: ValidRule
-    trade_id: UUID
+    trade_id: Any  # of its trip
     verdict: Verdict
     why: str
 
@@ -105,7 +106,7 @@ def iter_judgements(
     *,
     events: Iterable[ScheduledEvent] = (),
     equity_at: EquityAt,
-    only: Collection[UUID] | None = None,
+    only: Collection[Any] | None = None,
 ) -> Iterator[Judgement]:
     """Yield the judgements of each trip by each rule that was valid when it opened.
 
@@ -154,7 +155,11 @@ def _choose_judge(
 ) -> Callable[[Trip], Finding]:
     match rule:
         case grammar.TradesPerDay():
-            return lambda trip: _judge_number(rule, trip, books[trip.book])
+            days = _Days(rule.zone)
+            return lambda trip: _judge_number(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
+        case grammar.Hours():
+            days = _Days(rule.zone)
+            return lambda trip: _judge_hours(rule, trip, days)
         case grammar.DailyLoss():
             return lambda trip: _judge_daily_loss(rule, trip, books[trip.book], equity_at)
         case grammar.LossPause():
@@ -174,22 +179,22 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
     distance = trip.entry_price - trip.stop_price if trip.is_long else trip.stop_price - trip.entry_price
     risk_usd = max(distance, 0.0) / trip.entry_price * trip.size_usd
     if rule.unit == "usd":
-        return _compare(risk_usd, rule.limit, rule.is_strict, f"it risked ${risk_usd:,.2f}")
+        return KEPT if _is_within(risk_usd, rule) else ("broken", f"it risked ${risk_usd:,.2f}")
     if trip.equity_usd is None or trip.equity_usd <= 0:
         return "unknown", "the equity of its account is not known"
     share = risk_usd / trip.equity_usd * 100
-    return _compare(share, rule.limit, rule.is_strict, f"it risked {share:.2f}% of equity")
+    return KEPT if _is_within(share, rule) else ("broken", f"it risked {share:.2f}% of equity")
 
 
 def _judge_leverage(rule: grammar.Leverage, trip: Trip) -> Finding:
     if trip.leverage is None:
         return "unknown", "its leverage is not known"
-    return _compare(trip.leverage, rule.limit, rule.is_strict, f"it had {trip.leverage:.12g}x")
+    return KEPT if _is_within(trip.leverage, rule) else ("broken", f"it had {trip.leverage:.12g}x")
 
 
-def _compare(value: float, limit: Decimal, is_strict: bool, why: str) -> Finding:
-    value, most = round(value, 9), float(limit)  # so that a trade at the limit is at it
-    return KEPT if value < most or (value == most and not is_strict) else ("broken", why)
+def _is_within(value: float, rule: grammar.RiskPerTrade | grammar.Leverage) -> bool:
+    value, most = round(value, 9), float(rule.limit)  # so that a trade at the limit is at it
+    return value < most or (value == most and not rule.is_strict)
 
 
 def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
@@ -197,14 +202,16 @@ def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
     return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
 
 
-def _judge_hours(rule: grammar.Hours, trip: Trip) -> Finding:
-    local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
-    at = local.hour * 60 + local.minute + (local.second + local.microsecond / 1_000_000) / 60
+def _judge_hours(rule: grammar.Hours, trip: Trip, days: "_Days") -> Finding:
+    start, end = days.find(trip.opened_at)
+    if end - start == _DAY:
+        at = (trip.opened_at - start) / _MINUTE
+    else:  # clocks change on this day
+        local = trip.opened_at.astimezone(ZoneInfo(rule.zone)).replace(tzinfo=None)
+        at = (local - datetime.combine(local.date(), time())) / _MINUTE
     is_before_end = at <= rule.end if rule.mode == "only" else at < rule.end
     is_within = rule.start <= at and is_before_end if rule.start < rule.end else rule.start <= at or is_before_end
-    if is_within == (rule.mode == "only"):
-        return KEPT
-    return "broken", f"it opened at {grammar.format_time(local.hour * 60 + local.minute)}"
+    return KEPT if is_within == (rule.mode == "only") else ("broken", f"it opened at {grammar.format_time(int(at))}")
 
 
 def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
@@ -212,8 +219,7 @@ def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
     return KEPT if (local.weekday() in rule.days) == (rule.mode == "only") else ("broken", f"it opened on a {local:%A}")
 
 
-def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book") -> Finding:
-    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: datetime) -> Finding:
     opened = book.opened
     place = bisect_left(opened, trip.opened_at)
     before, together = place - bisect_left(opened, start), bisect_right(opened, trip.opened_at, place) - place
@@ -289,7 +295,6 @@ _OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
     grammar.RiskPerTrade: _judge_risk,
     grammar.Leverage: _judge_leverage,
     grammar.Symbols: _judge_symbol,
-    grammar.Hours: _judge_hours,
     grammar.Days: _judge_day,
     grammar.StopRequired: _judge_stop,
 }
@@ -298,6 +303,20 @@ _KEYS: Final[Mapping[type[Rule], Callable[[Trip], object]]] = {  # trips with an
     grammar.Symbols: attrgetter("symbol"),
     grammar.StopRequired: attrgetter("knows_stop", "stop_price"),
 }
+
+
+class _Days:
+    """The days of a zone; mostly the next trade opened on the day of the last one."""
+
+    def __init__(self, zone: str) -> None:
+        self._zone = ZoneInfo(zone)
+        self._bounds = datetime.max.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+    def find(self, at: datetime) -> tuple[datetime, datetime]:
+        """Return the first instant of a local day and of the next one."""
+        if not self._bounds[0] <= at < self._bounds[1]:
+            self._bounds = _find_day(at, self._zone)
+        return self._bounds
 
 
 def _find_day(at: datetime, zone: tzinfo) -> tuple[datetime, datetime]:

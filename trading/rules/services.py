@@ -1,10 +1,11 @@
 """A trader's rules: follow their facts, decide on readings, judge the record."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from functools import cached_property
+from typing import Final, TypeVar, get_args
 from uuid import UUID
 
 from django.db.models import F, Q, Window
@@ -12,14 +13,16 @@ from django.db.models.functions import Rank
 
 from config.lib.errors import NotFound
 from trading.models import Deployment, RuleState, Trade, TradeQuerySet, TradingRule
-from trading.record.performance import ClosedTrade, Performance, summarise_trades
+from trading.record.performance import ClosedTrade, Figure, Performance, measure_mean, summarise_trades
 from trading.record.trade_queries import TradeFilter, select_trades
 from trading.rules.grammar import LossPause, Rule, describe_rule, dump_rule, parse_rule
 from trading.rules.judge import Finding, Judgement, Trip, ValidRule, Verdict, iter_judgements, judge_trips
-from trading.rules.trips import COUNTING, TripTable, load_events, name_book
+from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events, name_book
 
-_AMOUNTS: Final = ("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")  # of `ClosedTrade`
-_A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
+_NET: Final = "realized_pnl_usd"
+_AMOUNTS: Final = (_NET, "gross_pnl_usd", "fees_usd", "funding_usd")  # of `ClosedTrade`
+
+T = TypeVar("T")
 
 
 class RuleNotFound(NotFound):
@@ -102,8 +105,9 @@ def judge_period(
         return []
     # Of the trades before a planned one only the rules that count trades ask anything.
     asking = [one for one in rules if one.rule.kind in COUNTING] if planned else rules
-    table = TripTable(_select_counted(rules, since, until), asking)
-    given = {trip.id: trip for trip in [*table.trips, *planned]}
+    table = TripTable(_select_counted(rules, since, until), asking, until=until)
+    trips = [trip._replace(id=pk) for trip, pk in zip(table.trips, table.columns["id"], strict=True)]
+    given = {trip.id: trip for trip in [*trips, *planned]}
     only = {trip.id for trip in planned or given.values() if trip.opened_at >= since}
     events = load_events(rules)
     judged = iter_judgements(given.values(), rules, events=events, equity_at=table.find_equity, only=only)
@@ -117,7 +121,7 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
     have begun long before, so the last trades that each account closed before are read, too.
     """
     pauses = [one.rule for one in rules if isinstance(one.rule, LossPause)]
-    back = since - max([_A_DAY, *(timedelta(minutes=rule.minutes or 0) for rule in pauses)])
+    back = since - max([A_DAY, *(timedelta(minutes=rule.minutes or 0) for rule in pauses)])
     trades = select_trades(TradeFilter()).filter(entry_at__lt=until)
     counted = Q(exit_at__isnull=True) | Q(exit_at__gte=back)
     if most := max((rule.losses for rule in pauses), default=0):
@@ -132,74 +136,100 @@ def get_book(deployment: Deployment) -> str:
     return name_book(deployment.skill_id, deployment.broker_kind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleRecord:
     """How one rule was kept, and what its trades made."""
 
     row: TradingRule
-    reading: str
-    trade_ids: Mapping[str, list[UUID]]  # by verdict, newest first
-    whys: Mapping[str, int]  # why Keel cannot tell, with the number of trades
-    kept: Performance  # of the closed trades
-    broken: Performance
+    table: TripTable
+    findings: Sequence[Finding | None]  # of the trades of the table
+
+    @cached_property
+    def reading(self) -> str:
+        """The rule in words."""
+        return describe_rule(parse_rule(self.row.payload))
+
+    @cached_property
+    def _places(self) -> Mapping[str, list[int]]:
+        verdicts = [finding and finding[0] for finding in self.findings]
+        return {name: [place for place, one in enumerate(verdicts) if one == name] for name in get_args(Verdict)}
 
     @property
-    def counts(self) -> list[tuple[str, Verdict, list[UUID]]]:
-        """What to call each verdict, with its trades."""
+    def trade_ids(self) -> Mapping[str, Sequence[UUID]]:
+        """The trades by verdict, newest first."""
+        return {verdict: self.table.columns.pick("id", places) for verdict, places in self._places.items()}
+
+    @property
+    def counts(self) -> list[tuple[str, Verdict, int]]:
+        """What to call each verdict, with the number of its trades."""
         labels: tuple[tuple[str, Verdict], ...] = (("kept", "kept"), ("broken", "broken"), ("cannot tell", "unknown"))
-        return [(label, verdict, self.trade_ids[verdict]) for label, verdict in labels]
+        return [(label, verdict, len(self._places[verdict])) for label, verdict in labels]
+
+    @property
+    def whys(self) -> Mapping[str, int]:
+        """Why Keel cannot tell, with the number of trades."""
+        return dict(Counter(finding[1] for finding in self.findings if finding and finding[0] == "unknown"))
+
+    @cached_property
+    def kept_net(self) -> Figure:
+        """The mean net of the closed trades that kept it."""
+        return measure_mean(self._list_closed("kept", self.table.columns[_NET]))
+
+    @cached_property
+    def broken_net(self) -> Figure:
+        """The mean net of the closed trades that broke it."""
+        return measure_mean(self._list_closed("broken", self.table.columns[_NET]))
+
+    @property
+    def kept(self) -> Performance:
+        """What the closed trades that kept it made."""
+        return self._summarise("kept")
+
+    @property
+    def broken(self) -> Performance:
+        """What the closed trades that broke it made."""
+        return self._summarise("broken")
+
+    def _summarise(self, verdict: Verdict) -> Performance:
+        trades = list(map(ClosedTrade, *(self.table.columns[name] for name in _AMOUNTS)))
+        return summarise_trades(self._list_closed(verdict, trades))
+
+    def _list_closed(self, verdict: Verdict, values: Sequence[T]) -> list[T]:
+        closed = self.table.columns.raw["exit_at"]
+        return [values[place] for place in self._places[verdict] if closed[place]]
 
 
-def list_rule_records() -> list[RuleRecord]:
-    """Return the confirmed rules with their record, the newest first."""
-    rows = [row for row in list_rules() if row.state == RuleState.CONFIRMED]
-    if not rows:
-        return []
-    valid = [read_valid(row) for row in rows]
-    table = TripTable(select_trades(TradeFilter()), valid, also=("exit_at", *_AMOUNTS))
-    findings = judge_trips(table.trips, valid, events=load_events(valid), equity_at=table.find_equity)
-    amounts = map(ClosedTrade, *(table.columns[name] for name in _AMOUNTS))
-    made = [trade if at else None for trade, at in zip(amounts, table.columns["exit_at"], strict=True)]
-    return [_summarise_rule(row, of, table.trips, made) for row, of in zip(rows, findings, strict=True)]
+def list_rule_records(rules: Sequence[TradingRule] | None = None) -> list[RuleRecord]:
+    """Return the confirmed rules with their record, the newest first.
+
+    For those of given `rules` no more than the mean net is known.
+    """
+    rows = [row for row in (list_rules() if rules is None else rules) if row.state == RuleState.CONFIRMED]
+    amounts = _AMOUNTS if rules is None else (_NET,)
+    table, findings = _judge_all([read_valid(row) for row in rows], also=("exit_at", *amounts))
+    return [RuleRecord(row, table, of) for row, of in zip(rows, findings, strict=True)]
 
 
-def _summarise_rule(
-    row: TradingRule, findings: Sequence[Finding | None], trips: Sequence[Trip], made: Sequence[ClosedTrade | None]
-) -> RuleRecord:
-    places: dict[str, list[int]] = {"kept": [], "broken": [], "unknown": []}
-    whys: dict[str, int] = defaultdict(int)
-    for place, finding in enumerate(findings):
-        if finding is not None:
-            places[finding[0]].append(place)
-            if finding[0] == "unknown":
-                whys[finding[1]] += 1
-    kept, broken = (
-        summarise_trades([trade for place in places[verdict] if (trade := made[place])])
-        for verdict in ("kept", "broken")
-    )
-    ids = {verdict: [trips[place].id for place in of] for verdict, of in places.items()}
-    return RuleRecord(row, describe_rule(parse_rule(row.payload)), ids, dict(whys), kept, broken)
+def _judge_all(
+    rules: Sequence[ValidRule], *, also: Iterable[str] = ()
+) -> tuple[TripTable, list[list[Finding | None]]]:
+    """Return all trades, none without rules, and what each rule says of each."""
+    table = TripTable(select_trades(TradeFilter()) if rules else Trade.objects.none(), rules, also=also)
+    return table, judge_trips(table.trips, rules, events=load_events(rules), equity_at=table.find_equity)
 
 
-def find_worst_verdicts(rule_id: UUID | None = None) -> dict[UUID, Verdict]:
-    """Return each judged trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
-    rules = [one for one in list_valid_rules() if rule_id in (None, one.id)]
-    if not rules:
-        return {}
-    table = TripTable(select_trades(TradeFilter()), rules)
-    found = judge_trips(table.trips, rules, events=load_events(rules), equity_at=table.find_equity)
-    verdicts = [{finding[0] for finding in of if finding} for of in zip(*found, strict=True)]
+def find_worst_verdicts(rule_id: UUID | None = None) -> tuple[TripTable, list[Verdict | None]]:
+    """Return each trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
+    table, findings = _judge_all([one for one in list_valid_rules() if rule_id in (None, one.id)])
+    verdicts = [[finding and finding[0] for finding in of] for of in findings]
     worst: tuple[Verdict, ...] = ("broken", "unknown", "kept")
-    return {
-        trip.id: next(verdict for verdict in worst if verdict in of)
-        for trip, of in zip(table.trips, verdicts, strict=True)
-        if of
-    }
+    return table, [next((one for one in worst if one in of), None) for of in zip(*verdicts, strict=True)]
 
 
 def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:
     """Return the trades with this worst verdict."""
-    return [pk for pk, found in find_worst_verdicts(rule_id).items() if found == verdict]
+    table, found = find_worst_verdicts(rule_id)
+    return list(table.columns.pick("id", [place for place, one in enumerate(found) if one == verdict]))
 
 
 def judge_trade(trade: Trade) -> list[Judgement]:

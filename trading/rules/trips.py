@@ -2,12 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import FloatField, OuterRef, Subquery
-from django.db.models.functions import Cast
+from django.db.models import F, FloatField, OuterRef, Subquery
+from django.db.models.functions import Cast, Coalesce
 
 from config.lib.columns import Columns
 from trading.models import (
@@ -21,9 +22,10 @@ from trading.models import (
     TradeQuerySet,
     TradeSide,
 )
-from trading.rules.grammar import HIGH_IMPORTANCE
+from trading.rules.grammar import HIGH_IMPORTANCE, RiskPerTrade
 from trading.rules.judge import NOT_READ, ScheduledEvent, Trip, ValidRule
 
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
 _OF_BOOK: Final = ("deployment", "symbol", "side")
 _OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
@@ -32,55 +34,51 @@ _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule 
     "daily_loss": _OUTCOME,
     "loss_pause": _OUTCOME,
     "stop_required": ("entry_snapshot", "exit_at"),
-    "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd", "equity_usd"),
+    "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd"),
 }
 COUNTING: Final = ("trades_per_day", "daily_loss", "loss_pause")  # the kinds that count the trades before
-_Entry = tuple[float | None, datetime]  # the stop and the instant of the order that opened a trade
+A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
 class TripTable:
-    """Trades as trips, with what the kinds of some rules ask, newest first."""
+    """Trades as trips, with what the kinds of some rules ask, newest first; a trip's id is its place here."""
 
-    def __init__(self, trades: TradeQuerySet, rules: Iterable[ValidRule], *, also: Iterable[str] = ()) -> None:
-        """Read the trades; `also` names further columns."""
-        kinds = sorted({one.rule.kind for one in rules})
-        asked = dict.fromkeys(name for kind in kinds for name in _OF_KINDS.get(kind, ()))
-        if "equity_usd" in asked:
-            points = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
-            last = Subquery(points.order_by("-at").values("equity_usd")[:1])
-            trades = trades.annotate(equity_usd=Cast(last, FloatField()))
-        own = Deployment.objects.filter(pk=OuterRef("deployment"))
-        start = Cast(Subquery(own.values("starting_equity_usd")), FloatField())
-        trades = trades.annotate(broker_kind=Subquery(own.values("broker_kind")), start_usd=start)
-        names = ("id", *_OF_BOOK, "entry_at", "skill", "broker_kind", "start_usd", *asked, *also)
+    def __init__(
+        self,
+        trades: TradeQuerySet,
+        rules: Iterable[ValidRule],
+        *,
+        also: Iterable[str] = (),
+        until: datetime | None = None,
+    ) -> None:
+        """Read the trades; `also` names further columns, and equity is known `until` an instant."""
+        asked = dict.fromkeys(name for one in rules for name in _OF_KINDS.get(one.rule.kind, ()))
+        is_of_equity = any(isinstance(one.rule, RiskPerTrade) and one.rule.unit == "pct" for one in rules)
+        names = ("id", *_OF_BOOK, "entry_at", *asked, *also)
         self.columns = Columns(trades.order_by("-entry_at", "id"), names, as_floats=True)
-        self._curves = _Curves(dict(zip(self.columns["deployment"], self.columns["start_usd"], strict=True)))
-        self.trips = self._build_trips(asked)
+        self._accounts = _Accounts(self.columns, until)
+        self.find_equity = self._accounts.find_equity
+        self.trips = self._build_trips(asked, is_of_equity=is_of_equity)
 
-    def find_equity(self, deployment_id: UUID, at: datetime) -> float | None:
-        """Return an account's equity before an instant, or at start; None: not known."""
-        return self._curves.find(deployment_id, at)
-
-    def _build_trips(self, asked: Mapping[str, None]) -> list[Trip]:
+    def _build_trips(self, asked: Mapping[str, None], *, is_of_equity: bool) -> list[Trip]:
         columns, count = self.columns, len(self.columns.raw["id"])
-        of_book = list(zip(columns["skill"], columns["broker_kind"], strict=True))
-        books = {pair: name_book(*pair) for pair in set(of_book)}
+        deployments, opened, books = columns["deployment"], columns["entry_at"], self._accounts.books
 
         def read(name: str, unknown: Any = None) -> Sequence[Any]:
             return columns[name] if name in asked else [unknown] * count
 
         closed = read("exit_at")
         wholes = zip(closed, read("unpriced_fees"), read("reconciled"), read("realized_pnl_usd"), strict=True)
-        entries = _Orders(columns).list_entries(closed) if "entry_snapshot" in asked else [None] * count
+        entries = _list_entries(columns) if "entry_snapshot" in asked else [None] * count
         return list(
             map(
                 Trip,
-                columns["id"],
-                [books[pair] for pair in of_book],
-                columns["deployment"],
+                range(count),
+                [books[pk] for pk in deployments],
+                deployments,
                 columns["symbol"],
                 [side == TradeSide.LONG for side in columns["side"]],
-                columns["entry_at"],
+                opened,
                 closed,
                 read("entry_price", NOT_READ),
                 read("entry_size_usd", NOT_READ),
@@ -89,10 +87,7 @@ class TripTable:
                     net if at and not unpriced and state != ReconcileState.GAP else None
                     for at, unpriced, state, net in wholes
                 ],
-                [
-                    start if own is None else own
-                    for own, start in zip(read("equity_usd"), columns["start_usd"], strict=True)
-                ],
+                map(self.find_equity, deployments, opened) if is_of_equity else [None] * count,
                 [entry is not None for entry in entries],
                 [entry and entry[0] for entry in entries],
                 [bool(entry and entry[1]) for entry in entries],
@@ -105,60 +100,65 @@ def name_book(skill_id: UUID, broker_kind: str) -> str:
     return f"{skill_id}:{broker_kind}"
 
 
-class _Curves:
-    """The equity of accounts, each read when it is first asked for."""
+class _Accounts:
+    """The accounts of trades, with their equity once it is asked for."""
 
-    def __init__(self, starts: Mapping[UUID, float | None]) -> None:
-        self._starts = starts
-        self._points: dict[UUID, tuple[Sequence[datetime], Sequence[float]]] = {}
+    def __init__(self, trades: Columns, until: datetime | None) -> None:
+        self._since = (trades["entry_at"] or [_NEVER])[-1] - A_DAY
+        self._until = until
+        points = EquityPoint.objects.filter(deployment=OuterRef("pk"), at__lte=self._since).order_by("-at")
+        start = Coalesce(Subquery(points.values("equity_usd")[:1]), F("starting_equity_usd"))
+        rows = Deployment.objects.filter(pk__in=set(trades["deployment"])).annotate(start=Cast(start, FloatField()))
+        found = list(rows.values_list("pk", "skill", "broker_kind", "start"))
+        self.books = {pk: name_book(skill, kind) for pk, skill, kind, _ in found}
+        self._starts = {pk: start for pk, _, _, start in found}
 
-    def find(self, deployment_id: UUID, at: datetime) -> float | None:
+    @cached_property
+    def _curves(self) -> Mapping[UUID, tuple[list[datetime], list[float]]]:
+        rows = EquityPoint.objects.filter(deployment__in=self._starts, at__gt=self._since).order_by("at")
+        columns = Columns(
+            rows.filter(at__lte=self._until) if self._until else rows, ("deployment", "at", "equity_usd"), as_floats=True
+        )
+        curves: dict[UUID, tuple[list[datetime], list[float]]] = {pk: ([], []) for pk in self._starts}
+        for pk, at, equity in zip(columns["deployment"], columns["at"], columns["equity_usd"], strict=True):
+            instants, values = curves[pk]
+            instants.append(at)
+            values.append(equity)
+        return curves
+
+    def find_equity(self, deployment_id: UUID, at: datetime) -> float | None:
+        """Return an account's equity before an instant, or at start; None: not known."""
         if deployment_id not in self._starts:
             return None  # a planned trade may have no account
-        if deployment_id not in self._points:
-            rows = EquityPoint.objects.filter(deployment=deployment_id).order_by("at")
-            columns = Columns(rows, ("at", "equity_usd"), as_floats=True)
-            self._points[deployment_id] = columns["at"], columns["equity_usd"]
-        instants, values = self._points[deployment_id]
+        instants, values = self._curves[deployment_id]
         place = bisect_right(instants, at)
         return values[place - 1] if place else self._starts[deployment_id]
 
 
-class _Orders:
-    """The filled orders that agents opened or added to positions with, found by the place of a trade in its table."""
+def _list_entries(trades: Columns) -> list[tuple[float | None, bool] | None]:
+    """Return each trade's stop and whether it was added to; None: the order that opened it is not known.
 
-    def __init__(self, trades: Columns) -> None:
-        rows = Order.objects.filter(deployment__in=set(trades["deployment"]), origin=OrderOrigin.AGENT)
-        rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by("-proposed_at")
-        columns = Columns(rows, (*_OF_BOOK, "snapshot", "stop_price", "proposed_at"), as_floats=True)
-        # Ids stay as the database gives them: to make and to compare so many would take most of the time.
-        self._books, self._snapshots = _list_books(trades), trades.raw["entry_snapshot"]
-        books, instants = _list_books(columns), columns["proposed_at"]
-        self._instants: dict[tuple[Any, ...], list[datetime]] = {}
-        for book, at in zip(reversed(books), reversed(instants), strict=True):
-            self._instants.setdefault(book, []).append(at)
-        keys = zip(columns.raw["snapshot"], books, strict=True)
-        self._entries: dict[Any, _Entry] = dict(
-            zip(keys, zip(columns["stop_price"], instants, strict=True), strict=True)
-        )
-
-    def list_entries(self, closed: Sequence[datetime | None]) -> list[tuple[float | None, bool] | None]:
-        """Return each trade's stop and whether it was added to; None: the order that opened it is not known."""
-        found = map(self._entries.get, zip(self._snapshots, self._books, strict=True))
-        return [
-            entry and (entry[0], self._has_later(book, entry[1], ends_at))
-            for entry, book, ends_at in zip(found, self._books, closed, strict=True)
-        ]
-
-    def _has_later(self, book: tuple[Any, ...], proposed_at: datetime, ends_at: datetime | None) -> bool:
-        """Tell whether an order of the same side came while the trade was open."""
-        instants = self._instants[book]
-        following = bisect_right(instants, proposed_at)
-        return following < len(instants) and (ends_at is None or instants[following] < ends_at)
-
-
-def _list_books(columns: Columns) -> list[tuple[Any, ...]]:
-    return list(zip(*(columns.raw[name] for name in _OF_BOOK), strict=True))
+    These are the filled orders of agents. Ids and instants stay as the database gives them, equal and in order as they
+    are: to convert so many would take most of the time.
+    """
+    rows = Order.objects.filter(deployment__in=set(trades["deployment"]), origin=OrderOrigin.AGENT)
+    rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by(*_OF_BOOK, "-proposed_at")
+    names = (*_OF_BOOK, "snapshot", "stop_price", "proposed_at")
+    orders = Columns(rows, names, as_floats=True).raw
+    entries: dict[Any, tuple[float | None, Any]] = {}  # the stop, and when the next order of the book came
+    book: tuple[Any, ...] = ()
+    last = later = None
+    for deployment, symbol, side, snapshot, stop, at in zip(*(orders[name] for name in names), strict=True):
+        if (deployment, symbol, side) != book:
+            book, last, later = (deployment, symbol, side), at, None
+        elif at != last:
+            last, later = at, last
+        entries[snapshot, symbol, side] = stop, later
+    keys = zip(*(trades.raw[name] for name in ("entry_snapshot", "symbol", "side")), strict=True)
+    return [
+        entry and (entry[0], entry[1] is not None and (ends_at is None or entry[1] < ends_at))
+        for entry, ends_at in zip(map(entries.get, keys), trades.raw["exit_at"], strict=True)
+    ]
 
 
 def load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:

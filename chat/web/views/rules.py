@@ -30,9 +30,10 @@ def show_rules(request: AuthedRequest) -> HttpResponse:
     """Show the rules read from facts, and how the trades kept them."""
     with owned_tx(request.user):
         unread = follow_facts(now=timezone.now())
-    readings = [(row, describe_rule(parse_rule(row.payload))) for row in list_rules()]
+    rules = list_rules()
+    readings = [(row, describe_rule(parse_rule(row.payload))) for row in rules if row.state != RuleState.CONFIRMED]
     context = {
-        "records": list_rule_records(),
+        "records": list_rule_records(rules),
         "waiting": [one for one in readings if one[0].state == RuleState.WAITING],
         "dismissed": [one for one in readings if one[0].state == RuleState.DISMISSED],
         "unread": unread,
