@@ -31,7 +31,8 @@ SWEEP_SECONDS: Final = 10
 class Lifespan:
     """The ASGI lifespan.
 
-    At start: refuse an old database, warm the model client, import the pages, sweep dead turns. At stop: end running turns.
+    At start: refuse an old database, warm the model client, import the pages, sweep dead turns.
+    At stop: end running turns.
     """
 
     def __init__(self) -> None:

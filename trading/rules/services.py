@@ -210,9 +210,7 @@ def list_rule_records(rules: Sequence[TradingRule] | None = None) -> list[RuleRe
     return [RuleRecord(row, table, of) for row, of in zip(rows, findings, strict=True)]
 
 
-def _judge_all(
-    rules: Sequence[ValidRule], *, also: Iterable[str] = ()
-) -> tuple[TripTable, list[list[Finding | None]]]:
+def _judge_all(rules: Sequence[ValidRule], *, also: Iterable[str] = ()) -> tuple[TripTable, list[list[Finding | None]]]:
     """Return all trades, none without rules, and what each rule says of each."""
     table = TripTable(select_trades(TradeFilter()) if rules else Trade.objects.none(), rules, also=also)
     return table, judge_trips(table.trips, rules, events=load_events(rules), equity_at=table.find_equity)

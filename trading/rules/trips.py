@@ -116,9 +116,8 @@ class _Accounts:
     @cached_property
     def _curves(self) -> Mapping[UUID, tuple[list[datetime], list[float]]]:
         rows = EquityPoint.objects.filter(deployment__in=self._starts, at__gt=self._since).order_by("at")
-        columns = Columns(
-            rows.filter(at__lte=self._until) if self._until else rows, ("deployment", "at", "equity_usd"), as_floats=True
-        )
+        rows = rows.filter(at__lte=self._until) if self._until else rows
+        columns = Columns(rows, ("deployment", "at", "equity_usd"), as_floats=True)
         curves: dict[UUID, tuple[list[datetime], list[float]]] = {pk: ([], []) for pk in self._starts}
         for pk, at, equity in zip(columns["deployment"], columns["at"], columns["equity_usd"], strict=True):
             instants, values = curves[pk]
