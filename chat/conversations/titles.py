@@ -21,7 +21,7 @@ from config.lib.work.jobs import Clock
 logger = logging.getLogger(__name__)
 
 MAX_READ: Final = 1_500  # characters of either side
-MAX_WORDS: Final = 8
+MAX_WORDS: Final = 10
 MAX_LENGTH: Final = 60  # characters
 MAX_TOKENS: Final = 40
 

@@ -136,7 +136,7 @@ def _after_write(memory: Memory, outcome: Outcome) -> Memory:
         return Memory(memory.facts, [*others, Known(f"{name}: {notes}" if notes else name)])
     if outcome.name not in {"remember", "change", "forget"}:
         return memory
-    gone = {normal_form(old) for old in (text, exact(outcome.before, "fact")) if old}
+    gone = {normal_form(old) for old in (text, exact(outcome.before, "fact"))}
     ids = {outcome.fact_id, exact(outcome.before, "fact_id")} - {""}
     facts = [fact for fact in memory.facts if normal_form(fact.text) not in gone and fact.id not in ids]
     if text and outcome.name != "forget":

@@ -19,9 +19,9 @@ REAL_MODEL: Final = (
 NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
 # A line: the act that it needs, what it does with it, and what to say; two are shown, any question is offered.
 _TABLE: Final = """
-remember = remember lasting things: {0} / remember that {0}
+remember = remember lasting things: I never trade alts / remember that I only buy funds
 place = keep places: my home is at 123 Main St, Seattle
-forget = correct and forget them: forget my {1} / forget everything about SOL
+forget = correct and forget them: forget my max leverage / forget everything about SOL
 confirm = note what still holds: yes, still funds only
 query_trades = ask your record: What is my net profit? / Which symbol makes me the most money?
     / What's my win rate this month? / What do my losing trades have in common?
@@ -112,9 +112,8 @@ def suggest(text: str, acts: Collection[str]) -> str:
 
 def _list_abilities(acts: Collection[str]) -> str:
     """List the model's abilities, with examples for this assistant."""
-    examples = _find_examples(acts)
     told = [
-        f"**{what}**: {', '.join(f'“{one.format(*examples)}”' for one in questions[:2])}"
+        f"**{what}**: {', '.join(f'“{one}”' for one in questions[:2])}"
         for act, (what, questions) in _ABLE.items()
         if act in {"", *acts}
     ]
@@ -127,12 +126,5 @@ def knows_nothing(acts: Collection[str]) -> str:
     """Say that nothing is known of the user, and how that changes."""
     if "remember" not in acts:
         return f"I know nothing about you in this chat. What you want known you can add on your {FACTS_PAGE}."
-    how = f"Tell me something lasting, such as “{_find_examples(acts)[0]}”, or add it on your {FACTS_PAGE}"
+    how = f"Tell me something lasting, such as “I never trade alts”, or add it on your {FACTS_PAGE}"
     return f"I know nothing about you yet. {how}, and I will remember it."
-
-
-def _find_examples(acts: Collection[str]) -> tuple[str, str]:
-    """Return a statement and a subject that fit the assistant with these acts."""
-    if "place" in acts:
-        return "I prefer morning workouts", "name"
-    return ("I only buy funds", "goal") if "confirm" in acts else ("I never trade alts", "max leverage")

@@ -1,7 +1,7 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
@@ -58,6 +58,11 @@ def query_steps(talk: Talk, words: Words, view: str) -> Steps:
         where["deployment"] = talk.scene.focus["deployment_id"]
     groups = _LIKE if "common" in words.tags else (group,)
     asked = [{"measure": measure, "period": period, "where": where, "group": one} for one in groups]
+    return (yield from ask_record(talk, words, asked))
+
+
+def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
+    """Ask the record several questions and tell the answers."""
     found = yield tuple(Call(QUERY_TRADES.name, {key: one[key] for key in one if one[key]}) for one in asked)
     told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
     return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
@@ -72,11 +77,7 @@ def _read_where(words: Words, group: str, measure: str) -> dict[str, str]:
     where |= {"symbol": ",".join(words.symbols), "event": ",".join(words.kinds)}
     is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
     # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.
-    if (
-        group in {"trade", "side"}
-        or measure in {"win_rate", "profit_factor"}
-        or (measure == "net" and (is_yes_or_no or group))
-    ):
+    if group == "trade" or measure in {"win_rate", "profit_factor"} or (measure == "net" and (is_yes_or_no or group)):
         where.pop("result", None)
     return {key: value for key, value in where.items() if value and key != group}
 

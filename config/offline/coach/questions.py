@@ -6,7 +6,9 @@ the results of its tools.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Any, Final
 
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
@@ -16,10 +18,10 @@ from chat.tools.skills import LIST_MY_SKILLS
 from config.offline.coach import ledger
 from config.offline.coach.actions import action_steps, click_steps, order_steps
 from config.offline.coach.telling import NO_DEPLOYMENTS, VIEWS, list_inside, tell
-from config.offline.coach.words import Words, read_words
+from config.offline.coach.words import Words, find_window, read_words
 from config.offline.drafting.steps import drafting_steps, is_drafting
 from config.offline.facts import Call
-from config.offline.figures import Row, block, exact, number, paragraphs, rows
+from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
@@ -97,27 +99,29 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     """Call the tool of a view and tell its result."""
     tool, detail = VIEWS[view].tool.name, VIEWS[view].detail
     coins = {"symbols": words.symbols} if words.symbols else {}
-    is_own = (detail or words.has("it|you|reject -agent")) and "running" not in words.tags
+    is_own = (detail or words.has("it|you|reject -agent -paper")) and "running" not in words.tags
     arguments: dict[str, dict[str, Any]] = {
         GET_MY_DEPLOYMENTS.name: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
         GET_MARKET_OVERVIEW.name: coins,
         GET_RECENT_NEWS.name: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
-        GET_UPCOMING_EVENTS.name: {**coins, **_look_ahead(words)},
     }
     [found] = yield (Call(tool, arguments.get(tool, {})),)
     result = found.as_row
     listed = rows(result, VIEWS[view].key) or list_inside(result, VIEWS[view].key)
-    if view == "trades":
+    if view in ("trades", "closing"):
         listed = _pick_market(listed, words)
+    if view == "paper" and any(exact(one, "broker_kind") != "paper" for one in listed):
+        view = "live"
     if tool == LIST_MY_SKILLS.name:
-        listed = sorted(listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=True)
+        is_newest_first = view == "skills"
+        listed = sorted(
+            listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=is_newest_first
+        )
     most = (words.amount if view == "trades" else 0) or 10
     return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
 
 
-def _look_ahead(words: Words) -> dict[str, Any]:
-    hours = 24 if words.given.get("period") == "today" else MAX_EVENT_LOOKAHEAD_HOURS
-    return {"lookaheadHours": hours, **({"types": words.kinds} if words.kinds else {})}
+_NO_PROOF: Final = "That compares; it proves nothing: the market was another one, too."
 
 
 def _own(talk: Talk) -> dict[str, Any]:
@@ -137,21 +141,57 @@ def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
     side = words.given.get("side") or "long,short"
     held = [one for one in _pick_market(list_inside(found.as_row, "positions"), words) if exact(one, "side") in side]
     held.sort(key=lambda one: -(number(one, "size_usd") or 0))
-    ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED] or [""]
-    asked = [{**_look_ahead(words), **({"deploymentId": one} if one else {})} for one in ids]
-    looked = yield tuple(Call(GET_UPCOMING_EVENTS.name, one) for one in asked)
+    ids = list(dict.fromkeys(exact(one, "deployment_id") for one in held))[:_MOST_EXPOSED]
+    events = yield from _answer_events(talk, words, "events", [{"deploymentId": one} for one in ids])
+    refused = list_inside(found.as_row, "recent_rejections")
+    rejections = tell("recent_rejections", {}, refused) if refused else ""
+    return paragraphs(tell(view, found.as_row, held), rejections, events)
+
+
+def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = ()) -> Steps:
+    """Tell the events of the window that is meant, as far as the tool looks ahead."""
+    now = talk.scene.now
+    window = find_window(words, now) if now else None
+    hours = ceil((window[1] - now) / timedelta(hours=1)) if window and now else MAX_EVENT_LOOKAHEAD_HOURS
+    limits: Row = {
+        "lookaheadHours": min(hours, MAX_EVENT_LOOKAHEAD_HOURS),
+        **({"types": words.kinds} if words.kinds else {}),
+    }
+    asked = asked or [{"symbols": words.symbols} if words.symbols and view == "events" else {}]
+    looked = yield tuple(Call(GET_UPCOMING_EVENTS.name, {**one, **limits}) for one in asked)
     exposed = [row for outcome in looked for row in _pick_market(outcome.entries("your_exposure"), words)]
     events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
+    told = {**looked[0].as_row, "window": f"in the next {limits['lookaheadHours']} hours"}
+    if hours > MAX_EVENT_LOOKAHEAD_HOURS:
+        told["beyond"] = f"I look at most {MAX_EVENT_LOOKAHEAD_HOURS} hours ahead, and your question reaches further."
+    elif window:
+        told["window"] = " to ".join(f"{at:%Y-%m-%d %H:%M}" for at in window) + " UTC"
+        events = {key: one for key, one in events.items() if _is_within(one, window)}
     ahead = [
         {**event, "your_exposure": [row for row in exposed if exact(row, "event_id") == event_id]}
         for event_id, event in events.items()
     ]
-    refused = list_inside(found.as_row, "recent_rejections")
-    return paragraphs(
-        tell(view, found.as_row, held),
-        tell("recent_rejections", {}, refused) if refused else "",
-        talk.tell_errors(looked) or tell("events", looked[0].as_row, ahead),
-    )
+    return talk.tell_errors(looked) or tell(view, told, ahead)
+
+
+def _is_within(event: Row, window: tuple[datetime, datetime]) -> bool:
+    at = parse_instant(exact(event, "scheduled_at"))
+    return at is None or window[0] <= at < window[1]
+
+
+def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
+    """Compare the trades before the oldest lesson in use with those since."""
+    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, {**_own(talk), "detail": "lessons"}),)
+    written = [at for note in found.entries("lessons") if (at := parse_instant(exact(note, "generated_at")))]
+    if not written:
+        return talk.tell_errors([found]) or tell("lessons", {})
+    own = talk.scene.focus.get("deployment_id")
+    where = {"deployment": own} if own else {}
+    day = min(written).date()
+    periods = (f"until {day - timedelta(days=1)}", f"since {day}")
+    asked = [{"measure": "expectancy", "period": period, "where": where} for period in periods]
+    told = yield from ledger.ask_record(talk, words, asked)
+    return paragraphs(f"The oldest lesson in use is of {day}. Trades before it and since:", told, _NO_PROOF)
 
 
 def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
@@ -173,17 +213,19 @@ def _pick_market(listed: list[Row], words: Words) -> list[Row]:
 
 _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
     "risk": _answer_risk,
+    "events": _answer_events,
+    "help": _answer_help,
     "why": _answer_why,
     "record": ledger.query_steps,
 }
 _MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 # Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("paper", "status", ""),
+    ("paper", "paper", ""),
     ("sharpe", "skills", ""),
     ("vol -me -trade", "markets", ""),
     ("count trade|position", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position)s?\b"),
-    ("coin side doing", "status", r"^how(?:'s| is| are)\b.*\bdoing$"),
+    ("coin side doing", "status", r"^how(?:'s| is)\b.*\bdoing$"),
     ("position top|low -trade", "risk", ""),
     ("skill running", "status", ""),
     ("funding top|low group -me -pay", "markets", ""),
@@ -195,13 +237,17 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("reject", "recent_rejections", ""),
     ("worry -trade", "risk", ""),
     ("risk -trade -per -rule -stop -number -result -you", "risk", ""),
+    ("learn help|doing|effect", "help", ""),
     ("learn", "lessons", ""),
+    ("test_next", "untested", ""),
     ("backtest", "skills", ""),
     (f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", "trades", ""),
-    ("news", "news", ""),
+    ("news -ahead", "news", ""),
     ("event -trade", "events", ""),
+    ("ahead|day effect|event -trade -me -side", "events", ""),
+    ("ahead -coin -trade -me -side", "events", ""),
     ("kind -trade -me -effect", "events", "^(?:when|what time|is there|are there|any|(?:the )?next)"),
-    (f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side {_MEASURED}", "markets", ""),
+    (f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind {_MEASURED}", "markets", ""),
     ("market -trade -me -group -net", "markets", ""),
     ("funding -me -pay -trade -top", "markets", ""),
     (
@@ -216,13 +262,13 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
     (f"agent|position|skill doing -trade {_MEASURED}", "status", r"^(?!.*\bdid\b)"),
     (f"it doing -trade -me {_MEASURED}", "status", ""),
-    (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule", "record", ""),
+    (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule|exit -why", "record", ""),
     ("me side -coin -stop -size -position", "record", ""),
     ("me doing|period|weekday|day -you -event", "record", ""),
     ("versus coin|side -price -market", "record", ""),
     ("me|trade|agent|skill|side coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
     ("strategy doing|trade|versus|top|low", "record", ""),
-    ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which)\b"),
+    ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which|end|ended)\b"),
     ("top|low|long|short trade|group|agent|skill|side|regime", "record", ""),
     ("strategy -skill -me", "record", "^[A-Z]"),
 )

@@ -63,11 +63,14 @@ VIEWS: Final = {
         NO_DEPLOYMENTS,
         "|In all: net {net_pnl_usd}|, n={closed_trades}|, {open_positions} open|, unrealised {unrealised_pnl_usd}",
     ),
+    "paper": View(LABEL, NO_DEPLOYMENTS, "No real money: all agents trade on paper, with simulated fills and money."),
+    "live": View(LABEL, "", "Real money is at work where it reads “live”; “paper” is simulated:"),
     "closing": View(
-        _DEPLOYMENT,
-        NO_DEPLOYMENTS,
+        f"{_POSITION}; [its rules](/skills/{{skill_id}}/)",
+        "No position is open. What closes one is the exit in the rules of its skill.",
         "What closes a position is the exit in the rules of its skill:",
         "I do not guess what the agent will decide; “flatten” prepares a card to close it yourself.",
+        key="positions",
     ),
     "risk": View(
         f"{_POSITION}|, held by {{skill_name}}",
@@ -110,9 +113,9 @@ VIEWS: Final = {
     ),
     "events": View(
         "{scheduled_at} “{title}” ({kind})|, importance {importance} of 1",
-        "I see no event of weight in the next {lookahead_hours} hours.",
-        "Scheduled in the next {lookahead_hours} hours:",
-        "The calendar page looks further ahead.",
+        "I see no event of weight {window}.| {beyond} The [calendar](/calendar/) shows the rest.|!beyond  The"
+        " [calendar](/calendar/) looks further ahead.",
+        "|{beyond} The [calendar](/calendar/) shows the rest.\n\n|Scheduled {window}:",
         tool=GET_UPCOMING_EVENTS,
         key="events",
     ),
@@ -139,6 +142,15 @@ VIEWS: Final = {
         tool=LIST_MY_SKILLS,
         key="skills",
     ),
+    "untested": View(
+        f"**{{name}}**| v{{latest_version}}{_TEST}",
+        "You have no skill yet.",
+        "The first one needs a backtest most: never tested, or longest ago.",
+        "Say “backtest it” with its name, and I prepare a card.",
+        tool=LIST_MY_SKILLS,
+        key="skills",
+    ),
+    "help": View(""),
     "open_drafts": View("“{name}”, changed {updated_at}", "", "Open drafts:", tool=LIST_MY_SKILLS, key="open_drafts"),
     "record": View("{group}: {told} (n={n})", tool=QUERY_TRADES, key="groups"),
 }
@@ -161,7 +173,7 @@ def tell(name: str, found: Row, listed: Sequence[Row] | None = None, most: int =
 def list_inside(found: Row, key: str) -> list[Row]:
     """Return the rows of a list inside the deployments, each with whose it is."""
     return [
-        {**row, "deployment_id": exact(one, "deployment_id"), "skill_name": exact(one, "skill_name")}
+        {**row, **{name: exact(one, name) for name in ("deployment_id", "skill_id", "skill_name")}}
         for one in rows(found, "deployments")
         for row in rows(one, key)
     ]

@@ -6,12 +6,16 @@ of the table of questions answers it, unless it can only describe ("deeply", "wi
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from config.offline.reading.sentences import Pattern
+from trading.asking.periods import DAY, parse_period
 from trading.asking.query import MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in
+from trading.models.choices import WEEKDAYS
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line holds tags (several with `+`), or `argument=value`, each with its words. An indented line goes on.
@@ -20,7 +24,12 @@ period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this
     |quarter|year)|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
     |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
 paper: (?:real|live|paper|fake) money|(?:real|live) or (?:paper|simulated|fake|demo)|(?:paper|fake|demo) or (?:real
-    |live)|simulated|(?:is|are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real|paper trad(?:es?|ing)
+    |live)|account (?:real|simulated|live)|simulated
+    |(?:is|are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real|paper trad(?:es?|ing)
+ahead: (?:in |over |for |within )?(?:the )?next (?:\d+ (?:hours|days|weeks)|week|month)|tomorrow
+test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should|to) (?:back-?)?test
+    |never (?:been )?(?:back-?)?tested|untested
+help: ma(?:de|ke) (?:a|any) difference; idle: after (?:all |the )?(?:fees|costs)|net of (?:fees|costs)
 strategy: break-?outs?|(?:funding )?fad(?:e|es|ing)|momentum|(?:mean )?reversion|dips?|scalp(?:s|er|ers|ing)?|swing
     |carry|grid|pullbacks?|majors|trend follow(?:ing|er)|dca
 own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
@@ -35,7 +44,8 @@ low+net: bleed(?:s|ing)?|bled|drain(?:s|ed|ing)?|kill(?:s|ed|ing) (?:me|my accou
 low: drop|turn off|switch off|shut (?:off|down)|get rid of|give up|stop trading|avoid|bad|poor(?:ly|est)?|terrible
     |deepest
 result=won: winners?|winning trades?|won|wins?(?! rate)|profitable trades?
-win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average|how often do i win
+win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average
+    |how often(?= do (?:i|my [\w ]+) win)
     |(?:what )?(?:share|percent(?:age)?) of
 profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?|outweigh(?:ed)?
 expectancy: expectancy|expected value|edge|(?:average|mean) (?:result|trade|profit|pnl)(?: per trade)?
@@ -51,6 +61,7 @@ count: ^count|how many(?: times)?|how often|number of|trade count
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: away|from (?:the )?(?:entry|price); risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
 exit=stop: stopped[- ]out|(?:by|at) (?:my |the |a )?stops?|hit (?:my |the |their |its |a )?stops?
+    |(?<=my )stops(?! (?:at|of|are|is))
 exit=signal: (?:by|on) (?:a |the )?signals?
 result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
 net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de
@@ -62,14 +73,15 @@ regime=chop: (?:chop(?:py)?|sideways|ranging)(?: markets?)?; regime=trend: (?:tr
 regime=shock: shock
 hour=22-6: (?:at |by )?night(?:time)?s?; hour=6-12: (?:in the )?mornings?; hour=12-18: (?:in the )?afternoons?
 hour=18-22: (?:in the )?evenings?; day: (?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?
-weekday=sat,sun: (?:at |on )?(?:the )?weekends?
-group=exit: exit (?:kinds?|types?|reasons?)|how (?:it|they) ended
+weekday=sat,sun: (?:at |on |over )?(?:the |this )?weekends?
+group=exit: exit (?:kinds?|types?|reasons?)|(?<=my )exits|how (?:it|they) ended|how(?= (?:do|did) my [\w ]*trades end)
 group=symbol: symbols?|coins?|pairs?|assets?|instruments?|markets?(?= (?:should|did|do i (?:lose|make|earn)|have i
     |am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?|earn(?:s|ed))\b)
+    |(?:(?<=by )|(?<=per )|(?<=each ))markets?
 group=side: sides?|directions?; group=version: versions?; group=regime: regimes?
 group=hour: (?:what |which )?hours?(?: of (?:the )?day)?|time of (?:the )?day|what time; group=month: months?|monthly
 group=weekday: weekdays?|(?:which |what )?days? of the week|days? of the week|(?:which|what) days?
-skill: skills?|strateg(?:y|ies); agent: agents?|bots?|deployments?; common: in common|alike
+skill: skills?|strateg(?:y|ies); agent: (?:agent|bot|deployment)s?'?; common: in common|alike|come from
 trust: samples?|trust|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
 per: break ?down|broken down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
 rule: mistakes?
@@ -79,8 +91,8 @@ unrealised: unreali[sz]ed|floating|open (?:profit|pnl); holding_now: (?:am i|is 
 reject: reject(?:ed|ions?)|refus(?:ed|als?)|declined; order: orders?
 worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warnings?|healthy|look out|watch(?: out)?
 risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: help(?:ed|ing|s)?(?! me\b)
-event: events?|(?:on )?(?:the |my )?(?:economic )?calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
-effect: hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
+event: events?|comes? up|(?:on )?(?:the |my )?(?:economic )?calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
+effect: important|hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
 news: news|headlines?|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto)
 price: price|trading at|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
 backtest: back-?tests?|tests?(?= (?:of|go)\b)|simulations?; draft: drafts?; saved: saved
@@ -90,7 +102,7 @@ close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?
 position: positions?|holdings|portfolio; trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
 doing: doing|going|work(?:s|ing)?|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b
     |$)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
-pay: pa(?:id|y|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
+pay: pa(?:id|ys?|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
 performance: performance|track record|stats|numbers
 low: worst|lowest|least|weakest|worse|smallest
 top: best|top|rank(?:ed)?|highest|most|biggest|largest|greatest|main|better
@@ -101,7 +113,7 @@ which: which; where: where; why: why|reasons?|rationale; when: when; show: show|
 last: last|latest|recent(?:ly)?|newest|previous|past|lately
 it: it|this|that|these|those|them|one|ones|they|its|their; you: you|your|keel
 me: i|me|my|mine|we|our|i'm|i've; mood: ok|okay|fine|all ?right|anything
-unknown: allowed|permitted|supposed|templates?
+foreign: allowed|permitted|supposed|templates?
 idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will
     |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|much|many|more|less|far
     |totals?|overall|any|some|gets?|got|give|tell|please|about|so|there|current|just|not|if|and|as|makes?|hold|need
@@ -110,6 +122,7 @@ idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|d
     |limits?|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
     |through|into|off|other|own|yet|already
 """
+_NOT_OURS: Final = {"unknown", "foreign"}
 _OF_RECORD: Final = {
     *MEASURES,
     *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
@@ -169,20 +182,37 @@ def read_words(text: str) -> Words:
             given["skill"], end = f"{given.get('skill', '')} {said}".strip(), match.end()
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
-        elif name == "period":
-            given["period"] = re.sub(r"^(?:in|over|for|during|of) |\bthe ", "", said.casefold())
+        elif name in ("period", "ahead"):
+            given[name] = re.sub(r"^(?:in|over|for|during|of|within) |\bthe ", "", said.casefold())
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
         tags |= {name, tag, other or name}
     is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", text, re.IGNORECASE)
     amount = 1 if is_one else next(iter(amounts), 0)
     kinds = events_in(text) or (["fomc"] if "rate decision" in text.casefold() else [])
-    return Words(text, frozenset(tags), given, amount, "unknown" not in tags, symbols_in(text), kinds)
+    return Words(text, frozenset(tags), given, amount, tags.isdisjoint(_NOT_OURS), symbols_in(text), kinds)
 
 
 def _judge_unknown(before: str, word: str) -> str:
     """Return "idle" for a word that describes, by its ending; one behind an article or a preposition is a noun."""
     return "idle" if _DESCRIBES.search(word) and not _NOUN_FOLLOWS.search(before) else "unknown"
+
+
+def find_window(words: Words, now: datetime) -> tuple[datetime, datetime] | None:
+    """Return the instants ahead that a question names, by days in UTC; None without any."""
+    said = words.given.get("ahead") or words.given.get("period", "")
+    if weekday := words.given.get("weekday"):
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        first = day + DAY * ((WEEKDAYS.index(weekday[:3]) - day.weekday()) % 7)
+        return max(first, now), first + DAY * (1 + weekday.count(","))
+    if count := re.search(r"(\d+) (hours|days|weeks)", said):
+        return now, now + timedelta(**{count[2]: int(count[1])})
+    shift = {"tomorrow": 1, "next week": 7, "next month": 32 - now.day}.get(said, 0)
+    words_now = said.replace("tomorrow", "today").replace("next", "this")
+    period = parse_period(words_now, zone=ZoneInfo("UTC"), now=now + shift * DAY) if said else None
+    if period is None or period.starts_at is None or period.ends_at is None or period.ends_at <= now:
+        return None
+    return max(period.starts_at, now), period.ends_at
 
 
 @cache

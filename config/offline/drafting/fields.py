@@ -41,8 +41,8 @@ _NUMBERS: Final = r"""
 dailyLossHaltPct: (?:daily (?:loss|drawdown)|loss (?:per|a) day|halt|stop for the day)\b[^.;,%\d]{0,30}-?<P>
     |^\s*(?=risk: .{0,30}?<P>)|<P> (?:daily (?:loss|drawdown)|(?:loss )?(?:a|per) day)
 maxTotalExposurePct: (?:total|overall) exposure<OF><P>|<P> (?:total exposure|exposure|in total)
-maxPositionPct: (?:position(?: size)?|siz(?:e|ing))<OF><P>|<P>(?: <EQUITY>)?(?: (?:per|a|each) (?:position|trade)
-    | positions?\b)|<P> <EQUITY>
+maxPositionPct: ^(?!.*\brisk(?:ing|s)?\b(?!:)).*?(?:(?:position(?: size)?|siz(?:e|ing))<OF><P>
+    |<P>(?: <EQUITY>)?(?: (?:per|a|each) (?:position|trade)| positions?\b)|<P> <EQUITY>)
 maxLeverage: <N>\s?[x×] (?:max )?leverage|leverage(?: cap| limit)?<OF><N>\s?[x×]?(?![\d%])
     |(?:at most|max|with|use)(?: a)? <N>\s?[x×](?!\w)(?! atr)
     |^\s*(?=risk: \D{0,30}<N>\s?[x×])|\b(?:no|without|zero) leverage\b|\bspot only\b
@@ -85,29 +85,20 @@ riskManagement: \b(?:risk(?:ing)?|siz(?:e|ing)|scale|half size|per trade|add(?:s
 _AND: Final = r"(?:(?:and|but|then|or|also|i|i'd|it|that|should|want to|would)\s+)*"
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?([\w ]{2,14}?)(?:\*\*)?\s*[:=]\s*(\S.*)$")
 _BREAK: Final = re.compile(r"[,;]\s+(?:and |then |but )*|\s+(?:and|then)\s+| [-–] ")
-_TO_THE_STOP: Final = re.compile(r"\brisk(?:ing|s)?\b(?!:)", re.IGNORECASE)
 _MOST_BESIDE: Final = 3  # words beside numbers and symbols, which alone make no thesis
-# A name has capital letters: "called Harbour", "name it Slow Boat 2".
-_NAMED: Final = re.compile(
-    r"(?:\b(?i:called|named)|\b(?i:call|name) (?i:it|this|the strategy|the skill))\s+[\"“]?"
-    r"(?P<name>[A-Z][\w-]{1,30}(?: [A-Za-z0-9][\w-]{0,30}){0,4})[\"”]?"
-)
 
 
 def read_fields(message: str) -> Fields:
     """Read the fields of a strategy that a message names, quotations aside."""
     read = [straight(sentence) for sentence in sentences(message) if not QUOTED.match(sentence)]
     text = " ".join(read)
-    named = _NAMED.search(text)
-    # A name such as "BTC Harbour" does not name the traded symbols.
-    bare = text.replace(named[0], " ") if named else text
-    fields: Fields = {"name": named["name"].strip()[:MAX_NAME] if named else "", "symbols": symbols_in(bare)}
+    fields: Fields = {"symbols": symbols_in(text)}
     for words, pattern in parse_table(_WORDS).items():
-        if pattern.search(bare):
+        if pattern.search(text):
             fields.setdefault(*words.strip().split("="))
     told: dict[str, list[str]] = {}
     for sentence in read:
-        _read_sentence(strip_lead_in(sentence).replace(named[0] if named else "", ""), fields, told)
+        _read_sentence(strip_lead_in(sentence), fields, told)
     fields |= {place: " ".join(f"{text}." for text in texts)[:MAX_TEXT] for place, texts in told.items()}
     fields["avoid"] = [rule[:MAX_AVOID] for rule in told.get("avoid", ())][:20]
     if interval := fields.setdefault("value", fields.get("barsInterval")):
@@ -116,10 +107,9 @@ def read_fields(message: str) -> Fields:
 
 
 def name_skill(fields: Mapping[str, Any]) -> str:
-    """Return the skill's name, by default its symbols and style."""
-    style = str(fields.get("style", "strategy")).replace("_", " ")
-    title = " ".join([*fields.get("symbols", ())[:3], style])
-    return str(fields.get("name") or (title[:1].upper() + title[1:])[:MAX_NAME])
+    """Return a first name of a skill: its symbols and style."""
+    title = " ".join([*fields.get("symbols", ())[:3], str(fields.get("style", "strategy")).replace("_", " ")])
+    return (title[:1].upper() + title[1:])[:MAX_NAME]
 
 
 def _read_sentence(sentence: str, fields: Fields, told: dict[str, list[str]]) -> None:
@@ -146,8 +136,7 @@ def _find_place(text: str) -> str:
 def _take_numbers(clause: str, fields: Fields) -> str:
     """Write the caps and times of a clause into fields; return what is left of it."""
     for name, words in parse_table(_NUMBERS, **_PARTS).items():
-        is_size = name != "maxPositionPct" or not _TO_THE_STOP.search(clause)
-        if is_size and (match := words.search(clause)):
+        if match := words.search(clause):
             parts = [part for part in match.groups() if part]
             fields[name] = _read_number(parts) if name in CAPS else _read_interval(*parts)
             clause = words.compiled.sub(" ", clause)

@@ -5,7 +5,6 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_STRATEGY
-from config.lib.text import one_line
 from config.offline.drafting.fields import BUILD, CAPS, TOOL_OF, Fields, name_skill, read_fields
 from config.offline.facts import Call, Known, Outcome, best_matches
 from config.offline.figures import Row, escape, exact, fill_rows, listing, paragraphs, plain, rows
@@ -43,11 +42,11 @@ EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, siz
 _SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
 _MAX_COMMAND: Final = 200  # characters
-_RULES: Final = frozenset({"name", "entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
+_RULES: Final = frozenset({"entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
 _ASKED: Final = re.compile(rf"^\*\*({'|'.join(AREAS)})\*\*: ", re.MULTILINE)
 _PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")
-_SYMBOLS: Final = Pattern(r"^(?:also |only )?(?:add|trade|only|remove|drop)\b")
+_SYMBOLS: Final = Pattern(r"^(?:also |only )?(?:add|trade|only)\b")
 _COMMAND: Final = Pattern(
     r"""
 (?P<templates>(?:(?:show|give|list)(?: me)? (?:an?|the|your|all) )?templates?|(?:what|which) templates? .{2,20})
@@ -71,10 +70,8 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
     if SET_STRATEGY.name not in talk.acts or not said:
         return None
-    command, is_built = (
-        _command_steps(talk, "\n".join(said)),
-        any(BUILD.match(_plain(one)) for one in said[:_MAX_SENTENCES]),
-    )
+    command = _command_steps(talk, "\n".join(said))
+    is_built = any(BUILD.match(_plain(one)) for one in said[:_MAX_SENTENCES])
     if command is not None or not (is_built or _is_asked(talk) or is_drafting(talk)):
         return command
     told = "\n".join(one for one in said if is_built or not one.rstrip().endswith("?"))
@@ -195,27 +192,18 @@ def _complete(talk: Talk, given: Fields, known: Fields, text: str) -> Fields:
         fields["mode"] = "rules" if {"entry", "exit"} <= written else "thesis"
     for name in {"avoid", "symbols"} & fields.keys():
         if name == "avoid" or not re.search(r"\b(?:only|instead)\b", text, re.IGNORECASE):
-            is_less = name == "symbols" and re.match(r"(?:remove|drop)\b", _plain(text), re.IGNORECASE)
-            there = [one for one in known.get(name) or () if one not in fields[name]]
-            fields[name] = there if is_less else [*there, *fields[name]]
+            fields[name] = list(dict.fromkeys([*(known.get(name) or ()), *fields[name]]))
     position, total = fields.get("maxPositionPct", 0), fields.get("maxTotalExposurePct", 0)
     return {**fields, "maxTotalExposurePct": position} if position > total > 0 else fields
 
 
 def patch_draft(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Outcome]]:
-    """Yield a patch for each tool, refused ones once more without their errors; return results."""
+    """Yield a patch for each tool; return results."""
     by_tool: dict[str, Fields] = {}
     for name, tool in TOOL_OF.items():
         if fields.get(name):
             by_tool.setdefault(tool.name, {})[name] = fields[name]
-    done = yield tuple(Call(tool, given) for tool, given in by_tool.items())
-    again = []
-    for outcome in done:
-        paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
-        wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
-        left = {name: value for name, value in outcome.arguments.items() if name not in wrong}
-        again += [Call(outcome.name, left)] if left and len(left) < len(outcome.arguments) else []
-    return [*done, *((yield tuple(again)) if again else ())]
+    return (yield tuple(Call(tool, given) for tool, given in by_tool.items()))
 
 
 def report_patches(done: Sequence[Outcome], *notes: str) -> str:
@@ -223,7 +211,7 @@ def report_patches(done: Sequence[Outcome], *notes: str) -> str:
     written = [outcome for outcome in done if not outcome.error]
     last = written[-1].as_row if written else {}
     parts = {
-        "I wrote this into the draft:": [line for one in written for line in _format_written(one)],
+        "I wrote this into the draft:": [_format_written(*field) for one in written for field in one.arguments.items()],
         "Refused, and not in the draft:": [
             line for one in done if one.error for line in _list_problems(one.as_row, "error") or [one.error]
         ],
@@ -236,14 +224,10 @@ def report_patches(done: Sequence[Outcome], *notes: str) -> str:
     return paragraphs(*told, "" if written else "Nothing was changed.", *notes, save)
 
 
-def _format_written(written: Outcome) -> list[str]:
-    lines = []
-    for name, value in written.arguments.items():
-        label = {"value": "schedule", "type": "schedule type"}.get(name, name)
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label).lower().replace(" pct", " (% of equity)")
-        text = one_line("; ".join(map(str, value)) if isinstance(value, list) else str(value))
-        lines.append(f"{words}: {escape(text.replace('_', ' '))}")
-    return lines
+def _format_written(name: str, value: Any) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower().replace(" pct", " (% of equity)")
+    text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{words}: {escape(text.replace('_', ' '))}"
 
 
 def _list_problems(found: Row, key: str) -> list[str]:
@@ -274,7 +258,8 @@ def _command_steps(talk: Talk, text: str) -> Steps | None:
         caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
         return _patch({"template": name, **caps}) if name else say_text(_describe_templates())
     if match["safer"]:
-        return _make_safer({} if "than" in match[0] else _read_draft(talk), NOVICE_ASK if "than" in match[0] else "")
+        is_first = "than" in match[0]
+        return _patch(_halve_caps({} if is_first else _read_draft(talk)), NOVICE_ASK if is_first else "")
     if match["save"]:
         return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
     return _review("The review of the draft:") if CRITIQUE_DRAFT.name in talk.acts else None
@@ -285,11 +270,11 @@ def _describe_templates() -> str:
     return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
 
 
-def _make_safer(known: Fields, ask: str) -> Steps:
-    """Halve the caps that are known; the others become those of a first strategy."""
+def _halve_caps(known: Fields) -> Fields:
+    """Return half the caps that are known, for the others those of a first strategy."""
     halves = {name: max(1.0, float(known.get(name) or 2 * safe) / 2) for name, safe in SAFE_CAPS.items()}
-    return _patch({name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}, ask)
+    return {name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}
 
 
-def _patch(fields: dict[str, Any], *notes: str) -> Steps:
+def _patch(fields: Fields, *notes: str) -> Steps:
     return report_patches((yield from patch_draft(fields)), *notes)

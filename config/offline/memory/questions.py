@@ -98,7 +98,7 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
     if recalled is None:
         # Where more can be looked up, half an answer does not keep from looking.
         is_of_record = read_words(question).is_of_record
-        least = 0.75 if is_of_record else 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5
+        least = 1.0 if is_of_record else 0.6 if talk.acts & LOOKUPS else 0.3 if advice else 0.5
         facts = _find_matches(question, talk, least)
         if facts:
             told = "You never said so; I inferred" if all(one.inferred for one in facts) else "You told me"

@@ -4,45 +4,56 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from chat.conversations.titles import MAX_WORDS
 from config.lib.text import one_line
 from config.offline.facts import key_words
-from config.offline.reading.sentences import Pattern, sentences, strip_lead_in
+from config.offline.reading.sentences import Pattern, sentences, straight, strip_lead_in
 
-LEAST_WORDS: Final = 3
-MOST_WORDS: Final = 5
 MAX_SUMMARY: Final = 1_200  # characters
 
 _MAX_WORD: Final = 24  # characters; longer ones are no words
+_MAX_TITLE: Final = 56  # characters
 _MAX_LINE: Final = 200
-# What is asked for stands behind these words; the title begins there.
-_ASKING: Final = Pattern(
-    r"^(?:(?:please|can you|could you|would you|help me(?: to)?|tell me|show me|give me|i want to|i'd like to"
-    r"|what(?:'s| is| are| was| were| did| do| does)?|which of|which|who|how(?:'s| is| are| did| do| does| much did"
-    r"| much| many| large| big)?|why (?:did|do|does|is|are)|when(?:'s| is)?|is|are|am|did|do|does|should|could|will|any"
-    r"|remember that|build|write|create|draft|make|you|an?|the|of)\s+)+"
+# Courtesy before what is asked for; a question word stays, for without it the title loses its sense.
+_POLITE: Final = Pattern(
+    r"^(?:(?:please|basically|can you|could you|would you|i want(?: you)? to|i'd like(?: you)? to|i would like to|know"
+    r"|let me|tell me|show me|give me|remind me|help me(?: to)?|i have a question about|remember that|thank(?:s| you)"
+    r"|and)[,.!]?\s+)+"
 )
-_IDLE_END: Final = Pattern(r"(?:the|an?|and|or|of|to|how|is|are|be|go|do|it|for|with|in|on|at|my|i|than|from|about)$")
+# A long sentence is cut before one of these words.
+_JOINT: Final = Pattern(
+    r"(?:and|or|but|so|because|when|while|if|which|that|than|as|since|in|on|at|of|for|from|to|with|without|by|over|after|before)$"
+)
 _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
 
 def title_answer(exchange: str) -> str:
-    """Return a title of three to five words: the subject of what was asked first."""
+    """Return the first sentence that says something, whole if short."""
     asked = next((text for who, text in _iter_said(exchange) if who == "Person"), one_line(exchange))
     for sentence in sentences(asked):
-        words = [word for part in strip_lead_in(sentence).split() if (word := part.strip(".,;:!?\"“”'()[]{}<>*_#`"))]
-        if len(words) >= LEAST_WORDS and key_words(" ".join(words)):
-            return _pick_title([word[:_MAX_WORD] for word in words])
-    return "A few first words"
+        told = straight(strip_lead_in(sentence)).strip(" \"'“”`*#_<>()[]{}")
+        polite = _POLITE.match(told)
+        rest = told[polite.end() :] if polite else told
+        words = [word[:_MAX_WORD] for word in rest.split()]
+        if len(words) > 2 and key_words(rest):
+            return _finish(_cut(words), "?" if polite else "")
+    return (_finish(asked, "") if len(asked) <= _MAX_TITLE else "") or "A few first words"
 
 
-def _pick_title(words: list[str]) -> str:
-    asking = _ASKING.match(f"{' '.join(words)} ")
-    meant = words[len(asking[0].split()) if asking else 0 :]
-    meant = meant[:MOST_WORDS] if len(meant) >= LEAST_WORDS else words[-LEAST_WORDS:]
-    while len(meant) > LEAST_WORDS and _IDLE_END.match(meant[-1]):
-        meant = meant[:-1]
-    title = " ".join(meant).rstrip(".!?,;: ")
+def _finish(text: str, mark: str) -> str:
+    title = text.rstrip(f" .,;:!{mark}")
     return title[:1].upper() + title[1:]
+
+
+def _cut(words: list[str]) -> str:
+    """Return the words up to a comma or a joint, as many as a title holds."""
+    fitting = (at for at in range(min(len(words), MAX_WORDS), 0, -1) if len(" ".join(words[:at])) <= _MAX_TITLE)
+    most = next(fitting)
+    if most == len(words):
+        return " ".join(words)
+    comma = next((at for at in range(3, most) if words[at - 1].endswith((",", ";", ":"))), 0)
+    joints = [at for at in range(4, most + 1) if _JOINT.match(words[at]) and not _JOINT.match(words[at - 1])]
+    return " ".join(words[: comma or max(joints, default=most)])
 
 
 def summary_answer(request: str) -> str:

@@ -3,6 +3,7 @@
 Written before the rules, which were tuned on the rows with even numbers; the others are unseen. After the bar:
 `measure filters` is a figure that the test computes from the rows, `top` or `low` names the best or worst group of a
 measure, `calls` names the tools of the answer in order, `says` has words of which the answer holds one.
+`OF_RECORD` asks for the record in words of facts: "my", the coins, the hours, the stops. The first forty were tuned on.
 """
 
 from typing import Final
@@ -80,7 +81,7 @@ What is coming up this week? | calls get_upcoming_events
 When is the next FOMC? | calls get_upcoming_events
 Which of these events could hurt my positions? | calls get_my_deployments get_upcoming_events
 What will CPI do to my BTC long? | calls get_my_deployments
-How did BTC move after the last rate decisions? | calls query_trades
+How did BTC move after the last rate decisions? | says no rule
 How do my trades around FOMC do? | calls query_trades
 Am I breaking my own rules? | calls query_trades
 How much do broken rules cost me? | calls query_trades
@@ -108,4 +109,67 @@ What does funding mean? | says perpetual
 What is a profit factor? | says losses
 Is this real money? | says paper&simulated
 What can you do? | says record
+""".strip().splitlines()
+
+OF_RECORD: Final = """
+How did my trades do by symbol? | top net symbol
+What did my trades make by symbol? | top net symbol
+Which of my symbols is doing best? | top net symbol
+How are my longs doing per coin? | net side=long
+How did my agents trade by weekday? | top net weekday
+What were my losses by side? | net result=lost
+Which of my coins loses the most? | says Worst: **ETH
+How do my BTC trades compare to my ETH trades? | net symbol=BTC
+At what hours do my shorts lose? | calls query_trades
+How are my trades in BTC and ETH doing? | net symbol=BTC,ETH
+How does my risk pay off by symbol? | top net symbol
+Are my shorts any good? | net side=short
+How often do my longs win? | win_rate side=long
+Do my trades do worse after 20:00? | says no rule&20:00
+Where do my losses come from? | calls query_trades
+Which of my exits costs me the most? | low net exit
+How have my trades in ETH turned out? | net symbol=ETH
+How profitable are my longs in trending markets? | net side=long regime=trend
+How many of my longs won? | count side=long result=won
+How did my trades end? | calls query_trades
+Which of my trading hours pays best? | top net hour
+My results by skill please | top net skill
+Show my net for each side | top net side
+How are my weekend trades doing? | calls query_trades
+What does my average loser cost? | expectancy result=lost
+Which of my two symbols do I trade more? | top count symbol
+How do my stops work out? | calls query_trades
+What do my trades earn after fees? | net
+Do my BTC shorts make money? | net symbol=BTC side=short
+How did my strategies perform last week? | net period=last week
+Split my results by coin | top net symbol
+Which of my agents trades best? | top net skill
+What is my win rate by market? | top win_rate symbol
+What have my trades on Mondays made? | calls query_trades
+How long do my trades in ETH last? | holding symbol=ETH
+What did my losing longs cost me? | net side=long result=lost
+How did my agents' trades end, by exit kind? | top net exit
+What is the drawdown of my trades? | drawdown
+Were my trades at high leverage worse? | says no rule
+Which side am I better at? | top net side
+Which of my longs made the most? | calls query_trades
+How are my ETH shorts doing? | net symbol=ETH side=short
+How much have my stops cost me? | net exit=stop
+Which of my bots is worst? | low net skill
+Did my longs or my shorts do better? | top net side
+What are my results per weekday? | top net weekday
+How do my winners and losers differ in holding time? | calls query_trades
+What is the average of my BTC trades? | expectancy symbol=BTC
+How often do my shorts lose? | count side=short result=lost
+Are my losses bigger than my wins? | says no rule&expectancy&profit factor
+Which of my hours cost me the most? | low net hour
+My trades by side | top net side
+How are my agents doing on SOL? | net symbol=SOL
+Do my trades make money in chop? | net regime=chop
+How did my ETH trades do this month? | calls query_trades
+What did my last ten trades make? | says no rule&exit by
+Which coin do my losses come from? | calls query_trades
+What share of my trades win? | win_rate
+Where do my BTC and ETH trades stand? | net symbol=BTC,ETH
+How do my positions usually end? | calls query_trades
 """.strip().splitlines()

@@ -20,7 +20,9 @@ class RealChat:
 
     def __init__(self, user, tools, now, focus=""):
         self.user, self.now = user, now
-        self.preamble = [{"name": "focus", "text": f"## In focus\n{focus}"}] if focus else []
+        self.preamble = [{"name": "clock", "text": f"Current datetime: {now:%Y-%m-%dT%H:%M:%SZ}"}]
+        if focus:
+            self.preamble.append({"name": "focus", "text": f"## In focus\n{focus}"})
         self.tools = {tool.name: tool for tool in tools}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.results: list[dict[str, Any]] = []

@@ -599,8 +599,8 @@ def test_memory_follows_what_the_chat_changed():
     ("face", "has", "lacks"),
     [
         ("coach", ["never trade alts"], ["still funds", "places"]),
-        ("advisor", ["still funds only"], ["places", "alts"]),
-        ("companion", ["keep places"], ["still funds", "alts"]),
+        ("advisor", ["still funds only"], ["places"]),
+        ("companion", ["keep places"], ["still funds"]),
     ],
 )
 def test_help_fits_the_tools(face, has, lacks):

@@ -19,7 +19,7 @@ from config.lib.figures import format_count, format_duration, format_pct, format
 from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
 from memory.models import UserFact
-from tests.config.offline.cases_questions import QUESTIONS
+from tests.config.offline.cases_questions import OF_RECORD, QUESTIONS
 from tests.config.offline.cases_questions_ordinary import ORDINARY
 from tests.config.offline.chat import NEW_DRAFT
 from tests.config.offline.real import RealChat
@@ -194,6 +194,17 @@ def test_questions_in_ordinary_words_are_answered_from_the_record(trader):
 
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
     assert len(wrong) <= len(ORDINARY) // 10, "\n\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("rows", [OF_RECORD[:40], OF_RECORD[40:]], ids=["tuned", "unseen"])
+def test_questions_about_own_trades_are_never_answered_from_facts(trader, rows):
+    with owned(trader):
+        found = [(row, *is_right(trader, row)) for row in rows]
+
+    told = [(row, answer) for row, _, answer, _, _ in found if "You told me" in answer or "not among what" in answer]
+    wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
+    assert not told
+    assert len(wrong) <= 5, "\n\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def ahead(events=(CPI,), exposed=(EXPOSED,)):
         ("Any news?", "get_recent_news", {"lookbackHours": 24}),
         ("any news on ETH this week?", "get_recent_news", {"symbols": ["ETH"], "lookbackHours": 168}),
         ("What events are coming up?", "get_upcoming_events", {"lookaheadHours": 72}),
-        ("any events today?", "get_upcoming_events", {"lookaheadHours": 24}),
+        ("any events today?", "get_upcoming_events", {"lookaheadHours": 15}),
         ("When is the next FOMC?", "get_upcoming_events", {"lookaheadHours": 72, "types": ["fomc"]}),
         ("What will CPI do to my BTC long?", "get_my_deployments", {}),
         ("how would the Fed decision affect my positions?", "get_my_deployments", {}),
@@ -217,6 +217,60 @@ def test_questions_about_the_person_stay_with_the_memory(text):
     assert chat.calls == []
 
 
+@pytest.mark.parametrize(
+    ("text", "hours", "said"),
+    [
+        ("What events are tomorrow?", 39, "Scheduled 2026-11-23 00:00 to 2026-11-24 00:00 UTC:"),
+        ("Anything on the calendar on Tuesday?", 63, "Scheduled 2026-11-24 00:00 to 2026-11-25 00:00 UTC:"),
+        ("What comes up in the next 12 hours?", 12, "Scheduled 2026-11-22 09:30 to 2026-11-22 21:30 UTC:"),
+        ("What is coming up this week?", 15, "Scheduled 2026-11-22 09:30 to 2026-11-23 00:00 UTC:"),
+        ("What's coming up next week?", 72, "I look at most 72 hours ahead, and your question reaches further."),
+        ("What is on the calendar this month?", 72, "I look at most 72 hours ahead"),
+        ("Is there an event on Friday?", 72, "The [calendar](/calendar/) shows the rest."),
+        ("Are there any events next month?", 72, "Scheduled in the next 72 hours:"),
+    ],
+)
+def test_window_of_a_question_is_kept_within_the_tools_limit_and_said(text, hours, said):
+    def look(arguments):
+        at = "2026-11-{:02}T13:30:00Z"
+        events = [CPI | {"event_id": str(day), "scheduled_at": at.format(day)} for day in (22, 23, 24)]
+        return {"lookahead_hours": arguments["lookaheadHours"], "events": events}
+
+    chat = Chat({"get_upcoming_events": look})
+
+    told = chat.say(text)
+
+    assert chat.calls == [("get_upcoming_events", {"lookaheadHours": hours})]
+    assert said in told
+    assert ("2026-11-23 13:30" in told) is (hours in (39, 72))
+
+
+def test_lessons_are_judged_by_the_trades_before_and_since():
+    def ask(arguments):
+        return {"measure": "expectancy", "unit": "usd", "n": 6, "value": 3.5, "scope": arguments["period"]}
+
+    notes = [{"generated_at": f"2026-11-{day}T01:00:00Z"} for day in (20, 10)]
+
+    told = Chat(deployments(lessons=notes) | {"query_trades": ask}).say("Did the lessons help?")
+
+    assert "**Expectancy: +$3.50** (until 2026-11-09), n=6" in told
+    assert "(since 2026-11-10)" in told
+    assert "it proves nothing" in told
+
+
+@pytest.mark.parametrize(("kind", "said"), [("paper", "No real money"), ("live", "Real money is at work")])
+def test_real_money_is_told_from_the_deployments(kind, said):
+    assert Chat(deployments(deployed(broker_kind=kind))).say("Is this real money?").startswith(said)
+
+
+def test_skill_that_was_never_tested_is_named_first():
+    tested = skill(name="Trend", last_simulation={"starts_at": "2026-11-01", "ends_at": "2026-11-20"})
+
+    told = Chat({"list_my_skills": {"skills": [tested, skill()]}}).say("Which of my skills should I test next?")
+
+    assert told.index("Funding fade** v2, never backtested") < told.index("Trend")
+
+
 # Answers.
 
 
@@ -253,7 +307,7 @@ def test_running_deployments_are_reported_with_numbers():
         ("anything I should worry about?", "you carry no risk here"),
         ("what's my biggest risk right now?", "you carry no risk here"),
         ("why did you open this position?", "I see no such trade or position"),
-        ("what would make you close it?", "Nothing is deployed"),
+        ("what would make you close it?", "No position is open"),
         ("have you been rejected recently?", "I see no recent refusal."),
         ("show my last trades", "No closed trade yet."),
         ("what lessons are there?", "There are no lessons yet"),
