@@ -13,9 +13,8 @@ from zoneinfo import ZoneInfo
 
 from config.offline.reading.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
-from trading.asking.query import MEASURES
+from trading.asking.query import GROUPS, MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in
-from trading.models.choices import WEEKDAYS
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line holds tags (several with `+`), or `argument=value`, each with its words. An indented line goes on.
@@ -122,6 +121,7 @@ idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|d
     |limits?|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
     |through|into|off|other|own|yet|already
 """
+_WEEKDAYS: Final = tuple(GROUPS["weekday"].choices)
 _NOT_OURS: Final = {"unknown", "foreign"}
 _OF_RECORD: Final = {
     *MEASURES,
@@ -203,7 +203,7 @@ def find_window(words: Words, now: datetime) -> tuple[datetime, datetime] | None
     said = words.given.get("ahead") or words.given.get("period", "")
     if weekday := words.given.get("weekday"):
         day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        first = day + DAY * ((WEEKDAYS.index(weekday[:3]) - day.weekday()) % 7)
+        first = day + DAY * ((_WEEKDAYS.index(weekday[:3]) - day.weekday()) % 7)
         return max(first, now), first + DAY * (1 + weekday.count(","))
     if count := re.search(r"(\d+) (hours|days|weeks)", said):
         return now, now + timedelta(**{count[2]: int(count[1])})

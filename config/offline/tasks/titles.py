@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from chat.conversations.titles import MAX_WORDS
 from config.lib.text import one_line
 from config.offline.facts import key_words
 from config.offline.reading.sentences import Pattern, sentences, straight, strip_lead_in
 
+MAX_WORDS: Final = 10  # of a title, as chats take them
 MAX_SUMMARY: Final = 1_200  # characters
 
 _MAX_WORD: Final = 24  # characters; longer ones are no words
