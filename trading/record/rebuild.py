@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
-from django.db.models import F, Max, Q
+from django.db.models import Max, Q
 
 from config.lib.fields import AmongRows
 from trading.market.tape import STORED, finest_bars
@@ -47,6 +47,7 @@ from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, R
 
 COVERED: Final = 0.95  # of a trade's time, that bars must cover for its excursion to be known
 _TRADES_AT_ONCE: Final = 50
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)  # when an open trade ends
 _PATH_AHEAD: Final = timedelta(days=1)  # the bar under way at an exit tells how finely the trade was followed
 _ENTRY: Final = (
     *("entry_tick_at", "entry_regime_tag", "entry_reason", "entry_decided_at", "entry_snapshot_id", "entry_leverage"),
@@ -133,7 +134,7 @@ def _rebuild_symbol(
     if until is not None and book.open:  # so the later trades change, too
         until, entries = None, _read_entries(deployment, symbol, after, None)
         book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
-    begun = _between("entry_at", after, until) if not state else Q(first_fill_id=state["first_fill_id"])
+    begun = Q(status=TradeStatus.OPEN) if state else _between("entry_at", after, until)
     rows = Trade.objects.filter(begun, deployment=deployment, symbol=symbol)
     old = list(rows.order_by("entry_at").values(*_READ))
     if bars := _read_path(symbol, trips, after, now):
@@ -164,28 +165,28 @@ def fold_until(deployment: Deployment, symbol: str, since: datetime, until: date
 
 def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tuple[dict[str, Any], datetime | None]:
     """Return the open trade's state and its last instant if all of it is earlier, else the last flat instant."""
-    trades, following, begin = Trade.objects.filter(deployment=deployment, symbol=symbol), since, 0
-    # Of trades that began in one instant, the last to end comes first.
-    spans = trades.order_by("-entry_at", F("exit_at").desc(nulls_first=True)).values_list(
-        "entry_at", "exit_at", "state"
-    )
+    before, begin = Q(entry_at__lt=since, deployment=deployment, symbol=symbol), 0
+    following, flat_at = since, None  # when the trade after began; an end, unless an older row began then, too
+    spans = Trade.objects.filter(before).order_by("-entry_at").values_list("entry_at", "exit_at", "state")
     while page := list(spans[begin : begin + _TRADES_AT_ONCE]):
         for entry_at, exit_at, state in page:
-            if exit_at is not None and exit_at < min(since, following):
-                return {}, exit_at
+            if flat_at is not None and entry_at < flat_at:
+                return {}, flat_at
+            flat_at = exit_at if exit_at is not None and exit_at < following else None
             last = load_trip(state).last_change_at if exit_at is None and state else None
             if last is not None and last < since:
                 return state, last
-            following = min(following, entry_at)
+            if flat_at is None:
+                following = entry_at
         begin += _TRADES_AT_ONCE
-    return {}, None
+    return {}, flat_at
 
 
 def _find_flat_end(deployment: Deployment, symbol: str, after: datetime | None, last: datetime) -> datetime | None:
     """Return when the symbol was next flat from an instant on, if trades follow that a rebuild may leave alone."""
     trades = Trade.objects.filter(_between("entry_at", after, None), deployment=deployment, symbol=symbol)
-    spans = trades.order_by("entry_at", F("exit_at").asc(nulls_last=True)).values_list("entry_at", "exit_at")
-    for (_, exit_at), (following, _) in pairwise(spans[:_TRADES_AT_ONCE]):
+    spans = trades.order_by("entry_at").values_list("entry_at", "exit_at")[:_TRADES_AT_ONCE]
+    for (_, exit_at), (following, _) in pairwise(sorted(spans, key=lambda span: (span[0], span[1] or _NEVER))):
         if exit_at is not None and last <= exit_at < following:
             end: datetime = exit_at
             return end

@@ -3,6 +3,8 @@ from decimal import Decimal
 from random import Random
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
@@ -145,7 +147,37 @@ def test_append_to_an_open_trade_folds_the_new_fills_alone(deployment, monkeypat
     assert Trade.objects.get().gross_pnl_usd == 50 * 200 - sum(range(100, 150))
 
 
+@pytest.mark.parametrize("minute", [20.5, 20])
+def test_late_fill_costs_as_many_statements_whatever_followed(as_trader, minute):
+    counts = set()
+    for history in (60, 600):
+        deployment = DeploymentFactory(broker_kind="live")
+        bring(deployment, [execution((-1) ** minute, 100, minute) for minute in range(history)])
+
+        with CaptureQueriesContext(connection) as statements:
+            bring(deployment, [execution(1, 100, minute, name="late"), execution(-1, 100, minute, name="later")])
+
+        counts.add(len(statements))
+
+    assert len(counts) == 1
+
+
 # --- One ledger by any path ---
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_trades_that_begin_in_one_instant_are_one_ledger_in_any_division(as_trader, seed):
+    random = Random(seed)
+    fills = [
+        execution(random.choice([-2, -1, 1, 1]), 100 + n, n // 7, name=str(n), source_order=n) for n in range(150)
+    ]
+    whole, divided = DeploymentFactory(broker_kind="live"), DeploymentFactory(broker_kind="live")
+    bring(whole, fills)
+    parts = [[fill for fill in fills if fill.at.minute % 5 == part] for part in range(5)]
+    for part in random.sample(parts, 5):
+        bring(divided, part)
+
+    assert rows(divided, but={"entry_tick_at", "exit_tick_at"}) == rows(whole, but={"entry_tick_at", "exit_tick_at"})
 
 
 def test_order_of_one_instant_is_the_sources_where_ids_do_not_tell(deployment):
