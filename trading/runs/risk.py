@@ -1,7 +1,8 @@
 """What the engine refuses, whatever the agent says. Pure.
 
 An order that only reduces a position is never refused for a cap: less risk is always allowed. Like a venue, it refuses
-a stop on the wrong side of the price, and a reduction below the smallest order that leaves something held.
+a stop on the wrong side of the price, margin above the equity, and a reduction below the smallest order that leaves
+something held.
 """
 
 from collections.abc import Collection, Mapping
@@ -37,6 +38,7 @@ class Account:
     day_start_equity_usd: Decimal  # at 00:00 UTC, or when it began
     positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities
     marks: Mapping[str, Decimal] = field(default_factory=dict)
+    leverages: Mapping[str, Decimal] = field(default_factory=dict)  # of positions; 1 if it is not given
     orders_today: int = 0  # accepted since 00:00 UTC
     is_halted: bool = False
 
@@ -44,6 +46,10 @@ class Account:
         """Return a position's signed notional at its mark."""
         quantity = self.positions.get(symbol, ZERO)
         return quantity * self.marks[symbol] if quantity else ZERO
+
+    def margin_usd(self, symbol: str) -> Decimal:
+        """Return what a position takes of the equity."""
+        return abs(self.notional_usd(symbol)) / self.leverages.get(symbol, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +88,10 @@ def check_order(
             return RiskVerdict(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
         return _check_reduction(size, ZERO if order.size_usd is None or size >= abs(held) else held, min_size_usd)
     after = held + (size if order.side == "long" else -size)
-    if abs(after) <= abs(held) and after * held >= 0:
-        return _check_reduction(size, after, min_size_usd)
     if refusal := _refusal_of_stop(order, after, account.marks[order.symbol]):
         return refusal
+    if abs(after) <= abs(held) and after * held >= 0:
+        return _check_reduction(size, after, min_size_usd)
     return _refusal_of_risk(order, after, account, caps, symbols, min_size_usd) or ACCEPTED
 
 
@@ -100,7 +106,7 @@ def _check_reduction(size: Decimal, after: Decimal, min_size_usd: Decimal) -> Ri
 def _refusal_of_stop(order: ProposedOrder, after: Decimal, mark: Decimal) -> RiskVerdict | None:
     """Return why a stop is refused; `after`: the symbol's signed notional once filled."""
     stop = order.stop_price
-    if stop is None or (stop < mark if after > 0 else stop > mark):
+    if stop is None or not after or (stop < mark if after > 0 else stop > mark):
         return None
     side = "below" if after > 0 else "above"
     return RiskVerdict(RiskCode.STOP_SIDE, f"a stop at {stop:f} must be {side} the price, {mark:f}")
@@ -116,7 +122,11 @@ def _refusal_of_risk(
 ) -> RiskVerdict | None:
     """Return a refusal's reason; `after`: the notional once filled."""
     equity = account.equity_usd
-    others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
+    others = [symbol for symbol in account.positions if symbol != order.symbol]
+    exposure = sum((abs(account.notional_usd(symbol)) for symbol in others), abs(after))
+    held = account.notional_usd(order.symbol)
+    kept, margin = (abs(held), account.margin_usd(order.symbol)) if held * after > 0 else (ZERO, ZERO)
+    margin += sum(map(account.margin_usd, others), (abs(after) - kept) / order.leverage)
     rules = (
         (account.is_halted, RiskCode.HALTED, "this deployment is halted; positions may only be reduced"),
         (order.symbol not in symbols, RiskCode.SYMBOL, f"{order.symbol} is held, but no longer one of the symbols"),
@@ -126,15 +136,21 @@ def _refusal_of_risk(
             f"{order.symbol} would be {format_usd(abs(after))}, above {_format_limit(caps.max_position_pct, equity)}",
         ),
         (
-            abs(after) + others > equity * caps.max_total_exposure_pct / 100,
+            exposure > equity * caps.max_total_exposure_pct / 100,
             RiskCode.TOTAL_EXPOSURE,
-            f"all positions would be {format_usd(abs(after) + others)},"
+            f"all positions would be {format_usd(exposure)},"
             f" above {_format_limit(caps.max_total_exposure_pct, equity)}",
         ),
         (
             order.leverage > caps.max_leverage,
             RiskCode.LEVERAGE,
             f"leverage {order.leverage:f} is above the limit of {caps.max_leverage:f}",
+        ),
+        (
+            margin > equity,
+            RiskCode.LEVERAGE,
+            f"at leverage {order.leverage:f} all margin would be {format_usd(margin)}, above the equity,"
+            f" {format_usd(equity)}",
         ),
         (
             account.day_start_equity_usd - equity >= account.day_start_equity_usd * caps.daily_loss_halt_pct / 100,

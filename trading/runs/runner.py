@@ -339,6 +339,8 @@ def _check_risk(
         day_start_equity_usd=settled.portfolio.day_start_equity_usd or ZERO,
         positions=_positions_to_come(broker, settled.report),
         marks=settled.report.marks,
+        leverages={one.symbol: one.leverage for one in broker.pending}
+        | {symbol: held.leverage for symbol, held in broker.holdings.items()},
         orders_today=count_orders(deployment, since=utc_midnight(at)),
         is_halted=settled.portfolio.is_halted,
     )

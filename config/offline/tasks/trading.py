@@ -20,7 +20,8 @@ _CAP_USED: Final = 0.5  # of the largest position that is allowed
 
 _SYMBOL: Final = r"([A-Z0-9@][A-Z0-9@/:._-]{0,31})"
 _NUMBER: Final = r"([0-9][0-9,]{0,14}(?:\.[0-9]{1,12})?)"
-_CAP = re.compile(r"^Caps held by the engine: a position ([0-9]{1,3}(?:\.[0-9]+)?)% of equity", re.MULTILINE)
+_CAP = re.compile(r"^Caps held by the engine: a position ([0-9]{1,5}(?:\.[0-9]+)?)% of equity", re.MULTILINE)
+_ALL_CAP = re.compile(r"^Caps held by the engine: .*, all together ([0-9]{1,5}(?:\.[0-9]+)?)%,", re.MULTILINE)
 _EQUITY = re.compile(rf"^Equity: \${_NUMBER};", re.MULTILINE)
 _POSITION = re.compile(rf"^- {_SYMBOL} (long|short) [\d.]+ ", re.MULTILINE)
 _REFUSED = re.compile(r"^## Last decision\n- \S+ refused (R[0-9]_[A-Z_]{1,40})\b", re.MULTILINE)
@@ -68,6 +69,8 @@ def _propose_order(symbol: str, side: str, why: str, *, rules: str, system: str,
     if int(size) <= 0:
         return _hold_position("There is no room for an order")
     order = {"symbol": symbol, "side": side, "size_usd": int(size), "reason": _format_reason(why)}
+    if (exposure := _find_number(_ALL_CAP, system) / 100) > 1:
+        order["leverage"] = min(exposure, 100)  # so that the margin of all positions is within the equity
     return Call("propose_order", order | ({"stop_price": stop} if stop else {}))
 
 

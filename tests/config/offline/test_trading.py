@@ -310,6 +310,18 @@ def test_without_money_there_is_no_order(equity):
     )
 
 
+def test_exposure_above_the_equity_takes_leverage():
+    prompt = prompt_of([*QUIET, 110])
+    system = "\n\n".join(text for _, text in prompt.segments).replace(
+        "a position 12.5% of equity, all together 50%", "a position 1250% of equity, all together 1500%"
+    )
+
+    call = trading_call([{"role": "system", "content": system}, {"role": "user", "content": prompt.context}])
+
+    equity = ACCOUNT.equity_usd
+    assert (call.arguments["leverage"], call.arguments["size_usd"]) == (15, int(equity * D("6.25")))
+
+
 def test_without_an_equity_line_there_is_no_order():
     prompt = prompt_of([*QUIET, 110])
     lines = [line for line in prompt.context.splitlines() if not line.startswith("Equity:")]
@@ -421,6 +433,7 @@ pieces = st.sampled_from(
         f"## Last decision\n- x refused R1_{'X' * 500}\n",
         "Caps held by the engine: a position 12.5% of equity\n",
         "Caps held by the engine: a position 1.2.3% of equity\n",
+        "Caps held by the engine: a position 12000% of equity, all together 99999%, leverage 100\n",
         "Caps held by the engine: a position 999.99999999999999999999% of equity\n",
     ]
 )

@@ -136,3 +136,41 @@ def test_check_order_refuses_a_small_reduction_that_leaves_something(size, expec
     account = Account(Decimal(10_000), Decimal(10_000), positions={"BTC": Decimal(2)}, marks={"BTC": Decimal(100)})
 
     assert check_order(proposed, account=account, caps=RiskCaps(), symbols=["BTC"]).code is expected
+
+
+@pytest.mark.parametrize(
+    ("side", "held", "stop", "expected"),
+    [
+        ("short", 5, "101", RiskCode.STOP_SIDE),
+        ("short", 5, "99", None),
+        ("long", -5, "99", RiskCode.STOP_SIDE),
+        ("long", -5, "101", None),
+        ("short", 2, "101", None),  # nothing is left to stop
+    ],
+)
+def test_check_order_refuses_a_stop_on_the_wrong_side_of_what_a_reduction_leaves(side, held, stop, expected):
+    proposed = ProposedOrder(symbol="BTC", side=side, size_usd=D(200), stop_price=D(stop), reason="take some off")
+
+    assert code(proposed, positions={"BTC": D(held)}) is expected
+
+
+@pytest.mark.parametrize(
+    ("proposed", "positions", "expected"),
+    [
+        (order(size="10000"), {}, None),
+        (order(size="10001"), {}, RiskCode.LEVERAGE),
+        (order(size="20001", leverage="2"), {}, RiskCode.LEVERAGE),
+        (order(size="20000", leverage="2"), {"ETH": D(-1)}, RiskCode.LEVERAGE),
+        (order(size="8000", leverage="2"), {"ETH": D(600)}, None),  # of 6000 by itself
+        (order(size="8001", leverage="2"), {"ETH": D(600)}, RiskCode.LEVERAGE),
+        (order(size="20000", leverage="2"), {"BTC": D(-250)}, None),  # it reduces
+        (order(size="24000", leverage="2"), {"BTC": D(-40)}, None),  # turned, all of it has the new leverage
+        (order(size="6000", leverage="3"), {"BTC": D(160)}, None),  # 16000 at 2x and 6000 at 3x
+        (order(size="6001", leverage="3"), {"BTC": D(160)}, RiskCode.LEVERAGE),
+    ],
+)
+def test_check_order_refuses_margin_above_the_equity(proposed, positions, expected):
+    caps = RiskCaps(max_position_pct=250, max_total_exposure_pct=300)
+    state = account(positions=positions, leverages={"BTC": D(2)})
+
+    assert check_order(proposed, account=state, caps=caps, symbols=SYMBOLS).code is expected
