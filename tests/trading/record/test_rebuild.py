@@ -168,9 +168,7 @@ def test_late_fill_costs_as_many_statements_whatever_followed(as_trader, minute)
 @pytest.mark.parametrize("seed", range(8))
 def test_trades_that_begin_in_one_instant_are_one_ledger_in_any_division(as_trader, seed):
     random = Random(seed)
-    fills = [
-        execution(random.choice([-2, -1, 1, 1]), 100 + n, n // 7, name=str(n), source_order=n) for n in range(150)
-    ]
+    fills = [execution(random.choice([-2, -1, 1, 1]), 100 + n, n // 7, name=str(n), source_order=n) for n in range(150)]
     whole, divided = DeploymentFactory(broker_kind="live"), DeploymentFactory(broker_kind="live")
     bring(whole, fills)
     parts = [[fill for fill in fills if fill.at.minute % 5 == part] for part in range(5)]
