@@ -92,7 +92,8 @@ def check_order(
         return refusal
     if abs(after) <= abs(held) and after * held >= 0:
         return _check_reduction(size, after, min_size_usd)
-    return _refusal_of_risk(order, after, account, caps, symbols, min_size_usd) or ACCEPTED
+    refusal = _refusal_of_risk(order, after, account, caps, symbols, min_size_usd)
+    return refusal or _refusal_of_margin(order, after, account) or ACCEPTED
 
 
 def _check_reduction(size: Decimal, after: Decimal, min_size_usd: Decimal) -> RiskVerdict:
@@ -112,6 +113,18 @@ def _refusal_of_stop(order: ProposedOrder, after: Decimal, mark: Decimal) -> Ris
     return RiskVerdict(RiskCode.STOP_SIDE, f"a stop at {stop:f} must be {side} the price, {mark:f}")
 
 
+def _refusal_of_margin(order: ProposedOrder, after: Decimal, account: Account) -> RiskVerdict | None:
+    """Return why an order's leverage is refused; `after` as above."""
+    held = account.notional_usd(order.symbol)
+    kept, margin = (abs(held), account.margin_usd(order.symbol)) if held * after > 0 else (ZERO, ZERO)
+    others = (account.margin_usd(symbol) for symbol in account.positions if symbol != order.symbol)
+    margin += sum(others, (abs(after) - kept) / order.leverage)
+    if margin <= account.equity_usd:
+        return None
+    told = f"all margin would be {format_usd(margin)}, above the equity, {format_usd(account.equity_usd)}"
+    return RiskVerdict(RiskCode.LEVERAGE, f"at leverage {order.leverage:f} {told}")
+
+
 def _refusal_of_risk(
     order: ProposedOrder,
     after: Decimal,
@@ -122,11 +135,7 @@ def _refusal_of_risk(
 ) -> RiskVerdict | None:
     """Return a refusal's reason; `after`: the notional once filled."""
     equity = account.equity_usd
-    others = [symbol for symbol in account.positions if symbol != order.symbol]
-    exposure = sum((abs(account.notional_usd(symbol)) for symbol in others), abs(after))
-    held = account.notional_usd(order.symbol)
-    kept, margin = (abs(held), account.margin_usd(order.symbol)) if held * after > 0 else (ZERO, ZERO)
-    margin += sum(map(account.margin_usd, others), (abs(after) - kept) / order.leverage)
+    others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
     rules = (
         (account.is_halted, RiskCode.HALTED, "this deployment is halted; positions may only be reduced"),
         (order.symbol not in symbols, RiskCode.SYMBOL, f"{order.symbol} is held, but no longer one of the symbols"),
@@ -136,21 +145,15 @@ def _refusal_of_risk(
             f"{order.symbol} would be {format_usd(abs(after))}, above {_format_limit(caps.max_position_pct, equity)}",
         ),
         (
-            exposure > equity * caps.max_total_exposure_pct / 100,
+            abs(after) + others > equity * caps.max_total_exposure_pct / 100,
             RiskCode.TOTAL_EXPOSURE,
-            f"all positions would be {format_usd(exposure)},"
+            f"all positions would be {format_usd(abs(after) + others)},"
             f" above {_format_limit(caps.max_total_exposure_pct, equity)}",
         ),
         (
             order.leverage > caps.max_leverage,
             RiskCode.LEVERAGE,
             f"leverage {order.leverage:f} is above the limit of {caps.max_leverage:f}",
-        ),
-        (
-            margin > equity,
-            RiskCode.LEVERAGE,
-            f"at leverage {order.leverage:f} all margin would be {format_usd(margin)}, above the equity,"
-            f" {format_usd(equity)}",
         ),
         (
             account.day_start_equity_usd - equity >= account.day_start_equity_usd * caps.daily_loss_halt_pct / 100,
