@@ -127,7 +127,7 @@ def _judge(result: Row) -> str:
 
 def _format_groups(result: Row, words: Words) -> str:
     """List the groups, the one that was asked for first."""
-    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost"))
+    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost|effect|pay"))
     groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=not is_low)
     lines = []
     for one in groups[:_MOST_GROUPS]:

@@ -232,7 +232,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("now net|result|doing -funding -price -market -coin", "status", ""),
     ("position net|result|doing -close -count -trade -top -low", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
-    ("why close|exit=stop|open|side|position|trade -reject -trust", "why", ""),
+    ("why close|exit=stop|open|side|position|trade -reject -trust", "why", r"^(?!.*\b(?:best|worst) )"),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
     ("reject", "recent_rejections", ""),
     ("worry -trade", "risk", ""),

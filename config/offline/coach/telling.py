@@ -61,7 +61,8 @@ VIEWS: Final = {
     "status": View(
         _DEPLOYMENT,
         NO_DEPLOYMENTS,
-        "|In all: net {net_pnl_usd}|, n={closed_trades}|, {open_positions} open|, unrealised {unrealised_pnl_usd}",
+        "|In all: net {net_pnl_usd}|, n={closed_trades}|, {open_positions} open|, realised so far {open_so_far_usd}"
+        "|, unrealised {unrealised_pnl_usd}",
     ),
     "paper": View(LABEL, NO_DEPLOYMENTS, "No real money: all agents trade on paper, with simulated fills and money."),
     "live": View(LABEL, "", "Real money is at work where it reads “live”; “paper” is simulated:"),

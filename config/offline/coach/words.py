@@ -86,7 +86,9 @@ per: break ?down|broken down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:ow
 rule: mistakes?
 broken: (?:break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?|kept|keeping
     |(?:stick(?:ing)?|stuck|kept) to(?: my (?:trading )?plan)?|follow(?:ed|ing)?(?: my (?:trading )?plan)?
-unrealised: unreali[sz]ed|floating|open (?:profit|pnl); holding_now: (?:am i|is it|are they|are my agents) holding
+unrealised: unreali[sz]ed|floating|open (?:profit|pnl)
+holding_now: (?:am i|is it|are they|are my agents) holding
+    |(?:what|which \w+) (?:do|does) (?:i|we|it) (?:still |currently )?hold
 reject: reject(?:ed|ions?)|refus(?:ed|als?)|declined; order: orders?
 worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warnings?|healthy|look out|watch(?: out)?
 risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: help(?:ed|ing|s)?(?! me\b)

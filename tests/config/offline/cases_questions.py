@@ -109,6 +109,12 @@ What does funding mean? | says perpetual
 What is a profit factor? | says losses
 Is this real money? | says paper&simulated
 What can you do? | says record
+Which symbol cost me the most? | low net symbol
+Which coin has cost me most? | low net symbol
+What was my worst trade and why was it closed? | low net trade
+Why did my best trade win? | top net trade
+What do I hold right now? | calls get_my_deployments
+Which coins do I hold? | calls get_my_deployments
 """.strip().splitlines()
 
 OF_RECORD: Final = """

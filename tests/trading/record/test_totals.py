@@ -88,6 +88,23 @@ def test_best_and_worst_include_the_mark(as_trader):
     assert OpenPosition(trade, Mark).excursion_usd is None
 
 
+def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(trader):
+    def make():
+        BarFactory(close=104, opened_at=timezone.now() - timedelta(hours=2))
+        return TradeFactory(still_open=True, mfe_usd=D(5), mae_usd=D(-1), realized_pnl_usd=D("-3.21"))
+
+    trade = as_owner(trader, make)
+    client = Client()
+    client.force_login(trader)
+
+    for address in (f"/trades/{trade.pk}/", f"/deployments/{trade.deployment_id}/", "/trades/?columns=mfe&columns=mae"):
+        text = text_of(client.get(address))
+        assert "+$8.00" in text, address
+        assert "+$5.00" not in text, address
+        assert "-$3.21" in text, address
+    assert "-$3.21 realised" in text_of(client.get(f"/deployments/{trade.deployment_id}/"))
+
+
 STAT = re.compile(r'<div class="stat">(.*?)</div>', re.DOTALL)
 STATES_N = re.compile(
     r"\b\d+\s+(closed )?(trade|day|fill|payment|position)s?\b|closed, \d+ won|<a href|no position (is|was) open"

@@ -36,7 +36,7 @@ class AllTradesQuery(TradeQuery):
 
 
 class TradeSerializer(RowSerializer):
-    """A round trip; `realized_pnl_usd` is gross - fees + funding so far."""
+    """A round trip; `realized_pnl_usd` is gross - fees + funding so far, best and worst are those of the last tick."""
 
     class Meta:
         model = models.Trade

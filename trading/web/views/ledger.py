@@ -40,7 +40,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
     choices = _list_choices(request.GET)
     filters = _build_filters(request, choices)
     which, home, shown = _build_which(filters), reverse("trading:trades"), filters.known.get("show", "")
-    listed = describe_trades(which, filters.known.get("page", 1), columns=filters.chosen_columns)
+    listed = describe_trades(which, filters.known.get("page", 1), columns=filters.chosen_columns, now=timezone.now())
     page, export = listed["page"], reverse("trading:export_trades")
 
     def narrow(**changes: str) -> str:
