@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 NEWS_SECONDS: Final = 1.0
 LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
-SHUTDOWN_SECONDS: Final = 8.0
+SHUTDOWN_SECONDS: Final = 4.0  # for what still runs once the requests have ended
 SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
 
 
@@ -223,12 +223,17 @@ async def _send_to_group(group: str, message_type: str) -> None:
         logger.warning("Channel layer: %s not sent", message_type, exc_info=True)
 
 
-async def stop_all() -> None:
-    """Stop all turns and save their text at shutdown."""
+def stop_turns() -> list[LiveTurn]:
+    """Tell all turns to save their text and end; return them."""
     turns = list_running()
     for turn in turns:
         turn.control.stop(RESTARTED)
-    tasks = [turn.task for turn in turns if turn.task is not None]
+    return turns
+
+
+async def stop_all() -> None:
+    """Stop all turns and save their text at shutdown."""
+    tasks = [turn.task for turn in stop_turns() if turn.task is not None]
     if tasks:
         await asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS)
     await door.close()

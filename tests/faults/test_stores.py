@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from redis import Redis
 
+from chat.management.commands.up import GRACE_SECONDS
 from tests.faults.site import Site, run_site
 from tests.services import postgres_url, redis_url
 
@@ -104,6 +105,7 @@ def test_site_that_is_told_to_stop_saves_each_answer_within_ten_seconds(engine):
 
     print(f"stopped in {took:.1f} s: {statuses}")
     assert set(statuses) == {"interrupted"}
+    assert took < GRACE_SECONDS
 
 
 def read_statuses(site: Site, engine: str) -> list[str]:

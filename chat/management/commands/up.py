@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 
 from chat.management.commands.run_jobs import work_until
+from chat.turns import live
 from config.lib.operations.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.runs import JobRun
@@ -17,18 +18,26 @@ logger = logging.getLogger(__name__)
 
 MAX_SOCKET_FRAME = 65_536  # bytes
 GRACE_SECONDS = 10  # running replies are saved and marked within it
+REQUEST_SECONDS = 5  # of these, for requests to end
 
 
 class _Server(uvicorn.Server):
-    """A server that calls `announce` once it takes requests."""
+    """A server that calls `announce` once it takes requests, and sets `stopped` when it stops."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], stopped: threading.Event) -> None:
         super().__init__(config)
         self._announce = announce
+        self._stopped = stopped
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Before uvicorn waits for the open requests: some of them wait for the end of a turn.
+        self._stopped.set()
+        live.stop_turns()
+        await super().shutdown(sockets)
 
 
 class Command(KeelCommand):
@@ -50,19 +59,19 @@ class Command(KeelCommand):
             ws="websockets-sansio",
             ws_max_size=MAX_SOCKET_FRAME,
             log_level="warning",
-            timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_graceful_shutdown=REQUEST_SECONDS,
             proxy_headers=False,  # config.lib.edge.proxies trusts a number of proxies, not their addresses
         )
         url = f"http://{host}:{bound.getsockname()[1]}/"
-        server = _Server(config, lambda: self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url))
+        server = _Server(config, lambda: self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url), stopped)
         try:
             server.run(sockets=[bound])
         except KeyboardInterrupt:  # uvicorn raises it again once it has stopped
             pass
         finally:
             bound.close()
-            stopped.set()
-            worker.join(timeout=GRACE_SECONDS)
+            stopped.set()  # also when the server did not start
+            worker.join(timeout=REQUEST_SECONDS)
 
 
 def _bind(host: str, port: int) -> socket.socket:
