@@ -197,10 +197,9 @@ def last_message_id(conversation_id: UUID) -> int:
     return rows.values_list("pk", flat=True).first() or 0
 
 
-def find_last_reply(conversation_id: UUID) -> Message | None:
-    """Return the newest shown reply of a conversation."""
-    rows = Message.objects.shown().filter(conversation_id=conversation_id, role=Role.ASSISTANT)
-    return rows.order_by("-pk").first()
+def find_streaming_reply(conversation_id: UUID) -> Message | None:
+    """Return the reply that is being written in a conversation."""
+    return Message.objects.shown().streaming().filter(conversation_id=conversation_id).first()
 
 
 def summarised_through(conversation_id: UUID) -> int:

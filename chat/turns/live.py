@@ -15,16 +15,19 @@ from uuid import UUID
 
 from channels.layers import get_channel_layer
 
+from chat.parts import Json
 from chat.turns.events import MessageAccepted, Noticed, TextAdded, Titled, ToolStarted, TurnDone, TurnEvent, TurnFailed
 from chat.turns.replies import RESTARTED
 from chat.turns.start import TurnStart
 from chat.turns.turn import BROKE, Control, run_turn, tidy_up
+from config.lib.edge.layer import tell_other_processes
 from config.lib.llm import door
 from config.lib.observe.metrics import count_turn, observe_first_token
 from config.lib.threads import give_way_to_accepts
 
 logger = logging.getLogger(__name__)
 
+NEWS: Final = {"type": "conversation.news"}
 NEWS_SECONDS: Final = 1.0
 LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
 SHUTDOWN_SECONDS: Final = 4.0  # for what still runs once the requests have ended
@@ -113,7 +116,6 @@ class LiveTurn:
         self._news_at = 0.0
         self._began_at = time.monotonic()
         self._has_words = False
-        self._news: asyncio.Task[None] | None = None
 
     @property
     def conversation_id(self) -> UUID:
@@ -146,7 +148,7 @@ class LiveTurn:
             if _turns.get(self.conversation_id) is self:
                 del _turns[self.conversation_id]
             await showing
-            await tell_news(self.conversation_id)
+            tell_other_processes(group_of(self.conversation_id), NEWS, is_urgent=False)
         await self._tidy_up()
         self.log.close()
 
@@ -175,11 +177,11 @@ class LiveTurn:
             await viewer.show_news(self)
 
     def _tell_others(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if now - self._news_at >= NEWS_SECONDS and (self._news is None or self._news.done()):
+        now = time.monotonic()
+        if now - self._news_at >= NEWS_SECONDS:
             self._news_at = now
-            # Beside the stream: a layer that hangs must not hold up a word.
-            self._news = asyncio.create_task(tell_news(self.conversation_id))
+            # The sockets of this process have the frames themselves.
+            tell_other_processes(group_of(self.conversation_id), NEWS, is_urgent=False)
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:
@@ -203,24 +205,24 @@ def user_group(user_id: int) -> str:
 
 
 async def tell_news(conversation_id: UUID) -> None:
-    """Tell other processes that a conversation changed."""
-    await _send_to_group(group_of(conversation_id), "conversation.news")
+    """Tell the sockets of all processes that the rows of a conversation changed."""
+    await _send_to_group(group_of(conversation_id), NEWS)
 
 
 async def tell_recheck(user_id: int) -> None:
     """Ask all sockets of a user to check their session."""
-    await _send_to_group(user_group(user_id), "session.recheck")
+    await _send_to_group(user_group(user_id), {"type": "session.recheck"})
 
 
-async def _send_to_group(group: str, message_type: str) -> None:
+async def _send_to_group(group: str, message: Json) -> None:
     layer = get_channel_layer()
     assert layer is not None, "the settings name a channel layer"
     try:
         async with asyncio.timeout(LAYER_SECONDS):
-            await layer.group_send(group, {"type": message_type})
+            await layer.group_send(group, message)
     except Exception:
         # The layer is a convenience: this process's sockets have their frames, and each looks at its session anyway.
-        logger.warning("Channel layer: %s not sent", message_type, exc_info=True)
+        logger.warning("Channel layer: %s not sent", message["type"], exc_info=True)
 
 
 def stop_turns() -> list[LiveTurn]:

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from chat.conversations.lifecycle import is_here_known, note_here, note_left
-from chat.conversations.queries import find_last_reply, get_conversation, last_message_id
+from chat.conversations.queries import find_streaming_reply, get_conversation, last_message_id
 from chat.parts import Json
 from chat.turns import frames, live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
@@ -181,7 +181,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _carry_one(self) -> None:
         try:
             left = self.checked_at + RECHECK_SECONDS - time.monotonic()
-            frame = await asyncio.wait_for(self.subscription.frames.get(), max(left, 0))
+            async with asyncio.timeout(max(left, 0)):  # wait_for() makes a task for each frame
+                frame = await self.subscription.frames.get()
         except TimeoutError:
             await self.session_recheck({})
             return
@@ -335,10 +336,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
     def _stored_snapshot(self) -> Json:
         with owned_tx(self.user_id):
             note_here(conversation_id=self.conversation_id, now=timezone.now())
-            interrupt_dead_turns(now=timezone.now())
-            reply = find_last_reply(self.conversation_id)
+            reply = find_streaming_reply(self.conversation_id)
+            if reply is not None and interrupt_dead_turns(now=timezone.now()):
+                reply = find_streaming_reply(self.conversation_id)
             shown = None
-            if reply is not None and reply.is_streaming:
+            if reply is not None:
                 # It runs in another process: whole, as it was last saved.
                 html = "".join(map(part_html, reply.parts))
                 shown = {"message_id": str(reply.pk), "html": html, "tail": "", "status": reply.status}

@@ -15,7 +15,7 @@ from chat.parts import Json
 from chat.turns.frames import JsonFrame, Snapshot
 from chat.turns.live import LiveTurn, find_turn, group_of
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
-from config.lib.edge.layer import SharedLayer
+from config.lib.edge.layer import SharedLayer, tell_other_processes
 
 BATCH_SECONDS: Final = 0.02
 FOLLOW: Final = "conversation.follow"
@@ -52,9 +52,7 @@ def answer_followers() -> None:
 
 def follow_elsewhere(conversation_id: UUID) -> None:
     """Ask the other processes for the frames of a turn that one of them runs."""
-    layer: Any = get_channel_layer()
-    if isinstance(layer, SharedLayer):
-        layer.send_to_others(group_of(conversation_id), {"type": FOLLOW, "conversation_id": str(conversation_id)})
+    tell_other_processes(group_of(conversation_id), {"type": FOLLOW, "conversation_id": str(conversation_id)})
 
 
 async def _begin_relay(message: Json) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from uuid import uuid4
 
-from channels.layers import InMemoryChannelLayer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 from redis import Redis
 from redis.exceptions import RedisError
 
@@ -50,10 +50,10 @@ class SharedLayer(InMemoryChannelLayer):
         self._link.put(group, message)
         await super().group_send(group, message)
 
-    def send_to_others(self, group: str, message: Json) -> None:
-        """Send a message to a group in the other processes, at once."""
+    def send_to_others(self, group: str, message: Json, *, is_urgent: bool = True) -> None:
+        """Send a message to a group in the other processes: at once, or with the next news."""
         self._link.start()
-        self._link.put(group, message, is_urgent=True)
+        self._link.put(group, message, is_urgent=is_urgent)
 
     def answer(self, message_type: str, answer: Callable[[Json], Awaitable[None]]) -> None:
         """Call a function for each message of a type that another process sends, whatever its group."""
@@ -69,6 +69,13 @@ class SharedLayer(InMemoryChannelLayer):
             asyncio.run_coroutine_threadsafe(_call(answer, message), self._loop)
         elif group in self.groups:
             asyncio.run_coroutine_threadsafe(super().group_send(group, message), self._loop)
+
+
+def tell_other_processes(group: str, message: Json, *, is_urgent: bool = True) -> None:
+    """Send a message to a group in the other processes, if there can be any."""
+    layer: Any = get_channel_layer()
+    if isinstance(layer, SharedLayer):
+        layer.send_to_others(group, message, is_urgent=is_urgent)
 
 
 async def _call(answer: Callable[[Json], Awaitable[None]], message: Json) -> None:
@@ -144,9 +151,8 @@ class _Link:
         client = self._connect()
         with client.pubsub(ignore_subscribe_messages=True) as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(self._channel)
-            self._is_subscribed = True
             with self._changed:
-                self._has_others = True  # others may have come while the connection was away
+                self._is_subscribed = self._has_others = True  # others may have come while the connection was away
             client.publish(self._channel, json.dumps({"from": self._name, "messages": []}))
             while True:
                 received = subscription.get_message(timeout=IDLE_SECONDS)

@@ -160,7 +160,8 @@ async def _read_pieces(response: ClientResponse) -> AsyncGenerator[Piece, None]:
     rest, is_over = b"", False
     asked = loop.time()
     async for data in response.content.iter_any():
-        has_waited, has_text = loop.time() - asked > WAIT_SECONDS, False
+        # Words that come less often than they are sent on have nothing to gather.
+        has_waited, has_text = WAIT_SECONDS < loop.time() - asked < PACE_SECONDS, False
         *lines, rest = (rest + data).split(b"\n")
         for event in filter(None, map(_read_event, lines)):
             is_over = is_over or event == END

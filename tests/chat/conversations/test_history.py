@@ -1,7 +1,7 @@
 import pytest
 
 from chat.conversations.history import read_history
-from chat.conversations.queries import find_last_reply
+from chat.conversations.queries import last_message_id
 from chat.models import Role
 from tests.chat.exchanges import exchange
 from tests.factories.chat import ConversationFactory, MessageFactory
@@ -58,7 +58,7 @@ def test_read_history_never_begins_with_an_answer(as_trader, budget):
     exchange(conversation, "Question " + "q" * 4000, "Answer.")
     exchange(conversation, "The newest " + "q" * 380, "")
 
-    told = read_history(conversation.pk, before=find_last_reply(conversation.pk).pk, budget_tokens=budget).messages
+    told = read_history(conversation.pk, before=last_message_id(conversation.pk), budget_tokens=budget).messages
 
     assert told[0]["role"] == Role.USER
     assert contents(told)[-1].startswith("The newest")
@@ -79,7 +79,7 @@ def test_read_history_never_separates_calls_from_their_results(as_trader):
     parts = [{**call, "result": {"saved": "x" * 900}}, {"kind": "text", "step": 1, "text": "Saved."}]
     exchange(conversation, "Remember it", "Saved.", parts=parts)
     exchange(conversation, "And now?", "")
-    newest = find_last_reply(conversation.pk).pk
+    newest = last_message_id(conversation.pk)
 
     whole = read_history(conversation.pk, before=newest, budget_tokens=PLENTY).messages
     cut = read_history(conversation.pk, before=newest, budget_tokens=100).messages

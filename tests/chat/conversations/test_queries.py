@@ -7,13 +7,14 @@ import pytest
 from chat.conversations.history import read_history
 from chat.conversations.queries import (
     ConversationNotFound,
-    find_last_reply,
+    find_streaming_reply,
     get_conversation,
     get_threads,
     last_message_id,
     list_messages,
     list_recent,
 )
+from chat.models import MessageStatus
 from tests.chat.exchanges import exchange
 from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE
@@ -63,24 +64,24 @@ def contents_of(rows):
 def test_replaced_replies_are_out_of_sight(as_trader):
     conversation = ConversationFactory()
     message, _ = exchange(conversation, "One", "First try.", replaced=True)
-    new = ReplyFactory(reply_to=message, content="Second try.")
+    new = ReplyFactory(reply_to=message, content="Second try.", status=MessageStatus.STREAMING, heartbeat_at=JUNE)
 
     assert contents_of(list_messages(conversation.pk)) == ["One", "Second try."]
-    assert find_last_reply(conversation.pk) == new
+    assert find_streaming_reply(conversation.pk) == new
     assert last_message_id(conversation.pk) == new.pk
 
 
 def test_newest_message_and_reply_of_an_empty_conversation(as_trader):
     conversation = ConversationFactory()
 
-    assert (last_message_id(conversation.pk), find_last_reply(conversation.pk)) == (0, None)
+    assert (last_message_id(conversation.pk), find_streaming_reply(conversation.pk)) == (0, None)
 
 
 def test_messages_of_a_stranger_are_not_listed(stranger, as_trader):
     conversation = as_owner(stranger, lambda: exchange(ConversationFactory(), "Theirs", "Theirs.")[0].conversation)
 
     assert list_messages(conversation.pk) == []
-    assert (last_message_id(conversation.pk), find_last_reply(conversation.pk)) == (0, None)
+    assert (last_message_id(conversation.pk), find_streaming_reply(conversation.pk)) == (0, None)
     assert read_history(conversation.pk, before=10**9, budget_tokens=PLENTY).messages == []
 
 

@@ -2,13 +2,13 @@ import asyncio
 import logging
 
 import pytest
-from channels.layers import InMemoryChannelLayer
 
 from chat.models import MessageStatus
 from chat.turns import live, saving, turn
 from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
 from chat.web import frames_html, rooms
+from config.lib.edge.layer import SharedLayer
 from tests.chat.listeners import Listener, begin_turn
 from tests.chat.talk import until
 from tests.fakes import Gate
@@ -98,25 +98,21 @@ async def test_turn_that_breaks_as_nothing_should_is_one_clear_message(model, ta
 # --- Other processes ---
 
 
-class CountingLayer(InMemoryChannelLayer):
-    """A layer that notes what is sent."""
-
-    sent: list = []  # noqa: RUF012  one list for the one instance of a test
-
-    async def group_send(self, group, message):
-        self.sent.append((group, message["type"]))
-
-
 async def test_others_are_told_now_and_then_and_at_the_end(model, talk, settings, monkeypatch):
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.CountingLayer"}}
-    monkeypatch.setattr(CountingLayer, "sent", [])
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "config.lib.edge.layer.SharedLayer", "CONFIG": {"url": "redis://127.0.0.1:1/0"}}
+    }
+    sent = []
+    monkeypatch.setattr(
+        SharedLayer, "send_to_others", lambda self, group, message, **options: sent.append((group, message, options))
+    )
     monkeypatch.setattr(live, "NEWS_SECONDS", 0.1)
     model.say(*["word "] * 50, delay=0.01)
 
     await (await begin_turn(talk)).task
 
-    assert set(CountingLayer.sent) == {(f"conversation.{talk.conversation_id}", "conversation.news")}
-    assert 4 <= len(CountingLayer.sent) <= 16  # half a second or more of text, and the end
+    assert all(one == (f"conversation.{talk.conversation_id}", live.NEWS, {"is_urgent": False}) for one in sent)
+    assert 4 <= len(sent) <= 16  # half a second or more of text, and the end
 
 
 # --- Shutting down ---

@@ -65,7 +65,8 @@ async def test_process_that_is_alone_sends_nothing(monkeypatch, request):
     alone = SharedLayer(redis_url(), f"test-{request.node.name}")
     await listen(alone, "conversation.a")
     async with asyncio.timeout(5):
-        while alone._link._has_others:  # a message that is sent before it has subscribed counts nobody
+        # A message that is sent before it has subscribed counts nobody.
+        while alone._link._has_others or not alone._link._is_subscribed:
             await alone.group_send("conversation.a", NEWS)
             await asyncio.sleep(0.02)
 
