@@ -13,7 +13,8 @@ import yaml
 from django.conf import settings
 from django.core.management import get_commands
 
-from chat.management.commands.up import GRACE_SECONDS
+from chat.management.commands.up import GRACE_SECONDS, REQUEST_SECONDS
+from chat.turns.live import SHUTDOWN_SECONDS
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -34,6 +35,11 @@ def test_compose_has_proxy_site_worker_database_and_redis():
 
 def test_only_the_proxy_is_reached_from_outside():
     assert {name for name, service in SERVICES.items() if "ports" in service} == {"proxy"}
+
+
+def test_requests_and_turns_end_within_the_grace_that_the_manual_promises():
+    assert REQUEST_SECONDS + SHUTDOWN_SECONDS < GRACE_SECONDS
+    assert "within ten seconds" in (ROOT / "docs" / "operations.md").read_text()
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from uuid import UUID
 
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, get_user
@@ -81,6 +82,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             # Also when a handler broke: a place that is never free again would count against its user for ever.
             self._leave_room()
 
+    async def dispatch(self, message: Json) -> None:
+        # Channels would first close old connections, on a thread: the threads that do this socket's work do so.
+        await getattr(self, get_handler_name(message))(message)
+
     async def connect(self) -> None:
         if not is_same_origin(dict(self.scope["headers"])):
             await self.close()
@@ -120,7 +125,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         # Without a wait in between: frames published from here on follow the snapshot, and nothing comes twice.
         room.subscriptions.add(self.subscription)
         self.has_joined = True
-        self._put_frame(snapshot)
+        self.subscription.put(snapshot)
         self.carrier = asyncio.create_task(self._carry_frames())
 
     async def disconnect(self, code: int) -> None:
@@ -285,7 +290,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
         """Run one request on a thread; send errors as `failed`."""
         try:
-            if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
+            if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await run_in_thread(self._has_session):
                 self.end(SIGNED_OUT)
                 return None
             return await run_in_accept_thread(work, *args)
@@ -301,10 +306,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def _send_frame(self, frame: frames.ServerFrame) -> None:
         assert self.room is not None, "only a socket that joined is sent frames"
-        self._put_frame(frame.to_json(self.room.seq))
-
-    def _put_frame(self, frame: frames.JsonFrame) -> None:
-        self.subscription.put(frame)
+        self.subscription.put(frame.to_json(self.room.seq))
 
     async def _put_snapshot(self) -> None:
         assert self.room is not None, "only a socket that joined asks"
@@ -314,7 +316,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             # A browser that gets no answer asks again, or connects again.
             logger.exception("No snapshot of conversation %s", self.conversation_id)
             return
-        self._put_frame(snapshot)
+        self.subscription.put(snapshot)
 
     async def _build_snapshot(self, room: Room) -> frames.JsonFrame:
         while True:
@@ -357,7 +359,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         for frame in event["frames"] if self._is_elsewhere() else ():
             if frame["type"] == "snapshot" or self.relayed_at is not None:
                 self.relayed_at = None if frame["type"] in _ENDS else time.monotonic()
-                self._put_frame(frame)
+                self.subscription.put(frame)
 
     def _is_elsewhere(self) -> bool:
         return self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None
@@ -366,7 +368,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         """Close the socket if its session has ended."""
         self.checked_at = time.monotonic()
         try:
-            is_signed_in = await self._is_signed_in()
+            is_signed_in = await run_in_thread(self._has_session)
         except Exception:
             # The session is checked again later; the database refuses all access until then.
             logger.exception("The session of a socket could not be looked at")
@@ -391,12 +393,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         with owned_tx(self.user_id):
             note(conversation_id=self.conversation_id, now=now)
 
-    async def _is_signed_in(self) -> bool:
-        return await run_in_thread(_has_session, self.session_key, self.user_id)
-
-
-def _has_session(session_key: str | None, user_id: int) -> bool:
-    # The same check as for a page: the session is there, its user is active, its password has not changed since.
-    request = HttpRequest()
-    request.session = SessionStore(session_key)
-    return SESSION_KEY in request.session and get_user(request).pk == user_id
+    def _has_session(self) -> bool:
+        # The same check as for a page: the session is there, its user is active, its password has not changed since.
+        request = HttpRequest()
+        request.session = SessionStore(self.session_key)
+        return SESSION_KEY in request.session and get_user(request).pk == self.user_id

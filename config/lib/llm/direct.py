@@ -236,6 +236,7 @@ def load_client() -> Callable[[], ClientSession]:
     return open_client
 
 
+@cache
 def _find_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for an address.
 
