@@ -129,7 +129,8 @@ def main() -> int:
     done, p99 = sum(is_done for *_, is_done in ends), acks[max(0, int(len(acks) * 0.99) - 1)]
     print(
         f"{len(ends)} streams: {done} ended in the browser, {whole - 2} whole in the database; acknowledged after"
-        f" p50 {statistics.median(acks):.2f} s, p99 {p99:.2f} s (goal {GOAL_ACK_SECONDS}), the last after {last_cpu:.2f} s of CPU;"
+        f" p50 {statistics.median(acks):.2f} s, p99 {p99:.2f} s (goal {GOAL_ACK_SECONDS}),"
+        f" the last after {last_cpu:.2f} s of CPU;"
         f" {spent:.1f} ms of CPU a turn, opening its socket included (goal {GOAL_CPU_MS})"
     )
     return (done != len(ends)) + (whole != streams) + (p99 > GOAL_ACK_SECONDS) + (spent > GOAL_CPU_MS)

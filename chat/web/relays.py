@@ -24,9 +24,9 @@ FOLLOW: Final = "conversation.follow"
 class Relay(Subscription):
     """A subscription that passes its frames on to other processes."""
 
-    def __init__(self, layer: SharedLayer, group: str) -> None:
+    def __init__(self, group: str) -> None:
         super().__init__()
-        self._layer, self._group = layer, group
+        self._group = group
         self._batch: list[JsonFrame] = []
 
     def put(self, frame: JsonFrame) -> None:
@@ -37,7 +37,7 @@ class Relay(Subscription):
 
     def _send(self) -> None:
         batch, self._batch = self._batch, []
-        self._layer.send_to_others(self._group, {"type": "conversation.frames", "frames": batch})
+        tell_other_processes(self._group, {"type": "conversation.frames", "frames": batch})
 
 
 _relays: WeakKeyDictionary[LiveTurn, tuple[Room, Relay]] = WeakKeyDictionary()
@@ -57,11 +57,11 @@ def follow_elsewhere(conversation_id: UUID) -> None:
 
 async def _begin_relay(message: Json) -> None:
     conversation_id = UUID(message["conversation_id"])
-    turn, layer = find_turn(conversation_id), get_channel_layer()
-    if turn is None or turn.task is None or not isinstance(layer, SharedLayer):
+    turn = find_turn(conversation_id)
+    if turn is None or turn.task is None:
         return
     if turn not in _relays:
-        relay = Relay(layer, group_of(conversation_id))
+        relay = Relay(group_of(conversation_id))
         room = enter_room(conversation_id, relay)
         _relays[turn] = room, relay
         turn.task.add_done_callback(lambda _: leave_room(room, relay))

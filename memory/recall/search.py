@@ -104,12 +104,6 @@ def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime)
         return recall_facts(query=query, limit=limit, now=now)
 
 
-def clear_caches() -> None:
-    """Clear this process's cached search terms and counts."""
-    _terms.clear()
-    _owners_of_many.clear()
-
-
 def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
     with owned(user_id):
         ranked = _rank_by_words(query, now)

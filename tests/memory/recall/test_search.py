@@ -31,7 +31,8 @@ BY_WORDS = {
 def _nothing_is_kept():
     """Let each test begin like a process that met nobody: ids of users come again."""
     vectors.forget_vectors()
-    recall_module.clear_caches()
+    recall_module._terms.clear()
+    recall_module._owners_of_many.clear()
 
 
 @pytest.fixture
