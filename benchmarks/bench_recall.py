@@ -171,7 +171,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
 
     Recall caches terms and vectors of facts, so both cases are measured: the first recall for a user, and later ones.
     """
-    from config.lib.llm.vectors import forget_vectors  # noqa: PLC0415
+    from config.lib.llm import vectors  # noqa: PLC0415
     from memory.recall import search  # noqa: PLC0415
 
     for ask in (by_hand, ours):
@@ -181,7 +181,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
         hand += time_each(by_hand, [question])
         with embedding_model(""):
             words += time_each(ours, [question])
-        forget_vectors()
+        vectors._cache.clear()
         search._terms.clear()
         search._owners_of_many.clear()
         cold += time_each(ours, [question])

@@ -115,11 +115,6 @@ def _build_keys(texts: Iterable[str], model: str) -> list[int]:
     return [hash((model, text)) for text in texts]
 
 
-def forget_vectors() -> None:
-    """Drop all vectors of texts."""
-    _cache.clear()
-
-
 def _scale_rows(table: Table) -> list[Vector | None]:
     """Return the rows at length 1, None for zero rows."""
     import numpy  # noqa: PLC0415 - takes 0.3 s

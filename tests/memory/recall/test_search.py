@@ -30,7 +30,7 @@ BY_WORDS = {
 @pytest.fixture(autouse=True)
 def _nothing_is_kept():
     """Let each test begin like a process that met nobody: ids of users come again."""
-    vectors.forget_vectors()
+    vectors._cache.clear()
     recall_module._terms.clear()
     recall_module._owners_of_many.clear()
 
@@ -290,9 +290,9 @@ def remote(settings):
     model = EmbeddingModel(dict(FRUIT), otherwise=[0.0, 1.0])
     model.register()
     settings.MEMORY_EMBEDDING_MODEL = "embedding/test"
-    vectors.forget_vectors()
+    vectors._cache.clear()
     yield model
-    vectors.forget_vectors()
+    vectors._cache.clear()
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ REMOTE = "embedding/test"
 
 @pytest.fixture(autouse=True)
 def _forget():
-    vectors.forget_vectors()
+    vectors._cache.clear()
     yield
-    vectors.forget_vectors()
+    vectors._cache.clear()
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_vector_does_not_depend_on_cached_words(most, words, monkeypatch):
     texts = ["Trades BTC and gold", "gold", "只交易比特币" * 10, "BTC " + "x" * 40, ""]
     expected = [compute_cosines("coins", [text], model=STATIC) for text in texts]
     monkeypatch.setattr(vectors, "CACHED_WORDS", most)
-    vectors.forget_vectors()
+    vectors._cache.clear()
     words._table = None
 
     assert [compute_cosines("coins", [text], model=STATIC) for text in texts] == [
@@ -96,7 +96,7 @@ def test_cosine_does_not_depend_on_other_texts():
     texts = [f"Trades coin number {number}" for number in range(50)]
 
     alone = [compute_cosines("coins", [text], model=STATIC)[0] for text in texts]
-    vectors.forget_vectors()
+    vectors._cache.clear()
 
     assert compute_cosines("coins", texts, model=STATIC) == alone
     assert compute_cosines("coins", texts, model=STATIC) == alone, "known vectors are others"
