@@ -64,7 +64,7 @@ def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
         acts=acts_of(tools),
         known=memory.facts,
         places=memory.places,
-        about=(read_opening(preambles[-1]) if preambles else None) or rules.asked_about(before, memory.facts),
+        about=read_opening(preambles[-1]) if preambles else None,
         results=read_acts(messages[at + 1 :]),
         earlier=read_acts(messages[: at + 1]),
         task=systems[0] if systems and messages[0].get("role") == "system" else "",

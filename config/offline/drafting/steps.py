@@ -40,7 +40,6 @@ BACKTEST_FIRST: Final = (
 NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
 EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
 _SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
-_MAX_SENTENCES: Final = 60  # of a message that are looked at
 _MAX_COMMAND: Final = 200  # characters
 _RULES: Final = frozenset({"entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
@@ -51,7 +50,7 @@ _COMMAND: Final = Pattern(
     r"""
 (?P<templates>(?:(?:show|give|list)(?: me)? (?:an?|the|your|all) )?templates?|(?:what|which) templates? .{2,20})
 (?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?(?P<template>[\w -]{3,40}?) template
-(?P<safer>make <IT> (?:a (?:bit|little) )?safer|(?:i want |give me )?something safer than (?:my|the) .{3,30})
+(?P<safer>(?:i want |give me )?something safer than (?:my|the) .{3,30})
 (?P<review>(?:review|critique|check)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)
 (?P<save>(?:save|discard) <IT>(?: now)?|(?:use )?(?:the )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough))
 """,
@@ -61,35 +60,32 @@ _COMMAND: Final = Pattern(
 
 def is_drafting(talk: Talk) -> bool:
     """Tell whether the chat has a draft or is for one."""
-    return SET_STRATEGY.name in talk.acts and (
-        talk.scene.is_authoring or any(one.name in WRITES for one in talk.earlier)
-    )
+    has_begun = talk.scene.is_authoring or any(one.name in WRITES for one in talk.earlier)
+    return SET_STRATEGY.name in talk.acts and has_begun
 
 
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
-    if SET_STRATEGY.name not in talk.acts or not said:
-        return None
-    command = _command_steps(talk, "\n".join(said))
-    is_built = any(BUILD.match(_plain(one)) for one in said[:_MAX_SENTENCES])
-    if command is not None or not (is_built or _is_asked(talk) or is_drafting(talk)):
+    is_built, is_open = _is_built(said), is_drafting(talk) or _is_asked(talk)
+    command = _command_steps(talk, "\n".join(said)) if SET_STRATEGY.name in talk.acts else None
+    if SET_STRATEGY.name not in talk.acts or command is not None or not (is_built or is_open):
         return command
     told = "\n".join(one for one in said if is_built or not one.rstrip().endswith("?"))
     fields = _read_answer(talk, told)
-    named = fields.keys() - {"thesis", "type"}
     is_symbols = "symbols" in fields and _SYMBOLS.match(_plain(told))
-    is_answer = is_symbols or fields.keys() & _RULES or (fields and _is_asked(talk)) or len(named) > 1
-    return _draft(talk, fields, told) if is_built or is_answer else None
+    is_answer = is_symbols or fields.keys() & _RULES or (fields and _is_asked(talk))
+    return _draft(talk, fields, told) if is_built or is_answer or len(fields.keys() - {"thesis", "type"}) > 1 else None
 
 
 def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
-    begin = [one for one in said[:_MAX_SENTENCES] if BUILD.match(_plain(one))]
-    if SET_STRATEGY.name not in talk.acts or not (is_drafting(talk) or _is_asked(talk) or begin):
+    if SET_STRATEGY.name not in talk.acts or not (is_drafting(talk) or _is_asked(talk) or _is_built(said)):
         return []
-    return [
-        one for one in said[:_MAX_SENTENCES] if one in begin or (not _FIRST_PERSON.search(one) and read_fields(one))
-    ]
+    return [one for one in said if _is_built([one]) or (not _FIRST_PERSON.search(one) and read_fields(one))]
+
+
+def _is_built(said: Sequence[str]) -> bool:
+    return any(BUILD.match(_plain(one)) for one in said)
 
 
 def _plain(sentence: str) -> str:
@@ -192,13 +188,13 @@ def _complete(talk: Talk, given: Fields, known: Fields, text: str) -> Fields:
         fields["mode"] = "rules" if {"entry", "exit"} <= written else "thesis"
     for name in {"avoid", "symbols"} & fields.keys():
         if name == "avoid" or not re.search(r"\b(?:only|instead)\b", text, re.IGNORECASE):
-            fields[name] = list(dict.fromkeys([*(known.get(name) or ()), *fields[name]]))
+            fields[name] = [*dict.fromkeys([*(known.get(name) or ()), *fields[name]])]
     position, total = fields.get("maxPositionPct", 0), fields.get("maxTotalExposurePct", 0)
     return {**fields, "maxTotalExposurePct": position} if position > total > 0 else fields
 
 
 def patch_draft(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Outcome]]:
-    """Yield a patch for each tool; return results."""
+    """Yield a patch for each tool; return the results."""
     by_tool: dict[str, Fields] = {}
     for name, tool in TOOL_OF.items():
         if fields.get(name):
@@ -258,8 +254,7 @@ def _command_steps(talk: Talk, text: str) -> Steps | None:
         caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
         return _patch({"template": name, **caps}) if name else say_text(_describe_templates())
     if match["safer"]:
-        is_first = "than" in match[0]
-        return _patch(_halve_caps({} if is_first else _read_draft(talk)), NOVICE_ASK if is_first else "")
+        return _patch(SAFE_CAPS, NOVICE_ASK)
     if match["save"]:
         return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
     return _review("The review of the draft:") if CRITIQUE_DRAFT.name in talk.acts else None
@@ -268,12 +263,6 @@ def _command_steps(talk: Talk, text: str) -> Steps | None:
 def _describe_templates() -> str:
     lines = [f"**{one['name']}**: {one['description']}" for one in TEMPLATES.values()]
     return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
-
-
-def _halve_caps(known: Fields) -> Fields:
-    """Return half the caps that are known, for the others those of a first strategy."""
-    halves = {name: max(1.0, float(known.get(name) or 2 * safe) / 2) for name, safe in SAFE_CAPS.items()}
-    return {name: int(cap) if cap == int(cap) else round(cap, 2) for name, cap in halves.items()}
 
 
 def _patch(fields: Fields, *notes: str) -> Steps:

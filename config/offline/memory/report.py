@@ -6,7 +6,7 @@ from typing import Final
 from config.lib.text import parse_uuid
 from config.offline.adapters import COACH_TOOLS, LOOKUPS
 from config.offline.facts import Outcome
-from config.offline.figures import exact, listing, paragraphs
+from config.offline.figures import exact, fill_rows, listing, paragraphs
 from config.offline.phrases import FACTS_PAGE
 
 WHICH: Final = "Which one should I forget?"
@@ -59,16 +59,11 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
 
 
 def format_recalled(outcome: Outcome) -> str:
-    """List recalled facts with their origin and confidence."""
-    lines = []
+    """List recalled facts with their origin and detail."""
     found = outcome.entries("preferences")
-    for row in found[:MAX_FOUND]:
-        origin = "inferred" if row.get("origin") == "inferred" else "you told me"
-        sure = f", {score:.0%} sure" if isinstance(score := row.get("score"), int | float) else ""
-        detail = f". {exact(row, 'detail')[:200]}" if exact(row, "detail") else ""
-        lines.append(f"{exact(row, 'content')} ({origin}{sure}){detail}")
     is_more = len(found) > MAX_FOUND or bool(outcome.as_row.get("truncated"))
-    return paragraphs(listing(lines), f"There is more on your {FACTS_PAGE}." if is_more else "")
+    told = fill_rows("{content} ({origin})|. {detail}", found[:MAX_FOUND])
+    return paragraphs(told, f"There is more on your {FACTS_PAGE}." if is_more else "")
 
 
 def _format_text(outcome: Outcome) -> str:

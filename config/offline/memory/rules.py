@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from config.lib.text import make_slug, normal_form, one_line
+from config.lib.text import make_slug, one_line
 from config.offline.drafting.steps import list_drafted
 from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import listing, paragraphs
@@ -12,14 +12,13 @@ from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import Request, memory_requests, read_change
 from config.offline.phrases import FACTS_PAGE
-from config.offline.reading.sentences import CLAUSE, LONGEST_REQUEST, Pattern, is_question, sentences, strip_preface
-from config.offline.reading.statements import passing_states, topic_of
+from config.offline.reading.sentences import CLAUSE, QUOTED, Pattern, is_question, sentences, strip_preface
+from config.offline.reading.statements import passing_states
 from config.offline.talk import Reply, Talk
 from memory.claims.subjects import judge_change
 from memory.wording import MAX_PLACE_NOTES
 
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
-_ASKED_ABOUT: Final = re.compile(re.escape(_ASK_AGAIN).replace(r"\{\}", "(?P<fact>.+)"))
 _NONE: Final = Pattern(
     r"(?:no(?:ne|pe|thing)?|neither|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this|them)(?: as it is)?)[.! ]*$"
 )
@@ -68,15 +67,6 @@ def change_named_fact(talk: Talk) -> Reply | None:
         return Reply(f"All right, it stays as it is: **{talk.about.text}**")
     request = read_change(talk.about, talk.text)
     return _carry_out(talk, [request]) if request else Reply(_ASK_AGAIN.format(talk.about.text))
-
-
-def asked_about(before: str, known: Sequence[Known]) -> Known | None:
-    """Return the fact whose change the model just asked for."""
-    asked = _ASKED_ABOUT.search(before)
-    if asked is None:
-        return None
-    same = (fact for fact in known if normal_form(fact.text) == normal_form(asked["fact"]))
-    return next(same, Known(asked["fact"], topic_of(asked["fact"])))
 
 
 def passing_note(talk: Talk) -> str:
@@ -134,46 +124,39 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     return Reply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
 
 
-# --- Places ---
-
 _PLACE: Final = Pattern(
     r"""
-^(?:(?:this |that |the )?(?:place|address)\s*[:,-]\s*)?(?:my |the )?(?P<mine>home|house|apartment|flat|office|workplace
-    |gym|school|university|studio|work|(?:favou?rite|usual|regular|local) [\w -]{3,30}?)(?:'s address| address)?
-    (?: is |'s |: )(?P<is>\S.*)$
-^I (?P<verb>live|work) (?P<at>(?:at|on|near|next to|across from) .*)$
-"""
-)
-_ADDRESS: Final = Pattern(
-    r"^(?!.*\b(?:today|now|tonight|tomorrow|\w+days?|minutes?|hours?|am|pm)\b)(?=.*(?-i:[A-Z])|at \d+ \w)"
-    r"(?:(?:at|near|next to|across from|in|on|by|called|located) |(?-i:[A-Z])|\d)"
+^(?:(?:this |the )?(?:place|address)\s*[:,-]\s*)?(?:my |the )?(?P<mine>home|office|gym|school|university|studio
+    |(?P<home>house|apartment|flat)|(?P<work>workplace)|(?:favou?rite|usual|local) [\w -]{3,30}?)
+    (?: is|'s|:) (?P<is><WHERE>)$
+^I (?:(?P<live>live)|(?P<at>work)) (?P<where>(?:at|on|near) <WHERE>)$
+""",
+    WHERE=r"(?!.*\b(?:\d to \d|today|now|tonight|tomorrow|minutes?|hours?|am|pm)\b)(?=.*(?-i:[A-Z]))"
+    r"(?:(?:at|near|on|in|called) |(?-i:[A-Z])|\d).{2,120}",
 )
 _KEEP_PLACE: Final = Pattern(
     r"^(?:please |can you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\W*$"
 )
-_SUPPOSED: Final = Pattern(r"[>\"“”'`«]|(?:if|suppose|imagine|what if|i wish|i'd)\b")
-_SAME_PLACE: Final = {**dict.fromkeys(("house", "apartment", "flat", "live"), "home"), "workplace": "work"}
 
 
 def read_places(message: str) -> tuple[list[dict[str, str]], str]:
-    """Return a message's places, and the text without them."""
+    """Return a message's places ("my gym is at 5 Pine St"), and the text without them."""
     places: list[dict[str, str]] = []
     rest: list[str] = []
     for sentence in sentences(message):
-        is_told = len(sentence) <= LONGEST_REQUEST and not _SUPPOSED.match(sentence) and not is_question(sentence)
+        is_told = not QUOTED.match(sentence) and not is_question(sentence)
         for part in CLAUSE.compiled.split(strip_preface(sentence)) if is_told else [sentence]:
-            place = _parse_place(part) if is_told else None
-            places += [place] if place else []
-            if place is None and not (places and _KEEP_PLACE.match(sentence)):  # "Please remember that place."
+            if met := _PLACE.match(part.strip(" .!;,")):
+                kind = (
+                    "home"
+                    if met["home"] or met["live"]
+                    else "work"
+                    if met["work"] or met["at"]
+                    else met["mine"].lower()
+                )
+                name = {"place_id": make_slug(kind, max_length=60), "place_name": kind.capitalize()}
+                told = re.sub(r"^(?:at|called) ", "", met["is"] or met["where"])
+                places.append({**name, "notes": one_line(told)[:MAX_PLACE_NOTES]})
+            elif not (places and _KEEP_PLACE.match(sentence)):  # "Please remember that place."
                 rest.append(part if places else sentence)
     return places, "\n".join(dict.fromkeys(rest))
-
-
-def _parse_place(clause: str) -> dict[str, str] | None:
-    match = _PLACE.match(clause.strip(" .!;,"))
-    if match is None or not _ADDRESS.match(notes := match["is"] or match["at"]):
-        return None  # "my office is too loud"
-    kind = " ".join((match["mine"] or match["verb"]).casefold().split())
-    kind = _SAME_PLACE.get(kind, kind)
-    told = one_line(re.sub(r"^(?:located )?(?:at|called) |^located ", "", notes))[:MAX_PLACE_NOTES]
-    return {"place_id": make_slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}

@@ -44,8 +44,10 @@ def parse_table(table: str, **parts: str) -> dict[str, Pattern]:
     return {name: Pattern(words, **parts) for name, _, words in lines}
 
 
-_BREAK: Final = Pattern(r"(?<=[.!?;])\s+|\s*\n+\s*|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)")
-_ABBREVIATION: Final = Pattern(r"\b(?:e\.g|i\.e|vs|approx|incl|max|min|no)\.$")
+_BREAK: Final = Pattern(
+    r"(?<=[.!?;])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bmax\.)(?<!\bmin\.)(?<!\bno\.)(?<!\bapprox\.)\s+|\s*\n+\s*"
+    r"|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)"
+)
 CLAUSE: Final = Pattern(
     r"""
 ,?\s+(?:and|but|also|plus|while)\s+(?=(?:I|I'm|im|ive|my)\b)
@@ -94,17 +96,7 @@ _QUESTION: Final = Pattern(
 
 def sentences(message: str) -> Iterator[str]:
     """Yield the sentences and lines of a message with their punctuation."""
-    waiting = ""
-    for piece in _BREAK.compiled.split(message):
-        whole = f"{waiting} {piece}".strip()
-        if _ABBREVIATION.search(piece):
-            waiting = whole
-            continue
-        waiting = ""
-        if whole:
-            yield whole
-    if waiting:
-        yield waiting
+    yield from filter(None, map(str.strip, _BREAK.compiled.split(message)))
 
 
 def is_question(sentence: str) -> bool:

@@ -108,8 +108,6 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |comfort)\b
 -3 my state: ^(?:my|our) .*\b(?:was|were|is (?:up|down|at|broken|slow|underwater|in the|still|on|so|too|\w+ing)|got
     |had|went|hit|filled|hurts?|broke|froze|didn't)\b
-+3 my people: ^my (?:wife|husband|partner|kids?|children|mother|father|family|job|work|doctor|parents|broker|exchange
-    |bank)\b
 +5 to me: ^(?!I\b|I'|my\b|please|if\b)(?!.*<PAST>).*\b(?:me|my|I|I'm)\b
 -4 others: ^<PEOPLE>\b
 -5 pointing: \b(?:this(?! account| is play)|that(?! I\b)|these(?! days)|those|here(?! from)|there)\b
@@ -125,8 +123,6 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |tone|blunt|brief|simple|numbers first|examples?|german|spanish|english|french)\b
 +2 order to Keel: ^(?:please )*(?:don't|do not|always|never|use|keep|talk|speak|answer|explain|give me|call me)\b
 +4 bound: ^(?:max(?:imum)?|at most|no more than|never more than)\b.*\d
-+5 value: ^(?:the |new )?(?:goal|time ?zone|base currency|broker|exchange|leverage|name)\b(?: is| are|:
-    |=)? \S+(?: \S+){0,4}$
 -5 page: \b(?:page|button|link|error|site|app|password|export)\b
 no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
 +3 rule: ^(?:call me|max|at most|never|always|only|no|not more|swing|time)\b

@@ -99,7 +99,7 @@ async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
 
     assert tools_of(answer) == ["recall_preferences"]
     assert "- Wears shoes of size 44 (" in answer.text
-    assert "40% sure)" in answer.text
+    assert "(inferred)" in answer.text
 
 
 async def test_advisor_edits_a_fact_saved_by_another_chat(trader):

@@ -359,11 +359,6 @@ def test_a_change_of_one_thing_is_not_reviewed_again():
         ("also trade SOL and ETH", "set_context", {"symbols": ["BTC", "SOL", "ETH"]}),
         ("only SOL", "set_context", {"symbols": ["SOL"]}),
         ("check every 15 minutes", "set_schedule", {"type": "interval", "value": "15m"}),
-        (
-            "make it safer",
-            "set_risk",
-            {"maxPositionPct": 5, "maxTotalExposurePct": 25, "maxLeverage": 1.5, "dailyLossHaltPct": 2.5},
-        ),
         ("Never trade on weekends", "set_strategy", {"avoid": ["No trade in chop", "Never trade on weekends"]}),
         ("Exit at the 20-bar mean", "set_strategy", {"mode": "thesis", "exit": "Exit at the 20-bar mean."}),
     ],
@@ -493,7 +488,6 @@ def test_a_foreign_address_is_no_preview():
     [
         "Help me build a shed",
         "use 2x leverage",
-        "make it safer",
         "add ETH",
         "review it",
         "what is missing?",
