@@ -162,7 +162,7 @@ def _draw_deploy(action: Action) -> Drawing:
         lines.append(
             (NOTE, f"This skill is deployed already, {format_count(len(running), 'time')}. This makes one more.")
         )
-    if backtest is None and _is_novice():
+    if backtest is None and Trader.objects.filter(pk=owner_id(), experience_tier=ExperienceTier.NOVICE).exists():
         lines.append((NOTE, BACKTEST_FIRST))
     stored = {
         "skill_id": str(action.skill_id),
@@ -189,7 +189,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     lines = [
         ("Skill", _format_version(version)),
         ("Period", f"{_format_minute(starts_at)} to {_format_minute(ends_at)} UTC"),
-        ("Bars", f"{bars.interval}: {', '.join(f'{one.symbol} {one.bars:,}' for one in bars.symbols)}"),
+        ("Bars", f"{bars.interval}: {', '.join(f'{symbol} {count:,}' for symbol, count in bars.symbols.items())}"),
         ("Decisions", f"About {ticks:,}, each of which asks the agent’s model"),
         ("Lessons", "Drawn at the skill’s own cadence"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
@@ -276,10 +276,6 @@ def _list_live_ids(skill_id: UUID) -> list[UUID]:
 
 def _format_version(version: SkillVersion) -> str:
     return f"{version.skill.name}, version {version.version}"
-
-
-def _is_novice() -> bool:
-    return Trader.objects.filter(pk=owner_id(), experience_tier=ExperienceTier.NOVICE).exists()
 
 
 def _format_backtest(run: BacktestRun) -> str:

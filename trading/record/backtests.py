@@ -117,26 +117,20 @@ class ShownBacktest:
 
 
 @dataclass(frozen=True, slots=True)
-class BarCount:
-    symbol: str
-    bars: int
-
-
-@dataclass(frozen=True, slots=True)
 class BarsInRange:
     interval: str
-    symbols: list[BarCount]
+    symbols: Mapping[str, int]  # how many of each
     is_simulated: bool
 
     @property
     def total(self) -> int:
         """How many there are of all symbols."""
-        return sum(one.bars for one in self.symbols)
+        return sum(self.symbols.values())
 
     @property
     def missing(self) -> list[str]:
         """The symbols of which there are none."""
-        return [one.symbol for one in self.symbols if not one.bars]
+        return [symbol for symbol, bars in self.symbols.items() if not bars]
 
 
 def get_backtest(run_id: UUID) -> BacktestRun:
@@ -258,7 +252,7 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
     }
     return BarsInRange(
         context.bars_interval,
-        [BarCount(symbol, counted.get(symbol, {}).get("bars", 0)) for symbol in context.symbols],
+        {symbol: counted.get(symbol, {}).get("bars", 0) for symbol in context.symbols},
         is_simulated=any(row["made"] for row in counted.values()),
     )
 

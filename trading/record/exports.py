@@ -63,7 +63,9 @@ def _as_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[
     writer.writerow(columns)
     for row in rows:
         yield _take_text(line)
-        writer.writerow([_format_cell(row[name]) for name in columns])
+        cells = (row[name] for name in columns)
+        # What is text as it is kept may be written by people, models and venues; numbers and instants are ours.
+        writer.writerow([csv_cell(cell) if isinstance(cell, str) else _format_value(cell) for cell in cells])
     yield _take_text(line)
 
 
@@ -72,11 +74,6 @@ def _take_text(line: StringIO) -> str:
     line.seek(0)
     line.truncate()
     return text
-
-
-def _format_cell(value: Any) -> Any:
-    # What is text as it is kept may be written by people, models and venues; numbers and instants are ours.
-    return csv_cell(value) if isinstance(value, str) else _format_value(value)
 
 
 def _format_value(value: Any) -> Any:

@@ -274,7 +274,7 @@ class Book:
         # A bar ends before what happens at its end; a stable sort keeps the venue's order of fills.
         steps: list[tuple[datetime, int, PathBar | Funding | Execution | Check]] = []
         steps += [(bar.closed_at, 1, bar) for bar in bars]
-        steps += [(one.at, _choose_rank(one), one) for one in others]
+        steps += [(one.at, 2 if isinstance(one, Funding) else 0 if one.is_opening else 4, one) for one in others]
         steps += [(fill.at, 3, fill) for fill in fills]
         ended: list[Trip] = []  # since the last bar
         for _, _, step in sorted(steps, key=lambda step: step[:2]):
@@ -385,10 +385,6 @@ def read_snapshot(tick: Tick, symbol: str, fills: Iterable[Execution]) -> Check 
     if mark is None or is_ahead:
         return None
     return Check(symbol, tick.at, tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), mark)
-
-
-def _choose_rank(one: Funding | Check) -> int:
-    return 2 if isinstance(one, Funding) else 0 if one.is_opening else 4
 
 
 def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:

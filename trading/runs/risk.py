@@ -68,14 +68,7 @@ class RiskVerdict:
 ACCEPTED: Final = RiskVerdict()
 
 
-def check_order(
-    order: ProposedOrder,
-    *,
-    account: Account,
-    caps: RiskCaps,
-    symbols: Collection[str],
-    min_size_usd: Decimal = MIN_SIZE_USD,
-) -> RiskVerdict:
+def check_order(order: ProposedOrder, *, account: Account, caps: RiskCaps, symbols: Collection[str]) -> RiskVerdict:
     """Return the first rule that an order breaks, or ACCEPTED."""
     if order.symbol not in symbols and not account.positions.get(order.symbol):
         return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
@@ -86,21 +79,21 @@ def check_order(
     if order.side == "close":
         if not held:
             return RiskVerdict(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
-        return _check_reduction(size, ZERO if order.size_usd is None or size >= abs(held) else held, min_size_usd)
+        return _check_reduction(size, ZERO if order.size_usd is None or size >= abs(held) else held)
     after = held + (size if order.side == "long" else -size)
     if refusal := _refusal_of_stop(order, after, account.marks[order.symbol]):
         return refusal
     if abs(after) <= abs(held) and after * held >= 0:
-        return _check_reduction(size, after, min_size_usd)
-    refusal = _refusal_of_risk(order, after, account, caps, symbols, min_size_usd)
+        return _check_reduction(size, after)
+    refusal = _refusal_of_risk(order, after, account, caps, symbols)
     return refusal or _refusal_of_margin(order, after, account) or ACCEPTED
 
 
-def _check_reduction(size: Decimal, after: Decimal, min_size_usd: Decimal) -> RiskVerdict:
+def _check_reduction(size: Decimal, after: Decimal) -> RiskVerdict:
     """Check the size of a reduction; closing all is always possible."""
-    if not after or size >= min_size_usd:
+    if not after or size >= MIN_SIZE_USD:
         return ACCEPTED
-    text = f"{format_usd(size)} is below the smallest order, {format_usd(min_size_usd)}; close all of it instead"
+    text = f"{format_usd(size)} is below the smallest order, {format_usd(MIN_SIZE_USD)}; close all of it instead"
     return RiskVerdict(RiskCode.MIN_SIZE, text)
 
 
@@ -126,12 +119,7 @@ def _refusal_of_margin(order: ProposedOrder, after: Decimal, account: Account) -
 
 
 def _refusal_of_risk(
-    order: ProposedOrder,
-    after: Decimal,
-    account: Account,
-    caps: RiskCaps,
-    symbols: Collection[str],
-    min_size_usd: Decimal,
+    order: ProposedOrder, after: Decimal, account: Account, caps: RiskCaps, symbols: Collection[str]
 ) -> RiskVerdict | None:
     """Return a refusal's reason; `after`: the notional once filled."""
     equity = account.equity_usd
@@ -167,9 +155,9 @@ def _refusal_of_risk(
             f"{account.orders_today} orders today; the limit is {caps.max_orders_per_day}",
         ),
         (
-            (order.size_usd or ZERO) < min_size_usd,
+            (order.size_usd or ZERO) < MIN_SIZE_USD,
             RiskCode.MIN_SIZE,
-            f"{format_usd(order.size_usd or ZERO)} is below the smallest order, {format_usd(min_size_usd)}",
+            f"{format_usd(order.size_usd or ZERO)} is below the smallest order, {format_usd(MIN_SIZE_USD)}",
         ),
     )
     return next((RiskVerdict(code, text) for is_broken, code, text in rules if is_broken), None)

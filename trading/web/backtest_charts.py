@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from config.lib.charts.svg import draw_histogram
-from config.lib.charts.values import Line, Point, Table, draw_equity
+from config.lib.charts.values import Line, Table, draw_equity
 from config.lib.figures import (
     format_count,
     format_pct,
@@ -34,8 +34,9 @@ def picture_run(shown: ShownBacktest) -> dict[str, object]:
     lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
     nets = [trade.net_usd for trade in shown.record.closed] if shown.record else []
     note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
+    points = [(point.at, point.equity_usd) for point in shown.curve]
     return {
-        "equity": draw_equity(_read_points(shown), compare=lines, start=start, simulated=run.is_simulated, note=note),
+        "equity": draw_equity(points, compare=lines, start=start, simulated=run.is_simulated, note=note),
         "results": draw_histogram(
             nets, title="Net of its trades", interval=median_interval(nets), empty="No trade of it has closed."
         ),
@@ -97,10 +98,6 @@ def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
 def _start(shown: ShownBacktest) -> Decimal:
     start: Decimal = shown.run.deployment.starting_equity_usd
     return start
-
-
-def _read_points(shown: ShownBacktest) -> list[Point]:
-    return [(point.at, point.equity_usd) for point in shown.curve]
 
 
 def _describe_bars(shown: ShownBacktest) -> Mapping[str, object]:

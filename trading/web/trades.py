@@ -73,12 +73,11 @@ def describe_trades(
 ) -> dict[str, Any]:
     """Return a page of trades as rows; a number too high gives the last."""
     page = get_trade_page(which, number, with_tags="tags" in columns)
-    if {"mfe", "mae"} & set(columns):
-        held = [trade for trade in page.trades if trade.exit_at is None]
-        marks = find_marks({trade.symbol for trade in held}, now)
-        for trade in held:  # as on the trade's own page
-            excursion = widen_excursion(trade, marks[trade.symbol].price if trade.symbol in marks else None)
-            trade.mfe_usd, trade.mae_usd = excursion or (trade.mfe_usd, trade.mae_usd)
+    held = [trade for trade in page.trades if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
+    marks = find_marks({trade.symbol for trade in held}, now) if held else {}
+    for trade in held:  # as on the trade's own page
+        excursion = widen_excursion(trade, marks[trade.symbol].price if trade.symbol in marks else None)
+        trade.mfe_usd, trade.mae_usd = excursion or (trade.mfe_usd, trade.mae_usd)
     stops, tags = {}, {}
     if "r" in columns:
         stops = find_first_stops([trade.entry_snapshot_id for trade in page.trades if trade.entry_snapshot_id])

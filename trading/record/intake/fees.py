@@ -29,13 +29,9 @@ def _price_fee(fill: Execution, read_day: Callable[[str, date], _Bars]) -> Execu
     if not coin or coin in DOLLARS or not amount:
         return replace(fill, fee_usd=fill.fee_usd if amount is None else amount, fee_coin="", fee_in_coin=None)
     # A fee in the coin that was traded is worth the price of its own fill.
-    price = fill.price if coin == get_base(fill.symbol) else _find_price(read_day(coin, fill.at.date()), fill.at)
+    traded = fill.symbol.split("/")[0].split(":")[-1]
+    price = fill.price if coin == traded else _find_price(read_day(coin, fill.at.date()), fill.at)
     return replace(fill, fee_coin=coin, fee_usd=None if price is None else amount * price)
-
-
-def get_base(symbol: str) -> str:
-    """Return the coin that a symbol trades."""
-    return symbol.split("/")[0].split(":")[-1]
 
 
 def _find_price(bars: _Bars, at: datetime) -> Decimal | None:

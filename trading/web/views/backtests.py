@@ -106,7 +106,7 @@ def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> Backt
     starts_at, ends_at = get_instants(given["first_day"], given["last_day"], now)
     bars = backtests.count_bars(skill_id, starts_at, ends_at)
     if starts_at < ends_at and not bars.total:
-        symbols = ", ".join(one.symbol for one in bars.symbols)
+        symbols = ", ".join(bars.symbols)
         raise backtests.BacktestRefused(
             f"There are no {bars.interval} bars for {symbols} on these days. Choose other days, or import bars"
             " with manage.py import_bars."
