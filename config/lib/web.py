@@ -149,12 +149,12 @@ def get_safe_next(request: HttpRequest, default: str) -> str:
 
 
 def appearance(request: HttpRequest) -> dict[str, object]:
-    """Return the theme and the coach's name for templates."""
+    """Return what templates say about this site, and the theme."""
     theme = request.COOKIES.get(THEME_COOKIE, "auto")
     return {
         "theme": theme if theme in THEMES else "auto",
         "offline_model": settings.CHAT_AGENT_MODEL.startswith("offline/"),
-        "coach_name": "Keel",
+        "has_mail": settings.HAS_MAIL,
     }
 
 

@@ -133,6 +133,21 @@ def test_password_reset_by_mail_sets_a_new_password_once(client, zoe):
     assert "token_fail" in client.get(link, follow=True).context
 
 
+@pytest.mark.parametrize(("has_mail", "words"), [(True, "is on its way"), (False, "console of the server")])
+def test_password_reset_tells_where_its_message_is(client, settings, has_mail, words):
+    settings.HAS_MAIL = has_mail
+
+    assert words in client.get("/accounts/password/reset/done/").content.decode()
+
+
+@pytest.mark.parametrize(("has_mail", "words"), [(True, "is on its way to zoe@"), (False, "on the server’s console")])
+def test_sign_up_tells_where_its_message_is(client, settings, has_mail, words):
+    settings.HAS_MAIL = has_mail
+    sign_up(client)
+
+    assert words in client.get("/").content.decode()
+
+
 def test_password_reset_answers_alike_for_unknown_addresses(client, zoe):
     known = client.post("/accounts/password/reset/", {"email": zoe.email})
     unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.com"})
