@@ -7,7 +7,7 @@ line of Markdown that draws nothing.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -54,11 +54,6 @@ def exact(row: Row, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def plain(row: Row, key: str) -> str:
-    """Return an untrusted text on one line, with Markdown escaped."""
-    return escape(exact(row, key))
-
-
 def escape(text: str) -> str:
     """Return a text as one short line of Markdown that draws nothing."""
     line = prompt_line(text)
@@ -78,11 +73,6 @@ def fill(template: str, row: Row) -> str:
         values = {key: spell(row, key) for key in _KEY.findall(part)}
         told += [part.format(**values)] if all(values.values()) else []
     return "".join(told)
-
-
-def fill_rows(template: str, found: Iterable[Row]) -> str:
-    """Return a Markdown list with a line for each row."""
-    return listing([fill(template, row) for row in found])
 
 
 def spell(row: Row, key: str) -> str:

@@ -12,7 +12,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from config.lib.text import normal_form
 from config.offline.coach.telling import LABEL, VIEWS, tell
 from config.offline.facts import Call, Known, best_matches
-from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, plain, rows
+from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, rows
 from config.offline.reading.sentences import Pattern
 from config.offline.talk import Steps, Talk, say_text
 from trading.market.names import symbols_in
@@ -107,8 +107,8 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
     [card] = yield (Call(PREPARE_ACTION.name, {"type": action, key: target, **_read_details(talk, action, asked)}),)
     if card.error:
         return f"I could not prepare that: {escape(card.error)}"
-    told = f"I prepared a card: **{plain(card.as_row, 'title')}**. It is yours to decide: {ONLY_YOUR_CLICK}."
-    return told + fill("| The card expires at {expires_at}.", card.as_row)
+    told = f"I prepared a card: **{{title}}**. It is yours to decide: {ONLY_YOUR_CLICK}."
+    return fill(f"{told}| The card expires at {{expires_at}}.", card.as_row)
 
 
 def _pick_targets(every: list[Row], action: str, name: str) -> list[Row]:

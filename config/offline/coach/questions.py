@@ -113,15 +113,16 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     if view == "paper" and any(exact(one, "broker_kind") != "paper" for one in listed):
         view = "live"
     if tool == LIST_MY_SKILLS.name:
-        is_newest_first = view == "skills"
-        listed = sorted(
-            listed, key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=is_newest_first
-        )
+        listed = sorted(listed, key=_find_last_test, reverse=view == "skills")
     most = (words.amount if view == "trades" else 0) or 10
     return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
 
 
 _NO_PROOF: Final = "That compares; it proves nothing: the market was another one, too."
+
+
+def _find_last_test(skill: Row) -> str:
+    return exact(block(skill, "last_simulation"), "ends_at")
 
 
 def _own(talk: Talk) -> dict[str, Any]:
@@ -256,7 +257,6 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
         "^(?:how|what)",
     ),
     (f"skill|draft -doing -trade -performance -strategy {_MEASURED}", "skills", ""),
-    ("skill count -trade -net", "skills", ""),
     ("running|unrealised|holding_now -trade -count", "status", ""),
     (f"open -me -why -coin -trade -close -side {_MEASURED}", "status", "^what"),
     (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
@@ -265,9 +265,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule|exit -why", "record", ""),
     ("me side -coin -stop -size -position", "record", ""),
     ("me doing|period|weekday|day -you -event", "record", ""),
-    ("versus coin|side -price -market", "record", ""),
     ("me|trade|agent|skill|side coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
-    ("strategy doing|trade|versus|top|low", "record", ""),
     ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which|end|ended)\b"),
     ("top|low|long|short trade|group|agent|skill|side|regime", "record", ""),
     ("strategy -skill -me", "record", "^[A-Z]"),

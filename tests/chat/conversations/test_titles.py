@@ -148,7 +148,7 @@ async def test_open_page_hears_of_the_title(model, trader, talk):
         ("  Größe   einer Position ", "Größe einer Position"),
         ("", ""),
         ("...", ""),
-        ("one two three four five six seven eight nine", ""),
+        ("one two three four five six seven eight nine ten eleven", ""),
         ("x" * 61, ""),
         ("a\x00b\u202ec", "abc"),
     ],
