@@ -7,7 +7,7 @@ line of Markdown that draws nothing.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -73,6 +73,11 @@ def fill(template: str, row: Row) -> str:
         values = {key: spell(row, key) for key in _KEY.findall(part)}
         told += [part.format(**values)] if all(values.values()) else []
     return "".join(told)
+
+
+def fill_rows(template: str, found: Iterable[Row]) -> str:
+    """Return a Markdown list with a line for each row."""
+    return listing([fill(template, row) for row in found])
 
 
 def spell(row: Row, key: str) -> str:

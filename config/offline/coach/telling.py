@@ -13,7 +13,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
-from config.offline.figures import Row, block, escape, exact, fill, listing, paragraphs, rows
+from config.offline.figures import Row, block, escape, exact, fill, fill_rows, listing, paragraphs, rows
 
 NO_DEPLOYMENTS: Final = (
     "Nothing is deployed: I see no deployment of yours. A skill that is saved can be deployed from its page, or say"
@@ -186,7 +186,7 @@ def tell_check(plan: Row) -> str:
     return paragraphs(
         fill(_CHECK, plan),
         listing(why),
-        listing([fill("{rule}: {verdict}", one) for one in rows(plan, "rules")]),
+        fill_rows("{rule}: {verdict}", rows(plan, "rules")),
         fill(_SIMILAR, block(plan, "similar")),
         "I commit nothing: this is arithmetic on what you told me and your record.",
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_STRATEGY
 from config.offline.drafting.fields import BUILD, CAPS, TOOL_OF, Fields, name_skill, read_fields
 from config.offline.facts import Call, Known, Outcome, best_matches
-from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, rows, spell
+from config.offline.figures import Row, escape, exact, fill_rows, listing, paragraphs, rows, spell
 from config.offline.phrases import TERMS
 from config.offline.reading.sentences import Pattern, straight, strip_lead_in
 from config.offline.reading.statements import read_statements
@@ -238,8 +238,8 @@ def _review(intro: str) -> Steps:
         return f"I could not have it reviewed: {found.error}"
     order = ("error", "warning", "info", "")
     findings = sorted(rows(found.as_row, "findings"), key=lambda one: order.index(exact(one, "severity") or ""))
-    told = [fill("**{severity}** {title}: {detail}| Suggestion: {suggestion}", one) for one in findings]
-    return paragraphs(intro, spell(found.as_row, "summary"), listing(told) or "No finding.")
+    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", findings)
+    return paragraphs(intro, spell(found.as_row, "summary"), told or "No finding.")
 
 
 # --- Short commands ---
