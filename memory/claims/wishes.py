@@ -31,8 +31,8 @@ _DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 _CHANGE: Final = re.compile(
-    r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new|lowered"
-    r"|raised|cut|increased|reduced|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
+    r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new"
+    r"|lower(?:ed)?|raised?|cut|increased?|reduced?|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
     r"|(?:fine|ok|okay|good|allowed) again)\b",
     re.IGNORECASE,
 )

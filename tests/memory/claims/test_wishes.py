@@ -50,7 +50,12 @@ def test_find_naming_takes_the_answer_to_a_question_which_fact_is_meant():
 
 @pytest.mark.parametrize(
     ("text", "is_change"),
-    [("I now trade silver", False), ("I trade gold on Kraken now", True), ("I trade gold", False)],
+    [
+        ("I now trade silver", False),
+        ("I trade gold on Kraken now", True),
+        ("Raise my limit for gold", True),
+        ("I trade gold", False),
+    ],
 )
 def test_states_change_needs_a_word_of_change_beside_a_word_of_the_fact(text, is_change):
     assert states_change(text, "Trades gold on Binance") is is_change
