@@ -21,6 +21,7 @@ from trading.record.trade_queries import TradeFilter, select_trades
 from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound
 
+HOURS: Final = tuple(f"{hour:02}" for hour in range(24))
 EVENT_SPAN: Final = timedelta(hours=2)  # before and after an entry
 _DECIDED_HERE: Final = ("hour", "weekday", "event", "rule")  # filters that no column decides
 _RESULTS: Final[Mapping[str, Q]] = {
@@ -96,11 +97,15 @@ class TradeTable:
 
     def _list_multiples(self) -> list[float | None]:
         """Return each trade's R multiple; None without a first stop."""
-        rows = _select_first_stops(self._rows.values("entry_snapshot"))
+        rows = _select_first_stops(deployment__in=self._rows.values("deployment"))
         orders = Columns(rows, ("snapshot", "stop_price"), as_floats=True)
         stops = dict(zip(orders.raw["snapshot"], orders["stop_price"], strict=True))
         known = (self[name] for name in (NET, "entry_size_usd", "entry_price", "side"))
         return list(map(measure_multiple, *known, map(stops.get, self._columns.raw["entry_snapshot"])))
+
+    @cached_property
+    def _local_entries(self) -> list[datetime]:
+        return [at.astimezone(self._query.zone) for at in self["entry_at"]]
 
     @cached_property
     def _deployments(self) -> dict[UUID, Deployment]:
@@ -111,9 +116,9 @@ class TradeTable:
         zone, columns = self._query.zone, [self[column] for column in GROUPS[group].columns]
         match group:
             case "hour":
-                return [f"{at.astimezone(zone).hour:02}" for at in columns[0]]
+                return [HOURS[at.hour] for at in self._local_entries]
             case "weekday":
-                return [WEEKDAYS[at.astimezone(zone).weekday()] for at in columns[0]]
+                return [WEEKDAYS[at.weekday()] for at in self._local_entries]
             case "month":
                 return [at.astimezone(zone).isoformat()[:7] for at in columns[0]]
             case "result":
@@ -155,12 +160,11 @@ class TradeTable:
 
 def find_first_stops(snapshots: Any) -> dict[UUID, Decimal]:
     """Return the stop price that each decision set, by the decision's id."""
-    return dict(_select_first_stops(snapshots).values_list("snapshot", "stop_price"))
+    return dict(_select_first_stops(snapshot__in=snapshots).values_list("snapshot", "stop_price"))
 
 
-def _select_first_stops(snapshots: Any) -> "QuerySet[Order]":
-    orders = Order.objects.filter(snapshot__in=snapshots, stop_price__isnull=False)
-    return orders.exclude(state=OrderState.REFUSED)
+def _select_first_stops(**which: Any) -> "QuerySet[Order]":
+    return Order.objects.filter(**which, stop_price__isnull=False).exclude(state=OrderState.REFUSED)
 
 
 def measure_multiple(net_usd: float, size_usd: float, price: float, side: str, stop: float | None) -> float | None:

@@ -9,8 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from functools import cached_property, lru_cache, partial
+from datetime import UTC, datetime, time, timedelta
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
@@ -153,19 +153,18 @@ def _judge_each(one: ValidRule, judge: Callable[[Trip], Finding], trips: Sequenc
 def _choose_judge(
     rule: Rule, books: Mapping[str, "_Book"], calendar: "_Calendar", equity_at: EquityAt
 ) -> Callable[[Trip], Finding]:
+    days = _Days(getattr(rule, "zone", "UTC"))
     match rule:
         case grammar.TradesPerDay():
-            days = _Days(rule.zone)
             return lambda trip: _judge_number(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
-        case grammar.Hours():
-            days = _Days(rule.zone)
-            return lambda trip: _judge_hours(rule, trip, days)
         case grammar.DailyLoss():
-            return lambda trip: _judge_daily_loss(rule, trip, books[trip.book], equity_at)
+            return lambda trip: _judge_daily_loss(rule, trip, books[trip.book], days.find(trip.opened_at)[0], equity_at)
         case grammar.LossPause():
-            return lambda trip: _judge_pause(rule, trip, books[trip.book])
+            return lambda trip: _judge_pause(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
+        case grammar.Hours():
+            return partial(_judge_hours, rule, days)
         case grammar.Events():
-            return partial(calendar.judge, rule)
+            return partial(calendar.judge, rule, days)
     return partial(_OF_ONE_TRIP[type(rule)], rule)
 
 
@@ -202,7 +201,7 @@ def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
     return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
 
 
-def _judge_hours(rule: grammar.Hours, trip: Trip, days: "_Days") -> Finding:
+def _judge_hours(rule: grammar.Hours, days: "_Days", trip: Trip) -> Finding:
     start, end = days.find(trip.opened_at)
     if end - start == _DAY:
         at = (trip.opened_at - start) / _MINUTE
@@ -230,8 +229,9 @@ def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: 
     return "unknown", "several opened at the same instant"
 
 
-def _judge_daily_loss(rule: grammar.DailyLoss, trip: Trip, book: "_Book", equity_at: EquityAt) -> Finding:
-    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+def _judge_daily_loss(
+    rule: grammar.DailyLoss, trip: Trip, book: "_Book", start: datetime, equity_at: EquityAt
+) -> Finding:
     closed = book.list_closed(start, trip.opened_at)
     if rule.unit == "pct":  # a share belongs to one account
         closed = [one for one in closed if one.deployment_id == trip.deployment_id]
@@ -250,8 +250,7 @@ def _judge_daily_loss(rule: grammar.DailyLoss, trip: Trip, book: "_Book", equity
     return KEPT if loss < round(limit_usd, 8) else ("broken", f"${loss:,.2f} were lost before it that day")
 
 
-def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book") -> Finding:
-    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: datetime) -> Finding:
     closed = book.list_closed(start if rule.minutes is None else None, trip.opened_at)
     if rule.minutes is None and not rule.is_in_row:
         losses = sum(one.net_usd is not None and one.net_usd < 0 for one in closed)
@@ -315,19 +314,9 @@ class _Days:
     def find(self, at: datetime) -> tuple[datetime, datetime]:
         """Return the first instant of a local day and of the next one."""
         if not self._bounds[0] <= at < self._bounds[1]:
-            self._bounds = _find_day(at, self._zone)
+            midnight = datetime.combine(at.astimezone(self._zone).date(), time(), self._zone)
+            self._bounds = midnight.astimezone(UTC), (midnight + _DAY).astimezone(UTC)
         return self._bounds
-
-
-def _find_day(at: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
-    """Return the first instant of a local day and of the next one."""
-    return _find_bounds(at.astimezone(zone).date(), zone)
-
-
-@lru_cache(maxsize=2_000)
-def _find_bounds(day: date, zone: tzinfo) -> tuple[datetime, datetime]:
-    midnight = datetime.combine(day, time(), zone)
-    return midnight.astimezone(UTC), (midnight + timedelta(days=1)).astimezone(UTC)
 
 
 @dataclass
@@ -367,9 +356,9 @@ class _Calendar:
             for kind in ("", event.kind):  # "": of any kind
                 self._instants.setdefault(kind, []).append(event.at)
 
-    def judge(self, rule: grammar.Events, trip: Trip) -> Finding:
+    def judge(self, rule: grammar.Events, days: _Days, trip: Trip) -> Finding:
         """Judge a trade by a rule about events."""
-        start, end = self._find_window(rule, trip.opened_at)
+        start, end = self._find_window(rule, days, trip.opened_at)
         for event in self._list_between(start, end):
             is_meant = (not rule.kinds or event.kind in rule.kinds) and (event.is_high or not rule.is_high)
             if is_meant and is_market(trip.symbol, event.symbols):
@@ -378,10 +367,10 @@ class _Calendar:
             return KEPT
         return "unknown", "the calendar has no such events around that time"
 
-    def _find_window(self, rule: grammar.Events, at: datetime) -> tuple[datetime, datetime]:
+    def _find_window(self, rule: grammar.Events, days: _Days, at: datetime) -> tuple[datetime, datetime]:
         """Return between which instants, both included, an event forbids the entry."""
         if rule.before is None or rule.after is None:
-            start, end = _find_day(at, ZoneInfo(rule.zone))
+            start, end = days.find(at)
             return start, end - timedelta(microseconds=1)
         return at - timedelta(minutes=rule.after), at + timedelta(minutes=rule.before)
 
