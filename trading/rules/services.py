@@ -150,20 +150,20 @@ class RuleRecord:
         return describe_rule(parse_rule(self.row.payload))
 
     @cached_property
-    def _places(self) -> Mapping[str, list[int]]:
-        verdicts = [finding and finding[0] for finding in self.findings]
-        return {name: [place for place, one in enumerate(verdicts) if one == name] for name in get_args(Verdict)}
+    def _verdicts(self) -> list[Verdict | None]:
+        return [finding and finding[0] for finding in self.findings]
 
     @property
     def trade_ids(self) -> Mapping[str, Sequence[UUID]]:
         """The trades by verdict, newest first."""
-        return {verdict: self.table.columns.pick("id", places) for verdict, places in self._places.items()}
+        return {name: _pick_ids(self.table, self._verdicts, name) for name in get_args(Verdict)}
 
     @property
     def counts(self) -> list[tuple[str, Verdict, int]]:
         """What to call each verdict, with the number of its trades."""
         labels: tuple[tuple[str, Verdict], ...] = (("kept", "kept"), ("broken", "broken"), ("cannot tell", "unknown"))
-        return [(label, verdict, len(self._places[verdict])) for label, verdict in labels]
+        numbers = Counter(self._verdicts)
+        return [(label, verdict, numbers[verdict]) for label, verdict in labels]
 
     @property
     def whys(self) -> Mapping[str, int]:
@@ -195,8 +195,8 @@ class RuleRecord:
         return summarise_trades(self._list_closed(verdict, trades))
 
     def _list_closed(self, verdict: Verdict, values: Sequence[T]) -> list[T]:
-        closed = self.table.columns.raw["exit_at"]
-        return [values[place] for place in self._places[verdict] if closed[place]]
+        rows = zip(values, self._verdicts, self.table.columns.raw["exit_at"], strict=True)
+        return [value for value, one, closed in rows if closed and one == verdict]
 
 
 def list_rule_records(rules: Sequence[TradingRule] | None = None) -> list[RuleRecord]:
@@ -220,14 +220,19 @@ def find_worst_verdicts(rule_id: UUID | None = None) -> tuple[TripTable, list[Ve
     """Return each trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
     table, findings = _judge_all([one for one in list_valid_rules() if rule_id in (None, one.id)])
     verdicts = [[finding and finding[0] for finding in of] for of in findings]
-    worst: tuple[Verdict, ...] = ("broken", "unknown", "kept")
-    return table, [next((one for one in worst if one in of), None) for of in zip(*verdicts, strict=True)]
+    return table, [
+        "broken" if "broken" in of else "unknown" if "unknown" in of else "kept" if "kept" in of else None
+        for of in zip(*verdicts, strict=True)
+    ]
 
 
 def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:
     """Return the trades with this worst verdict."""
-    table, found = find_worst_verdicts(rule_id)
-    return list(table.columns.pick("id", [place for place, one in enumerate(found) if one == verdict]))
+    return list(_pick_ids(*find_worst_verdicts(rule_id), verdict))
+
+
+def _pick_ids(table: TripTable, verdicts: Sequence[Verdict | None], verdict: Verdict) -> Sequence[UUID]:
+    return table.columns.pick("id", [place for place, one in enumerate(verdicts) if one == verdict])
 
 
 def judge_trade(trade: Trade) -> list[Judgement]:

@@ -1,6 +1,7 @@
 """Read trades as the judge of rules takes them, column by column."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -37,6 +38,7 @@ _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule 
     "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd"),
 }
 COUNTING: Final = ("trades_per_day", "daily_loss", "loss_pause")  # the kinds that count the trades before
+_Curve = tuple[list[datetime], list[float], float | None]
 A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
@@ -62,7 +64,11 @@ class TripTable:
 
     def _build_trips(self, asked: Mapping[str, None], *, is_of_equity: bool) -> list[Trip]:
         columns, count = self.columns, len(self.columns.raw["id"])
-        deployments, opened, books = columns["deployment"], columns["entry_at"], self._accounts.books
+        # Ids as the database gives them, since those of SQLite are hashed in a fraction of the time.
+        deployments, opened = columns.raw["deployment"], columns["entry_at"]
+        named = dict(zip(deployments, columns["deployment"], strict=True))
+        books = {raw: self._accounts.books[pk] for raw, pk in named.items()}
+        curves = {raw: self._accounts.curves[pk] for raw, pk in named.items()} if is_of_equity else {}
 
         def read(name: str, unknown: Any = None) -> Sequence[Any]:
             return columns[name] if name in asked else [unknown] * count
@@ -74,8 +80,8 @@ class TripTable:
             map(
                 Trip,
                 range(count),
-                [books[pk] for pk in deployments],
-                deployments,
+                [books[raw] for raw in deployments],
+                columns["deployment"],
                 columns["symbol"],
                 [side == TradeSide.LONG for side in columns["side"]],
                 opened,
@@ -87,7 +93,9 @@ class TripTable:
                     net if at and not unpriced and state != ReconcileState.GAP else None
                     for at, unpriced, state, net in wholes
                 ],
-                map(self.find_equity, deployments, opened) if is_of_equity else [None] * count,
+                [_find_equity(curves[raw], at) for raw, at in zip(deployments, opened, strict=True)]
+                if is_of_equity
+                else [None] * count,
                 [entry is not None for entry in entries],
                 [entry and entry[0] for entry in entries],
                 [bool(entry and entry[1]) for entry in entries],
@@ -114,24 +122,29 @@ class _Accounts:
         self._starts = {pk: start for pk, _, _, start in found}
 
     @cached_property
-    def _curves(self) -> Mapping[UUID, tuple[list[datetime], list[float]]]:
+    def curves(self) -> Mapping[UUID, _Curve]:
+        """The equity of each account: its instants, its values, and what it was before."""
         rows = EquityPoint.objects.filter(deployment__in=self._starts, at__gt=self._since).order_by("at")
         rows = rows.filter(at__lte=self._until) if self._until else rows
-        columns = Columns(rows, ("deployment", "at", "equity_usd"), as_floats=True)
-        curves: dict[UUID, tuple[list[datetime], list[float]]] = {pk: ([], []) for pk in self._starts}
-        for pk, at, equity in zip(columns["deployment"], columns["at"], columns["equity_usd"], strict=True):
-            instants, values = curves[pk]
+        points = Columns(rows, ("deployment", "at", "equity_usd"), as_floats=True)
+        found: dict[Any, tuple[list[datetime], list[float]]] = defaultdict(lambda: ([], []))
+        for raw, at, equity in zip(points.raw["deployment"], points["at"], points["equity_usd"], strict=True):
+            instants, values = found[raw]
             instants.append(at)
             values.append(equity)
-        return curves
+        named = {pk: raw for raw, pk in dict(zip(points.raw["deployment"], points["deployment"], strict=True)).items()}
+        return {pk: (*found[named.get(pk)], start) for pk, start in self._starts.items()}
 
     def find_equity(self, deployment_id: UUID, at: datetime) -> float | None:
         """Return an account's equity before an instant, or at start; None: not known."""
-        if deployment_id not in self._starts:
-            return None  # a planned trade may have no account
-        instants, values = self._curves[deployment_id]
-        place = bisect_right(instants, at)
-        return values[place - 1] if place else self._starts[deployment_id]
+        curve = self.curves.get(deployment_id)
+        return _find_equity(curve, at) if curve else None  # a planned trade may have no account
+
+
+def _find_equity(curve: _Curve, at: datetime) -> float | None:
+    instants, values, start = curve
+    place = bisect_right(instants, at)
+    return values[place - 1] if place else start
 
 
 def _list_entries(trades: Columns) -> list[tuple[float | None, bool] | None]:
