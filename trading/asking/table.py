@@ -104,10 +104,6 @@ class TradeTable:
         return list(map(measure_multiple, *known, map(stops.get, self._columns.raw["entry_snapshot"])))
 
     @cached_property
-    def _local_entries(self) -> list[datetime]:
-        return [at.astimezone(self._query.zone) for at in self["entry_at"]]
-
-    @cached_property
     def _deployments(self) -> dict[UUID, Deployment]:
         return Deployment.objects.select_related("skill").in_bulk(set(self["deployment"]))
 
@@ -116,9 +112,9 @@ class TradeTable:
         zone, columns = self._query.zone, [self[column] for column in GROUPS[group].columns]
         match group:
             case "hour":
-                return [HOURS[at.hour] for at in self._local_entries]
+                return [HOURS[at.astimezone(zone).hour] for at in columns[0]]
             case "weekday":
-                return [WEEKDAYS[at.weekday()] for at in self._local_entries]
+                return [WEEKDAYS[at.astimezone(zone).weekday()] for at in columns[0]]
             case "month":
                 return [at.astimezone(zone).isoformat()[:7] for at in columns[0]]
             case "result":
