@@ -11,7 +11,7 @@ from allauth.account.forms import SignupForm as AccountSignupForm
 from django import forms
 from django.http import HttpRequest, QueryDict
 
-from trading.models import CommandKind, ExperienceTier, TokenScope, Trader
+from trading.models import ExperienceTier, TokenScope, Trader
 from trading.models.tokens import MAX_TOKEN_NAME
 from trading.record.backtests import VOLUME_PCT
 from trading.record.deployments import STARTING_EQUITY_USD
@@ -175,7 +175,3 @@ class DeployForm(forms.Form):
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="deploy-%s")
-
-
-class CommandForm(forms.Form):
-    kind = forms.ChoiceField(choices=CommandKind)

@@ -32,7 +32,6 @@ from trading.skills.schemas import SYMBOL, parse_payload
 from trading.web import deployments as page
 from trading.web.columns import build_rows
 from trading.web.filters import DecisionFilterForm
-from trading.web.forms import CommandForm
 from trading.web.views.exports import export_rows
 
 TRADE_COLUMNS: Final = ("size", "entry", "exit", "held", "by")
@@ -145,13 +144,13 @@ def _describe_live(shown: Deployment, live: dict[str, object], now: datetime) ->
 def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
     shown = deployment_queries.get_deployment(deployment_id)
-    form = CommandForm(request.POST)
-    if not form.is_valid():
+    kind = request.POST.get("kind")
+    if kind not in COMMANDS:
         messages.error(request, "There is no such command.")
         return redirect("trading:deployment", shown.pk)
     try:
         with owned_tx(request.user):
-            asked = request_command(deployment_id=shown.pk, kind=form.cleaned_data["kind"], now=timezone.now())
+            asked = request_command(deployment_id=shown.pk, kind=kind, now=timezone.now())
     except CommandRefused as error:
         messages.error(request, str(error))
     else:
@@ -172,10 +171,8 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 @owned_page
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
-    shown, found = (
-        deployment_queries.get_deployment(deployment_id, or_backtest=True),
-        decisions.get_decision(deployment_id, tick),
-    )
+    shown = deployment_queries.get_deployment(deployment_id, or_backtest=True)
+    found = decisions.get_decision(deployment_id, tick)
     before, after = decisions.find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
@@ -232,20 +229,17 @@ def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()
     shown = deployment_queries.get_deployment(deployment_id)
-    return TemplateResponse(
-        request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_describe_prompt(shown, now)}
-    )
-
-
-def _describe_prompt(shown: Deployment, now: datetime) -> dict[str, object]:
     payload = parse_payload(shown.version.payload)
     prompt = preview_prompt(shown, at=now)
-    system, context = system_parts(prompt), context_parts(prompt.context)
-    return {
+    system, seen = system_parts(prompt), context_parts(prompt.context)
+    context = {
+        "deployment": shown,
+        "at": now,
         "simulated": prompt.simulated,
         "system": system,
-        "context": context,
+        "context": seen,
         "tools": [tools_part(payload)],
         "servers": [server.name for server in payload.tools.mcp_servers],
-        "cost": cost_of(prompt, [*system, *context], payload),
+        "cost": cost_of(prompt, [*system, *seen], payload),
     }
+    return TemplateResponse(request, "trading/agent_prompt.html", context)
