@@ -28,7 +28,6 @@ from config.lib.threads import give_way_to_accepts
 logger = logging.getLogger(__name__)
 
 NEWS: Final = {"type": "conversation.news"}
-NEWS_SECONDS: Final = 1.0
 LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
 SHUTDOWN_SECONDS: Final = 4.0  # for what still runs once the requests have ended
 SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
@@ -113,7 +112,6 @@ class LiveTurn:
         self.control = Control()
         self.log = TurnLog()
         self.task: asyncio.Task[None] | None = None
-        self._news_at = 0.0
         self._began_at = time.monotonic()
         self._has_words = False
 
@@ -137,7 +135,8 @@ class LiveTurn:
                     self._measure(event)
                     self.log.add(event)
                     await self._show_news()
-                    self._tell_others()
+                    # The sockets of this process have the frames themselves. The layer sends it on once a second.
+                    tell_other_processes(group_of(self.conversation_id), NEWS, is_urgent=False)
         except Exception:
             # run_turn() does not raise; should it ever, a sweep closes the reply.
             logger.exception("Turn %s broke", self.start.reply_id)
@@ -175,13 +174,6 @@ class LiveTurn:
         viewer = _viewers.get(self.conversation_id)
         if viewer is not None:
             await viewer.show_news(self)
-
-    def _tell_others(self) -> None:
-        now = time.monotonic()
-        if now - self._news_at >= NEWS_SECONDS:
-            self._news_at = now
-            # The sockets of this process have the frames themselves.
-            tell_other_processes(group_of(self.conversation_id), NEWS, is_urgent=False)
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:
@@ -225,17 +217,16 @@ async def _send_to_group(group: str, message: Json) -> None:
         logger.warning("Channel layer: %s not sent", message["type"], exc_info=True)
 
 
-def stop_turns() -> list[LiveTurn]:
-    """Tell all turns to save their text and end; return them."""
-    turns = list_running()
-    for turn in turns:
+def stop_turns() -> None:
+    """Tell all turns to save their text and end."""
+    for turn in list_running():
         turn.control.stop(RESTARTED)
-    return turns
 
 
 async def stop_all() -> None:
     """Stop all turns and save their text at shutdown."""
-    tasks = [turn.task for turn in stop_turns() if turn.task is not None]
+    stop_turns()
+    tasks = [turn.task for turn in list_running() if turn.task is not None]
     if tasks:
         await asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS)
     await door.close()

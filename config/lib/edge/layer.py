@@ -116,7 +116,8 @@ class _Link:
             if self._has_others:
                 self._pending[json.dumps([group, message], sort_keys=True)] = (group, message)
                 self._is_urgent |= is_urgent
-                self._changed.notify()
+                if is_urgent or len(self._pending) == 1:
+                    self._changed.notify()
 
     def _send_for_ever(self) -> None:
         client = self._connect()

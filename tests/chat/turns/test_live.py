@@ -98,7 +98,7 @@ async def test_turn_that_breaks_as_nothing_should_is_one_clear_message(model, ta
 # --- Other processes ---
 
 
-async def test_others_are_told_now_and_then_and_at_the_end(model, talk, settings, monkeypatch):
+async def test_others_are_told_of_each_event_and_of_the_end(model, talk, settings, monkeypatch):
     settings.CHANNEL_LAYERS = {
         "default": {"BACKEND": "config.lib.edge.layer.SharedLayer", "CONFIG": {"url": "redis://127.0.0.1:1/0"}}
     }
@@ -106,13 +106,12 @@ async def test_others_are_told_now_and_then_and_at_the_end(model, talk, settings
     monkeypatch.setattr(
         SharedLayer, "send_to_others", lambda self, group, message, **options: sent.append((group, message, options))
     )
-    monkeypatch.setattr(live, "NEWS_SECONDS", 0.1)
     model.say(*["word "] * 50, delay=0.01)
 
     await (await begin_turn(talk)).task
 
     assert all(one == (f"conversation.{talk.conversation_id}", live.NEWS, {"is_urgent": False}) for one in sent)
-    assert 4 <= len(sent) <= 16  # half a second or more of text, and the end
+    assert len(sent) > 4  # pieces of text, and the end
 
 
 # --- Shutting down ---

@@ -808,7 +808,6 @@ class HangingLayer(InMemoryChannelLayer):
 async def test_words_flow_without_the_channel_layer(model, ann, talk, settings, monkeypatch, layer):
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.{layer}"}}
     monkeypatch.setattr(live, "LAYER_SECONDS", 0.3)
-    monkeypatch.setattr(live, "NEWS_SECONDS", 0.02)
     model.say(*["word "] * 20, delay=0.01)
     async with open_tab(ann, talk.conversation_id) as tab:
         await tab.say()
