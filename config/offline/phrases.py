@@ -71,7 +71,8 @@ TERMS: Final = {
 }
 
 _WHAT_ARE_YOU: Final = Pattern(
-    r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
+    r"\bwho (?:made|built) (?:you|keel)\b|\b(?:who|what) are you\b"
+    r"|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
     r" model|gpt|chat ?gpt|claude|gemini|model)\b|\b(?:which|what) (?:language )?model\b|\byour name\b"
 )
 HELP: Final = Pattern(

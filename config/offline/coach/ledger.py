@@ -30,6 +30,7 @@ _MEASURE_OF: Final = {
     "common": "count",
     "rule|broken -net -pay -effect -doing -fees": "count",
     "long|short trade|result": "holding",
+    "drawdown which trade": "mae",
     **{name: name for name in reversed(list(MEASURES)) if name not in {"net", "count"}},
     "average|trust -count": "expectancy",
     "count -low -top": "count",
@@ -149,14 +150,17 @@ risk_pct: \brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:ris
 leverage: (\d+(?:\.\d+)?)x\b
 size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b
 """
-_ASKS: Final = Pattern(r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b")
+_ASKS: Final = Pattern(
+    r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b|^(?:i'd|i would) like to\b|^i want to\b"
+)
 
 
 def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
     is_planned = words.has("side coin") and bool(words.has("size") or _ASKS.match(words.text))
-    has_stop = is_planned and bool({"stop", "away"} & _read_numbers(words.text).keys())
-    return has_stop or (
+    has_stop = words.has("side coin") and bool({"stop", "away"} & _read_numbers(words.text).keys())
+    is_other = not words.tags.isdisjoint(("why", "when", "count", "last", "exit"))
+    return (has_stop and not is_other) or (
         words.is_covered and (words.has("size -result -average") or (is_planned and words.has("broken")))
     )
 

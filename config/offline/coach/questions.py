@@ -43,6 +43,7 @@ _TERM: Final = Pattern(
     r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
     r"(?: (?:mean|stand for|strategy|trade|trading))?$"
 )
+_COMMAND: Final = Pattern(r"^(?:show|list|count|rank|compare|break|split|summari[sz]e)\b")
 _STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
 
 
@@ -87,7 +88,8 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     words = read_words(asked)
     if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
-    if not words.is_covered or not (is_asked or asked != plain or is_question(plain) or not _STATES.search(asked)):
+    is_asked = is_asked or asked != plain or is_question(plain) or bool(_COMMAND.match(asked))
+    if not words.is_covered or (_STATES.search(asked) and not is_asked):
         return None
     for wanted, view, said in _QUESTIONS:
         if words.has(wanted) and VIEWS[view].tool.name in talk.acts and re.search(said, asked, re.IGNORECASE):
@@ -225,13 +227,19 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "paper", ""),
     ("sharpe", "skills", ""),
     ("vol -me -trade", "markets", ""),
-    ("count trade|position", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position)s?\b"),
-    ("coin side doing", "status", r"^how(?:'s| is)\b.*\bdoing$"),
+    ("trade|position|order", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position|order)s?\b"),
+    ("agent decide", "status", ""),
+    ("skill|agent versus -backtest", "record", ""),
+    ("period -event -market -news -trade -position -agent -it -skill -coin", "record", r"^how\b"),
+    ("coin side doing", "status", r"^how(?:'s| is| are)\b.*\bdoing$"),
     ("position top|low -trade", "risk", ""),
     ("skill running", "status", ""),
+    ("coin side -trade", "status", r"^how (?:much|far) (?:is|are)\b.*\b(?:up|down|ahead|behind)$"),
+    ("why trade|doing", "status", r"n't\b|\bnot\b"),
+    ("coin kind -when -effect -trade -me", "record", r"\b(?:after|around)\b"),
     ("funding top|low group -me -pay", "markets", ""),
     ("now net|result|doing -funding -price -market -coin", "status", ""),
-    ("position net|result|doing -close -count -trade -top -low", "status", ""),
+    ("position net|result|doing -close -count -trade -top -low -pay -funding", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
     ("why close|exit=stop|open|side|position|trade -reject -trust", "why", r"^(?!.*\b(?:best|worst) )"),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
@@ -259,14 +267,18 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (f"skill|draft -doing -trade -performance -strategy {_MEASURED}", "skills", ""),
     ("running|unrealised|holding_now -trade -count", "status", ""),
     (f"open -me -why -coin -trade -close -side {_MEASURED}", "status", "^what"),
-    (f"position|agent -trade -close -rule -performance -period {_MEASURED}", "status", ""),
+    (f"position|agent -trade -close -rule -performance -period -funding -pay {_MEASURED}", "status", ""),
     (f"agent|position|skill doing -trade {_MEASURED}", "status", r"^(?!.*\bdid\b)"),
     (f"it doing -trade -me {_MEASURED}", "status", ""),
     (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule|exit -why", "record", ""),
     ("me side -coin -stop -size -position", "record", ""),
     ("me doing|period|weekday|day -you -event", "record", ""),
     ("versus coin|side -price -market", "record", ""),
-    ("me|trade|agent|skill|side coin|period|exit|regime|weekday|kind|side doing|trade|result|agent", "record", ""),
+    (
+        "me|trade|agent|skill|side coin|period|exit|regime|weekday|hour|kind|side doing|trade|result|agent|top|low",
+        "record",
+        "",
+    ),
     ("strategy doing|trade|versus|top|low", "record", ""),
     ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which|end|ended)\b"),
     ("top|low|long|short trade|group|agent|skill|side|regime", "record", ""),

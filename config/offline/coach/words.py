@@ -19,38 +19,44 @@ from trading.market.names import COIN, EVENT, events_in, symbols_in
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line holds tags (several with `+`), or `argument=value`, each with its words. An indented line goes on.
 _TABLE: Final = rf"""
-period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:today|yesterday|(?:this|last|past|previous) (?:week|month
-    |quarter|year)|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
+period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:(?:today|yesterday|(?:my|this|last|past|previous) (?:week
+    |month|quarter|year))(?:'s)?|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
     |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
 paper: (?:real|live|paper|fake) money|(?:real|live) or (?:paper|simulated|fake|demo)|(?:paper|fake|demo) or (?:real
-    |live)|account (?:real|simulated|live)|simulated
-    |(?:is|are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real|paper trad(?:es?|ing)
+    |live)|account (?:real|simulated|live)|simulated|(?:is|are) (?:this|it|that|(?:my|the) money
+    |these(?: trades)?) real|paper trad(?:es?|ing)
 ahead: (?:in |over |for |within )?(?:the )?next (?:\d+ (?:hours|days|weeks)|week|month)|tomorrow
-test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should|to) (?:back-?)?test
-    |never (?:been )?(?:back-?)?tested|untested
+test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should
+    |to) (?:back-?)?test|never (?:been )?(?:back-?)?tested|untested
 help: ma(?:de|ke) (?:a|any) difference; idle: after (?:all |the )?(?:fees|costs)|net of (?:fees|costs)
 strategy: break-?outs?|(?:funding )?fad(?:e|es|ing)|momentum|(?:mean )?reversion|dips?|scalp(?:s|er|ers|ing)?|swing
     |carry|grid|pullbacks?|majors|trend follow(?:ing|er)|dca
+foreign: allowed|permitted|supposed|templates?|can i (?:lose|risk)|(?:an?|any) rules? (?:on|for|about)|who (?:made
+    |built) (?:you|keel)|(?:exposure|position|risk) limits?
+idle: in (?:dollars|usd|bucks|percent)
 own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
 net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)(?: or (?:up|down
     |in loss|losing|not))?|(?:doing )?so far|in profit|br(?:ing|ings|inging|ought) in|banked|netted|cash|bucks
-    |dollars|take home|took home
+    |dollars|take home|took home|(?:my )?(?:account|equity) (?:growing|shrinking|up|down)
 close: t(?:ake|ook) profits?
-kind: (?:{EVENT}|rate decisions?)(?: (?:date|decision|meeting|day|print|data|report|number|hike|cut)s?)?; coin: {COIN}
+kind: (?:{EVENT}|rate decisions?)(?: (?:date|release|decision|meeting|day|print|data|report|number|hike|cut)s?)?
+coin: {COIN}
 number: (?:two|three|four|five|six|seven|eight|nine|ten|twenty)(?= )|[$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
-low+net: bleed(?:s|ing)?|bled|drain(?:s|ed|ing)?|kill(?:s|ed|ing) (?:me|my account)|eat(?:s|ing)? my (?:money|account
-    |profits?)
+low+net: damage|bleed(?:s|ing)?|bled|drain(?:s|ed|ing)?|kill(?:s|ed|ing) (?:me|my account)|eat(?:s|ing)? my (?:money
+    |account|profits?)
 low: drop|turn off|switch off|shut (?:off|down)|get rid of|give up|stop trading|avoid|bad|poor(?:ly|est)?|terrible
     |deepest
-result=won: winners?|winning trades?|won|wins?(?! rate)|profitable trades?
-win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average
-    |how often(?= do (?:i|my [\w ]+) win)
-    |(?:what )?(?:share|percent(?:age)?) of
+result=won: (?<=trades )(?:that )?ma(?:de|ke) money|winners?|winning trades?|won|wins?(?! rate)|profitable trades?
+win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average|how often(?= do (?:i
+    |my [\w ]+) win)|(?:what )?(?:share|percent(?:age)?) of
 profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?|outweigh(?:ed)?
-expectancy: expectancy|expected value|edge|(?:average|mean) (?:result|trade|profit|pnl)(?: per trade)?
-drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water; r: (?:average )?r(?:[- ]multiples?)?
-holding: how long do (?:i|we) (?:usually |normally )?(?:hold|keep|stay(?: in)?)|hold(?:ing)? (?:time|period)s?
-    |time in (?:a )?trades?|how long
+expectancy: expectancy|(?:make|earn|lose|made|earned|lost) per trade|expected value|edge|(?:average|mean) (?:result
+    |trade|profit|pnl)(?: per trade)?
+drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water|(?:biggest|largest|worst|deepest) (?:drop|fall
+    |decline)
+r: (?:average )?r(?:[- ]multiples?)?
+holding: durations?|how (?:fast|quickly|soon) do i (?:cut|close|exit|sell|take)|how long do (?:i|we) (?:(?:usually
+    |normally) )?(?:hold|keep|stay(?: in)?)|hold(?:ing)? (?:time|period)s?|time in (?:a )?trades?|how long
 mfe: mfe|favou?rable excursions?
 mae: mae|adverse excursions?|(?:go(?:es|ne)?|went|move[ds]?) against (?:me|us)|against me
 size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
@@ -64,7 +70,7 @@ exit=stop: stopped[- ]out|(?:by|at) (?:my |the |a )?stops?|hit (?:my |the |their
 exit=signal: (?:by|on) (?:a |the )?signals?
 result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
 net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de
-    |kes|king)|make(?= (?:on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
+    |kes|king)|make(?= (?:me|on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
 fees: fees?|commissions?|trading costs?; funding: funding(?: payments?| costs?| rates?)?
 average: average|mean|typical|avg; doing: go(?:es)?$|went$|turn(?:ed|s)? out|fare[ds]?; side=long: longs?|buys?
 side=short: shorts?
@@ -75,27 +81,30 @@ hour=18-22: (?:in the )?evenings?; day: (?:on )?(?:mon|tues|wednes|thurs|fri|sat
 weekday=sat,sun: (?:at |on |over )?(?:the |this )?weekends?
 group=exit: exit (?:kinds?|types?|reasons?)|(?<=my )exits|how (?:it|they) ended|how(?= (?:do|did) my [\w ]*trades end)
 group=symbol: symbols?|coins?|pairs?|assets?|instruments?|markets?(?= (?:should|did|do i (?:lose|make|earn)|have i
-    |am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?|earn(?:s|ed))\b)
-    |(?:(?<=by )|(?<=per )|(?<=each ))markets?
+    |am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?|earn(?:s|ed))\b)|(?:(?<=by )|(?<=per )|(?<=each ))markets?
 group=side: sides?|directions?; group=version: versions?; group=regime: regimes?
-group=hour: (?:what |which )?hours?(?: of (?:the )?day)?|time of (?:the )?day|what time; group=month: months?|monthly
+group=hour: (?:(?:what|which) )?(?:hours?(?: of (?:the )?day)?|time of (?:the )?day)|what time
+group=month: months?|monthly
 group=weekday: weekdays?|(?:which |what )?days? of the week|days? of the week|(?:which|what) days?
-skill: skills?|strateg(?:y|ies); agent: (?:agent|bot|deployment)s?'?; common: in common|alike|come from
-trust: samples?|trust|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
+skill: skills?|strateg(?:y|ies); agent: (?:agent|bot|deployment)s?'?; common: in common|alike|come from|patterns?
+decide: decid(?:es?|ed)|decisions?
+trust: samples?|trust|judge|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
 per: break ?down|broken down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
 rule: mistakes?
-broken: (?:break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?|kept|keeping
-    |(?:stick(?:ing)?|stuck|kept) to(?: my (?:trading )?plan)?|follow(?:ed|ing)?(?: my (?:trading )?plan)?
+broken: (?:break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?|ke(?:ep|pt
+    |eping)|(?:stick(?:ing)?|stuck|kept) to(?: my (?:trading )?plan)?|follow(?:ed|ing)?(?: my (?:trading )?plan)?
 unrealised: unreali[sz]ed|floating|open (?:profit|pnl)
-holding_now: (?:am i|is it|are they|are my agents) holding
-    |(?:what|which \w+) (?:do|does) (?:i|we|it) (?:still |currently )?hold
+holding_now: (?:am i|is it|are they|are my agents) holding|am i (?:long|short)$|(?:what|which \w+) (?:do|does) (?:i
+    |we|it) (?:still |currently )?hold
 reject: reject(?:ed|ions?)|refus(?:ed|als?)|declined; order: orders?
 worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warnings?|healthy|look out|watch(?: out)?
 risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: help(?:ed|ing|s)?(?! me\b)
-event: events?|comes? up|(?:on )?(?:the |my )?(?:economic )?calendar|coming(?: up)?|comes? out|upcoming|ahead|scheduled
-effect: important|hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for|cost me|matter for|cost
+event: events?|what(?:'s| is) (?:happening|going on)|comes? up|(?:on )?(?:the |my )?(?:economic )?calendar
+    |coming(?: up)?|comes? out|upcoming|ahead|scheduled
+effect: important|danger(?:ous)?(?: for)?|hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for
+    |cost me|matter for|cost
 news: news|headlines?|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto)
-price: price|trading at|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
+price: price|trading(?: at|$)|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
 backtest: back-?tests?|tests?(?= (?:of|go)\b)|simulations?; draft: drafts?; saved: saved
 running: running|active|alive|status
 open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|went|put on|start(?:ed)?
@@ -103,24 +112,24 @@ close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?
 position: positions?|holdings|portfolio; trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
 doing: doing|going|work(?:s|ing)?|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b
     |$)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
-pay: pa(?:id|ys?|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
+pay: collect(?:ed)?|receive[ds]?|pa(?:id|ys?|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
 performance: performance|track record|stats|numbers
 low: worst|lowest|least|weakest|worse|smallest
 top: best|top|rank(?:ed)?|highest|most|biggest|largest|greatest|main|better
 long: longest; short: (?:shortest|quickest|fastest); now: (?:right )?now|currently|at the moment
 per: per|by|each|every|split|across
 versus: compared?(?: (?:to|with))?|or|vs\.?|versus|than|beat(?:s|ing|en)?|outperform(?:s|ed)?|against
-which: which; where: where; why: why|reasons?|rationale; when: when; show: show|list; all: all
+which: which; where: where(?:'s)?; why: why|reasons?|rationale; when: when; show: show|list; all: all
 last: last|latest|recent(?:ly)?|newest|previous|past|lately
 it: it|this|that|these|those|them|one|ones|they|its|their; you: you|your|keel
 me: i|me|my|mine|we|our|i'm|i've; mood: ok|okay|fine|all ?right|anything
-foreign: allowed|permitted|supposed|templates?
 idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will
     |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|much|many|more|less|far
     |totals?|overall|any|some|gets?|got|give|tell|please|about|so|there|current|just|not|if|and|as|makes?|hold|need
     |know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after|before|too|usually|normally
-    |ever|next|test(?:ed)?|soon|deep|worth|like$|large|held|reali[sz]ed|summari[sz]e|summary|overview|describe
-    |limits?|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
+    |ever|next|test(?:ed)?|soon|deep|worth|like(?= (?:on|for|in)\b|$)|macro|something|large|held|reali[sz]ed
+    |summari[sz]e|summary|overview|describe|limits?|calm|quiet|busy|down|came|(?:has|have|did|do|does|is|are|was
+    |were)n't|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
     |through|into|off|other|own|yet|already
 """
 _WEEKDAYS: Final = tuple(GROUPS["weekday"].choices)
@@ -128,7 +137,7 @@ _NOT_OURS: Final = {"unknown", "foreign"}
 _OF_RECORD: Final = {
     *MEASURES,
     *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
-    *("strategy", "reject", "side", "trade"),
+    *("strategy", "reject", "side", "trade", "coin"),
 }
 _NUMBERS: Final = {
     word: at for at, word in enumerate(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 2)
@@ -170,9 +179,9 @@ def read_words(text: str) -> Words:
     pattern, tag_of = _scanner()
     end = len(text)  # of the name of a skill, which a word that nobody knows continues
     for match in pattern.finditer(text):
-        tag, said = tag_of.get(str(match.lastgroup), "unknown"), match[0]
+        tag, said = tag_of.get(str(match.lastgroup), ""), match[0]
         tag = "unknown" if tag == "coin" and not symbols_in(said) else tag
-        if tag == "unknown":
+        if not tag:
             tag = _judge_unknown(text[: match.start()], said)
             is_name = (said[0].isupper() and match.start()) or text[end : match.start()].isspace()
             tag = "strategy" if is_name and tag == "unknown" else tag
@@ -185,7 +194,8 @@ def read_words(text: str) -> Words:
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name in ("period", "ahead"):
-            given[name] = re.sub(r"^(?:in|over|for|during|of|within) |\bthe ", "", said.casefold())
+            words = re.sub(r"^(?:in|over|for|during|since|of|within) |\bthe |'s$", "", said.casefold())
+            given[name] = words.replace("my ", "this ")
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
         tags |= {name, tag, other or name}

@@ -33,8 +33,10 @@ _ADVICE: Final = Pattern(r"(?:should|shall|can|could|may|would|is|are|do you thi
 _TO_TELL: Final = Pattern(r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need) to know")
 _TOPICS: Final = {
     "session": Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b"),
-    "symbols": Pattern(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b|\ballowed to trade\b"),
-    "risk": Pattern(r"^what are my (?:own |trading )?rules\b"),
+    "symbols": Pattern(
+        r"^what (?:do|did) I (?:say I )?trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b|\ballowed to trade\b"
+    ),
+    "risk": Pattern(r"^what are my (?:own |trading )?rules\b|\bcan I (?:lose|risk)\b"),
 }
 _LASTING: Final = """\
 What lasts and bounds a trade: risk, hours, markets and goals.
@@ -44,6 +46,7 @@ What lasts and bounds a trade: risk, hours, markets and goals.
 - the hours and days at which you trade
 - what the account is for, and the drawdown you accept
 - how you like answers"""
+_OBJECTS: Final = Pattern(r"\b(?:trad(?:es?|ing)|markets?|accounts?|positions?)\b")  # many facts have them
 _TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 
 
@@ -123,4 +126,5 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
 def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
     topic = next((topic for topic, pattern in _TOPICS.items() if pattern.search(question)), "")
     about = [fact for fact in talk.known if topic and fact.topic == topic]
+    question = _OBJECTS.compiled.sub("", question)
     return about or best_matches(question, talk.known, least=least) or best_matches(question, talk.places, least=0.5)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from config.lib.text import make_slug, one_line
+from config.offline.coach.words import read_words
 from config.offline.drafting.steps import list_drafted
 from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import listing, paragraphs
@@ -12,7 +13,16 @@ from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import Request, memory_requests, read_change
 from config.offline.phrases import FACTS_PAGE
-from config.offline.reading.sentences import CLAUSE, QUOTED, Pattern, is_question, sentences, strip_preface
+from config.offline.reading.sentences import (
+    CLAUSE,
+    QUOTED,
+    Pattern,
+    is_question,
+    sentences,
+    spell_out,
+    straight,
+    strip_preface,
+)
 from config.offline.reading.statements import passing_states
 from config.offline.talk import Reply, Talk
 from memory.claims.subjects import judge_change
@@ -21,6 +31,9 @@ from memory.wording import MAX_PLACE_NOTES
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
 _NONE: Final = Pattern(
     r"(?:no(?:ne|pe|thing)?|neither|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this|them)(?: as it is)?)[.! ]*$"
+)
+_WISH: Final = Pattern(
+    r"^(?:(?:please )?(?:show|give|tell|list)|(?:i'd|i would) like to|i want to (?:see|know|buy|sell|go|long|short))\b"
 )
 _REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
 _ORDINALS: Final = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|four", "fifth|5|five")
@@ -80,7 +93,7 @@ def change_memory(talk: Talk) -> Reply | None:
     requests: list[Request] = []
     # What goes into a draft is a rule of the strategy, not of the person.
     pieces = list(sentences(talk.text))
-    drafted = list_drafted(talk, pieces)
+    drafted = [*list_drafted(talk, pieces), *filter(_is_request, pieces)]
     rest = "\n".join(piece for piece in pieces if piece not in drafted) if drafted else talk.text
     if "place" in talk.acts:
         places, rest = read_places(rest)
@@ -93,6 +106,12 @@ def change_memory(talk: Talk) -> Reply | None:
         return _carry_out(talk, requests)
     note = passing_note(talk)
     return Reply(note) if note else None
+
+
+def _is_request(sentence: str) -> bool:
+    """Tell whether a sentence asks to see something of the record, or for the check of a trade."""
+    words = read_words(spell_out(straight(sentence)).rstrip(" .!?"))
+    return bool(_WISH.match(words.text)) and words.is_covered and words.is_of_record
 
 
 def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:

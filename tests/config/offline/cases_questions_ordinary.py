@@ -1,6 +1,8 @@
-"""Questions as people type them, in three lots; each was asked before the vocabulary knew it.
+"""Questions as people type them, in five lots; each was asked before the vocabulary knew it.
 
-The first lot had 52 of 100 right before, the second 41 of 70 after the first was learnt, the third 58 of 76 after both.
+The first lot had 52 of 100 right before, the second 41 of 70 after the first was learnt, the third 58 of 76, the
+fourth 47 of 72, and the fifth, of odder ones, 39 of 60, of which 2 had a wrong answer and 19 the answer that there is
+no rule.
 The expectations are those of `cases_questions`.
 """
 
@@ -245,4 +247,132 @@ How much did my neighbour lose? | says no rule&not among
 How long do elephants live? | says no rule
 What's the best pizza place? | says no rule
 Which side of the bed is best? | says no rule
+Is my account growing? | calls query_trades
+How much did ETH make me in total? | net symbol=ETH
+What's my profit on bitcoin so far? | net symbol=BTC
+am I losing money with shorts? | net side=short
+Total gains from winning trades? | net result=won
+How do my longs compare with my shorts? | top net side
+Which one performs better, Funding fade or Breakout on majors? | calls query_trades
+Which exit type loses me the most? | low net exit
+What time of day do I lose the most? | low net hour
+On which weekdays do I make money? | top net weekday
+How many ETH shorts have I closed? | count symbol=ETH side=short
+how many of my BTC trades made money | count symbol=BTC result=won
+Did I win more than I lost last week? | calls query_trades
+What's my win rate this month on ETH? | win_rate symbol=ETH
+How good is my timing? | says no rule
+What's the expectancy of my shorts? | expectancy side=short
+What do I make per trade? | expectancy
+Profit factor on longs? | profit_factor side=long
+How high were my fees last week? | fees period=last week
+Did fees eat my profit? | fees
+how much funding on ETH positions did I collect | calls query_trades
+How long was I in my losing trades? | holding result=lost
+How bad did it get? | says no rule&drawdown
+What was my biggest drop? | drawdown
+What's the most I ever lost on one trade? | low net trade
+Longest losing trade? | calls query_trades
+Show my winners | calls query_trades
+Give me my last 3 closed trades | calls get_my_deployments
+What do my winners have in common? | calls query_trades
+Are my results significant? | expectancy
+could it all be luck? | expectancy
+Do I have enough trades to judge? | says too few&n=&interval
+what positions are on? | calls get_my_deployments
+What am I long? | calls get_my_deployments
+How much is my ETH long up? | calls get_my_deployments
+Is my stop close? | says no rule&not among&calls
+Which agent is running? | calls get_my_deployments
+What did the agent do last? | calls get_my_deployments
+Why hasn't it traded? | calls get_my_deployments
+Has the agent been halted? | calls get_my_deployments
+Which lessons came out of the ETH trades? | calls get_my_deployments
+What should I learn from my losses? | calls get_my_deployments
+Which trades broke the leverage rule? | calls query_trades
+How much better do I do when I keep my rules? | calls query_trades
+When's the next CPI? | calls get_upcoming_events
+What's happening this week? | calls get_upcoming_events
+What should I watch today? | calls get_upcoming_events
+Do I do better around CPI? | calls query_trades
+What does BTC usually do after FOMC? | calls query_trades
+How much is one bitcoin? | calls get_market_overview
+ETH funding? | calls get_market_overview
+Is the market calm? | calls get_market_overview
+Any headlines about bitcoin? | calls get_recent_news
+What's my best backtest? | calls list_my_skills
+Was the last backtest profitable? | calls list_my_skills
+How big should my ETH short be with stop 3300? | calls query_trades
+I'd like to buy SOL at 3x with a stop 5% below, is that ok? | calls query_trades
+How much can I lose per trade? | says 1%
+what exposure limit do I have? | says no rule&not among
+Which coins do I stay away from? | says BTC and ETH
+What's my daily routine? | says no rule&not among
+What is a stop loss? | says no rule&stop
+Explain win rate | says share
+Who made you? | says Keel
+Do you have access to my money? | says no rule&paper
+How tall is the Eiffel Tower? | says no rule&no such skill
+Which football team wins most? | says no rule
+How much profit does Tesla make? | says no rule&no such skill
+Tell me a joke about traders | says no rule
+How has my month been? | net period=this month
+Which pair do I trade worst? | low net symbol
+Which coin do I win most with? | calls query_trades
+Are longs or shorts more profitable for me? | top net side
+Do I lose more than I win? | calls query_trades
+What do my BTC shorts look like? | net symbol=BTC side=short
+What's the average duration of my trades? | holding
+How fast do I cut losers? | holding result=lost
+Have fees been high this month? | fees period=this month
+What are my trading costs on ETH? | fees symbol=ETH
+Which of my trades had the biggest drawdown? | calls query_trades
+Show the top five trades by profit | calls query_trades
+Which trades lost the most? | calls query_trades
+How many times was I stopped out this month? | count exit=stop
+What's my success rate on longs? | win_rate side=long
+What is my record on SOL? | net symbol=SOL
+net result since last week? | calls query_trades
+Profits in 2026? | calls query_trades
+Results for November | calls query_trades
+Morning trades: how do they do? | calls query_trades
+How do I do at night? | calls query_trades
+What's my worst weekday for shorts? | calls query_trades
+Am I any good? | says no rule&net&win
+What would 1% risk be in dollars? | says no rule&stop&not among
+Is a SOL short ok with stop 250 and target 200? | calls query_trades
+Check a BTC long, stop 84000 | calls query_trades
+Is my risk too high? | calls get_my_deployments
+How much do I have in open trades? | calls get_my_deployments
+Tell me about my open positions | calls get_my_deployments
+Any open orders? | calls get_my_deployments
+When did the agent last decide something? | calls get_my_deployments
+Why is it short ETH? | calls get_my_deployments
+How is my newest strategy doing? | calls get_my_deployments
+Anything I should learn? | calls get_my_deployments
+What patterns did you find in my trades? | calls query_trades
+Do I break rules more when I lose? | calls query_trades
+Are broken rules costly? | calls query_trades
+Which macro events are next? | calls get_upcoming_events
+Should I worry about NFP? | calls get_upcoming_events
+Is the Fed meeting dangerous for my long? | calls get_upcoming_events
+What did my trades do around CPI releases? | calls query_trades
+Where's ETH trading? | calls get_market_overview
+what's the funding like on BTC and ETH? | calls get_market_overview
+Is bitcoin volatile today? | calls get_market_overview
+What's the latest news? | calls get_recent_news
+What happened to ETH in the news? | calls get_recent_news
+Which backtest did best? | calls list_my_skills
+Compare my strategies | calls query_trades
+What leverage do I use? | says 3x
+Do I have a rule on drawdown? | says 15%
+What did I say I trade? | says BTC and ETH
+How do you know my risk limit? | says 1%&not among&no rule
+What's a good win rate? | says no rule&Win rate
+What is mean reversion? | says average
+What's the meaning of life? | says no rule&not among
+Who won the world cup? | says no rule
+What's my dog's name? | says not among&no rule
+How many people use Keel? | says no rule
+Is gold going up? | says no rule&last price&no market
 """.strip().splitlines()
