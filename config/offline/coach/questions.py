@@ -231,7 +231,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("agent decide", "status", ""),
     ("skill|agent versus -backtest", "record", ""),
     ("period -event -market -news -trade -position -agent -it -skill -coin", "record", r"^how\b"),
-    ("coin side doing", "status", r"^how(?:'s| is| are)\b.*\bdoing$"),
+    ("coin side doing", "status", r"^how(?:'s| is)\b.*\bdoing$"),
     ("position top|low -trade", "risk", ""),
     ("skill running", "status", ""),
     ("coin side -trade", "status", r"^how (?:much|far) (?:is|are)\b.*\b(?:up|down|ahead|behind)$"),
