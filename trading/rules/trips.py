@@ -56,6 +56,10 @@ class TripTable:
         """Read the trades; `also` names further columns, and equity is known `until` an instant."""
         asked = dict.fromkeys(name for one in rules for name in _OF_KINDS.get(one.rule.kind, ()))
         is_of_equity = any(isinstance(one.rule, RiskPerTrade) and one.rule.unit == "pct" for one in rules)
+        if is_of_equity and until:  # of few trades: one query less
+            points = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
+            last = Subquery(points.order_by("-at").values("equity_usd")[:1])
+            trades, also = trades.annotate(equity_usd=Cast(last, FloatField())), (*also, "equity_usd")
         names = ("id", *_OF_BOOK, "entry_at", *asked, *also)
         self.columns = Columns(trades.order_by("-entry_at", "id"), names, as_floats=True)
         self._accounts = _Accounts(self.columns, until)
@@ -68,7 +72,14 @@ class TripTable:
         deployments, opened = columns.raw["deployment"], columns["entry_at"]
         named = dict(zip(deployments, columns["deployment"], strict=True))
         books = {raw: self._accounts.books[pk] for raw, pk in named.items()}
-        curves = {raw: self._accounts.curves[pk] for raw, pk in named.items()} if is_of_equity else {}
+        equities: Iterable[float | None] = [None] * count
+        if "equity_usd" in columns.raw:
+            starts = {raw: self._accounts.starts[pk] for raw, pk in named.items()}
+            pairs = zip(columns["equity_usd"], deployments, strict=True)
+            equities = [starts[raw] if last is None else last for last, raw in pairs]
+        elif is_of_equity:
+            curves = {raw: self._accounts.curves[pk] for raw, pk in named.items()}
+            equities = [_find_equity(curves[raw], at) for raw, at in zip(deployments, opened, strict=True)]
 
         def read(name: str, unknown: Any = None) -> Sequence[Any]:
             return columns[name] if name in asked else [unknown] * count
@@ -93,9 +104,7 @@ class TripTable:
                     net if at and not unpriced and state != ReconcileState.GAP else None
                     for at, unpriced, state, net in wholes
                 ],
-                [_find_equity(curves[raw], at) for raw, at in zip(deployments, opened, strict=True)]
-                if is_of_equity
-                else [None] * count,
+                equities,
                 [entry is not None for entry in entries],
                 [entry and entry[0] for entry in entries],
                 [bool(entry and entry[1]) for entry in entries],
@@ -119,12 +128,12 @@ class _Accounts:
         rows = Deployment.objects.filter(pk__in=set(trades["deployment"])).annotate(start=Cast(start, FloatField()))
         found = list(rows.values_list("pk", "skill", "broker_kind", "start"))
         self.books = {pk: name_book(skill, kind) for pk, skill, kind, _ in found}
-        self._starts = {pk: start for pk, _, _, start in found}
+        self.starts = {pk: start for pk, _, _, start in found}
 
     @cached_property
     def curves(self) -> Mapping[UUID, _Curve]:
         """The equity of each account: its instants, its values, and what it was before."""
-        rows = EquityPoint.objects.filter(deployment__in=self._starts, at__gt=self._since).order_by("at")
+        rows = EquityPoint.objects.filter(deployment__in=self.starts, at__gt=self._since).order_by("at")
         rows = rows.filter(at__lte=self._until) if self._until else rows
         points = Columns(rows, ("deployment", "at", "equity_usd"), as_floats=True)
         found: dict[Any, tuple[list[datetime], list[float]]] = defaultdict(lambda: ([], []))
@@ -133,7 +142,7 @@ class _Accounts:
             instants.append(at)
             values.append(equity)
         named = {pk: raw for raw, pk in dict(zip(points.raw["deployment"], points["deployment"], strict=True)).items()}
-        return {pk: (*found[named.get(pk)], start) for pk, start in self._starts.items()}
+        return {pk: (*found[named.get(pk)], start) for pk, start in self.starts.items()}
 
     def find_equity(self, deployment_id: UUID, at: datetime) -> float | None:
         """Return an account's equity before an instant, or at start; None: not known."""

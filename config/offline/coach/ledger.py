@@ -148,7 +148,8 @@ stop: \bstops?(?: loss)?(?: is)?(?: at| of)? \$?(\d[\d,.]*k?)(?! ?%|\d)
 risk_usd: \brisk\w*(?: of)? \$?(\d[\d,]*(?:\.\d+)?)(?![\d.]* ?%)
 risk_pct: \brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:risk|my account|equity)
 leverage: (\d+(?:\.\d+)?)x\b
-size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b
+equity_usd: \$?(\d[\d,]*(?:\.\d+)?k?) (?:account|equity|capital)\b
+size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b(?! (?:account|equity|capital))
 """
 _ASKS: Final = Pattern(
     r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b|^(?:i'd|i would) like to\b|^i want to\b"
