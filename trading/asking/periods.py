@@ -78,7 +78,8 @@ def _find_range(words: str, today: date) -> tuple[date | None, date | None]:
     if match := re.fullmatch(r"(?:from |between )?(.*?) ?(?:\.\.| to | until | and ) ?(.*)", words):
         first, last = match.groups()
     elif match := re.fullmatch(r"(since|from|after|until|before) (.+)", words):
-        first, last = ("", match[2]) if match[1] in ("until", "before") else (match[2], "")
+        begin, end = _find_days(match[2], today)
+        return {"after": (end, None), "until": (None, end), "before": (None, begin)}.get(match[1], (begin, None))
     else:
         return _find_days(words, today)
     if not first and not last:

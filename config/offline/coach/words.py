@@ -194,7 +194,7 @@ def read_words(text: str) -> Words:
         elif name == "day":
             given["weekday"] = said.casefold().removeprefix("on ")[:3]
         elif name in ("period", "ahead"):
-            words = re.sub(r"^(?:in|over|for|during|since|of|within) |\bthe |'s$", "", said.casefold())
+            words = re.sub(r"^(?:in|over|for|during|of|within) |\bthe |'s$", "", said.casefold())
             given[name] = words.replace("my ", "this ")
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value

@@ -80,6 +80,7 @@ def ahead(events=(CPI,), exposed=(EXPOSED,)):
         ("What's running and how is it doing?", "get_my_deployments", {}),
         ("How are my deployments doing?", "get_my_deployments", {}),
         ("how are my agents doing today", "get_my_deployments", {}),
+        ("What is my net since last week?", "query_trades", {"measure": "net", "period": "since last week"}),
         ("How's my agent doing?", "get_my_deployments", {}),
         ("what did my agent do today?", "query_trades", {"measure": "net", "period": "today"}),
         ("am I up this week?", "query_trades", {"measure": "net", "period": "this week"}),

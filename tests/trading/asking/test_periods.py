@@ -55,6 +55,9 @@ def days(words, now=NOW, zone=ZONE):
         ("2026-03-01..", "2026-03-01", None),
         ("..2026-03-15", None, "2026-03-15"),
         ("until yesterday", None, "2026-07-15"),
+        ("before 2026-03-15", None, "2026-03-14"),
+        ("after 2026-03-15", "2026-03-16", None),
+        ("after march", "2026-04-01", None),
     ],
 )
 def test_period_in_words_is_a_range_of_days(words, first, last):
