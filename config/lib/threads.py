@@ -3,7 +3,9 @@
 import asyncio
 import contextvars
 import functools
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
@@ -66,3 +68,10 @@ def _with_fresh_connection(work: Callable[[], T]) -> T:
         return work()
     finally:
         close_old_connections()
+
+
+def join_threads(threads: Iterable[threading.Thread], seconds: float) -> None:
+    """Wait until threads end, at most some seconds for all of them."""
+    ends_at = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(timeout=max(0.0, ends_at - time.monotonic()))

@@ -1,4 +1,5 @@
 import logging
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -8,6 +9,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.utils import timezone
 
 from config.lib.operations.health import require_current_database
+from config.lib.threads import join_threads
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs
 from config.lib.work.run_commands import RunCommand
@@ -34,11 +36,10 @@ class Command(RunCommand):
             super().run()
             return
         stopped = threading.Event()
-        try:
-            work_until(stopped, self.report_run)
-        except KeyboardInterrupt:
-            stopped.set()
-            self.say("Stopped.", stopped=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stopped.set())
+        work_until(stopped, self.report_run)
+        self.say("Stopped.", stopped=True)
 
 
 def work_until(stopped: threading.Event, report: Report) -> None:
@@ -56,8 +57,7 @@ def work_until(stopped: threading.Event, report: Report) -> None:
     for thread in lanes:
         thread.start()
     get_engine().work(stopped, lambda name, key: report(run_task(name, key, timezone.now())))
-    for thread in lanes:
-        thread.join(timeout=GRACE_SECONDS)
+    join_threads(lanes, GRACE_SECONDS)
 
 
 def _keep_working(jobs: Sequence[Job], stopped: threading.Event, report: Report) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 from django.db import close_old_connections, connections, transaction
 from django.utils import timezone
 
+from config.lib.threads import join_threads
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
 
 logger = logging.getLogger(__name__)
@@ -112,8 +113,7 @@ def work(stopped: threading.Event, run: Callable[[str, Key], None]) -> None:
     for queue in _queues.values():
         queue.wake()
     _queues.clear()
-    for thread in threads:
-        thread.join(timeout=GRACE_SECONDS)
+    join_threads(threads, GRACE_SECONDS)
 
 
 def _serve_lane(queue: FairQueue, stopped: threading.Event, run: Callable[[str, Key], None]) -> None:

@@ -2,6 +2,8 @@ import json
 import os
 import signal
 import threading
+import time
+from datetime import timedelta
 from io import StringIO
 from uuid import uuid4
 
@@ -16,6 +18,7 @@ from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
+from config.lib.threads import join_threads
 from config.lib.work.jobs import Job
 from memory.models import UserFact
 from tests.chat.talk import as_typed
@@ -429,6 +432,43 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
     run_jobs.work_until(stopped, reports.append)
 
     assert [report.summary for report in reports] == ["done"] * 3
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_run_jobs_that_is_told_to_stop_finishes_what_runs(monkeypatch, number):
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    ended = []
+
+    def job(now):
+        os.kill(os.getpid(), number)
+        time.sleep(0.2)  # the main thread is told meanwhile
+        ended.append(now)
+
+    monkeypatch.setattr(run_jobs, "list_jobs", lambda: [Job("slow", timedelta(days=1), job)])
+    monkeypatch.setattr(run_jobs, "list_finders", list)
+    try:
+        printed = run("run_jobs")
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    assert len(ended) == 1
+    assert printed.endswith("Stopped.\n")
+
+
+def test_threads_that_do_not_end_are_waited_for_together():
+    waits = []
+
+    class Endless(threading.Thread):
+        def join(self, timeout=None):
+            waits.append(timeout)
+            time.sleep(timeout)
+
+    join_threads([Endless(), Endless(), Endless()], 0.05)
+
+    assert waits[0] > 0
+    assert waits[1:] == [0, 0]
 
 
 @pytest.mark.django_db(transaction=True)
