@@ -86,19 +86,27 @@ _AND: Final = r"(?:(?:and|but|then|or|also|i|i'd|it|that|should|want to|would)\s
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*|\d{1,2}[.)]\s*)?(?:\*\*)?([\w ]{2,14}?)(?:\*\*)?\s*[:=]\s*(\S.*)$")
 _BREAK: Final = re.compile(r"[,;]\s+(?:and |then |but )*|\s+(?:and|then)\s+| [-–] ")
 _MOST_BESIDE: Final = 3  # words beside numbers and symbols, which alone make no thesis
+# A name has capital letters: "called Harbour", "name it Slow Boat 2".
+_NAMED: Final = re.compile(
+    r"(?:\b(?i:called|named)|\b(?i:call|name) (?i:it|this|the strategy|the skill))\s+[\"“]?"
+    r"(?P<name>[A-Z][\w-]{1,30}(?: [A-Za-z0-9][\w-]{0,30}){0,4})[\"”]?"
+)
 
 
 def read_fields(message: str) -> Fields:
     """Read the fields of a strategy that a message names, quotations aside."""
     read = [straight(sentence) for sentence in sentences(message) if not QUOTED.match(sentence)]
     text = " ".join(read)
-    fields: Fields = {"symbols": symbols_in(text)}
+    named = _NAMED.search(text)
+    # A name such as "BTC Harbour" does not name the traded symbols.
+    text = text.replace(named[0], " ") if named else text
+    fields: Fields = {"name": named["name"] if named else "", "symbols": symbols_in(text)}
     for words, pattern in parse_table(_WORDS).items():
         if pattern.search(text):
             fields.setdefault(*words.strip().split("="))
     told: dict[str, list[str]] = {}
     for sentence in read:
-        _read_sentence(strip_lead_in(sentence), fields, told)
+        _read_sentence(strip_lead_in(sentence).replace(named[0] if named else "", ""), fields, told)
     fields |= {place: " ".join(f"{text}." for text in texts)[:MAX_TEXT] for place, texts in told.items()}
     fields["avoid"] = [rule[:MAX_AVOID] for rule in told.get("avoid", ())][:20]
     if interval := fields.setdefault("value", fields.get("barsInterval")):
@@ -107,9 +115,9 @@ def read_fields(message: str) -> Fields:
 
 
 def name_skill(fields: Mapping[str, Any]) -> str:
-    """Return a first name of a skill: its symbols and style."""
+    """Return the skill's name, by default its symbols and style."""
     title = " ".join([*fields.get("symbols", ())[:3], str(fields.get("style", "strategy")).replace("_", " ")])
-    return (title[:1].upper() + title[1:])[:MAX_NAME]
+    return str(fields.get("name") or title[:1].upper() + title[1:])[:MAX_NAME]
 
 
 def _read_sentence(sentence: str, fields: Fields, told: dict[str, list[str]]) -> None:

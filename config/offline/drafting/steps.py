@@ -41,7 +41,7 @@ NOVICE_ASK: Final = "What do you want to trade, and why do you think there is mo
 EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
 _SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
 _MAX_COMMAND: Final = 200  # characters
-_RULES: Final = frozenset({"entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
+_RULES: Final = frozenset({"name", "entry", "exit", "avoid", "riskManagement", "barsInterval", "value", *CAPS})
 _FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
 _ASKED: Final = re.compile(rf"^\*\*({'|'.join(AREAS)})\*\*: ", re.MULTILINE)
 _PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")
@@ -194,12 +194,19 @@ def _complete(talk: Talk, given: Fields, known: Fields, text: str) -> Fields:
 
 
 def patch_draft(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Outcome]]:
-    """Yield a patch for each tool; return the results."""
+    """Yield a patch for each tool, refused ones once more without their errors; return results."""
     by_tool: dict[str, Fields] = {}
     for name, tool in TOOL_OF.items():
         if fields.get(name):
             by_tool.setdefault(tool.name, {})[name] = fields[name]
-    return (yield tuple(Call(tool, given) for tool, given in by_tool.items()))
+    done = yield tuple(Call(tool, given) for tool, given in by_tool.items())
+    again = []
+    for outcome in done:
+        paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
+        wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
+        left = {name: value for name, value in outcome.arguments.items() if name not in wrong}
+        again += [Call(outcome.name, left)] if left and len(left) < len(outcome.arguments) else []
+    return [*done, *((yield tuple(again)) if again else ())]
 
 
 def report_patches(done: Sequence[Outcome], *notes: str) -> str:

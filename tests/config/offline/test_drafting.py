@@ -512,3 +512,36 @@ def test_in_a_chat_about_a_draft_not_all_is_of_it(text):
 
 def test_the_advisor_drafts_nothing():
     assert first_calls(BUILD, tools=ADVISOR) == []
+
+
+def test_a_refused_field_is_left_out_and_the_rest_tried_once_more():
+    def refusing(arguments):
+        if "maxLeverage" in arguments:
+            return {"error": [{"field": "risk.max_leverage", "problem": "is above 100"}]}
+        return written(arguments)
+
+    chat = Chat({"set_risk": refusing}, focus=with_draft(strategy={"thesis": "x"}))
+
+    told = chat.say("use 200x leverage, 5% per position")
+
+    assert chat.calls == [("set_risk", {"maxPositionPct": 5, "maxLeverage": 200}), ("set_risk", {"maxPositionPct": 5})]
+    assert "max position (% of equity): 5" in told
+    assert "Refused, and not in the draft:\n\n- risk.max\\_leverage: is above 100" in told
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("BTC trend breakout, called Harbour. Enter on a close above the 20-bar high.", "Harbour"),
+        ("Exit on a close below the 10-bar low. Call it Slow Boat 2.", "Slow Boat 2"),
+        ("An ETH range strategy named “Tide”, 2x leverage", "Tide"),
+        ("BTC trend breakout. I was called to a meeting.", "BTC breakout"),
+        ("It is called mean reversion. Trade BTC.", "BTC mean reversion"),
+    ],
+)
+def test_pitch_takes_the_name_that_its_author_gives_it(said, name):
+    assert name_skill(read_fields(said)) == name
+
+
+def test_symbols_in_a_name_are_not_what_is_traded():
+    assert read_fields("ETH breakout, called BTC Killer.")["symbols"] == ["ETH"]

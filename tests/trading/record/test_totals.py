@@ -135,7 +135,7 @@ def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(trader):
     lists = (
         ("/trades/", "of 6 closed trades"),
         ("/deployments/", f'deployment={deployment.pk}&amp;status=closed">'),
-        ("/backtests/", f'backtests={run.pk}&amp;status=closed">'),
+        ("/backtests/", f'backtests={run.pk}&amp;status=closed"'),
         (f"/trades/{bought.pk}/", "of 1 fill"),
     )
     for address, states in lists:
