@@ -168,7 +168,11 @@ def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = (
     if hours > MAX_EVENT_LOOKAHEAD_HOURS:
         told["beyond"] = f"I look at most {MAX_EVENT_LOOKAHEAD_HOURS} hours ahead, and your question reaches further."
     elif window:
-        told["window"] = " to ".join(f"{at:%Y-%m-%d %H:%M}" for at in window) + " UTC"
+        # In the words of the question: the day of a date that no tool told would be marked as unknown.
+        said = words.given.get("ahead") or words.given.get("period", "")
+        if "weekday" in words.given:
+            said = "at the weekend" if "," in words.given["weekday"] else f"on {window[0]:%A}"
+        told["window"] = f"in the {said}" if said.startswith("next ") else f"{said} (in UTC)"
         events = {key: one for key, one in events.items() if _is_within(one, window)}
     ahead = [
         {**event, "your_exposure": [row for row in exposed if exact(row, "event_id") == event_id]}

@@ -221,10 +221,10 @@ def test_questions_about_the_person_stay_with_the_memory(text):
 @pytest.mark.parametrize(
     ("text", "hours", "said"),
     [
-        ("What events are tomorrow?", 39, "Scheduled 2026-11-23 00:00 to 2026-11-24 00:00 UTC:"),
-        ("Anything on the calendar on Tuesday?", 63, "Scheduled 2026-11-24 00:00 to 2026-11-25 00:00 UTC:"),
-        ("What comes up in the next 12 hours?", 12, "Scheduled 2026-11-22 09:30 to 2026-11-22 21:30 UTC:"),
-        ("What is coming up this week?", 15, "Scheduled 2026-11-22 09:30 to 2026-11-23 00:00 UTC:"),
+        ("What events are tomorrow?", 39, "Scheduled tomorrow (in UTC):"),
+        ("Anything on the calendar on Tuesday?", 63, "Scheduled on Tuesday (in UTC):"),
+        ("What comes up in the next 12 hours?", 12, "Scheduled in the next 12 hours:"),
+        ("What is coming up this week?", 15, "Scheduled this week (in UTC):"),
         ("What's coming up next week?", 72, "I look at most 72 hours ahead, and your question reaches further."),
         ("What is on the calendar this month?", 72, "I look at most 72 hours ahead"),
         ("Is there an event on Friday?", 72, "The [calendar](/calendar/) shows the rest."),
