@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection
+from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from chat import tools
@@ -618,7 +620,10 @@ async def test_receipt_is_written_when_the_database_is_back(model, talk, outage,
 @pytest.fixture
 def broken_pool():
     """The pool of a test that kills its connections, with idle ones in it; the next test gets another."""
-    idle = [connection.pool.getconn() for _ in range(18)]
+    idle: list[psycopg.Connection] = []
+    with suppress(PoolTimeout):  # threads of earlier tests may hold the rest
+        while len(idle) < 18:
+            idle.append(connection.pool.getconn(timeout=1))
     for each in idle:
         connection.pool.putconn(each)
     yield
