@@ -158,12 +158,11 @@ _ASKS: Final = Pattern(
 
 def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
-    is_planned = words.has("side coin") and bool(words.has("size") or _ASKS.match(words.text))
-    has_stop = words.has("side coin") and bool({"stop", "away"} & _read_numbers(words.text).keys())
-    is_other = not words.tags.isdisjoint(("why", "when", "count", "last", "exit"))
-    return (has_stop and not is_other) or (
-        words.is_covered and (words.has("size -result -average") or (is_planned and words.has("broken")))
-    )
+    is_trade = words.has("side coin")
+    if is_trade and words.has("-why -when -count -last -exit") and {"stop", "away"} & _read_numbers(words.text).keys():
+        return True
+    is_planned = is_trade and words.has("broken") and bool(words.has("size") or _ASKS.match(words.text))
+    return words.is_covered and (words.has("size -result -average") or is_planned)
 
 
 def check_steps(talk: Talk, words: Words) -> Steps:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from config.lib.search.quantities import NUMBER_WORDS
 from config.offline.reading.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
 from trading.asking.query import GROUPS, MEASURES
@@ -139,9 +140,6 @@ _OF_RECORD: Final = {
     *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
     *("strategy", "reject", "side", "trade", "coin"),
 }
-_NUMBERS: Final = {
-    word: at for at, word in enumerate(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 2)
-} | {"twenty": 20}
 _DESCRIBES: Final = re.compile(r"^\w{3,}(?:ly|ed|ing|est|en|ive|ile|ble|ful)$", re.IGNORECASE)
 _NOUN_FOLLOWS: Final = Pattern(r"\b(?:an?|the|my|our|your|his|her|their|of|on|in|for|from|by|about|with|at) $")
 
@@ -188,7 +186,8 @@ def read_words(text: str) -> Words:
         tag, _, other = tag.partition("+")
         name, _, value = tag.partition("=")
         if name == "number":
-            amounts += [int(said)] if said.isdecimal() else [_NUMBERS[said.casefold()]] if said.isalpha() else []
+            number = int(said) if said.isdecimal() else NUMBER_WORDS.get(said.casefold())
+            amounts += [] if number is None else [int(number)]
         elif name == "strategy":
             given["skill"], end = f"{given.get('skill', '')} {said}".strip(), match.end()
         elif name == "day":
