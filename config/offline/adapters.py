@@ -1,13 +1,13 @@
 """Translate between rules and the tools and prompts of assistants.
 
-The rules speak of acts: remember, forget, change, confirm and place write; list, recall and read look something
-up; the coach's tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's
-result becomes the outcome of an act, and the memory blocks of the prompts become facts.
+The rules speak of acts: remember, forget, change and confirm write; list and recall look something up; the coach's
+tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's result becomes the
+outcome of an act, and the memory blocks of the prompts become facts.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from chat.tools import TOOLS, preferences
@@ -21,8 +21,9 @@ from config.offline.reading.statements import topic_of
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
 from memory.wording import find_category
 
-LOOKUPS: Final = frozenset({"list", "recall", "read"})
+LOOKUPS: Final = frozenset({"list", "recall"})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
+_CHANGING: Final = LOOKUPS | {"remember", "change", "forget"}
 COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {REMEMBER.name, FORGET.name}
 # An act, its tool with an operation, and the act's argument behind each argument of the tool.
 _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
@@ -36,23 +37,13 @@ _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("recall", preferences.RECALL_PREFERENCES, "", {"query": "query"}),
     ("remember", MANAGE_USER_MEMORY, "add_fact", {"content": "fact"}),
     ("forget", MANAGE_USER_MEMORY, "deactivate_fact", {"fact_id": "fact_id"}),
-    ("place", MANAGE_USER_MEMORY, "add_poi", {key: key for key in ("place_id", "place_name", "notes")}),
-    ("read", MANAGE_USER_MEMORY, "get_memory", {}),
 )
 _LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
-_MENTIONED = re.compile(r" \(mentioned in \d+ conversations?\)$")
+_HEADINGS: Final = (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING)
 _OPENING = re.compile(
     r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]"
     r"(?:\n\n|\Z)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What the model can see of the user's memory."""
-
-    facts: list[Known]
-    places: list[Known]  # their texts are "Name: notes"
 
 
 def acts_of(tools: Sequence[str]) -> frozenset[str]:
@@ -87,17 +78,14 @@ def _as_act(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def read_memory(messages: Sequence[Row]) -> Memory:
-    """Return the known facts and places: the prompt's, as changed since."""
-    memory = Memory([], [])
-    for prompt in (content_text(message) for message in messages if message.get("role") == "system"):
-        memory.facts.extend(_facts_of(prompt))
-        places = (_MENTIONED.sub("", line) for line in _lines_under(COMPANION_PLACES_HEADING, prompt))
-        memory.places.extend(map(Known, places))
+def read_memory(messages: Sequence[Row]) -> list[Known]:
+    """Return the known facts: the prompt's, as changed since."""
+    prompts = [content_text(message) for message in messages if message.get("role") == "system"]
+    facts = [fact for prompt in prompts for fact in _facts_of(prompt)]
     for outcome in read_acts(messages):
-        if not outcome.error and not outcome.held:
-            memory = _after_lookup(memory, outcome) if outcome.name in LOOKUPS else _after_write(memory, outcome)
-    return memory
+        if not outcome.error and not outcome.held and outcome.name in _CHANGING:
+            facts = _after(outcome, facts)
+    return facts
 
 
 def read_opening(preamble: str) -> Known | None:
@@ -108,13 +96,11 @@ def read_opening(preamble: str) -> Known | None:
 
 def _facts_of(prompt: str) -> Iterator[Known]:
     """Yield the facts of the blocks; the coach's tags are topics, the companion's are dates."""
-    for heading in (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING):
+    for heading in _HEADINGS:
         for match in filter(None, map(_LINE.match, _lines_under(heading, prompt))):
-            text, tag, inferred = match["text"], match["tag"] or "", match["inferred"] is not None
-            if heading == COACH_HEADING and text != "...":
-                yield Known(text, tag, inferred)
-            elif heading != COACH_HEADING:
-                yield Known(text, topic_of(text), inferred, tag=tag)
+            topic = (match["tag"] or "") if heading == COACH_HEADING else topic_of(match["text"])
+            if match["text"] != "...":
+                yield Known(match["text"], topic, match["inferred"] is not None)
 
 
 def _lines_under(heading: str, prompt: str) -> Iterator[str]:
@@ -128,37 +114,20 @@ def _lines_under(heading: str, prompt: str) -> Iterator[str]:
             return
 
 
-def _after_write(memory: Memory, outcome: Outcome) -> Memory:
-    text, given = outcome.changed_text(), outcome.arguments
-    if outcome.name == "place":
-        name, notes = str(given.get("place_name") or ""), str(given.get("notes") or "")
-        others = [place for place in memory.places if place.text.partition(":")[0].casefold() != name.casefold()]
-        return Memory(memory.facts, [*others, Known(f"{name}: {notes}" if notes else name)])
-    if outcome.name not in {"remember", "change", "forget"}:
-        return memory
-    gone = {normal_form(old) for old in (text, exact(outcome.before, "fact"))}
-    ids = {outcome.fact_id, exact(outcome.before, "fact_id")} - {""}
-    facts = [fact for fact in memory.facts if normal_form(fact.text) not in gone and fact.id not in ids]
-    if text and outcome.name != "forget":
+def _after(outcome: Outcome, facts: list[Known]) -> list[Known]:
+    """Return the facts after a write, or with those of a lookup; a whole list replaces them."""
+    if outcome.name in LOOKUPS:
+        listed = [row for row in outcome.entries("preferences") if exact(row, "content") and row.get("id")]
+        told = [(exact(row, "content"), row.get("confidence") == "inferred", str(row["id"])) for row in listed]
+        new = [Known(text, topic_of(text), inferred, id) for text, inferred, id in told]
+        texts, ids = [one.text for one in new], [one.id for one in new]
+        is_all = outcome.name == "list" and not outcome.arguments.get("category")
+        facts = [] if is_all and not outcome.as_row.get("truncated") else facts
+    else:
+        text, given = outcome.changed_text(), outcome.arguments
+        texts, ids = [text, exact(outcome.before, "fact")], [outcome.fact_id, exact(outcome.before, "fact_id")]
         inferred = given.get("confidence") != "asserted"
-        facts.insert(0, Known(text, str(given.get("topic") or ""), inferred, outcome.fact_id))
-    return Memory(facts, memory.places)
-
-
-def _after_lookup(memory: Memory, outcome: Outcome) -> Memory:
-    if outcome.name == "read":
-        # Without their ids: a fact that was imported has one there that no tool knows.
-        active = [one for one in outcome.entries("facts") if one.get("is_active") and exact(one, "content")]
-        named = [(exact(one, "place_name"), exact(one, "notes")) for one in outcome.entries("placer_user_datapoints")]
-        places = [Known(": ".join(filter(None, names))) for names in named]
-        return Memory([_known(one, tag=exact(one, "added_at")[:10]) for one in active], places)
-    listed = [row for row in outcome.entries("preferences") if exact(row, "content") and row.get("id")]
-    is_all = outcome.name == "list" and not outcome.arguments.get("category") and not outcome.as_row.get("truncated")
-    seen = {normal_form(exact(row, "content")) for row in listed}
-    others = [fact for fact in memory.facts if not is_all and normal_form(fact.text) not in seen]
-    return Memory([*(_known(row, id=str(row["id"])) for row in listed), *others], memory.places)
-
-
-def _known(row: Row, **given: str) -> Known:
-    text = exact(row, "content")
-    return Known(text, topic_of(text), row.get("confidence") == "inferred", **given)
+        is_known = text and outcome.name != "forget"
+        new = [Known(text, str(given.get("topic") or ""), inferred, outcome.fact_id)] if is_known else []
+    gone = set(map(normal_form, texts))
+    return [*new, *(one for one in facts if normal_form(one.text) not in gone and (not one.id or one.id not in ids))]

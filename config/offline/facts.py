@@ -50,12 +50,11 @@ class Known:
     topic: str = ""
     inferred: bool = False
     id: str = ""  # known only for facts of tool results
-    tag: str = ""  # in brackets before the text: the companion's date
 
     @property
     def line(self) -> str:
         """Return the fact as an item of a list."""
-        return f"- {f'[{self.tag}] ' if self.tag else ''}{self.text}{' (inferred)' if self.inferred else ''}"
+        return f"- {self.text}{' (inferred)' if self.inferred else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,6 @@ class Outcome:
         told = f"{self.as_row.get('note')} {self.as_row.get('message')}"
         is_repeated = self.name == "remember" and exact(self.before, "fact") == self.changed_text() != ""
         return is_repeated or "known already" in told or "nothing changed" in told
-
-    @property
-    def candidates(self) -> dict[str, str]:
-        """Return the ids of ambiguous facts by their texts."""
-        return {exact(one, "fact"): exact(one, "fact_id") or exact(one, "id") for one in self.entries("candidates")}
 
     @property
     def fact_id(self) -> str:

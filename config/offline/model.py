@@ -19,7 +19,6 @@ from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.talk import Reply, Talk, read_scene
-from config.offline.tasks.critique import critique_answer
 from config.offline.tasks.extraction import extraction_answer
 from config.offline.tasks.reflection import reflection_answer
 from config.offline.tasks.titles import summary_answer, title_answer
@@ -56,14 +55,12 @@ def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
     at = users[-1] if users else -1
     said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
     before = next((text for text in reversed(said) if text), "")
-    memory = read_memory(messages)
     systems = [content_text(message) for message in messages if message.get("role") == "system"]
     return Talk(
         text=split[at][1].strip() if users else "",
         before=before,
         acts=acts_of(tools),
-        known=memory.facts,
-        places=memory.places,
+        known=read_memory(messages),
         about=read_opening(preambles[-1]) if preambles else None,
         results=read_acts(messages[at + 1 :]),
         earlier=read_acts(messages[: at + 1]),
@@ -98,14 +95,14 @@ def _without_rule(talk: Talk) -> Reply:
 _TASKS: Final[dict[str, Callable[[str], str]]] = {
     TASK: extraction_answer,
     REFLECTION: reflection_answer,
-    CRITIQUE: critique_answer,
+    # The findings of a review by rules are the reviewer's own: `trading.skills.lint`.
+    CRITIQUE: lambda _: '{"summary": "Reviewed by rules, without a language model.", "findings": []}',
     TITLE_TASK: title_answer,
     SUMMARY_TASK: summary_answer,
 }
 RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
     do_task,
     report_results,
-    rules.act_on_choice,
     rules.answer_conflict,
     rules.change_named_fact,
     rules.change_memory,

@@ -6,7 +6,7 @@ from typing import Final
 
 from config.offline.facts import content_words
 from config.offline.figures import listing, paragraphs
-from config.offline.reading.sentences import Pattern
+from config.offline.reading.sentences import Pattern, parse_table
 from config.offline.talk import Reply, Talk
 
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
@@ -20,7 +20,6 @@ NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not w
 # A line: the act that it needs, what it does with it, and what to say; two are shown, any question is offered.
 _TABLE: Final = """
 remember = remember lasting things: I never trade alts / remember that I only buy funds
-place = keep places: my home is at 123 Main St, Seattle
 forget = correct and forget them: forget my max leverage / forget everything about SOL
 confirm = note what still holds: yes, still funds only
 query_trades = ask your record: What is my net profit? / Which symbol makes me the most money?
@@ -41,7 +40,7 @@ _ABLE: Final = {
     for act, _, rest in (line.partition("= ") for line in re.sub(r"\n    +", " ", _TABLE).strip("\n").split("\n"))
     for what, _, said in (rest.partition(": "),)
 }
-_STATEMENTS: Final = frozenset({"remember", "place", "forget", "confirm", "prepare_action"})
+_STATEMENTS: Final = frozenset({"remember", "forget", "confirm", "prepare_action"})
 # Explained on request, and by the drafting with a novice: the names of a term, and what it is.
 _TERMS: Final = """
 Funding|funding rate: what holders of one side of a perpetual pay the other side, every few hours
@@ -78,14 +77,12 @@ _WHAT_ARE_YOU: Final = Pattern(
 HELP: Final = Pattern(
     r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
 )
-_SHORT_TALK: Final = {
-    "You are welcome.": Pattern(r"(?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b"),
-    "Goodbye. What I saved stays saved.": Pattern(r"(?:bye|goodbye|see you|good night|cya|later)\b"),
-    "All right.": Pattern(
-        r"(?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind"
-        r"|forget (?:about )?it)[.! ]*$"
-    ),
-}
+_SHORT_TALK: Final = r"""
+You are welcome.: (?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b
+Goodbye. What I saved stays saved.: (?:bye|goodbye|see you|good night|cya|later)\b
+All right.: (?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind
+    |forget (?:about )?it)[.! ]*$
+"""
 _GREETING: Final = Pattern(
     r"(?:hi|hello|hey|yo|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|gm)\b(?! (?:how much|what))"
 )
@@ -99,7 +96,7 @@ def make_small_talk(talk: Talk) -> Reply | None:
         return None
     if _GREETING.match(talk.text):
         return Reply(f"Hello. {WHAT_I_AM} {suggest('', talk.acts)}")
-    return next((Reply(answer) for answer, words in _SHORT_TALK.items() if words.match(talk.text)), None)
+    return next((Reply(answer) for answer, words in parse_table(_SHORT_TALK).items() if words.match(talk.text)), None)
 
 
 def suggest(text: str, acts: Collection[str]) -> str:

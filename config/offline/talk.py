@@ -79,7 +79,6 @@ class Talk:
     before: str  # the model's text before it
     acts: frozenset[str]  # what the chat's tools can do
     known: list[Known]
-    places: list[Known] = field(default_factory=list)
     about: Known | None = None  # the fact that the user was asked how to change
     results: list[Outcome] = field(default_factory=list)  # of the tools called for this message, if they have run
     earlier: list[Outcome] = field(default_factory=list)  # of the tools called before it

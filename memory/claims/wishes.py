@@ -20,7 +20,8 @@ _POLITE: Final = (
     r"(?:(?:please|now|ok|okay|and|also|but|so|hey|keel|can|could|would|will|you|i|want|to|'d|like)\b[\s,]*){0,8}"
 )
 _END: Final = re.compile(
-    rf"^\W*{_POLITE}(?:forget|unlearn|stop remembering|delete|remove|erase|drop|scrap|cancel|take back|get rid of)\b"
+    rf"^\W*{_POLITE}(?:forget|unlearn|stop remembering|(?:don['’]?t|do not) (?:remember|keep|store|save)|delete|remove"
+    r"|erase|drop|scrap|cancel|take back|get rid of)\b"
     r"(?P<object>.*)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -32,7 +33,7 @@ _DENIAL: Final = re.compile(
 )
 _CHANGE: Final = re.compile(
     r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new"
-    r"|lower(?:ed)?|raised?|cut|increased?|reduced?|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
+    r"|swapped|relocated|bumped|upped|halved|doubled|lower(?:ed)?|raised?|cut|increased?|reduced?|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
     r"|(?:fine|ok|okay|good|allowed) again)\b",
     re.IGNORECASE,
 )
@@ -44,7 +45,8 @@ _BACK: Final = re.compile(
 )
 # "Not 3x, 2x", "it's Kimberly, not Kim", "my broker isn't Kraken any more, it's Bybit".
 _CONTRAST: Final = re.compile(
-    r"^\W*(?:no\W+|sorry\W+|wait\W+)*(?:it['’]?s\s+|(?:my|the) (?P<what>[\w ]{2,30}?) is(?:n['’]t)?\s+)?"
+    r"^\W*(?:(?:no|nope|sorry|wait|well|oops|actually|rather|correction|i mean|i meant)\W+)*"
+    r"(?:it['’]?s\s+|(?:my|the) (?P<what>[\w ]{2,30}?) is(?:n['’]t)?\s+)?"
     r"(?:(?:(?<=n['’]t )|not\s+)(?P<old>[^\s,;]+)(?:\s+any ?more)?[,;]?\s+(?:but\s+)?(?:it['’]?s\s+)?"
     r"(?P<new>[^\s,;]+(?: [^\s,;]+)?)"
     r"|(?!(?:I|we|you|he|she|they|my)\b)(?P<now>[^\s,;]+(?: [^\s,;]+){0,4}?),?\s+(?:and )?not\s+(?P<was>[^\s,;]+))"
@@ -68,6 +70,9 @@ _ASKS: Final = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|\Z))+")
+_NEXT: Final = re.compile(
+    r",\s+(?:(?:and|but|so)\s+)?(?=(?:I|I['’]m|my|now)\b)|\s+(?=(?:because|since|so that)\b)", re.IGNORECASE
+)
 # "Forget that I like gold" does not mean the fact "I trade gold".
 _CLAUSE: Final = re.compile(
     r"\bthat I (?:(?:never|always|only|usually|often|really|still|also|do|will)\s+)*"
@@ -82,17 +87,14 @@ _IDLE: Final = frozenset(
         word_set(
             "fact rule memory remember thing note forget delete remove erase drop true right correct wrong"
             " longer anymore any more about everything anything said told changed change mind used outdated"
-            " valid gone hold apply know saved entry one line please still quit now actually instead trade use"
+            " valid gone hold apply know saved entry one line please still quit now actually instead trade use part bit"
         ),
     )
 )
 
 
 def find_naming(text: str, fact: str, *, before: str = "") -> Naming:
-    """Tell how a message asks to end a fact.
-
-    `before` is the message before, which may have asked and been answered with a question.
-    """
+    """Tell how a message asks to end a fact; `before` is the message before, perhaps answered with a question."""
     if _only_points(text):
         return "pointed"
     sentences = list(_iter_sentences(text))
@@ -149,11 +151,10 @@ def _only_points(text: str) -> bool:
 
 
 def _read_object(sentence: str) -> str | None:
-    """Return what a sentence wishes to end, or None."""
     asked, back = _END.match(sentence), _BACK.match(sentence)
     if asked is not None or back is not None:
         return asked["object"] if asked else "that"
-    return sentence if _DENIAL.search(sentence) else None
+    return next((clause for clause in _NEXT.split(sentence) if _DENIAL.search(clause)), None)
 
 
 def _is_named(wish: str, fact: str) -> bool:

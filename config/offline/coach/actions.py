@@ -96,7 +96,7 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
     if not target and not name and view == "skills" and talk.scene.is_authoring:
         return "A draft has to be saved first, on its preview."
     if not target:
-        [found] = yield (Call(VIEWS[view].tool.name, {}),)
+        [found] = yield (Call(VIEWS[view].tool, {}),)
         every = found.entries(VIEWS[view].key)
         if found.error or not every:
             return talk.tell_errors([found]) or tell(view, {})
@@ -107,16 +107,15 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
     [card] = yield (Call(PREPARE_ACTION.name, {"type": action, key: target, **_read_details(talk, action, asked)}),)
     if card.error:
         return f"I could not prepare that: {escape(card.error)}"
-    told = f"I prepared a card: **{{title}}**. It is yours to decide: {ONLY_YOUR_CLICK}."
-    return fill(f"{told}| The card expires at {{expires_at}}.", card.as_row)
+    told = "I prepared a card: **{title}**.| It is good until {expires_at}.|"
+    return fill(f"{told} No word in the chat runs it: {ONLY_YOUR_CLICK}.", card.as_row)
 
 
 def _pick_targets(every: list[Row], action: str, name: str) -> list[Row]:
     """Return the rows that a name means, exact or by shared words, and that fit the action."""
-    names = {id(row): exact(row, "name") or exact(row, "skill_name") for row in every}
-    best = {match.text for match in best_matches(name, [Known(one) for one in sorted(set(names.values()))], least=0.5)}
-    same = {one for one in names.values() if normal_form(one) == normal_form(name)}
-    named = [row for row in every if not name or names[id(row)] in (same or best)]
+    known = [Known(exact(row, "name") or exact(row, "skill_name"), id=str(at)) for at, row in enumerate(every)]
+    same = [one for one in known if not name or normal_form(one.text) == normal_form(name)]
+    named = [every[int(one.id)] for one in same or best_matches(name, known, least=0.5)]
     statuses = _ACTIONS[action][2]
     fitting = [one for one in named if not statuses or exact(one, "status") in statuses]
     fitting = [one for one in fitting if action != "flatten" or rows(one, "positions")]

@@ -6,7 +6,7 @@ from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
-from config.offline.coach.telling import VIEWS, tell_check
+from config.offline.coach.telling import VIEWS, tell
 from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import Row, block, escape, exact, fill, listing, number, paragraphs, rows, spell
@@ -14,6 +14,7 @@ from config.offline.reading.sentences import Pattern, parse_table
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
 from trading.asking.query import GROUPS, MEASURES
+from trading.market.names import symbols_in
 
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
 _FIRST: Final = {"long": "Longest", "short": "Shortest"}
@@ -40,9 +41,12 @@ _MEASURE_OF: Final = {
 _GROUP_OF: Final = {
     "rule|broken": "rule",
     "side=long side=short versus|per|top|low": "side",
+    "result=won result=lost -net": "result",
     "regime=chop regime=trend|regime=shock": "regime",
     "skill|agent|strategy which|top|low|per|versus": "skill",
     "where top|low|result": "symbol",
+    "hour more|low|top": "hour",
+    "weekday more|low|top": "weekday",
     "when net|result|top|low": "hour",
     "top|low|long|short trade|result -agent -skill": "trade",
     "": "",
@@ -85,9 +89,6 @@ def _read_where(words: Words, group: str, measure: str) -> dict[str, str]:
 
 # --- Telling ---
 
-_ANSWER: Final = "**{label}: {value}** ({scope}), n={n}|; a trade {mean}|, about 90 % between {interval_90pct}|."
-_TRADE: Final = "{symbol} {side}: {told}|, closed {exit_at}"
-
 
 def _list_parts(result: Row, words: Words) -> list[str]:
     """Return value, sample, interval, groups and link of an answer."""
@@ -99,7 +100,7 @@ def _list_parts(result: Row, words: Words) -> list[str]:
     told = {key: _spell(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}
     link = exact(result, "link")
     return [
-        fill(_ANSWER, {**result, "label": label, **told}),
+        fill(VIEWS["record"].head, {**result, "label": label, **told}),
         _format_groups(result, words),
         fill("|{groups_left_out} more groups not shown.", result),
         _judge(result) if "trust" in words.tags else "",
@@ -133,7 +134,7 @@ def _format_groups(result: Row, words: Words) -> str:
     lines = []
     for one in groups[:_MOST_GROUPS]:
         told = {**one, "told": _spell(result, one.get("value"))}
-        lines.append(fill(_TRADE if "trade_id" in one else VIEWS["record"].row, told))
+        lines.append(fill(VIEWS["ranked" if "trade_id" in one else "record"].row, told))
     if not lines or not words.has("top|low|long|short|which|versus"):
         return listing(lines)
     which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")
@@ -145,12 +146,14 @@ def _format_groups(result: Row, words: Words) -> str:
 _NUMBERS: Final = r"""
 away: (\d+(?:\.\d+)?) ?%(?= (?:away|below|above|from|stop))|\bstops?(?: at| of)? (\d+(?:\.\d+)?) ?%
 stop: \bstops?(?: loss)?(?: is)?(?: at| of)? \$?(\d[\d,.]*k?)(?! ?%|\d)
-risk_usd: \brisk\w*(?: of)? \$?(\d[\d,]*(?:\.\d+)?)(?![\d.]* ?%)
+risk_usd: \brisk\w*(?: of)? \$?(\d[\d,]*(?:\.\d+)?)(?![\d.]* ?%)|\$(\d[\d,]*(?:\.\d+)?) risk\b
 risk_pct: \brisk\w*(?: of)? (\d+(?:\.\d+)?) ?%|(\d+(?:\.\d+)?) ?% (?:of )?(?:risk|my account|equity)
 leverage: (\d+(?:\.\d+)?)x\b
 equity_usd: \$?(\d[\d,]*(?:\.\d+)?k?) (?:account|equity|capital)\b
-size_usd: (?<!risking )(?<!risk )\$(\d[\d,]*(?:\.\d+)?k?)\b(?! (?:account|equity|capital))
+size_usd: (?<!risking )(?<!risk )(?:\$(\d[\d,]*(?:\.\d+)?k?)\b|\b(\d[\d,]*(?:\.\d+)?k?) (?:usdt?|usdc|dollars|bucks)\b)
+    (?! (?:account|equity|capital|risk))
 """
+_COINS: Final = re.compile(r"(?<![$\w.,])(\d[\d,]*(?:\.\d+)?k?) ?([a-z]+)", re.IGNORECASE)
 _ASKS: Final = Pattern(
     r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b|^(?:i'd|i would) like to\b|^i want to\b"
 )
@@ -158,7 +161,7 @@ _ASKS: Final = Pattern(
 
 def is_check(words: Words) -> bool:
     """Tell whether a question is about a trade that is planned."""
-    is_trade = words.has("side coin")
+    is_trade = words.has("coin") and bool(_find_side(words))
     if is_trade and words.has("-why -when -count -last -exit") and {"stop", "away"} & _read_numbers(words.text).keys():
         return True
     is_planned = is_trade and words.has("broken") and bool(words.has("size") or _ASKS.match(words.text))
@@ -167,13 +170,15 @@ def is_check(words: Words) -> bool:
 
 def check_steps(talk: Talk, words: Words) -> Steps:
     """Check and size a planned trade, a stop in percent by the price of the market."""
-    symbol, side = next(iter(words.symbols), ""), words.given.get("side", "").partition(",")[0]
+    symbol, side = next(iter(words.symbols), ""), _find_side(words)
     check = _read_numbers(words.text)
     limit = next((fact.text for fact in talk.known if read_subject(fact.text).key == "risk per trade"), "")
     if not symbol or not side or not {"stop", "away"} & check.keys():
         return f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK
+    if coins := next((one for one in _COINS.finditer(words.text) if symbols_in(one[2].upper()) == [symbol]), None):
+        check["quantity"] = _read_amount(coins[1])
     share = re.search(r"(\d+(?:\.\d+)?) ?%", limit)
-    if share and not {"risk_pct", "risk_usd", "size_usd"} & check.keys():
+    if share and not {"risk_pct", "risk_usd", "size_usd", "quantity"} & check.keys():
         check["risk_pct"] = _read_amount(share[1])
     if "away" in check:
         [market] = yield (Call(GET_MARKET_OVERVIEW.name, {"symbols": [symbol]}),)
@@ -183,7 +188,16 @@ def check_steps(talk: Talk, words: Words) -> Steps:
         away = check.pop("away") / 100
         check["stop"] = float(f"{float(price) * (1 - away if side == 'long' else 1 + away):.6g}")
     [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
-    return talk.tell_errors([answer]) or tell_check(block(answer.as_row, "check"))
+    plan = block(answer.as_row, "check")
+    why = [{"told": one} for one in plan.get("why") or () if isinstance(one, str)]
+    told = tell("check", {**plan, **block(plan, "similar")}, [*why, *rows(plan, "rules")])
+    return talk.tell_errors([answer]) or told
+
+
+def _find_side(words: Words) -> str:
+    """Return the side of a planned trade; to sell a number of coins is a short."""
+    is_sold = re.search(r"\bsell(?:ing)? (?:\$?\d|a\b|some\b)", words.text)
+    return words.given.get("side", "").partition(",")[0] or ("short" if is_sold else "")
 
 
 def _read_numbers(text: str) -> dict[str, float]:

@@ -6,8 +6,8 @@ the results of its tools.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from math import ceil
 from typing import Any, Final
 
@@ -17,14 +17,24 @@ from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
 from config.offline.coach import ledger
 from config.offline.coach.actions import action_steps, click_steps, order_steps
-from config.offline.coach.telling import NO_DEPLOYMENTS, VIEWS, list_inside, tell
+from config.offline.coach.telling import VIEWS, list_inside, tell
 from config.offline.coach.words import Words, find_window, read_words
-from config.offline.drafting.steps import drafting_steps, is_drafting
+from config.offline.drafting import drafting_steps, is_drafting
 from config.offline.facts import Call
 from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
 from config.offline.phrases import TERMS
-from config.offline.reading.sentences import QUOTED, Pattern, is_question, sentences, spell_out, straight, strip_lead_in
+from config.offline.reading.sentences import (
+    QUOTED,
+    Pattern,
+    is_question,
+    sentences,
+    spell_out,
+    straight,
+    strip_lead_in,
+    strip_preface,
+)
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
+from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
 from trading.market.names import is_market
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
@@ -50,29 +60,26 @@ _STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|
 def answer_as_coach(talk: Talk) -> Reply | None:
     """Answer about agents, markets, drafts and actions; None if nothing matches."""
     answered = click_steps(talk)
-    plans = [answered] if answered is not None else list(_iter_plans(talk))
+    plans = [answered] if answered is not None else _list_plans(talk)
     return follow_steps(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
 
 
-def _iter_plans(talk: Talk) -> Iterator[Steps]:
-    rest: list[str] = []
-    found: list[Steps] = []
-    for at, sentence in enumerate(sentences(talk.text)):
-        is_read = at < _MAX_SENTENCES and len(sentence) <= _MAX_SENTENCE and not QUOTED.match(sentence)
-        steps = _read_sentence(talk, sentence) if is_read else None
-        rest += [sentence] if steps is None else []
-        found += [steps] if steps is not None else []
-    draft = drafting_steps(talk, rest)
-    yield from [draft] if draft is not None else []
-    yield from found
+def _list_plans(talk: Talk) -> list[Steps]:
+    """Return the steps for a draft, of the sentences that ask nothing, and for the questions and actions."""
+    read = [(one, _read_sentence(talk, one, at)) for at, one in enumerate(sentences(talk.text))]
+    draft = drafting_steps(talk, [sentence for sentence, steps in read if steps is None])
+    return [steps for steps in (draft, *(steps for _, steps in read)) if steps is not None]
 
 
-def _read_sentence(talk: Talk, sentence: str) -> Steps | None:
+def _read_sentence(talk: Talk, sentence: str, at: int) -> Steps | None:
+    if at >= _MAX_SENTENCES or len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
+        return None
     plain = spell_out(_ASIDE.sub("", strip_lead_in(straight(sentence)))).strip(" .!?;")
     is_asked = sentence.rstrip().endswith("?")
     asked = action_steps(talk, plain)
     asked = _question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
-    asked = asked or order_steps(talk, plain)
+    is_rule = is_drafting(talk) and re.search(r"\b(?:when|if|after|above|below|under|over)\b", plain)
+    asked = asked or (None if is_rule else order_steps(talk, plain))
     if asked is not None or is_asked or (is_drafting(talk) and not is_question(sentence)):
         return asked
     return _question_steps(talk, plain, is_asked=False)
@@ -89,17 +96,17 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
         return ledger.check_steps(talk, words)
     is_asked = is_asked or asked != plain or is_question(plain) or bool(_COMMAND.match(asked))
-    if not words.is_covered or (_STATES.search(asked) and not is_asked):
+    if not words.is_covered or (not is_asked and (_STATES.search(strip_preface(asked)) or read_contrast(asked))):
         return None
     for wanted, view, said in _QUESTIONS:
-        if words.has(wanted) and VIEWS[view].tool.name in talk.acts and re.search(said, asked, re.IGNORECASE):
+        if words.has(wanted) and VIEWS[view].tool in talk.acts and re.search(said, asked, re.IGNORECASE):
             return _SEVERAL.get(view, _look_up)(talk, words, view)
     return None
 
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     """Call the tool of a view and tell its result."""
-    tool, detail = VIEWS[view].tool.name, VIEWS[view].detail
+    tool, detail = VIEWS[view].tool, VIEWS[view].detail
     coins = {"symbols": words.symbols} if words.symbols else {}
     is_own = (detail or words.has("it|you|reject -agent -paper")) and "running" not in words.tags
     arguments: dict[str, dict[str, Any]] = {
@@ -112,19 +119,14 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     listed = rows(result, VIEWS[view].key) or list_inside(result, VIEWS[view].key)
     if view in ("trades", "closing"):
         listed = _pick_market(listed, words)
-    if view == "paper" and any(exact(one, "broker_kind") != "paper" for one in listed):
-        view = "live"
+    live = next((kind for one in listed if (kind := exact(one, "broker_kind")) != "paper"), "")
     if tool == LIST_MY_SKILLS.name:
-        listed = sorted(listed, key=_find_last_test, reverse=view == "skills")
-    most = (words.amount if view == "trades" else 0) or 10
-    return talk.tell_errors([found]) or paragraphs(tell(view, result, listed, most), tell("open_drafts", result))
+        listed.sort(key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=view == "skills")
+    told = tell(view, {**result, "live": live}, listed, (words.amount if view == "trades" else 0) or 10)
+    return talk.tell_errors([found]) or paragraphs(told, tell("open_drafts", result))
 
 
 _NO_PROOF: Final = "That compares; it proves nothing: the market was another one, too."
-
-
-def _find_last_test(skill: Row) -> str:
-    return exact(block(skill, "last_simulation"), "ends_at")
 
 
 def _own(talk: Talk) -> dict[str, Any]:
@@ -137,10 +139,8 @@ def _own(talk: Talk) -> dict[str, Any]:
 def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
     """Tell the positions that are meant, what was refused and what events did to such positions."""
     [found] = yield (Call(GET_MY_DEPLOYMENTS.name, _own(talk)),)
-    if found.error:
-        return talk.tell_errors([found])
-    if not found.entries("deployments"):
-        return f"{NO_DEPLOYMENTS} So you carry no risk here."
+    if found.error or not found.entries("deployments"):
+        return talk.tell_errors([found]) or tell(view, {})
     side = words.given.get("side") or "long,short"
     held = [one for one in _pick_market(list_inside(found.as_row, "positions"), words) if exact(one, "side") in side]
     held.sort(key=lambda one: -(number(one, "size_usd") or 0))
@@ -156,11 +156,9 @@ def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = (
     now = talk.scene.now
     window = find_window(words, now) if now else None
     hours = ceil((window[1] - now) / timedelta(hours=1)) if window and now else MAX_EVENT_LOOKAHEAD_HOURS
-    limits: Row = {
-        "lookaheadHours": min(hours, MAX_EVENT_LOOKAHEAD_HOURS),
-        **({"types": words.kinds} if words.kinds else {}),
-    }
-    asked = asked or [{"symbols": words.symbols} if words.symbols and view == "events" else {}]
+    limits: dict[str, Any] = {"lookaheadHours": min(hours, MAX_EVENT_LOOKAHEAD_HOURS)}
+    limits |= {"types": words.kinds} if words.kinds else {}
+    asked = asked or [{"symbols": words.symbols} if words.symbols else {}]
     looked = yield tuple(Call(GET_UPCOMING_EVENTS.name, {**one, **limits}) for one in asked)
     exposed = [row for outcome in looked for row in _pick_market(outcome.entries("your_exposure"), words)]
     events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
@@ -168,22 +166,14 @@ def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = (
     if hours > MAX_EVENT_LOOKAHEAD_HOURS:
         told["beyond"] = f"I look at most {MAX_EVENT_LOOKAHEAD_HOURS} hours ahead, and your question reaches further."
     elif window:
-        # In the words of the question: the day of a date that no tool told would be marked as unknown.
-        said = words.given.get("ahead") or words.given.get("period", "")
-        if "weekday" in words.given:
-            said = "at the weekend" if "," in words.given["weekday"] else f"on {window[0]:%A}"
-        told["window"] = f"in the {said}" if said.startswith("next ") else f"{said} (in UTC)"
-        events = {key: one for key, one in events.items() if _is_within(one, window)}
+        first, end, told["window"] = window
+        at = {key: parse_instant(exact(one, "scheduled_at")) or first for key, one in events.items()}
+        events = {key: one for key, one in events.items() if first <= at[key] < end}
     ahead = [
         {**event, "your_exposure": [row for row in exposed if exact(row, "event_id") == event_id]}
         for event_id, event in events.items()
     ]
     return talk.tell_errors(looked) or tell(view, told, ahead)
-
-
-def _is_within(event: Row, window: tuple[datetime, datetime]) -> bool:
-    at = parse_instant(exact(event, "scheduled_at"))
-    return at is None or window[0] <= at < window[1]
 
 
 def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
@@ -225,66 +215,61 @@ _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
     "why": _answer_why,
     "record": ledger.query_steps,
 }
-_MEASURED: Final = "-net -fees -count -win_rate -expectancy -result -holding -average -top -low"
 # Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
 _QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("paper", "paper", ""),
-    ("sharpe", "skills", ""),
+    ("stops_at", "closing", ""),
+    ("when it|agent trade -me -last -count", "status", ""),
+    ("mood open coin", "status", ""),
+    ("agent coin doing", "record", ""),
+    ("trade last number -group -per -top -low", "trades", r"\b(?:last|latest|previous|past) \w+ trades\b"),
     ("vol -me -trade", "markets", ""),
     ("trade|position|order", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position|order)s?\b"),
-    ("agent decide", "status", ""),
     ("skill|agent versus -backtest", "record", ""),
-    ("period -event -market -news -trade -position -agent -it -skill -coin", "record", r"^how\b"),
-    ("coin side doing", "status", r"^how(?:'s| is)\b.*\bdoing$"),
+    ("period -event -market -news -trade -position -agent -it -skill -coin -you", "record", r"^how\b"),
     ("position top|low -trade", "risk", ""),
-    ("skill running", "status", ""),
-    ("coin side -trade", "status", r"^how (?:much|far) (?:is|are)\b.*\b(?:up|down|ahead|behind)$"),
+    ("running|unrealised|holding_now -trade -count", "status", ""),
+    ("coin side -trade", "status", r"^how(?:'s| is| (?:much|far) (?:is|are))\b.*\b(?:doing|up|down|ahead|behind)$"),
     ("why trade|doing", "status", r"n't\b|\bnot\b"),
-    ("coin kind -when -effect -trade -me", "record", r"\b(?:after|around)\b"),
     ("funding top|low group -me -pay", "markets", ""),
+    ("equity -drawdown -result -size -side", "status", ""),
     ("now net|result|doing -funding -price -market -coin", "status", ""),
     ("position net|result|doing -close -count -trade -top -low -pay -funding", "status", ""),
     ("kind|event effect|risk -trade -last", "risk", ""),
     ("why close|exit=stop|open|side|position|trade -reject -trust", "why", r"^(?!.*\b(?:best|worst) )"),
     ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
     ("reject", "recent_rejections", ""),
-    ("worry -trade", "risk", ""),
-    ("risk -trade -per -rule -stop -number -result -you", "risk", ""),
+    ("risk|worry -trade -per -rule -stop -number -result -you", "risk", ""),
     ("learn help|doing|effect", "help", ""),
     ("learn", "lessons", ""),
     ("test_next", "untested", ""),
-    ("backtest", "skills", ""),
-    (f"trade last|show|all|number -group -per -versus -learn -common -doing {_MEASURED}", "trades", ""),
+    ("backtest|sharpe", "skills", ""),
+    ("trade last|show|all|number -broken -rule -group -per -versus -learn -common -doing -measured", "trades", ""),
     ("news -ahead", "news", ""),
     ("event -trade", "events", ""),
-    ("ahead|day effect|event -trade -me -side", "events", ""),
     ("ahead -coin -trade -me -side", "events", ""),
-    ("kind -trade -me -effect", "events", "^(?:when|what time|is there|are there|any|(?:the )?next)"),
-    (f"coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind {_MEASURED}", "markets", ""),
+    ("kind -trade -me -effect", "events", "^(?:when|what time|is (?:there|the)|are there|any|(?:the )?next)"),
+    ("coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind -measured", "markets", ""),
     ("market -trade -me -group -net", "markets", ""),
     ("funding -me -pay -trade -top", "markets", ""),
     (
-        f"coin -me -trade -side -risk -effect -kind -open -close -order -stop -number -group -performance {_MEASURED}",
+        "coin -me -trade -side -kind -group -risk -effect -open -close -order -stop -number -performance -measured",
         "markets",
         "^(?:how|what)",
     ),
-    (f"skill|draft -doing -trade -performance -strategy {_MEASURED}", "skills", ""),
-    ("running|unrealised|holding_now -trade -count", "status", ""),
-    (f"open -me -why -coin -trade -close -side {_MEASURED}", "status", "^what"),
-    (f"position|agent -trade -close -rule -performance -period -funding -pay {_MEASURED}", "status", ""),
-    (f"agent|position|skill doing -trade {_MEASURED}", "status", r"^(?!.*\bdid\b)"),
-    (f"it doing -trade -me {_MEASURED}", "status", ""),
+    ("skill|draft -doing -trade -performance -strategy -measured", "skills", ""),
+    ("open -me -why -coin -trade -close -side -measured", "status", "^what"),
+    ("position|agent -trade -close -rule -performance -period -funding -pay -measured", "status", ""),
+    ("agent|position|skill doing -trade -measured", "status", r"^(?!.*\bdid\b)"),
+    ("it doing -trade -me -measured", "status", ""),
     (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule|exit -why", "record", ""),
-    ("me side -coin -stop -size -position", "record", ""),
-    ("me doing|period|weekday|day -you -event", "record", ""),
-    ("versus coin|side -price -market", "record", ""),
+    ("me|trade|agent|skill|strategy|side|coin|group doing|top|low|versus|long|short -you -price", "record", ""),
+    ("trade coin|kind -you", "record", ""),
+    ("side coin -size -position -stop", "record", r"^my\b"),
     (
-        "me|trade|agent|skill|side coin|period|exit|regime|weekday|hour|kind|side doing|trade|result|agent|top|low",
+        "me|trade|agent|skill group|period|day|side -coin -stop -size -position -you -event",
         "record",
-        "",
+        r"^(?!.*\bI (?:\w+ )?trade$)",
     ),
-    ("strategy doing|trade|versus|top|low", "record", ""),
-    ("me|trade|agent group -stop", "record", r"\b(?:by|per|each|every|across|between|which|end|ended)\b"),
-    ("top|low|long|short trade|group|agent|skill|side|regime", "record", ""),
     ("strategy -skill -me", "record", "^[A-Z]"),
 )

@@ -1,7 +1,7 @@
 """The vocabulary of questions: what each word of one means.
 
-A question is understood when the vocabulary covers it: a word that is not in the table is another subject, and no row
-of the table of questions answers it, unless it can only describe ("deeply", "winning"). Longer phrases stand first.
+A question is understood when the vocabulary covers it: a word that is not in a table is another subject, and no row of
+the table of questions answers it, unless it can only describe ("deeply"). Phrases go before words.
 """
 
 import re
@@ -12,126 +12,108 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from config.lib.search.quantities import NUMBER_WORDS
+from config.lib.search.terms import STOP_WORDS, porter_stem
 from config.offline.reading.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
 from trading.asking.query import GROUPS, MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
-# A line holds tags (several with `+`), or `argument=value`, each with its words. An indented line goes on.
-_TABLE: Final = rf"""
-period: (?:(?:in|over|for|during|since|of) )?(?:the )?(?:(?:today|yesterday|(?:my|this|last|past|previous) (?:week
-    |month|quarter|year))(?:'s)?|(?:last|past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?
-    |20\d\d-\d\d-\d\d\.\.20\d\d-\d\d-\d\d|20\d\d(?:-\d\d){{0,2}})
-paper: (?:real|live|paper|fake) money|(?:real|live) or (?:paper|simulated|fake|demo)|(?:paper|fake|demo) or (?:real
-    |live)|account (?:real|simulated|live)|simulated|(?:is|are) (?:this|it|that|(?:my|the) money
-    |these(?: trades)?) real|paper trad(?:es?|ing)
-ahead: (?:in |over |for |within )?(?:the )?next (?:\d+ (?:hours|days|weeks)|week|month)|tomorrow
-test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should
-    |to) (?:back-?)?test|never (?:been )?(?:back-?)?tested|untested
-help: ma(?:de|ke) (?:a|any) difference; idle: after (?:all |the )?(?:fees|costs)|net of (?:fees|costs)
-strategy: break-?outs?|(?:funding )?fad(?:e|es|ing)|momentum|(?:mean )?reversion|dips?|scalp(?:s|er|ers|ing)?|swing
-    |carry|grid|pullbacks?|majors|trend follow(?:ing|er)|dca
-foreign: allowed|permitted|supposed|templates?|can i (?:lose|risk)|(?:an?|any) rules? (?:on|for|about)|who (?:made
-    |built) (?:you|keel)|(?:exposure|position|risk) limits?
-idle: in (?:dollars|usd|bucks|percent)
-own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
+# A line holds a tag (several with `+`), or `argument=value`, and its phrases. An indented line goes on.
+_PHRASES: Final = rf"""
+period: (?:since )?(?:(?:today|yesterday|(?:my|this|last|past|previous) (?:week|month|quarter|year))(?:'s)?|(?:last
+    |past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?|20\d\d(?:-\d\d){{2}}\.\.20\d\d(?:-\d\d){{2}}
+    |20\d\d(?:-\d\d){{0,2}})
+paper: (?:real|live|paper|fake) money|(?:real|live|paper|fake|demo) or (?:real|live|paper|simulated|fake|demo)|(?:is
+    |are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real
+ahead: next (?:\d+ (?:hours|days|weeks)|week|month)|tomorrow
+test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should|to) (?:back-?)?test
+    |(?:never (?:been )?|un)(?:back-?)?tested
+idle: after (?:all |the )?(?:fees|costs)|in (?:dollars|usd|bucks|percent)|buy and hold|a lot|like(?= (?:on|for|in)\b|$)
+strategy: funding fad(?:e|es|ing)|mean reversion|majors
+foreign: can i (?:lose|risk)|(?:an?|any) rules? (?:on|for|about)|who (?:made|built) (?:you|keel)|(?:exposure|position
+    |risk|loss) limits?; own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
 net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)(?: or (?:up|down
-    |in loss|losing|not))?|(?:doing )?so far|in profit|br(?:ing|ings|inging|ought) in|banked|netted|cash|bucks
-    |dollars|take home|took home|(?:my )?(?:account|equity) (?:growing|shrinking|up|down)
+    |in loss|losing|not))?|br(?:ing|ings|inging|ought) in|(?:my )?(?:account|equity) (?:growing|shrinking|up|down)
 close: t(?:ake|ook) profits?
 kind: (?:{EVENT}|rate decisions?)(?: (?:date|release|decision|meeting|day|print|data|report|number|hike|cut)s?)?
 coin: {COIN}
 number: (?:two|three|four|five|six|seven|eight|nine|ten|twenty)(?= )|[$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
-low+net: damage|bleed(?:s|ing)?|bled|drain(?:s|ed|ing)?|kill(?:s|ed|ing) (?:me|my account)|eat(?:s|ing)? my (?:money
-    |account|profits?)
-low: drop|turn off|switch off|shut (?:off|down)|get rid of|give up|stop trading|avoid|bad|poor(?:ly|est)?|terrible
-    |deepest
-result=won: (?<=trades )(?:that )?ma(?:de|ke) money|winners?|winning trades?|won|wins?(?! rate)|profitable trades?
+low+net: eat(?:s|ing)? my (?:money|account|profits?)
+low: (?<=should i )(?:stay|keep) (?:away|out)(?: (?:from|of))?|(?:turn|switch|shut) (?:off|down)|get rid of|give up
+    |stop trading; result=won: (?<=trades )(?:that )?ma(?:de|ke) money
 win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average|how often(?= do (?:i
     |my [\w ]+) win)|(?:what )?(?:share|percent(?:age)?) of
-profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?|outweigh(?:ed)?
-expectancy: expectancy|(?:make|earn|lose|made|earned|lost) per trade|expected value|edge|(?:average|mean) (?:result
-    |trade|profit|pnl)(?: per trade)?
-drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water|(?:biggest|largest|worst|deepest) (?:drop|fall
-    |decline)
-r: (?:average )?r(?:[- ]multiples?)?
-holding: durations?|how (?:fast|quickly|soon) do i (?:cut|close|exit|sell|take)|how long do (?:i|we) (?:(?:usually
-    |normally) )?(?:hold|keep|stay(?: in)?)|hold(?:ing)? (?:time|period)s?|time in (?:a )?trades?|how long
-mfe: mfe|favou?rable excursions?
-mae: mae|adverse excursions?|(?:go(?:es|ne)?|went|move[ds]?) against (?:me|us)|against me
+profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?
+expectancy: (?:make|earn|lose|made|earned|lost) per trade|expected value
+drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water|(?:account|equity) (?:drop(?:ped)?|fall|fell)
+    |(?:biggest|largest|worst|deepest) (?:drop|fall|decline); r: (?:average )?r(?:[- ]multiples?)?
+holding: how (?:fast|quickly|soon) do i (?:cut|close|exit|sell|take)|how long(?: do (?:i|we) (?:(?:usually
+    |normally) )?(?:hold|keep|stay(?: in)?))?|hold(?:ing)? (?:time|period)s?; mfe: favou?rable excursions?
+mae: adverse excursions?|(?:(?:go(?:es|ne)?|went|move[ds]?) )?against (?:me|us)
 size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
-    |position siz(?:e|ing)|(?:max(?:imum)?|largest) (?:position|size)|how (?:much|many)(?: (?:{COIN}|dollars|usd
-    |bucks|coins|contracts))?(?= (?:can|should|could|may) i\b)|how much$|^size(?= an?\b)
+    |position siz(?:e|ing)|(?:max(?:imum)?|largest) (?:position|size)|how (?:much|many)(?: (?:{COIN}|dollars|usd|bucks
+    |coins|contracts))?(?= (?:can|should|could|may) i\b)|how much$|^size(?= an?\b)
 count: ^count|how many(?: times)?|how often|number of|trade count
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
-away: away|from (?:the )?(?:entry|price); risking: risking|(?:at |with )?(?=\d[\d.]*% risk)
-exit=stop: stopped[- ]out|(?:by|at) (?:my |the |a )?stops?|hit (?:my |the |their |its |a )?stops?
-    |(?<=my )stops(?! (?:at|of|are|is))
-exit=signal: (?:by|on) (?:a |the )?signals?
-result=lost: loses?|lost|loss(?:es)?(?! limit)|losing(?: trades?)?|losers?
-net: profits?(?:ability|able)?(?: (?:and|or|&) loss(?:es)?)?|p ?& ?l|p/l|pnl|net|money|earn(?:s|ed|ings?)?|ma(?:de
-    |kes|king)|make(?= (?:me|on|in|with|from|last|this|today|yesterday)|$)|returns?|results?|gains?|income
-fees: fees?|commissions?|trading costs?; funding: funding(?: payments?| costs?| rates?)?
-average: average|mean|typical|avg; doing: go(?:es)?$|went$|turn(?:ed|s)? out|fare[ds]?; side=long: longs?|buys?
-side=short: shorts?
-regime=chop: (?:chop(?:py)?|sideways|ranging)(?: markets?)?; regime=trend: (?:trend(?:s|ing|y)?)(?: markets?)?
-regime=shock: shock
-hour=22-6: (?:at |by )?night(?:time)?s?; hour=6-12: (?:in the )?mornings?; hour=12-18: (?:in the )?afternoons?
-hour=18-22: (?:in the )?evenings?; day: (?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?
-weekday=sat,sun: (?:at |on |over )?(?:the |this )?weekends?
-group=exit: exit (?:kinds?|types?|reasons?)|(?<=my )exits|how (?:it|they) ended|how(?= (?:do|did) my [\w ]*trades end)
-group=symbol: symbols?|coins?|pairs?|assets?|instruments?|markets?(?= (?:should|did|do i (?:lose|make|earn)|have i
-    |am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?|earn(?:s|ed))\b)|(?:(?<=by )|(?<=per )|(?<=each ))markets?
-group=side: sides?|directions?; group=version: versions?; group=regime: regimes?
-group=hour: (?:(?:what|which) )?(?:hours?(?: of (?:the )?day)?|time of (?:the )?day)|what time
-group=month: months?|monthly
-group=weekday: weekdays?|(?:which |what )?days? of the week|days? of the week|(?:which|what) days?
-skill: skills?|strateg(?:y|ies); agent: (?:agent|bot|deployment)s?'?; common: in common|alike|come from|patterns?
-decide: decid(?:es?|ed)|decisions?
-trust: samples?|trust|judge|large enough|enough|significant|luck(?:y)?|real(?: or| edge)|reliable|random|real$
-per: break ?down|broken down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
-rule: mistakes?
-broken: (?:break(?:ing|s)?|broke(?:n)?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?|ke(?:ep|pt
-    |eping)|(?:stick(?:ing)?|stuck|kept) to(?: my (?:trading )?plan)?|follow(?:ed|ing)?(?: my (?:trading )?plan)?
-unrealised: unreali[sz]ed|floating|open (?:profit|pnl)
-holding_now: (?:am i|is it|are they|are my agents) holding|am i (?:long|short)$|(?:what|which \w+) (?:do|does) (?:i
-    |we|it) (?:still |currently )?hold
-reject: reject(?:ed|ions?)|refus(?:ed|als?)|declined; order: orders?
-worry: worr(?:y|ied)|concern(?:ed|s)?|problems?|issues?|trouble|red flags?|warnings?|healthy|look out|watch(?: out)?
-risk: risks?|risky|exposure|exposed; learn: lessons?|learn(?:ed|t|ing)?; help: help(?:ed|ing|s)?(?! me\b)
-event: events?|what(?:'s| is) (?:happening|going on)|comes? up|(?:on )?(?:the |my )?(?:economic )?calendar
-    |coming(?: up)?|comes? out|upcoming|ahead|scheduled
-effect: important|danger(?:ous)?(?: for)?|hurt|affect|impact|hit|mov(?:e|ed|es)|do to|happens?(?: to)?|mean for
-    |cost me|matter for|cost
-news: news|headlines?|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto)
-price: price|trading(?: at|$)|quote; vol: volatil(?:e|ity)|vol; basis: basis; market: markets?|crypto
-backtest: back-?tests?|tests?(?= (?:of|go)\b)|simulations?; draft: drafts?; saved: saved
-running: running|active|alive|status
-open: open(?:ed)?|enter(?:ed)?|t(?:ake|ook)|bought|sold|get into|got into|go|went|put on|start(?:ed)?
-close: close[sd]?|exit(?:ed|s)?|get out|got out|leave|cover(?:ed)?|take profits?|sell|end(?:ed)?
-position: positions?|holdings|portfolio; trade: trades?|(?:track )?record|trad(?:ed|ing)|round trips?|history
-doing: doing|going|work(?:s|ing)?|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b
-    |$)|perform(?:ed|ing|s)?|holding up|look(?:ing)?
-pay: collect(?:ed)?|receive[ds]?|pa(?:id|ys?|ying)|spen[dt]|cost(?:s|ed)?; sharpe: sharpe(?: ratio)?
-performance: performance|track record|stats|numbers
-low: worst|lowest|least|weakest|worse|smallest
-top: best|top|rank(?:ed)?|highest|most|biggest|largest|greatest|main|better
-long: longest; short: (?:shortest|quickest|fastest); now: (?:right )?now|currently|at the moment
-per: per|by|each|every|split|across
-versus: compared?(?: (?:to|with))?|or|vs\.?|versus|than|beat(?:s|ing|en)?|outperform(?:s|ed)?|against
-which: which; where: where(?:'s)?; why: why|reasons?|rationale; when: when; show: show|list; all: all
-last: last|latest|recent(?:ly)?|newest|previous|past|lately
-it: it|this|that|these|those|them|one|ones|they|its|their; you: you|your|keel
-me: i|me|my|mine|we|our|i'm|i've; mood: ok|okay|fine|all ?right|anything
-idle: the|an?|of|for|on|in|at|to|from|with|is|are|was|were|be|been|being|am|do|does|did|have|has|had|can|could|will
-    |would|should|shall|may|might|must|what|what's|whats|what're|how|how's|how're|when's|who|much|many|more|less|far
-    |totals?|overall|any|some|gets?|got|give|tell|please|about|so|there|current|just|not|if|and|as|makes?|hold|need
-    |know|next to|out|big|high|good|well|up|s|also|then|still|else|during|around|after|before|too|usually|normally
-    |ever|next|test(?:ed)?|soon|deep|worth|like(?= (?:on|for|in)\b|$)|macro|something|large|held|reali[sz]ed
-    |summari[sz]e|summary|overview|describe|limits?|calm|quiet|busy|down|came|(?:has|have|did|do|does|is|are|was
-    |were)n't|there's|here|buy and hold|a lot|lots|really|actually|exactly|see|look|find|due|run|while|since|until
-    |through|into|off|other|own|yet|already
+away: from (?:the )?(?:entry|price); risking: (?:at |with )?(?=\d[\d.]*% risk)
+stops_at: where(?:'s| is| are) (?:(?:my|the) )?stops?
+equity: (?:my |the )?(?:equity|account (?:balance|size|value)|balance)|money do (?:i|we) have
+    |my (?:account|portfolio) worth
+exit=stop: stopped[- ]out|stops?(?: were| was| got| are)? hit|(?:by|at|hit) (?:(?:my|the|their|its|a) )?stops?
+    |(?:(?<=my )|(?<=the ))stops(?! (?:at|of|are
+    |is)); exit=signal: (?:by|on) (?:a |the )?signals?
+net: profits? (?:and|or|&) loss(?:es)?|p ?& ?l|p/l|ma(?:de|kes|king)|make(?= (?:me|on|in|with|from|last|this|today
+    |yesterday)|$); fees: trading costs?; funding: funding(?: payments?| costs?| rates?)?
+doing: go(?:es)?$|went$|pa(?:y|ys|id) off|turn(?:ed|s)? out; weekday=sat,sun: (?:this )?weekends?
+day: (?:mon|tues|wednes|thurs|fri|satur|sun)days?
+group=exit: exit (?:kinds?|types?|reasons?)|(?<=my )exits|how(?= (?:do|did) my [\w ]*trades end)
+group=symbol: markets?(?= (?:should|did|do i (?:lose|make|earn)|have i|am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?
+    |earn(?:s|ed))\b)|(?<=by )markets?; group=hour: (?:what )?(?:hours?|time) of (?:the )?day|what time
+group=weekday: days? of the week|(?:which|what) days?|(?:(?<=best )|(?<=worst )|(?<=per )|(?<=each )|(?<=every )
+    |(?<=trades a ))day; common: in common|come from; trust: large enough|real(?: or| edge)|real$
+per: break ?down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
+broken: (?:break(?:ing|s)?|broken?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?
+unrealised: open (?:profit|pnl)
+holding_now: (?:am i|is it|are they|are my agents) holding|am i (?:long|short)$|(?:what|which \w+) (?:do|does) (?:i|we
+    |it) (?:still |currently )?hold; worry: red flags?|look out
+event: what(?:'s| is) (?:happening|going on)|com(?:es?|ing) (?:up|out)|economic calendar
+effect: important|do to|matter for
+news: news|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto); price: trading(?: at|$)
+backtest: back-tests?|tests?(?= (?:of|go)\b); running: running; open: g[eo]t into|put on; position: holdings
+trade: round trips?
+doing: doing|going|holding up|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b|$)
+sharpe: sharpe(?: ratio)?; performance: performance; now: right now|at the moment; mood: all right
+"""
+# Tags with their words in any ending, which are compared by their stems; `itself` has words that are their own tags.
+_WORDS: Final = """
+idle: numbers could shall may might must who much many far total overall any some get got give tell please there and
+    make hold need know high big good well up s still else around usually normally ever next test soon deep plan worth
+    macro something large held realised realized summarise summarize summary overview describe limit calm quiet busy
+    came here lots really actually exactly see find due run since yet already way how're what're
+itself: net expectancy mfe mae away risking average skill agent decide trust unrealised reject order worry risk learn
+    help event price vol basis market backtest draft open close position trade pay top now per versus which where why
+    when show all last it you me; paper: simulated; strategy: breakout break-out fade momentum reversion dip scalp
+    scalper swing carry grid pullback dca; foreign: allowed permitted supposed template
+low+net: damage bleed bled drain; low: drop avoid bad poor poorly terrible deepest worst lowest least weakest worse
+    smallest; result=won: winner won win; result=lost: lose lost loss loser; net: profit profitability profitable pnl
+    money earn return result gain income banked cash buck dollar; profit_factor: outweigh; expectancy: edge
+holding: duration; fees: fee commission; average: mean typical avg; doing: fare work perform look; side=long: long buy
+side=short: short; regime=shock: shock; group=symbol: symbol coin pair asset instrument; group=side: side direction
+group=version: version; group=regime: regime; group=month: month monthly; skill: strategy; agent: bot deployment
+common: alike pattern; decide: decision; trust: sample judge enough significant luck lucky reliable random
+rule: mistake; unrealised: unrealized floating; reject: refuse declined; broken: keep kept stick stuck follow
+worry: watch concern problem issue trouble healthy warning; risk: risky exposure exposed; learn: lesson learnt
+event: calendar coming upcoming ahead scheduled; effect: danger dangerous hurt affect impact hit move happen
+news: headline; price: quote; vol: volatile; market: crypto; backtest: simulation; running: active alive status
+open: enter take took bought sold go went start; close: exit leave cover sell end; position: portfolio
+trade: record history; pay: collect receive paid spend spent costs; performance: stats
+top: best rank highest most biggest largest greatest main better; long: longest; short: shortest quickest fastest
+per: by each every split across; versus: compare or vs than beat outperform against; why: reason rationale; show: list
+last: latest recent newest previous past lately; now: current; it: this that these those them one they its their
+you: your keel; me: i my mine we our i'm i've; more: more less; mood: ok okay fine alright anything
+hour=22-6: night nighttime; hour=6-12: morning; hour=12-18: afternoon; hour=18-22: evening; group=hour: hour
+group=weekday: weekday; regime=chop: chop choppy sideways ranging; regime=trend: trend trending trendy
 """
 _WEEKDAYS: Final = tuple(GROUPS["weekday"].choices)
 _NOT_OURS: Final = {"unknown", "foreign"}
@@ -140,6 +122,7 @@ _OF_RECORD: Final = {
     *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
     *("strategy", "reject", "side", "trade", "coin"),
 }
+_MEASURED: Final = {"net", "fees", "count", "win_rate", "expectancy", "result", "holding", "average", "top", "low"}
 _DESCRIBES: Final = re.compile(r"^\w{3,}(?:ly|ed|ing|est|en|ive|ile|ble|ful)$", re.IGNORECASE)
 _NOUN_FOLLOWS: Final = Pattern(r"\b(?:an?|the|my|our|your|his|her|their|of|on|in|for|from|by|about|with|at) $")
 
@@ -174,30 +157,31 @@ def read_words(text: str) -> Words:
     tags: set[str] = set()
     given: dict[str, str] = {}
     amounts: list[int] = []
-    pattern, tag_of = _scanner()
+    pattern, tag_of = _vocabulary()
     end = len(text)  # of the name of a skill, which a word that nobody knows continues
     for match in pattern.finditer(text):
-        tag, said = tag_of.get(str(match.lastgroup), ""), match[0]
-        tag = "unknown" if tag == "coin" and not symbols_in(said) else tag
-        if not tag:
-            tag = _judge_unknown(text[: match.start()], said)
-            is_name = (said[0].isupper() and match.start()) or text[end : match.start()].isspace()
-            tag = "strategy" if is_name and tag == "unknown" else tag
+        said = match[0]
+        word = said.casefold().removesuffix("'s")
+        tag = tag_of.get(match.lastgroup or (_stem(word) if len(word) > 3 else word))
+        tag = tag or _judge_unknown(text[: match.start()], word)
+        is_name = (said[0].isupper() and match.start()) or text[end : match.start()].isspace()
+        if tag == "unknown" or (tag == "coin" and not symbols_in(said)):
+            tag = "strategy" if is_name and tag == "unknown" else "unknown"
         tag, _, other = tag.partition("+")
         name, _, value = tag.partition("=")
         if name == "number":
-            number = int(said) if said.isdecimal() else NUMBER_WORDS.get(said.casefold())
+            number = int(said) if said.isdecimal() else NUMBER_WORDS.get(word)
             amounts += [] if number is None else [int(number)]
         elif name == "strategy":
             given["skill"], end = f"{given.get('skill', '')} {said}".strip(), match.end()
         elif name == "day":
-            given["weekday"] = said.casefold().removeprefix("on ")[:3]
+            given["weekday"] = word[:3]
         elif name in ("period", "ahead"):
-            words = re.sub(r"^(?:in|over|for|during|of|within) |\bthe |'s$", "", said.casefold())
-            given[name] = words.replace("my ", "this ")
+            given[name] = word.replace("my ", "this ")
         elif value and value not in given.get(name, "").split(","):
             given[name] = f"{given[name]},{value}" if name in given else value
         tags |= {name, tag, other or name}
+    tags |= {"measured"} if tags & _MEASURED else set()
     is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", text, re.IGNORECASE)
     amount = 1 if is_one else next(iter(amounts), 0)
     kinds = events_in(text) or (["fomc"] if "rate decision" in text.casefold() else [])
@@ -206,29 +190,39 @@ def read_words(text: str) -> Words:
 
 def _judge_unknown(before: str, word: str) -> str:
     """Return "idle" for a word that describes, by its ending; one behind an article or a preposition is a noun."""
-    return "idle" if _DESCRIBES.search(word) and not _NOUN_FOLLOWS.search(before) else "unknown"
+    is_idle = word.replace("'", "") in STOP_WORDS
+    return "idle" if is_idle or (_DESCRIBES.search(word) and not _NOUN_FOLLOWS.search(before)) else "unknown"
 
 
-def find_window(words: Words, now: datetime) -> tuple[datetime, datetime] | None:
-    """Return the instants ahead that a question names, by days in UTC; None without any."""
+def find_window(words: Words, now: datetime) -> tuple[datetime, datetime, str] | None:
+    """Return the instants ahead that a question names, by days in UTC, and its words for them; None without any."""
     said = words.given.get("ahead") or words.given.get("period", "")
     if weekday := words.given.get("weekday"):
         day = now.replace(hour=0, minute=0, second=0, microsecond=0)
         first = day + DAY * ((_WEEKDAYS.index(weekday[:3]) - day.weekday()) % 7)
-        return max(first, now), first + DAY * (1 + weekday.count(","))
+        named = "at the weekend" if "," in weekday else f"on {first:%A}"
+        return max(first, now), first + DAY * (1 + weekday.count(",")), f"{named} (in UTC)"
     if count := re.search(r"(\d+) (hours|days|weeks)", said):
-        return now, now + timedelta(**{count[2]: int(count[1])})
+        return now, now + timedelta(**{count[2]: int(count[1])}), f"in the {said}"
     shift = {"tomorrow": 1, "next week": 7, "next month": 32 - now.day}.get(said, 0)
     words_now = said.replace("tomorrow", "today").replace("next", "this")
     period = parse_period(words_now, zone=ZoneInfo("UTC"), now=now + shift * DAY) if said else None
     if period is None or period.starts_at is None or period.ends_at is None or period.ends_at <= now:
         return None
-    return max(period.starts_at, now), period.ends_at
+    return max(period.starts_at, now), period.ends_at, f"{said} (in UTC)"
 
 
 @cache
-def _scanner() -> tuple[re.Pattern[str], dict[str, str]]:
-    entries = [one.partition(": ")[::2] for one in re.split(r"\n|; ", re.sub(r"\n    +", "", _TABLE).strip())]
-    named = "|".join(rf"(?P<t{at}>{words})(?![\w'-])" for at, (_, words) in enumerate(entries))
-    pattern = Pattern(rf"(?<![\w'-])(?:{named})" + "\n" + r"[^\W_](?:[\w'’.&-]*\w)?")
-    return pattern.compiled, {f"t{at}": tag for at, (tag, _) in enumerate(entries)}
+def _vocabulary() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return the pattern of phrases and words, and the tags by the groups of the phrases, by words and by stems."""
+    phrases = re.split(r"\n|; ", re.sub(r"\n    ", "", _PHRASES).strip())
+    words = re.split(r"\n(?! )|; ", _WORDS.strip())
+    named = "|".join(rf"(?P<t{at}>{line.partition(': ')[2]})(?![\w'-])" for at, line in enumerate(phrases))
+    tags = {f"t{at}": line.partition(": ")[0] for at, line in enumerate(phrases)}
+    for tag, _, listed in (line.partition(": ") for line in words):
+        tags |= {key: word if tag == "itself" else tag for word in listed.split() for key in (word, _stem(word))}
+    return Pattern(rf"(?<![\w'-])(?:{named})" + "\n" + r"[^\W_](?:[\w'’.&-]*\w)?").compiled, tags
+
+
+def _stem(word: str) -> str:
+    return f"~{porter_stem(word)}"  # apart from the words: the stem of "one" is "on"

@@ -1,12 +1,14 @@
 """Answer questions about the user from memory or lookups."""
 
+import re
 from typing import Any, Final
 
 from config.offline.adapters import LOOKUPS
+from config.offline.coach.telling import tell
 from config.offline.coach.words import read_words
 from config.offline.facts import Call, Known, best_matches, key_words
 from config.offline.figures import paragraphs
-from config.offline.memory.report import failure, format_recalled
+from config.offline.memory.report import failure
 from config.offline.memory.requests import MAX_ARGUMENT
 from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
 from config.offline.reading.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
@@ -20,7 +22,6 @@ _ALL: Final = Pattern(
     |what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
 """
 )
-_PLACES: Final = Pattern(r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you know\b")
 _ABOUT: Final = Pattern(
     r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
     r" (?P<what>[^?.!]+)"
@@ -47,6 +48,7 @@ What lasts and bounds a trade: risk, hours, markets and goals.
 - what the account is for, and the drawdown you accept
 - how you like answers"""
 _OBJECTS: Final = Pattern(r"\b(?:trad(?:es?|ing)|markets?|accounts?|positions?)\b")  # many facts have them
+_TIMES: Final = re.compile(r"\b\d+(?:\.\d+)?x\b")
 _TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 
 
@@ -58,9 +60,8 @@ def answer_about_user(talk: Talk) -> Reply | None:
             continue
         if _TO_TELL.match(plain):
             return Reply(_LASTING)
-        is_of_places = "place" in talk.acts and bool(_PLACES.search(plain))
-        if is_of_places or _ALL.search(plain):
-            return _tell_all(talk, plain, is_of_places=is_of_places)
+        if _ALL.search(plain):
+            return _tell_all(talk, plain)
         is_asked = is_question(sentence) and _MINE.search(plain)
         if is_asked and (answer := _answer_question(talk, plain)) is not None:
             return answer
@@ -77,21 +78,21 @@ def fact_lines(facts: list[Known]) -> str:
     return "\n".join(fact.line for fact in facts)
 
 
-def _tell_all(talk: Talk, question: str, *, is_of_places: bool) -> Reply:
-    every = talk.places if is_of_places else [*talk.known, *talk.places]
-    if talk.can_look("list") or (talk.can_look("read") and not every):
-        return look_up("list" if talk.can_look("list") else "read")
-    failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
-    if not every:
-        nothing = "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
-        return Reply(paragraphs(*failed) or (nothing if is_of_places else knows_nothing(talk.acts)))
+def _tell_all(talk: Talk, question: str) -> Reply:
+    if talk.can_look("list"):
+        return look_up("list")
+    if not talk.known:
+        failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
+        return Reply(paragraphs(*failed) or knows_nothing(talk.acts))
     about = _ABOUT.search(question)
     if about is None:
         more = f"There may be more on your {FACTS_PAGE}, where you can change all of it."
-        return Reply(f"This is what I know about you:\n\n{fact_lines(every)}\n\n{more}")
+        return Reply(f"This is what I know about you:\n\n{fact_lines(talk.known)}\n\n{more}")
     if met := _find_matches(about["what"], talk, 0.0):
         return Reply(f"This is what I know about that:\n\n{fact_lines(met)}")
-    return Reply(f"I know nothing about your {about['what'].strip()} yet. I know {len(every)} other things about you.")
+    return Reply(
+        f"I know nothing about your {about['what'].strip()} yet. I know {len(talk.known)} other things about you."
+    )
 
 
 def _answer_question(talk: Talk, question: str) -> Reply | None:
@@ -111,20 +112,18 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
         if query and talk.can_look("recall"):
             return look_up("recall", query=query)
-        if talk.can_look("read"):
-            return look_up("read")
         nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else knows_nothing(talk.acts)
         return Reply(nothing) if _FOR_FACT.match(question) else None
     told = f"I looked through all that I know about you and found nothing about that. {_TELL_ME}"
     if recalled.error:
         told = failure(recalled, talk.names)
     elif recalled.entries("preferences"):
-        told = f"This is what I found about that:\n\n{format_recalled(recalled)}"
+        told = tell("recalled", recalled.as_row, most=5)
     return Reply(paragraphs(told, advice))
 
 
 def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
     topic = next((topic for topic, pattern in _TOPICS.items() if pattern.search(question)), "")
     about = [fact for fact in talk.known if topic and fact.topic == topic]
-    question = _OBJECTS.compiled.sub("", question)
-    return about or best_matches(question, talk.known, least=least) or best_matches(question, talk.places, least=0.5)
+    question = _TIMES.sub("leverage", _OBJECTS.compiled.sub("", question))
+    return about or best_matches(question, talk.known, least=least)

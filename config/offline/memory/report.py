@@ -6,12 +6,11 @@ from typing import Final
 from config.lib.text import parse_uuid
 from config.offline.adapters import COACH_TOOLS, LOOKUPS
 from config.offline.facts import Outcome
-from config.offline.figures import exact, fill_rows, listing, paragraphs
+from config.offline.figures import exact, listing, paragraphs
 from config.offline.phrases import FACTS_PAGE
 
-WHICH: Final = "Which one should I forget?"
+WHICH: Final = "Which one should I forget? Say “forget that ...” with its words."
 CONFLICT_QUESTION: Final = "Does it replace that, or do both hold?"
-MAX_FOUND: Final = 5
 
 # What was done, and what could not be; the words are not repeated: they may have been refused as a secret.
 _WRITES: Final = {
@@ -19,15 +18,17 @@ _WRITES: Final = {
     "change": ("I have changed", ""),
     "remember": ("I have saved", "save that"),
     "confirm": ("I have noted that this still holds", ""),
-    "place": ("I have saved the place", "save that place"),
 }
 
 
 def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
     """Return paragraphs on all writes, refusals and unknown tools."""
-    by_title: dict[str, list[str]] = {title: [] for title, _ in _WRITES.values()}
+    done: dict[str, list[str]] = {}
     refused = []
+    replaced = {exact(outcome.as_row, "replaced") for outcome in results}
     for outcome in results:
+        if outcome.name == "forget" and not outcome.error and outcome.changed_text() in replaced:
+            continue  # the change says it
         if outcome.error and outcome.name not in COACH_TOOLS:  # whose rules report them
             refused.append(failure(outcome, names))
         elif outcome.held:
@@ -35,20 +36,19 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
         elif outcome.name in _WRITES:
             is_changed = outcome.name == "remember" and "replaced" in outcome.as_row
             title = "I knew this already" if outcome.was_so else _WRITES["change" if is_changed else outcome.name][0]
-            by_title.setdefault(title, []).append(f"**{_format_text(outcome)}**")
+            done.setdefault(title, []).append(f"**{_format_text(outcome)}**")
         elif outcome.name not in LOOKUPS | COACH_TOOLS:
             refused.append(f"`{outcome.name}` answered: {str(outcome.result)[:500]}")
-    done = [
-        f"{title}: {texts[0]}" if len(texts) == 1 else f"{title}:\n\n{listing(texts)}"
-        for title, texts in by_title.items()
-        if texts
-    ]
-    return [*done, *([f"You can change or undo this on your {FACTS_PAGE}."] if done else []), *refused]
+    told = [f"{title}: {', '.join(texts)}" for title, texts in done.items()]
+    return [*told, *([f"You can change or undo this on your {FACTS_PAGE}."] if told else []), *refused]
 
 
 def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     """Explain a tool's refusal, or ask which fact is meant."""
-    candidates, reference = list(outcome.candidates), str(outcome.arguments.get("fact_id") or "")
+    candidates, reference = (
+        [exact(one, "fact") for one in outcome.entries("candidates")],
+        str(outcome.arguments.get("fact_id") or ""),
+    )
     meant = names.get(reference, "that fact" if parse_uuid(reference) else reference)
     if candidates and outcome.name == "forget":
         asked = f"Several facts hold “{meant}”:" if len(candidates) > 1 else "I am not sure that you mean this:"
@@ -58,18 +58,8 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     return f"`{outcome.tool or outcome.name}` could not answer: {outcome.told_error}"
 
 
-def format_recalled(outcome: Outcome) -> str:
-    """List recalled facts with their origin and detail."""
-    found = outcome.entries("preferences")
-    is_more = len(found) > MAX_FOUND or bool(outcome.as_row.get("truncated"))
-    told = fill_rows("{content} ({origin})|. {detail}", found[:MAX_FOUND])
-    return paragraphs(told, f"There is more on your {FACTS_PAGE}." if is_more else "")
-
-
 def _format_text(outcome: Outcome) -> str:
-    given, old = outcome.arguments, exact(outcome.before, "fact") or exact(outcome.as_row, "replaced")
-    if outcome.name == "place":
-        return ": ".join(str(given[key]) for key in ("place_name", "notes") if given.get(key))
+    old = exact(outcome.before, "fact") or exact(outcome.as_row, "replaced")
     is_changed = outcome.name in {"change", "remember"} and not outcome.was_so and old
     return f"{old}** to **{outcome.changed_text()}" if is_changed else outcome.changed_text()
 

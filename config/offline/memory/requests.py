@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Final
 
 from config.lib.text import normal_form, one_line
@@ -40,30 +41,34 @@ _TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\
 _FORMS: Final = parse_table(
     r"""
 never mind: ^(?:please )?forget (?:about )?it[.! ]*$
-forget: <POLITE>(?:(?:forget|unlearn)\b|stop remembering\b|(?:delete|remove|erase|drop)\b(?=.*\b(?:memory|facts?
-    |rules?|know about me|said|told you)\b|\s+(?:everything|all)$))\s*(?P<what>.*)
-drop: ^(?:please )?(?:delete|remove|erase|drop) (?P<what>my \S+ .+)$
+forget: <POLITE>(?:(?:forget|unlearn)\b|(?:stop remembering|(?:don't|do not) (?:remember|keep|store|save))\b|(?:delete
+    |remove|erase|drop|scrap)\b(?=.*\b(?:memory|facts?|rules?|know about me|said|told you)\b|\s+(?:everything|all)$
+    |\s+(?:that (?:I|my)|the \w+ about)\b|\s+the [\w ]+ (?:thing|bit)$))\s*(?:that(?= (?:I|my)\b)
+    |the (?:part|bit|thing|fact|note) (?:about|that))?\s*(.*)
+    |^(?:that|what i said|the (?:fact|rule|one
+    |part)) (?:about|on) (.+?) (?:is|was) (?:wrong|incorrect|outdated|not (?:right|true|correct))([,;:].+)?$
 denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
     no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
     |correct)|wrong|incorrect)\b
-wrong: ^(?:that|what i said|the (?:fact|rule|one|part)) (?:about|on) (?P<what>.+?) (?:is|was) (?:wrong|incorrect
-    |outdated|not (?:right|true|correct))(?P<new>[,;:].+)?$
-ended: ^(?:that|the|my) (?:rule|fact|limit) (?:about|on|of) (?P<what>.+?) (?:no longer|doesn't) (?:hold|appl)\w*$
-gone: ^(?:that|the|my) (?P<what>[\w ]{2,30}?) (?:rule|limit) is (?:gone|off|over|history)$
-no more: ^(?P<what>my [\w ]{2,30}? is) no longer .+$
+ended: ^(?:please )?(?:delete|remove|erase|drop) (my \S+ .+)$|^(?:that|the|my) (?:rule|fact|limit) (?:about|on|of) (.+?)
+    (?:no longer|doesn't) (?:hold|appl)\w*$|^(?:that|the|my) ([\w ]{2,30}?) (?:rule|limit) is (?:gone|off|over)$
+    |^(my [\w ]{2,30}?) is no longer .+$
 all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|about me|you know about me))*$|^me$
     |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
 all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
 instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
 pointing: ^(?:that|this|it|(?:this|that|the last) (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
 change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut|bring|move|tighten|take
-    |switch|put)\s+(?P<old>.+?)\s+(?:(?:up |down |back )?(?:to|with|by|from .+? to|=)\s+(?P<new>[^?]+?)
+    |switch|swap|put)\s+(?P<old>.+?)\s+(?:(?:up |down |back )?(?:to|with|by|for|from .+? to|=)\s+(?P<new>[^?]+?)
     |(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
 one trade: \b(?:on|of|for|in) (?:this|that|the|my|an?) (?:\w+ ){0,2}(?:trade|position|order|long|short)\b
-value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,2}$
-subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b|:
-    | went \w+ to\b)
-newly: \b(?:now|again|these days|switched|moved|no longer|any ?more|no more(?! than))\b
+value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,3}$
+subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b
+    | (?:goes|sits|starts|ends)\b
+    |:| went \w+ to\b)|^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b
+newly: \b(?:now|again|these days|from now on|switched|swapped|moved|relocated|changed|bumped|upped|raised|lowered
+    |increased|reduced|halved|doubled|stopped|quit|gave up(?: on)?|un(?=follow|subscri)|no longer|any ?(?:more|longer)
+    |no more(?! than))\b
 holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
 new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
     |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
@@ -73,7 +78,6 @@ new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:chan
     TOKEN=_TOKEN.pattern,
 )
 _NEGATION: Final = re.compile(r"n['’]t\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
-_HOME: Final = re.compile(r"i(?:'ve| have)? (?:now )?(?:live|moved) (?:in|to)\b", re.IGNORECASE)
 
 
 def memory_requests(
@@ -115,22 +119,25 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
 def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse a request to forget, to change or to keep."""
     if asked := _FORMS["forget"].match(plain):
-        return _forget(asked["what"].strip(" .!\"“”'"), known, pointed)
+        return _forget("".join(filter(None, asked.groups())).strip(" .!\"“”'"), known, pointed)
     if denied := _FORMS["denied"].match(plain):
-        reason = "agent_forget" if denied["past"] else "user_corrected"
+        reason = "" if denied["past"] else "user_corrected"
         return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed or known))]
-    if wrong := _FORMS["wrong"].match(plain):
-        return _forget(f"{wrong['what']}{wrong['new'] or ''}", known, pointed)
-    for form, least in {"drop": 1.0, "ended": 0.5, "gone": 1.0, "no more": 0.5}.items():
-        if ended := _FORMS[form].match(plain):
-            return [_forget_fact(fact) for fact in best_matches(ended["what"], known, least=least)[:1]]
+    if (ended := _FORMS["ended"].match(plain)) and (met := _find_named(next(filter(None, ended.groups())), known)):
+        return [_forget_fact(met[0])]
     kept: Sequence[Known] = pointed if _FORMS["holds"].match(plain) else ()
     if not kept and re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain):
         denies = bool(_NEGATION.search(plain))
-        kept = [fact for fact in best_matches(plain, known, least=1.0) if bool(_NEGATION.search(fact.text)) == denies]
+        kept = [fact for fact in _find_named(plain, known) if bool(_NEGATION.search(fact.text)) == denies]
     if len(kept) == 1:
-        return [Request("confirm", {"fact_id": find_reference(kept[0])}, (kept[0],))]
+        return [Request("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
     return _change(plain, known, pointed)
+
+
+def _find_named(words: str, known: Sequence[Known]) -> list[Known]:
+    """Return the facts that have all these words, the one with no others alone."""
+    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
+    return same or best_matches(words, known, least=1.0)
 
 
 def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
@@ -138,19 +145,13 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
         return [_forget_fact(fact) for fact in known] or [Request()]
     if (instead := _FORMS["instead"].match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
         return changed
-    if about := _FORMS["all about"].match(what):
-        what, wanted = about["what"], content_words(about["what"])
-        if met := [fact for fact in known if wanted and wanted <= content_words(f"{fact.text} {fact.topic}")]:
-            return [_forget_fact(fact) for fact in met]
     if _FORMS["pointing"].match(what):
         return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed or known))]
-    # "My leverage limit": the kind of a fact may be named by another word; else all words must be met.
-    bare = re.sub(r"\b(?:limit|rule|setting|value)\b", "", what, flags=re.IGNORECASE)
-    same = [fact for fact in known if normal_form(fact.text) == normal_form(what)]
-    matches = same or best_matches(what, known, least=1.0) or best_matches(bare, known, least=1.0)
-    if len(matches) == 1:
-        return [_forget_fact(matches[0])]
-    near = matches or best_matches(what, known, least=0.5)
+    about = _FORMS["all about"].match(what)
+    what = about["what"] if about else what
+    if (met := _find_named(what, known)) and (about or len(met) == 1):
+        return [_forget_fact(fact) for fact in met]
+    near = met or best_matches(what, known, least=0.5)
     return [Request(choices=tuple(near)) if near else Request("forget", {"fact_id": what[:MAX_ARGUMENT]})]
 
 
@@ -161,14 +162,19 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
         if re.match(r"(?:my|our)\b", old, re.IGNORECASE):
             return _set_value(old, new, known)
         # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-        if _NUMBER.search(old) and asked["verb"].casefold() not in {"make", "set"}:
+        is_value = _NUMBER.search(old) or re.fullmatch(
+            r"(?!(?:the|a|it|this|that|all)\b)[\w/-]+(?: [\w/-]+)?", old, re.I
+        )
+        if is_value and asked["verb"].casefold() not in {"make", "set"}:
             return _swap(old, new, known)
     if (contrast := read_contrast(plain)) and not read_statements(plain) and (swapped := _swap(*contrast, pointed)):
         return swapped
-    bare = CORRECTION.compiled.sub("", plain)
+    bare = re.sub(r",? (?:sorry|please|pls|now|actually|instead)$", "", CORRECTION.compiled.sub("", plain))
     if _FORMS["value"].match(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
-        if len(numbers) == 1 and (bare != plain or re.match(r"make\b", plain, re.IGNORECASE)):
+        unit = bare.casefold().rpartition(" ")[2]
+        numbers = [fact for fact in numbers if unit.isalpha() and unit in fact.text.casefold().split()] or numbers
+        if len(numbers) == 1 and (bare != plain or re.match(r"make\b|it's\b", plain, re.IGNORECASE)):
             return [_rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")]
     return []
 
@@ -179,7 +185,13 @@ def _swap(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     holding = [fact for fact in known if literal.search(fact.text)]
     if _NUMBER.fullmatch(old) and (number := _NUMBER.search(new)):
         new = number[0]  # "two losses, not three"
-    return [_rewrite(holding[0], literal.sub(lambda _: new, holding[0].text, count=1))] if len(holding) == 1 else []
+    if len(holding) != 1:
+        return []
+    start, rest = literal.split(holding[0].text, maxsplit=1)
+    value, _, more = new.partition(" ")
+    if more and rest.strip().casefold().startswith(more.casefold()):
+        new = value  # "4h chart, not 1h"
+    return [_rewrite(holding[0], start + new + rest)]
 
 
 def replace_value(fact: str, said: str) -> str | None:
@@ -204,27 +216,40 @@ def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
 
 def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None:
     """Return the fact that a statement corrects or replaces, if any."""
-    if re.match(r"(?:until|till|from|during|for the|starting)\b", statement.text, re.IGNORECASE):
-        return None  # what is known holds again after these days
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     if replaced := [fact for fact in others if _excludes(fact.text, statement.text)]:
         return replaced[0]
     newly = _FORMS["newly"].search(statement.text)
     if newly is None and not statement.is_correction:
         return None
-    said = _FORMS["newly"].compiled.sub(" ", statement.text)
-    words = " ".join(word for word in content_words(said) if not _NUMBER.search(word))
-    least = {"switched": 0.3, "again": 0.3, "now": 1.0}.get(newly[0].casefold() if newly else "", 0.5)
-    least = min(least, 0.5) if statement.is_correction else least
+    alike = [fact for fact in others if _differs_in_one_place(fact.text, statement.text)]
+    if len(alike) == 1:
+        return alike[0]
+    words = _TOKEN.sub(" ", _FORMS["newly"].compiled.sub(" ", statement.text))
+    least = 1.0 if newly and newly[0].casefold() == "now" and not statement.is_correction else 0.5
     met = best_matches(words, others, topic=statement.topic, least=least)
     return met[0] if len(met) == 1 else None
+
+
+def _differs_in_one_place(fact: str, said: str) -> bool:
+    """Tell whether a text says a fact with other words in one place alone ("I get up at 7 now")."""
+    old, new = (normal_form(_FORMS["newly"].compiled.sub(" ", text)).split() for text in (fact, said))
+    ahead = _count_shared(old, new)
+    behind = _count_shared(old[:ahead:-1], new[:ahead:-1])
+    is_more = bool({"too", "also", "well"} & {*new})
+    shared = content_words(" ".join([*old[:ahead], *old[len(old) - behind :]]))
+    return not is_more and ahead + behind >= 0.5 * len(old) and bool(shared)
+
+
+def _count_shared(one: Sequence[str], other: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _excludes(one: str, other: str) -> bool:
     """Tell whether two facts exclude each other: another value of a subject, or of "my goal is"."""
     a, b = _FORMS["subject"].match(one), _FORMS["subject"].match(other)
-    is_same = bool(a and b and a[1].casefold() == b[1].casefold()) or bool(_HOME.match(one) and _HOME.match(other))
-    return is_same or judge_change(one, other) == "replaces"
+    is_same = a and b and (a[1] or "I live").casefold() == (b[1] or "I live").casefold()
+    return bool(is_same) or judge_change(one, other) == "replaces"
 
 
 def replace_fact(outdated: Known | None, statement: Statement) -> Request:
@@ -233,22 +258,18 @@ def replace_fact(outdated: Known | None, statement: Statement) -> Request:
     given = {name: value for name, value in arguments.items() if value}
     if outdated is None:
         return Request("remember", given)
-    reason = "user_corrected" if statement.is_correction else "agent_forget"
-    return Request("change", {**given, **_forget_fact(outdated, reason).arguments})
+    return Request(
+        "change", given | _forget_fact(outdated, "user_corrected" if statement.is_correction else "").arguments
+    )
 
 
 def _rewrite(fact: Known, text: str) -> Request:
     return replace_fact(fact, Statement(text, fact.topic, "asserted"))
 
 
-def find_reference(fact: Known) -> str:
-    """Return the words by which a tool finds a fact."""
-    return fact.id or fact.text[:MAX_ARGUMENT]
-
-
-def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
-    arguments = {"fact_id": find_reference(fact)}
-    return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
+def _forget_fact(fact: Known, reason: str = "") -> Request:
+    arguments = {"fact_id": fact.id or fact.text[:MAX_ARGUMENT], "reason": reason}
+    return Request("forget", {name: value for name, value in arguments.items() if value})
 
 
 def read_change(fact: Known, answer: str) -> Request | None:

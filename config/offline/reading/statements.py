@@ -62,7 +62,8 @@ MIND: (?:think(?! in\b| about| best)|guess|bet|reckon|hope(?! to)|wonder|know|fo
     |love (?:it|this|that)|find|found|want out)
 LIFE: (?:grew up|was (?:born|trained)|started (?:out|with|in|trading)|came to|moved (?:here|to|from)|switched|stopped
     |quit|gave up|got (?:into|liquidated)|learned|took up|left (?!my|the|money)\w+|blown|taught|lowered|raised|cut my
-    |reduced|changed my|used to)
+    |reduced|changed (?:my|to)|relocated|bumped|upped|increased|halved|doubled
+    |swapped|unfollowed|got (?:divorced|married|engaged|fired|promoted)|used to)
 PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders|analysts|most (?:people|traders)
     |(?:my|a|an|her|his|their|our|the|some|old) (?:[\w-]+ ){0,2}?(?:friends?|brother(?: in law)?|sister|dad|father
     |uncle|cousin|colleagues?|neighbours?|boss|mentor|buddy|mate|guy|fund|desk|group|trader|dog))
@@ -70,14 +71,16 @@ PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders
 _EVIDENCE: Final = r"""
 no modal: ^(?!(?:from|starting|as of) [\w ]{2,25}I(?:'ll| will)\b).*\b(?:I|it) ?(?:never )?(?:'ll
     |'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could|might|may|should|will)\b
-no supposition: ^(?:(?:and )?if (?:I|it|you)\b|unless |were|suppose|imagine|let's|let us|say I|assume|pretend|maybe
+no supposition: ^(?:(?:and )?if (?:I|it|you)\b(?!.* (?:a|per) (?:day|week|month)\b)|unless |were
+    |suppose|imagine|let's|let us|say I|assume|pretend|maybe
     |perhaps|what if|wish|one day|in theory)
-no question: ^(?:give me (?:a|one) (?:second|minute)|hold on|(?:(?:at|on|in|for) )?(?:what(?:'s| (?!I\b))|which|how)
+no question: ^(?:give me (?:(?:a|one) (?:second|minute)|my)|(?:(?:at|on|in|for) )?(?:what(?:'s| (?!I\b))|which|how)
     |who|why|where|is|are|am|do (?!not)|does|did|can (?!only)|could|should|would|will|tell me|show|list|explain what
-    |when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?)\b
-no command: ^(?:please |now )*(?:add|move|bring|raise|lower|sell|buy|delete|remove|drop|set|change|help|build|forget
-    |close|open|save|tell|write|create|start|stop|make|review|update|check|run|pause|deploy|enter|find|get|send|read|wait
-    |cancel)\b(?! (?:me|more)\b)
+    |when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?|hold on)\b
+no command: ^help me \w+ (?:an?|my|the)\b|^(?:please |now )*(?:add|move|bring|raise|lower|sell|buy|delete|remove|drop
+    |set|change|help|build|forget|close|open|save|tell|write|create|start|stop|make
+    |review|update|check|run|pause|deploy|enter|find|get|send|read|wait
+    |cancel|link|compare|rank|sort|break down|split|count)\b(?! (?:me|more)\b)
 no open: \b(?:two|three|one|an?|my) open (?:trades?|orders?|positions?)\b|\bthe (?:second|first|last) (?:one
     |option)\b|\bprefer not\b|\bhaha\b|\bused to(?! \w+ing)\b|^I once\b|\bcurrently\b|\bmy (?:stop|target
     |entry) is (?:at )?\$?[\d.,]+k?$
@@ -87,15 +90,16 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |log)\b(?! anything )
 +4 wish: ^(?:I|I'd) (?:(?:would|really|do) )*(?:prefer|like|love|hate|dislike|enjoy|want|need|trust|rather|sooner
     |mind|aim|hope to|plan to)\b
--4 errand: ^I (?:want|need|have|would like|'d like) (?:to )?(?:know|see|ask|hear|check|talk|look|go|run|start|open
+-8 errand: ^I ?(?:want|need|have|would like|'d like) (?:to )?(?:know|see|ask|hear|check|talk|look|go|run|start|open
     |close|buy|sell|add|long|short|stop|sleep|help|a break|out|leave|call)\b
 -3 mind: ^I <ADV><MIND>\b
 -4 past: \b(?:I|we|it) <ADV>(?!<LIFE>\b)<PAST>\b(?!')
 +6 life: \b(?:I|I've|I have|we|we've) <ADV>(?:<LIFE>)\b
 +4 so far: ^I(?:'ve| have) (?!been \w+ing (?:at|for hours)).*\b(?:for|since|years?|never|always|times|\d{4}|account)\b
 +3 possession: ^I(?:'ve| have|'ve got| own) (?:about \d|around \d|\d+k\b|no |a rule|small|adhd|kids|an? (?:job|family
-    |habit|system|plan|wife|husband|\$)|classes)
+    |habit|system|plan|wife|husband|newborn|baby|child|dog|mortgage|loan|\$)|classes)
 +3 being: ^I(?:'m| am)\b
++3 kind: ^I(?:'m| am) an? (?!bit\b|little\b|tad\b|few\b)
 +5 trait: ^I(?:'m| am) .*\b(?:based|living|from|retired|years? old|allergic|learning|studying|colou?r ?bl\w+|patient
     |careful|averse|wary|comfortable|terrible|good at|bad at|slow|usually|always|never|only|allowed|paid|resident
     |in [A-Z]\w+|trader|doing this)\b|^I(?:'m| am) [A-Z][a-z]+$
@@ -110,7 +114,8 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |had|went|hit|filled|hurts?|broke|froze|didn't)\b
 +5 to me: ^(?!I\b|I'|my\b|please|if\b)(?!.*<PAST>).*\b(?:me|my|I|I'm)\b
 -4 others: ^<PEOPLE>\b
--5 pointing: \b(?:this(?! account| is play)|that(?! I\b)|these(?! days)|those|here(?! from)|there)\b
+-5 pointing: \b(?:this(?! account| is play)|that(?! (?:I|already|has|have|ran|moved)\b)|these(?! days)|those
+    |here(?! from)|there)\b
 -4 time: \b(?:today|tonight|tomorrow|yesterday|right now|just now|earlier|ago|next (?:week|year)|this (?:morning|week
     |month|trade|one)|currently|at the moment|for now|lately|again|finally|in (?:ten|five|a|\d+) minutes?|first|back
     |still|yet)\b
@@ -118,25 +123,29 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |evenings|a (?:day|week|month|trade)|per \w+|overnight|when(?:ever)?|after|before|once|session|open|close)\b
 +3 trading: \b(?:trad(?:e|es|ing|er)|stops?|leverage|risk|scalp\w*|drawdowns?|breakouts?|perps?|overnight|orders?
     |alts?|tax(?:es)?|limits?(?! orders?)|broker|journal|charts?|account|capital|losers?|winners?|spot|futures
-    |options|size)\b
+    |options|size|ema|sma|rsi|macd|vwap|indicators?|averages?|time ?frames?|setups?|strateg(?:y|ies)|targets?|positions
+    |entr(?:y|ies)|exits?|swings?|hedge|margin|resistance|trend|volatil\w+|fees?|wallet|ledger|crypto
+    |portfolio)\b
 +5 answers: \b(?:answers?|replies|explanations?|emojis?|bullet points?|jargon|disclaimers?|abbreviations|sentences
-    |tone|blunt|brief|simple|numbers first|examples?|german|spanish|english|french)\b
+    |in (?:euros?|dollars)|tone|blunt|brief|simple|numbers first|examples?|german|spanish|english|french)\b
 +2 order to Keel: ^(?:please )*(?:don't|do not|always|never|use|keep|talk|speak|answer|explain|give me|call me)\b
 +4 bound: ^(?:max(?:imum)?|at most|no more than|never more than)\b.*\d
 -5 page: \b(?:page|button|link|error|site|app|password|export)\b
 no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
-+3 rule: ^(?:call me|max|at most|never|always|only|no|not more|swing|time)\b
-+3 condition: ^(?:if (?:an?|any|the (?!market))|when(?:ever)?|after|before|once|on|every|between|most of the time
-    |anything|nothing|two|three|half|losing|being|sizing|big|fast|red)\b
++3 rule: ^[\w ]{3,25} only$|^(?:call me|max|at most|never|always|only|no|not more|swing|time)\b
++3 condition: ^(?:if (?:an?|any|I(?:'m)?|the (?!market))|when(?:ever)?|after|before|once|on|every|between
+    |most of the time|anything|nothing|two|three|half|losing|being|sizing|big|fast|red)\b
 -3 you: \byou(?:r)?\b
 +3 goal: \b(?:goal|dream|plan|saving|retire|grow (?:this|my|the) account|years?|mortgage)\b
 +3 person: \b(?:wife|husband|partner|kids?|children|daughter|parents|job|work|student|nurse|engineer|teacher
-    |developer|sleep|family|hearing)\b
+    |developer|sleep|family|hearing|newborn|baby|dog|health|doctor|therap\w+|pension|shifts?|handed|anxi\w+
+    |adhd|commute)\b
 +5 predicate: ^(?!I\b|<PEOPLE>|the |if |when )[\w' -]{2,50}? (?:is|are) (?:what|where|when|all|for|off|on|a|my|the
     |not|too|how|play|sacred|more|usually|always|easy|small|easier|fine|bad)\b.*\b(?:I|me|my|mine)\b
 +3 liking: ^I (?:like|love|hate|prefer) (?!it\b|this\b|that\b|the\b|your\b|you\b|how\b|to\b|here\b)\w+
 +3 style: ^(?:please )*(?:keep|make|use|give|talk|speak|answer|explain|always|don't|never|no|skip|short
-    |longer)\b.*\b(?:tone|answers?|explanations?|brief|short|simple|emojis?|german|me|beginner|numbers|please)\b
+    |longer)\b.*\b(?:tone|answers?|repl(?:y|ies)|sentences|explanations?|brief|short|simple|emojis?|german
+    |me|beginner|numbers|please)\b
 +6 cannot: ^I (?:can't|cannot|won't|will not|can only) (?!see|find|log|hear|believe|get|open|say|wait|explain
     |tell)\w+ \w+
 """
@@ -166,23 +175,35 @@ class Statement:
     is_correction: bool = False  # corrects an earlier statement
 
 
+_AFTER_ALL: Final = re.compile(r",? (?:actually|after all|instead)[ .!]*$", re.IGNORECASE)
+_POINTING: Final = re.compile(r"\b(?:this|that|these|those)[\s,]*$", re.IGNORECASE)
+_NAMELESS: Final = re.compile(
+    r"[\w']*(?:,? (?:please|ok(?:ay)?|thanks|thank you|for me|for later|too|now))?[.! ]*", re.IGNORECASE
+)
 _FROM_NOW: Final = re.compile(r"^from now on,?\s+(?=\S)", re.IGNORECASE)
 
 
 def read_statements(message: str) -> list[Statement]:
     """Return at most MAX_FACTS distinct lasting statements, in order."""
     found: dict[str, Statement] = {}
-    in_list = False
+    in_list, before = False, ""
     for sentence in sentences(keep_statements(message).replace(MASK, "\n")):
         bullet = _BULLET.match(sentence)
         sentence = sentence[bullet.end() :] if bullet else sentence
         rest = _parse_explicit(sentence)
+        if rest is not None and _points_back(sentence):
+            rest = sentence = before or " "
+        before = sentence
         if rest == "":  # "Remember these:", followed by a list
             in_list = True
             continue
         in_list = in_list and bullet is not None
-        is_plain = rest is None and not in_list
-        for statement in _plain_statements(sentence) if is_plain else _explicit_statements(rest or sentence):
+        if rest is None and not in_list:
+            statements = [*_plain_statements(sentence)]
+        else:
+            clauses = [clause for clause in CLAUSE.compiled.split(rest or sentence) if not _is_of_moment(clause)]
+            statements = [_make_statement(re.sub(r"^to\s+", "", clause), "asserted") for clause in clauses]
+        for statement in statements:
             found.setdefault(normal_form(statement.text), statement)
     return [statement for statement in found.values() if len(statement.text) >= MIN_CONTENT][:MAX_FACTS]
 
@@ -235,18 +256,22 @@ def _parse_explicit(sentence: str) -> str | None:
     return rest if rest or match[0].rstrip().endswith(":") else None
 
 
-def _explicit_statements(rest: str) -> Iterator[Statement]:
-    for clause in CLAUSE.compiled.split(rest):
-        if not _is_of_moment(clause):
-            yield _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
+def _points_back(sentence: str) -> bool:
+    """Tell whether a request names nothing itself: "remember that", "please remember that place"."""
+    plain = straight(strip_lead_in(sentence))
+    match = EXPLICIT.match(plain)
+    if match is None or not _NAMELESS.fullmatch(plain, match.end()):
+        return False
+    return bool(_POINTING.search(match[0]) or _POINTING.match(plain[match.end() :].rstrip(" .!")))
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
     sentence = strip_lead_in(_FROM_NOW.sub("", sentence)) if len(sentence) <= _LONGEST_SENTENCE else ""
-    marker = CORRECTION.match(straight(sentence))
-    for clause in _iter_lasting(strip_lead_in(sentence[marker.end() :]) if marker else sentence):
+    begun, ended = CORRECTION.match(straight(sentence)), _AFTER_ALL.search(sentence)
+    sentence = _AFTER_ALL.sub("", sentence)
+    for clause in _iter_lasting(strip_lead_in(sentence[begun.end() :]) if begun else sentence):
         hedged = _HEDGE.match(_plain_form(clause))
-        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
+        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(begun or ended))
 
 
 def _iter_lasting(sentence: str) -> Iterator[str]:

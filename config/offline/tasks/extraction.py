@@ -5,18 +5,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from config.lib.text import normal_form
+from config.lib.text import normal_form, one_line
 from config.offline.facts import Known
 from config.offline.figures import Row, exact
 from config.offline.memory.requests import Request, memory_requests
-from config.offline.reading.sentences import sentences
+from config.offline.tasks.titles import summary_answer
 from memory.wording import find_category
 
 Fact = dict[str, Any]  # of the answer
 
 _CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
 _LONGEST_SUMMARY: Final = 600  # characters
-_LONGEST_SENTENCE: Final = 160
 
 
 def extraction_answer(request: str) -> str:
@@ -36,8 +35,9 @@ def extraction_answer(request: str) -> str:
             if "fact" in asked.arguments:
                 facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, old)
     earlier = [line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str)]
-    answer = {"summary": _extend_summary(earlier, [turn["text"] for _, turn in typed]), "facts": [*facts.values()]}
-    return json.dumps(answer, ensure_ascii=False)
+    told = [f"Person: {one_line(turn['text'])}" for _, turn in typed]
+    summary = "\n".join([*earlier, *([summary_answer("\n".join(told))] if told else [])])[-_LONGEST_SUMMARY:]
+    return json.dumps({"summary": summary, "facts": [*facts.values()]}, ensure_ascii=False)
 
 
 def _iter_rows(request: str, tag: str) -> Iterator[Row]:
@@ -71,11 +71,3 @@ def _build_fact(asked: Request, turn: Row, known: Mapping[str, Row], before: Fac
         "conflicts_with": target if op == "update" and known.get(str(target), {}).get("explicit") is True else None,
         "quotes": [{"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}] if at >= 0 else [],
     }
-
-
-def _extend_summary(earlier: list[str], texts: list[str]) -> str:
-    """Extend the summary by first sentences, the newest never cut."""
-    firsts = [next((line for line in sentences(text) if len(line.split()) > 2), text.strip()) for text in texts]
-    told = " / ".join(first[:_LONGEST_SENTENCE] for first in firsts if first)
-    summary = " ".join([*earlier, *([f"The user wrote: {told}"] if told else [])])
-    return summary if len(summary) <= _LONGEST_SUMMARY else f"…{summary[-_LONGEST_SUMMARY:]}"

@@ -30,11 +30,12 @@ def reflection_answer(request: str) -> str:
     groups = [found for line in _list_below(request, "## Record so far") if (found := _GROUP.fullmatch(line))]
     regimes = [found for found in groups if found["name"].startswith("regime ")]
     worst = min(regimes, key=lambda found: (_amount(found["net"]), found["name"]), default=None)
-    bullets = [f"- Won {won} of {len(trades)} trades ({share}), net {net} after fees."]
-    bullets += [found[0] for found in groups if found not in regimes][:MOST_GROUPS]
+    bullets = [found[0] for found in groups if found not in regimes][:MOST_GROUPS]
     bullets += [worst[0]] if worst and _amount(worst["net"]) < 0 else []
     avoid = [_list_words(line) for line in _list_below(request, "Avoid (hard rules)")]
-    return "\n".join(_beside_avoid(bullet, avoid) for bullet in bullets)
+    # A bullet with words of an avoid rule could be read as lifting the rule.
+    kept = [one for one in bullets if all(len(_list_words(one) & rule) < 2 for rule in avoid)]
+    return "\n".join([f"- Won {won} of {len(trades)} trades ({share}), net {net} after fees.", *kept])
 
 
 def _list_below(request: str, heading: str) -> Iterable[str]:
@@ -45,13 +46,6 @@ def _list_below(request: str, heading: str) -> Iterable[str]:
 
 def _amount(text: str) -> Decimal:
     return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
-
-
-def _beside_avoid(bullet: str, avoid: list[frozenset[str]]) -> str:
-    """Return a bullet, noting that an avoid rule stays in force."""
-    words = _list_words(bullet)
-    is_beside = any(len(words & rule) >= 2 for rule in avoid)
-    return f"{bullet.rstrip('.')}; that does not lift the avoid rule." if is_beside else bullet
 
 
 def _list_words(text: str) -> frozenset[str]:

@@ -460,6 +460,63 @@ I always forget to log my exits
 I keep risk under 1% on alts
 I don't use margin
 Most days I don't trade at all
+I've got about 40k in my trading account
+I won't hold through FOMC, ever
+My maximum drawdown before I take a week off is 12%
+I usually close everything before the New York close
+I'm a physiotherapist, so I only get screen time after 6pm
+Please keep your replies under five sentences
+I lean bearish on altcoins in general
+I like to journal every Sunday evening
+I'm using a 20 and 50 EMA for trend
+My target is 2% a month
+I take half off at the first target
+I treat every position as a swing unless I say otherwise
+I can't stand seeing red so I move my stops
+Three trades a day is my cap
+I keep my crypto on a Ledger
+I've blown up two accounts before
+I don't trade the first 15 minutes after the open
+Weekends are off limits for me
+I only short into resistance
+My wife handles the taxes
+I report profits in euros
+If I'm down 3% in a day I'm done
+I mostly trade perps on Hyperliquid
+I prefer numbers over explanations
+I am left-handed
+I get FOMO when BTC pumps
+I follow the 4 hour chart for entries
+My broker is Interactive Brokers
+I never chase a move that already ran 5%
+Most of my losses come from revenge trades
+I'm a night owl, so Asia hours suit me
+I stick to the top 10 coins by volume
+I set my alerts on Sunday and act on them during the week
+No trades on my birthday, family rule
+I have ADHD, so keep instructions short
+I'd rather miss a trade than chase one
+I use a trailing stop after 2R
+Please quote prices in euros
+My portfolio is 60% BTC and 40% cash
+I'm saving for a house deposit
+I want to know the risk before the reward, always
+I can only lose $500 a month
+My mentor checks my trades every Friday
+I prefer mean reversion to momentum
+Never suggest options to me
+I close winners too early
+I scale in with three entries
+I need at least a 2 to 1 reward for any trade
+I have been using the same breakout setup for two years
+English isn't my first language
+I trade from my phone mostly
+I skip trades when spreads are wide
+My spouse doesn't know how much I trade
+I like seeing the math behind a suggestion
+I'm risk averse
+After a big win I take a day off
+My hours are 7 to 10 in the morning
 """.strip().splitlines()
 
 MORE_REMARKS: Final = """
@@ -614,4 +671,64 @@ I bought the wick
 I'm two ticks from my stop
 I scaled out too soon
 My last loss still stings
+BTC is ripping today
+I just woke up
+I think ETH will hit 4k next week
+I was stopped out again, argh
+let me think about it
+can you check my last trade
+I have to run, back in an hour
+My internet is slow right now
+I'm long BTC since this morning
+I lost 300 bucks yesterday
+looks like the funding flipped
+haha good one
+I might try a breakout system someday
+the chart looks weird
+I saw your message
+I closed my SOL position a minute ago
+I am so tired today
+what a week
+I bought some ETH at 2900
+It's raining here
+My friend says BTC is going to zero
+I don't understand this answer
+I feel like today is a good day to trade
+I'm looking at the page now
+nice, that helps
+I need a coffee
+I guess so
+Trump said something about tariffs
+I'm going on holiday tomorrow
+hmm I doubt that
+I think I'll skip today
+My order didn't fill
+I can't find the import button
+The last trade was brutal
+I want a summary of yesterday
+I'm about to enter ETH
+Gas fees are crazy right now
+I just deposited 500
+Someone on Twitter said SOL will double
+My laptop crashed
+I was up 200 and gave it all back
+We should look at this again tomorrow
+I need to sell before the meeting
+I took your advice
+ok I'll try that
+My stop got hit twice today
+I am watching the 58k level
+Looks good to me
+I saw three setups this morning
+The agent opened a short, why
+I don't see it
+I would have held longer
+Let's see how it closes
+I got a margin call last night
+that was my mistake
+My mood is bad today
+I expect a pullback
+I'm reading about options
+I had 4 losing days in a row
+The market is closed I guess
 """.strip().splitlines()

@@ -1,8 +1,8 @@
-"""Questions as people type them, in five lots; each was asked before the vocabulary knew it.
+"""Questions as people type them, in six lots; each was asked before the vocabulary knew it.
 
 The first lot had 52 of 100 right before, the second 41 of 70 after the first was learnt, the third 58 of 76, the
-fourth 47 of 72, and the fifth, of odder ones, 39 of 60, of which 2 had a wrong answer and 19 the answer that there is
-no rule.
+fourth 47 of 72, the sixth 24 of 40, and the fifth, of odder ones, 39 of 60, of which 2 had a wrong answer and 19 the
+answer that there is no rule.
 The expectations are those of `cases_questions`.
 """
 
@@ -375,4 +375,50 @@ Who won the world cup? | says no rule
 What's my dog's name? | says not among&no rule
 How many people use Keel? | says no rule
 Is gold going up? | says no rule&last price&no market
+Have my SOL shorts paid off? | net symbol=SOL side=short
+What's the average size of a losing trade in dollars? | expectancy result=lost
+which days should I stay away from the market | low net weekday
+how many of my BTC longs ended at the stop | count symbol=BTC side=long exit=stop
+total commission on SOL please | fees symbol=SOL
+Did the ETH longs make me anything last 7 days? | calls query_trades
+What did funding cost me on BTC? | funding symbol=BTC
+Which of my bots lost the most? | low net skill
+what share of my shorts win? | win_rate side=short
+Do I hold longs longer than shorts? | top holding side
+How much did the stops cost me? | net exit=stop
+Am I any good at shorting? | net side=short
+Whats my profit factor on ETH | profit_factor symbol=ETH
+What have my winners made all together? | net result=won
+How bad did my equity drop at worst? | drawdown
+how long was I in my SOL trades on average | holding symbol=SOL
+Is trend or chop better for me? | top net regime
+What was the biggest win on ETH? | calls query_trades
+Anything open in BTC at the moment? | calls get_my_deployments
+Is any of my bots paused? | calls get_my_deployments
+Where's my stop on the BTC position? | calls get_my_deployments
+Which position is losing right now? | calls get_my_deployments
+When did I last close a trade? | calls get_my_deployments
+What did my agent do yesterday? | calls query_trades
+Is ETH in a trend right now? | calls get_market_overview
+What are longs paying on SOL? | calls get_market_overview
+is the fed meeting this week? | calls get_upcoming_events
+Anything on the calendar tomorrow? | calls get_upcoming_events
+Headlines about bitcoin? | calls get_recent_news
+Which of my strategies has the best backtest? | calls list_my_skills
+How big for a SOL short with the stop 3% away and $50 risk? | calls query_trades
+Can I go long ETH at 4x? | says 3x&stop&no rule
+Is 10x too much for me? | says 3x
+What did I say about alts? | says BTC and ETH
+How much can I lose on one trade? | says 1%
+Which coins did I say I trade? | says BTC and ETH
+Who won the world cup? | says no rule
+Can you recommend a broker? | says no rule
+What does R mean? | says stop
+Are my trades on Binance taxed? | says no rule
+How many trades per day | count
+how much money do I have | calls get_my_deployments
+what's my equity | calls get_my_deployments
+how many stops were hit last week | calls query_trades
+show trades that broke a rule | calls query_trades
+show me my ETH shorts | calls query_trades
 """.strip().splitlines()

@@ -249,3 +249,97 @@ My goal is to retire at 60 => I now want to retire at 58 => I now want to retire
     .strip()
     .splitlines()
 )
+# In the words of people who never saw the rules: 14 of the first 30 and 16 of the other 40 were right before they were
+# learnt. What stays wrong, the memory's gate or a question back to the user stops.
+LATER_CHANGES: Final = (
+    re.sub(
+        r"\n +",
+        " ",
+        """
+I trade on Bybit => actually it's OKX, not Bybit => I trade on OKX || actually it's OKX || it's OKX
+I switched from Binance to Bybit last month => actually it's OKX, not Bybit => I switched from Binance to OKX last
+    month || it's OKX || actually it's OKX
+My max leverage is 3x => scratch that, 2x is my max leverage => 2x is my max leverage || My max leverage is 2x
+I trade only BTC and ETH => I trade SOL too now => I trade only BTC and ETH / I trade SOL too now || I trade SOL too
+    now || I trade only BTC, ETH and SOL || I trade only BTC and ETH and SOL
+I live in Madrid => I moved to Porto => I moved to Porto
+I live in Madrid => I've relocated to Porto last week => I've relocated to Porto last week
+I risk 1% per trade => I bumped my risk to 1.5% per trade => I bumped my risk to 1.5% per trade || I risk 1.5% per
+    trade
+I don't trade on Mondays => I do trade on Mondays these days => I do trade on Mondays these days
+I am a nurse => forget what I do for a living => -
+I like short answers => longer answers are fine now => longer answers are fine now
+I have a dog / I trade at night => you can drop the part about my dog => I trade at night
+My time zone is Europe/Berlin => my timezone is now America/New_York => my timezone is now America/New_York
+I stop for the day after two losses => after three losses I stop for the day, not two => after three losses I stop for
+    the day, not two || I stop for the day after three losses || after three losses I stop for the day
+My name is Ana => It's Anna with two n => My name is Anna || It's Anna with two n
+I use a 2% stop => Correction: I use a 3% stop => I use a 3% stop
+I never trade during news => that's no longer true => -
+I trade with 10k / I trade BTC => my account is 12k now => I trade BTC / my account is 12k now || my account is 12k
+    now / I trade BTC
+I want to quit my job in 2027 => make that 2028 => I want to quit my job in 2028
+I use TradingView => replace TradingView with Coinalyze => I use Coinalyze
+My daily loss limit is $200 => raise my daily loss limit to $300 => My daily loss limit is $300
+I hold trades for days => I don't hold for days any more, I scalp => I scalp || I don't hold for days any more, I
+    scalp || I don't hold for days any more / I scalp
+I avoid memecoins / I avoid alts => forget everything about memecoins => I avoid alts
+I trade the London session => I changed to the Asian session => I changed to the Asian session || I trade the Asian
+    session
+My base currency is USD => My base currency is EUR from now on => My base currency is EUR from now on
+I have two kids => three kids now! => I have three kids || three kids now || three kids now!
+I check charts in the morning => delete that I check charts in the morning => -
+I prefer limit orders => I prefer market orders actually => I prefer market orders actually || I prefer market orders
+I work as a teacher => I no longer work as a teacher => I no longer work as a teacher || -
+I follow the 1h chart => 4h chart, not 1h => I follow the 4h chart
+I trade SOL => please don't remember that I trade SOL => -
+I use a 10% trailing stop => my trailing stop is 8% now => my trailing stop is 8% now
+I live in Lyon => we moved to Marseille => we moved to Marseille
+I trade gold => I gave up on gold => I gave up on gold || -
+My favourite timeframe is 15m => switch my favourite timeframe to 1h => My favourite timeframe is 1h || my favourite
+    timeframe is 1h
+I am married => I got divorced => I got divorced
+I never trade Mondays => Mondays are fine again => Mondays are fine again || -
+I max out at 4 positions => no, 5 positions => I max out at 5 positions
+I want 20% a year => lower that to 15% => I want 15% a year
+I follow Arthur Hayes on Twitter => I unfollowed Arthur Hayes => I unfollowed Arthur Hayes || -
+I use market orders => change market orders to limit orders => I use limit orders
+I like long explanations / I trade ETH => remove the long explanations thing => I trade ETH
+My account is at Kraken => it's Coinbase now => it's Coinbase now || My account is at Coinbase
+I trade 3 days a week => 4 days a week, sorry => I trade 4 days a week || 4 days a week
+My wife checks my trades => erase that my wife checks my trades => -
+I stop at $400 loss a day => make my daily loss stop $300 => I stop at $300 loss a day || My daily loss stop is $300
+I avoid leverage => I do use leverage up to 2x now => I do use leverage up to 2x now
+I trade with my brother => I no longer trade with my brother => I no longer trade with my brother || -
+I'm saving for a car => I'm saving for a house instead => I'm saving for a house
+I think in EUR => please think in USD from now on => please think in USD from now on || please think in USD
+I get up at 6 => I get up at 7 these days => I get up at 7 these days
+I don't trade news => I trade news now => I trade news now
+My risk is 1% => my risk per trade is half a percent now => my risk per trade is half a percent now
+I trade from Spain => I'm in Portugal these days => I trade from Spain / I'm in Portugal these days || I'm in Portugal
+    these days
+I hold max 2 coins => change 2 coins to 3 coins => I hold max 3 coins
+I only trade BTC => forget the BTC only rule => -
+My broker is Saxo => my broker is IBKR => my broker is IBKR
+I check prices hourly => I stopped checking prices hourly => I stopped checking prices hourly || -
+I have 5 years of experience => it's 6 years => I have 6 years of experience
+I use Bollinger bands => I swapped Bollinger bands for Keltner channels => I swapped Bollinger bands for Keltner
+    channels || I use Keltner channels
+My target is 10% => What I said about my target is wrong => - || My target is 10%
+I trade scalps in the morning => not scalps, swings => I trade swings in the morning
+My max position is 5k => max position 7k please => max position 7k || My max position is 7k || max position 7k please
+I trade at night => I don't trade at night anymore because of my kid => I don't trade at night anymore because of my
+    kid || -
+I'm a student => I graduated, I work as an analyst now => I work as an analyst now || I graduated, I work as an
+    analyst now
+Call me Max => call me Maximilian => call me Maximilian
+I dislike emojis => emojis are okay => emojis are okay
+I use 1% risk on BTC => for BTC it's 2% risk => for BTC it's 2% risk || I use 2% risk on BTC
+My weekly goal is $200 => double my weekly goal => My weekly goal is $400 || My weekly goal is $200
+I withdraw profits monthly => I withdraw profits quarterly now => I withdraw profits quarterly now
+My stop is below the swing low => my stop goes below the 20 EMA now => my stop goes below the 20 EMA now
+""",
+    )
+    .strip()
+    .splitlines()
+)

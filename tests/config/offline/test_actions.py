@@ -75,7 +75,7 @@ def test_a_card_is_named_and_nothing_claimed():
     told = chat_of(focus=FOCUS).say("stop it")
 
     assert told.startswith("I prepared a card: **Stop Funding fade**.")
-    assert f"{ONLY_YOUR_CLICK}. The card expires at 2026-11-22 09:45 UTC." in told
+    assert f"It is good until 2026-11-22 09:45 UTC. No word in the chat runs it: {ONLY_YOUR_CLICK}." in told
     assert "Open positions" not in told, "the card says it"
 
 

@@ -12,7 +12,7 @@ from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
 from tests.config.offline.cases_ordinary import MORE_REMARKS, MORE_STATEMENTS, REMARKS, STATEMENTS, VALUE_CHANGES
 from tests.config.offline.cases_questions import QUESTIONS
-from tests.config.offline.cases_typed import MORE_CHANGES, TYPED_CHANGES, TYPED_REMARKS, TYPED_STATEMENTS
+from tests.config.offline.cases_typed import LATER_CHANGES, MORE_CHANGES, TYPED_CHANGES, TYPED_REMARKS, TYPED_STATEMENTS
 from tests.config.offline.real import RealChat
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -115,6 +115,11 @@ def test_later_facts_and_remarks_are_told_apart():
 def test_later_statements_and_remarks_in_ordinary_words_are_told_apart():
     assert len([row for row in MORE_STATEMENTS if is_kept_right(row)]) >= 0.8 * len(MORE_STATEMENTS)
     assert len([row for row in MORE_REMARKS if kept(row)]) <= 0.05 * len(MORE_REMARKS)
+
+
+@pytest.mark.django_db
+def test_later_changes_leave_what_is_expected(trader, as_trader):
+    assert len([row for row in LATER_CHANGES if is_changed_right(trader, row)[0]]) >= 0.7 * len(LATER_CHANGES)
 
 
 def test_questions_without_a_mark_are_no_facts():

@@ -282,4 +282,27 @@ def test_example_of_the_start_page_is_answered_as_shown(trader):
 
     assert "How big can a BTC long be with a stop 4% away?" in page
     assert "Please remember: I never risk more than 1 % on a trade." in page
-    assert re.search(r"A BTC long of \$[\d,.]+ .*\(4\.0% away\) would lose \$[\d,.]+ there, 1\.0% of \$[\d,.]+", answer)
+    assert re.search(r"BTC long of \$[\d,.]+ .*\(4\.0% away\) would lose \$[\d,.]+ there, 1\.0% of \$[\d,.]+", answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Does a long of 0.2 BTC with a stop at 85000 fit my rules?", {"side": "long", "quantity": 0.2}),
+        ("check a short of 3 ETH, stop 4,300", {"side": "short", "quantity": 3}),
+        ("can I sell 10 SOL with a stop at 250", {"side": "short", "quantity": 10}),
+        ("can I buy 1.5 bitcoin with a stop at 58000?", {"side": "long", "quantity": 1.5}),
+        ("should I go long BTC here with stop 57000 and 1000 dollars", {"side": "long", "size_usd": 1000}),
+        ("long ETH for 2k usdt, stop 1500, ok?", {"side": "long", "size_usd": 2000}),
+        ("size a short on ETH with stop at 5200 risking 50 dollars", {"side": "short", "risk_usd": 50}),
+        ("would a $2000 ETH long with a stop at 1000 be ok?", {"side": "long", "size_usd": 2000}),
+    ],
+)
+def test_question_about_a_planned_trade_checks_the_size_it_names(trader, question, wanted):
+    with owned(trader), transaction.atomic():
+        chat = RealChat(trader, TOOLS["coach"], NOW)
+        chat.say(question)
+        transaction.set_rollback(True)
+
+    [check] = [given["check"] for _, given in chat.calls if "check" in given]
+    assert {name: check[name] for name in check if name in {"side", "size_usd", "quantity", "risk_usd"}} == wanted

@@ -1,11 +1,10 @@
-"""Statements of a new value, places and forgets, as the rule-based model reads them."""
+"""Statements of a new value and forgets, as the rule-based model reads them."""
 
 import pytest
 
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
 from config.offline.memory.requests import memory_requests
-from config.offline.memory.rules import read_places
 from config.offline.reading.statements import read_statements
 
 LOSSES = Known("I stop for the day after three losses in a row", id="1")
@@ -35,16 +34,6 @@ def test_read_statements_takes_a_new_value_of_a_subject(message, text):
 )
 def test_read_statements_leaves_passing_remarks(message):
     assert read_statements(message) == []
-
-
-@pytest.mark.parametrize(
-    "message", ["My gym is at 5 Pine St. Please remember that place", "Remember this place: my gym is at 5 Pine St"]
-)
-def test_read_places_takes_the_request_with_the_place(message):
-    places, rest = read_places(message)
-
-    assert [place["notes"] for place in places] == ["5 Pine St"]
-    assert rest == ""
 
 
 @pytest.mark.parametrize("message", ["From now on, keep answers short", "Keep that in mind."])

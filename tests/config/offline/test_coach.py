@@ -680,3 +680,11 @@ def test_an_answer_that_broke_off_goes_on_where_it_ended():
 
 def test_the_words_about_the_click_are_the_ones_that_are_looked_for():
     assert ONLY_YOUR_CLICK in Chat(deployments(deployed())).say("stop it")
+
+
+def test_correction_of_a_fact_is_no_question_to_the_record():
+    chat = Chat({"query_trades": {}})
+
+    chat.say("actually I only trade ETH now")
+
+    assert "query_trades" not in [name for name, _ in chat.calls]

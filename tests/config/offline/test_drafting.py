@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.drafting.fields import CAPS, name_skill, read_fields
-from config.offline.drafting.steps import AREAS, SAFE_CAPS
+from config.offline.drafting import AREAS, CAPS, SAFE_CAPS, read_fields
 from tests.config.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
 from trading.skills.patches import parse_partial
 from trading.skills.templates import TEMPLATES as SHIPPED
@@ -57,6 +56,7 @@ def given_to(chat, name):
     [
         ("BTC and ETH on 4h bars", {"symbols": ["BTC", "ETH"], "barsInterval": "4h"}),
         ("solana, 15-minute candles", {"symbols": ["SOL"], "barsInterval": "15m"}),
+        ("Daily bars on ETH", {"symbols": ["ETH"], "barsInterval": "1d"}),
         ("ether on the daily chart", {"symbols": ["ETH"], "barsInterval": "1d"}),
         ("LINK on hourly bars", {"symbols": ["LINK"], "barsInterval": "1h"}),
         ("link these facts", {}),
@@ -92,6 +92,31 @@ def test_symbols_and_bars_are_read(text, context):
 )
 def test_caps_are_read_and_nothing_else_is_one(text, caps):
     assert pick(text, *CAPS) == caps
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        (
+            "build me a strategy that buys BTC dips below the 20 day average and exits at the average",
+            {"entry": "Buys BTC dips below the 20 day average.", "exit": "Exits at the average."},
+        ),
+        (
+            "make an agent that shorts ETH when funding is above 0.05% and covers when it is below 0.01%",
+            {"entry": "Shorts ETH when funding is above 0.05%.", "exit": "Covers when it is below 0.01%."},
+        ),
+        (
+            "I want a strategy which goes long on oversold RSI and sells when RSI is above 60",
+            {"entry": "Goes long on oversold RSI.", "exit": "Sells when RSI is above 60."},
+        ),
+        (
+            "create a bot: long SOL on a 55-bar breakout, stop 2 ATR, never around CPI",
+            {"entry": "Long SOL on a 55-bar breakout.", "exit": "Stop 2 ATR.", "avoid": ["Never around CPI"]},
+        ),
+    ],
+)
+def test_sentence_about_what_a_strategy_does_is_read_by_its_verbs(text, texts):
+    assert pick(text, "thesis", "entry", "exit", "avoid") == texts
 
 
 @pytest.mark.parametrize(
@@ -160,11 +185,8 @@ def test_whatever_is_read_fits_the_schema(text):
 
 
 def test_a_whole_pitch_fits_the_schema():
-    fields = read_fields(PITCH)
-
     parse_partial(
         {
-            "name": name_skill(fields),
             "strategy": pick(PITCH, *STRATEGY),
             "context": pick(PITCH, "symbols", "barsInterval"),
             "risk": pick(PITCH, *CAPS),
@@ -248,7 +270,7 @@ def test_an_intermediate_is_asked_one_question_after_another_until_all_are_answe
 
     asked = chat.say(BUILD)
     assert asked_in(asked) == ["Entry"]
-    assert "Then 5 more." in asked
+    assert "More questions follow." in asked
 
     asked = chat.say(
         "Short when funding is above 40% annualised. Exit when it is back under 10%. No trades around FOMC."
@@ -264,7 +286,6 @@ def test_an_intermediate_is_asked_one_question_after_another_until_all_are_answe
     assert given_to(chat, "set_strategy") == {
         "mode": "rules",
         "style": "mean_reversion",
-        "thesis": "A BTC funding-flip mean-reversion strategy.",
         "entry": "Short when funding is above 40% annualised.",
         "exit": "Exit when it is back under 10%.",
         "avoid": ["No trades around FOMC"],
@@ -290,6 +311,15 @@ def test_a_few_words_answer_the_question_before_them():
     }
     assert given_to(chat, "set_context") == {"symbols": ["BTC", "ETH"], "barsInterval": "4h"}
     assert given_to(chat, "set_risk") == {"maxPositionPct": 5, "maxLeverage": 2, "dailyLossHaltPct": 3}
+
+
+def test_entry_that_names_a_market_is_no_order():
+    chat = Chat({}, focus=NEW_DRAFT)
+
+    chat.say("Enter when ETH closes above its 20 hour high. Exit when it closes below the 10 hour low.")
+
+    assert given_to(chat, "set_strategy")["entry"] == "Enter when ETH closes above its 20 hour high."
+    assert "I cannot place an order" in chat.say("Buy 2 ETH now")
 
 
 def test_a_question_between_is_answered_and_the_draft_stays():
@@ -360,7 +390,7 @@ def test_a_change_of_one_thing_is_not_reviewed_again():
         ("only SOL", "set_context", {"symbols": ["SOL"]}),
         ("check every 15 minutes", "set_schedule", {"type": "interval", "value": "15m"}),
         ("Never trade on weekends", "set_strategy", {"avoid": ["No trade in chop", "Never trade on weekends"]}),
-        ("Exit at the 20-bar mean", "set_strategy", {"mode": "thesis", "exit": "Exit at the 20-bar mean."}),
+        ("Exit at the 20-bar mean", "set_strategy", {"exit": "Exit at the 20-bar mean."}),
     ],
 )
 def test_a_draft_is_changed_as_it_stands(text, tool, arguments):
@@ -379,6 +409,15 @@ def test_rules_of_the_draft_are_no_facts_about_the_person():
     assert [name for name, _ in first_calls("Never trade on weekends", focus=focus)] == ["set_strategy"]
     assert [name for name, _ in first_calls("Never trade on weekends")] == ["remember"]
     assert [name for name, _ in first_calls("I never trade on weekends", focus=focus)] == ["remember"]
+
+
+@pytest.mark.parametrize("tier", ["novice", "intermediate", "expert"])
+def test_skill_that_is_edited_gets_no_template(tier):
+    chat = Chat(REVIEWED, tier=tier, focus=f"- skill: Old\n- skill_id: {SKILL}\n- draft: 1")
+
+    chat.say("Exit at the 20-bar mean, use 2x leverage.")
+
+    assert chat.calls == [("set_strategy", {"exit": "Exit at the 20-bar mean."}), ("set_risk", {"maxLeverage": 2})]
 
 
 def test_symbols_that_are_not_in_view_are_not_replaced_blindly():
@@ -474,12 +513,6 @@ def test_what_stays_refused_is_explained(error):
     assert "Nothing was changed." in told
 
 
-def test_a_foreign_address_is_no_preview():
-    chat = Chat({"set_risk": lambda given: written(given) | {"url": "https://evil.example/"}}, focus=NEW_DRAFT)
-
-    assert "[preview](/skills/new/)" in chat.say("use 2x leverage")
-
-
 # What is none.
 
 
@@ -540,7 +573,11 @@ def test_a_refused_field_is_left_out_and_the_rest_tried_once_more():
     ],
 )
 def test_pitch_takes_the_name_that_its_author_gives_it(said, name):
-    assert name_skill(read_fields(said)) == name
+    chat = Chat({}, focus=NEW_DRAFT)
+
+    chat.say(said)
+
+    assert given_to(chat, "set_basics")["name"] == name
 
 
 def test_symbols_in_a_name_are_not_what_is_traded():

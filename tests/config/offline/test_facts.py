@@ -28,7 +28,7 @@ FACTS = [
     ],
 )
 def test_known_facts_reads_the_block(block, facts):
-    found = read_memory([{"role": "system", "content": f"You are Keel.\n\n---\n\n{block}"}]).facts
+    found = read_memory([{"role": "system", "content": f"You are Keel.\n\n---\n\n{block}"}])
 
     assert [(fact.text, fact.topic, fact.inferred) for fact in found] == facts
 
@@ -37,7 +37,7 @@ def test_known_line_of_the_coach_omits_the_topic():
     lines = ["- [risk] I fear alts", "- Plain (inferred)"]
     block = "\n".join(["## What I know about you", "", *lines])
 
-    known = read_memory([{"role": "system", "content": block}]).facts
+    known = read_memory([{"role": "system", "content": block}])
 
     assert [fact.line for fact in known] == ["- I fear alts", "- Plain (inferred)"]
 

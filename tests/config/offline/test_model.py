@@ -124,30 +124,6 @@ def test_decide_asks_which_one_when_several_are_meant():
     assert "- I usually trade 13:00-17:00 UTC" in reply
 
 
-@pytest.mark.parametrize(
-    ("chosen", "facts"),
-    [
-        ("the first", ["I only trade BTC and ETH"]),
-        ("2", ["I usually trade 13:00-17:00 UTC"]),
-        ("the last one", ["I usually trade 13:00-17:00 UTC"]),
-        ("the one about ETH", ["I only trade BTC and ETH"]),
-        ("both", ["I only trade BTC and ETH", "I usually trade 13:00-17:00 UTC"]),
-    ],
-)
-def test_decide_forgets_the_one_pointed_at(chosen, facts):
-    asked = [user("forget what I trade"), {"role": "assistant", "content": answer_to("forget what I trade")}]
-
-    assert calls_for(chosen, *asked) == [("forget", {"fact_id": fact}) for fact in facts]
-
-
-def test_decide_with_answer_neither_forgets_nothing():
-    asked = [user("forget what I trade"), {"role": "assistant", "content": answer_to("forget what I trade")}]
-
-    reply = decide([system(), *asked, user("neither")], TOOLS)
-
-    assert (reply.tool_calls, reply.text) == ((), "All right, I have forgotten nothing.")
-
-
 @pytest.mark.parametrize("text", ["forget that", "That's no longer true.", "that is not true anymore"])
 def test_decide_takes_that_for_the_fact_saved_last(text):
     fact_id = str(uuid4())
@@ -311,17 +287,14 @@ def test_decide_reports_why_something_was_not_saved(error):
     assert "I have saved" not in reply
 
 
-def test_decide_lists_the_candidates_and_then_forgets_by_id():
-    ids = [str(uuid4()), str(uuid4())]
-    candidates = [{"fact_id": ids[0], "fact": "I trade BTC"}, {"fact_id": ids[1], "fact": "I hold BTC"}]
+def test_decide_lists_the_candidates():
+    candidates = [{"fact_id": str(uuid4()), "fact": "I trade BTC"}, {"fact_id": str(uuid4()), "fact": "I hold BTC"}]
     refused = called(("forget", {"fact_id": "BTC"}, {"error": "2 facts fit these words.", "candidates": candidates}))
 
     asked = answer_to("forget BTC", *refused)
-    chosen = calls_for("the second one", user("forget BTC"), *refused, {"role": "assistant", "content": asked})
 
     assert "- I trade BTC\n- I hold BTC" in asked
     assert WHICH in asked
-    assert chosen == [("forget", {"fact_id": ids[1]})]
 
 
 def test_decide_answers_the_question_beside_a_statement():

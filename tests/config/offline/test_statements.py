@@ -140,6 +140,21 @@ def test_read_statements_takes_several_from_one_message(message, texts):
 
 
 @pytest.mark.parametrize(
+    ("message", "texts"),
+    [
+        ("I love the cafe Linden in Berlin. Please remember that place", ["I love the cafe Linden in Berlin"]),
+        ("My stop is always 2%. Don't forget that rule.", ["My stop is always 2%"]),
+        ("I trade from 9 to 5. I use Kraken. Remember those", ["I trade from 9 to 5", "I use Kraken"]),
+        ("I am tired today. Remember that.", []),
+        ("Remember that place", []),
+        ("Remember that hedging works for me", ["Hedging works for me"]),
+    ],
+)
+def test_read_statements_keeps_what_a_request_points_back_to(message, texts):
+    assert [statement.text for statement in read_statements(message)] == texts
+
+
+@pytest.mark.parametrize(
     ("message", "is_correction"),
     [
         ("Actually my max leverage is 3x", True),
@@ -189,3 +204,8 @@ def test_read_statements_is_fast_on_hostile_text(piece):
     read_statements(message)
 
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("text", ["Compare my strategies", "rank my coins", "Give me my results per weekday"])
+def test_order_for_own_figures_states_no_fact(text):
+    assert list(read_statements(text)) == []

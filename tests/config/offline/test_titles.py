@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from chat.conversations.titles import clean_title
 from chat.prompt.texts import SUMMARY_TASK, TITLE_TASK
 from config.offline.model import decide
-from config.offline.tasks.critique import DRAFT
 from config.offline.tasks.titles import MAX_SUMMARY, summary_answer, title_answer
-from trading.agent.prompts import CRITIQUE
+from trading.agent.prompts import CRITIQUE, critique_request
+from trading.reviews.critique import _parse_answer
 
 
 def asked(task, text):
@@ -99,5 +99,7 @@ def test_a_summary_of_anything_is_short_and_never_empty(text):
     assert 0 < len(summary_answer(text)) <= MAX_SUMMARY
 
 
-def test_a_review_is_answered_by_the_critique():
-    assert '"findings"' in asked(f"{CRITIQUE} More of it.", f"Tier: novice\n\n{DRAFT}\n{{}}")
+def test_a_review_leaves_the_findings_to_the_rules_of_the_draft():
+    read = _parse_answer(asked(f"{CRITIQUE} More of it.", critique_request("{}", tier="novice", known=["No exit"])))
+
+    assert (read.summary, read.findings) == ("Reviewed by rules, without a language model.", [])

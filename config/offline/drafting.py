@@ -1,0 +1,383 @@
+"""Draft a skill by one table of fields: write what a message names, then ask, explain or push back by tier (seed 003).
+
+Percents are 0..100. What a message names replaces what the draft has; symbols and avoid rules are added to.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Final
+
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
+from config.lib.text import one_line
+from config.offline.facts import Call, Known, Outcome, best_matches, key_words
+from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell
+from config.offline.phrases import TERMS
+from config.offline.reading.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
+from config.offline.reading.statements import read_statements
+from config.offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
+from trading.market.names import symbols_in
+from trading.skills.templates import TEMPLATES
+
+Fields = dict[str, Any]  # by argument of the tools
+
+# The arguments of each tool, in the order of the calls: a template comes before what stands over it.
+TOOLS: Final = {
+    SET_STRATEGY.name: "template mode style thesis entry exit riskManagement avoid",
+    SET_BASICS.name: "name tradingStyle",
+    SET_CONTEXT.name: "symbols barsInterval",
+    SET_RISK.name: "maxPositionPct maxTotalExposurePct maxLeverage dailyLossHaltPct maxOrdersPerDay",
+    SET_SCHEDULE.name: "type value",
+}
+CAPS: Final = tuple(TOOLS[SET_RISK.name].split())
+# A beginner should start with a risk whose loss teaches and does not end the account.
+SAFE_CAPS: Final = {"maxPositionPct": 5, "maxTotalExposurePct": 10, "maxLeverage": 1, "dailyLossHaltPct": 2}
+# Seed 003 asks in this order. An area, the fields that answer it, and its question with the trade-off behind it.
+AREAS: Final = {
+    "Entry": "entry | When exactly does it open a position? A tight rule gives few but comparable trades.",
+    "Exit": "exit | When does it get out, in profit and in loss? A near stop loses little, a far one much and rarely.",
+    "What kills it": "avoid | When must it not trade (events, regimes, times)? Such rules cost opportunities, too.",
+    "Sizing": "maxPositionPct | What percentage of equity per position, at most? Small sizes survive streaks.",
+    "Horizon": "tradingStyle barsInterval | Within the day, days, or weeks, and on which bars? Short ones cost fees.",
+    "Symbols": "symbols | Which symbols? One is easier to judge, several spread the risk unless they move together.",
+    "Risk": "maxLeverage dailyLossHaltPct | Which leverage at most, and which daily loss halts it? Both bound a day.",
+}
+_ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"})  # one of them alone is no rule
+
+_PARTS: Final = {
+    "N": r"(\d{1,6}(?:\.\d{1,4})?)",
+    "P": r"(\d{1,6}(?:\.\d{1,4})?)\s?(?:%|percent)",
+    "U": r"(m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)",
+    "OF": r"(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+",
+    "AND": r"(?:(?:and|but|then|also|i|i'd|it|should|want to|would)\s+)*",
+}
+# A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
+_NUMBERS: Final = r"""
+dailyLossHaltPct: (?:daily (?:loss|drawdown)|halt|stop for the day)[^.;,%\d]{0,30}-?<P>|^(?=risk: .{0,30}?<P>)
+    |<P> (?:daily (?:loss|drawdown)|(?:loss )?(?:a|per) day)
+maxTotalExposurePct: (?:total|overall) exposure<OF><P>|<P> (?:total exposure|in total)
+maxPositionPct: (?:position(?: size)?|siz(?:e|ing))<OF><P>|<P> (?:of (?:the |my )?(?:equity|account)
+    |(?:per|a|each) position)|^(?!.*\brisk).*?<P> (?:per|a|each) trade\b
+maxLeverage: <N>\s?[x×](?: max)? leverage|leverage(?: cap| limit)?<OF><N>\s?[x×]?(?![\d%])
+    |(?:max|at most|use) <N>\s?[x×](?!\w)(?! atr)|^(?=risk: \D{0,30}<N>\s?[x×])|\bno leverage\b|\bspot only\b
+maxOrdersPerDay: <N> (?:trades|orders|entries) (?:a|per) day
+barsInterval: \b(\d{1,2})[ -]?<U>[ -](?:bars?|candles?|charts?|closes?)\b|\b(hourly|daily)[ -](?:bars?|chart)\b
+    |\b(?:on|use|horizon:) (?:the |a )?(\d{1,2})[ -]?<U>\b(?! (?:before|after|around|of))
+value: \b(?:daily|(?:once a|every) day) at (\d{1,2}:\d\d)|\bevery (\d{1,2}) ?<U>\b|\bevery (hour)\b
+"""
+# The first text whose words a clause or its label begins with takes it.
+_TEXTS: Final = r"""
+avoid: ^<AND>(?:never|avoids?|stays? (?:out|flat)|sits? out|skips?|don't|do not|what kills it
+    |no(?! more than| leverage))\b
+exit: ^<AND>(?:exits?|gets? out|takes? profits?|tp|sl|covers?|out (?:at|when|after|if)|stops?|target
+    |holds? (?:for|until)|closes? (?:it|out|the|when|at|after|if)|sells? (?:when|once|again))\b
+entry: ^<AND>(?:enters?|entry|(?:buy|sell|short|long|open)(?:s|ing)?|go(?:es|ing)? (?:long|short)
+    |fad(?:es?|ing)|gets? in)\b
+riskManagement: ^<AND>(?:risk(?:s|ing)?|size|sizing|scales?|half size|adds? (?:to|once|at most))\b
+"""
+_CHOICES: Final = r"""
+style=mean_reversion: \b(?:mean[- ]?rever\w+|revert\w*|reversion)\b
+style=breakout: \b(?:break ?outs?|break(?:s|ing)? (?:out|above|below))\b
+style=trend: \b(?:trend(?:s|ing)?|momentum|moving averages?|pullbacks?)\b
+style=range: \b(?:range(?:s|[- ]?bound)?|sideways)\b
+style=mean_reversion : \b(?:funding|fad(?:e|es|ing)|oversold|overbought|rsi|bollinger)\b
+style=carry: \b(?:carry|basis trade)\b
+tradingStyle=day: \b(?:scalp\w*|day[- ]?trad\w+|intra[- ]?day|within (?:the|a) day)\b
+tradingStyle=swing: \b(?:swing|(?:a few|several|\d+) days|for days)\b
+tradingStyle=position: \b(?:position trad\w+|weeks|months|long[- ]term)\b
+"""
+_COMMANDS: Final = r"""
+templates: (?:(?:show|give|list)(?: me)? (?:an?|the|your|all) )?templates?$|(?:what|which) templates?\b.{2,20}$
+template: (?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?([\w -]{3,40}?) template$
+safer: (?:i want |give me )?something safer than (?:my|the) .{3,30}$
+review: (?:(?:review|critique|check)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)$
+save: (?:(?:save|discard) <IT>(?: now)?|(?:use )?(?:the )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough))$
+"""
+_IT: Final = r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill))"
+_BUILD: Final = Pattern(
+    r"""
+^(?:(?:please|can you|could you|i want to|i'd like to|i'd like you to|i want you to|let's|help me|help me to)\s+)*
+    (?:build|create|write|draft|make|design|set up|start|develop)(?: me| us)? (?:(?:an?|the|my|some|this)\b.{0,120}?\b)?
+    (?:strateg(?:y|ies)|skills?|agents?|(?:trading )?bots?)\b[\s,:;-]*(?:(?:that|which|to|and)\s+)?
+^(?:i want|i need|i'd like|give me) an? (?:\w+ )?(?:strategy|skill|agent|bot)\b[\s,:;-]*(?:(?:that|which|to)\s+)?
+^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*
+"""
+)
+_LABEL: Final = re.compile(r"^(?:[-*•]\s*)?([\w ]{2,14}?)\s*[:=]\s*(?=\S)")
+_BREAK: Final = re.compile(
+    r"[,;]\s+(?:(?:and|then|but)\s+)*|\s+(?:and|then)\s+(?=(?:exits?|covers?|closes?|sells?|stops?|never|risks?)\b)"
+)
+# A name has capital letters: "called Harbour", "name it Slow Boat 2".
+_NAMED: Final = re.compile(
+    r"(?:\b(?i:called|named)|\b(?i:call|name) (?i:it|this|the strategy|the skill))\s+[\"“]?"
+    r"(?P<name>[A-Z][\w-]{1,30}(?: [A-Za-z0-9][\w-]{0,30}){0,4})[\"”]?"
+)
+_SYMBOLS: Final = Pattern(r"^(?:also |only )?(?:add|trade|only)\b")
+_FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
+_MAX_TEXT, _MAX_RULE = 2000, 280  # characters
+
+_NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
+_EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
+_ASKED: Final = re.compile(
+    rf"^\*\*({'|'.join(AREAS)})\*\*: |{re.escape(_NOVICE_ASK)}|{re.escape(_EXPERT_ASK)}", re.MULTILINE
+)
+_BACKTEST_FIRST: Final = "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”."
+_SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
+_PROBLEM: Final = "|{field}: |{argument}: |{problem}"
+
+
+def is_drafting(talk: Talk) -> bool:
+    """Tell whether the chat has a draft or is for one."""
+    has_begun = talk.scene.is_authoring or any(one.name in TOOLS for one in talk.earlier)
+    return SET_STRATEGY.name in talk.acts and has_begun
+
+
+def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
+    """Return the steps that write sentences into a draft, or None."""
+    is_built = any(map(_is_built, said))
+    command = _command_steps(talk, _plain("\n".join(said))) if SET_STRATEGY.name in talk.acts else None
+    if command is not None or not _is_open(talk, said):
+        return command
+    told = "\n".join(one for one in said if is_built or not one.rstrip().endswith("?"))
+    fields, asked = read_fields(told), _ASKED.search(talk.before)
+    if asked and asked[1] and told and not fields.keys() - _ASIDE and not read_statements(told):
+        fields = read_fields(f"{asked[1]}: {told.upper() if asked[1] == 'Symbols' else told}")
+    is_answer = fields and (asked or ("symbols" in fields and _SYMBOLS.match(_plain(told))))
+    is_rule = fields.keys() - _ASIDE or len(fields.keys() - {"thesis", "type"}) > 1
+    return _draft(talk, fields, told) if is_built or is_answer or is_rule else None
+
+
+def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
+    """Return the sentences about the draft: without "I" and "my"."""
+    told = said if _is_open(talk, said) else ()
+    return [one for one in told if _is_built(one) or (not _FIRST_PERSON.search(one) and read_fields(one))]
+
+
+def _is_open(talk: Talk, said: Sequence[str]) -> bool:
+    is_begun = is_drafting(talk) or _ASKED.search(talk.before) or any(map(_is_built, said))
+    return SET_STRATEGY.name in talk.acts and bool(is_begun)
+
+
+def _is_built(sentence: str) -> bool:
+    return bool(_BUILD.match(_plain(sentence)))
+
+
+def _plain(sentence: str) -> str:
+    return strip_lead_in(straight(sentence).strip()).strip(" .!?;")
+
+
+# --- From a message to fields ---
+
+
+def read_fields(message: str) -> Fields:
+    """Read the fields of a strategy that a message names, quotations aside."""
+    text = "\n".join(straight(sentence) for sentence in sentences(message) if not QUOTED.match(sentence))
+    named = _NAMED.search(text)
+    # A name such as "BTC Harbour" does not name the traded symbols.
+    text = text.replace(named[0], " ") if named else text
+    fields: Fields = {"name": named["name"] if named else "", "symbols": symbols_in(text)}
+    for choice, words in parse_table(_CHOICES).items():
+        if words.search(text):
+            fields.setdefault(*choice.strip().split("="))
+    told: dict[str, list[str]] = {}
+    for sentence in sentences(text):
+        _read_clauses(_BUILD.compiled.sub("", _plain(sentence)), fields, told)
+    fields["avoid"] = [rule[:_MAX_RULE] for rule in told.pop("avoid", ())][:20]
+    fields |= {place: " ".join(f"{text}." for text in texts)[:_MAX_TEXT] for place, texts in told.items()}
+    if interval := fields.setdefault("value", fields.get("barsInterval")):
+        fields["type"] = "daily" if ":" in interval else "interval"
+    return {name: value for name, value in fields.items() if value}
+
+
+def _read_clauses(sentence: str, fields: Fields, told: dict[str, list[str]]) -> None:
+    """Read the numbers of a sentence into fields, and its clauses into their texts; a clause of none goes on."""
+    place = ""
+    for clause in _BREAK.split(sentence):
+        rest = _take_numbers(clause, fields)
+        left = [word for word in key_words(rest) if re.search(r"[^\W\d_]{2}", word)]
+        begun = next((name for name, words in parse_table(_TEXTS, **_PARTS).items() if words.search(clause)), "")
+        text = one_line(_LABEL.sub("", clause) if begun else clause).strip(" .,;-")
+        if begun and (len(left) > 1 or (begun == "exit" and left and rest == clause)):
+            place = begun
+            told.setdefault(place, []).append(text[:1].upper() + text[1:])
+        elif place and len(left) > (0 if rest == clause else 2):  # "use 2x leverage" is a number alone
+            told[place][-1] += f", {text}"
+        elif sum(not symbols_in(word.upper()) for word in left) > 3:  # fewer words make no thesis
+            told.setdefault("thesis", []).append(text[:1].upper() + text[1:])
+
+
+def _take_numbers(clause: str, fields: Fields) -> str:
+    """Write the caps and times of a clause into fields; return what is left of it."""
+    for name, words in parse_table(_NUMBERS, **_PARTS).items():
+        if match := words.search(clause):
+            first, unit, *_ = [*filter(None, match.groups()), "", ""]
+            if name in CAPS:
+                value = float(first or 1)  # "no leverage"
+                fields[name] = int(value) if value == int(value) else value
+            else:
+                interval = f"{first}{unit[:1].lower()}" if unit else "1d" if first[:1] in "dD" else "1h"
+                fields[name] = first.zfill(5) if ":" in first else {"60m": "1h", "24h": "1d"}.get(interval, interval)
+            clause = clause[: match.start()] + clause[match.end() :]
+    return clause
+
+
+# --- From fields to the draft, by tier ---
+
+
+def _draft(talk: Talk, given: Fields, text: str) -> Steps:
+    """Write fields; explain them to a novice, ask an intermediate for more, push back on an expert's pitch."""
+    known, tier = _read_draft(talk), talk.scene.tier
+    is_new = known.keys().isdisjoint(("thesis", "entry", "exit")) and "skill_id" not in talk.scene.focus
+    notes: tuple[str, ...] = ()
+    if tier == NOVICE and is_new:
+        if given.keys().isdisjoint(("style", "symbols", "entry")):
+            return f"I walk you through it. {_NOVICE_ASK}\n\n{_describe_templates()}"
+        template = _find_template(text) or "trend_breakout"
+        known = TEMPLATES[template]["strategy"] | known
+        given = {**SAFE_CAPS, **given, "style": "", "template": template}
+        notes = (_explain(text, template), _BACKTEST_FIRST)
+    elif tier == EXPERT and is_new:
+        if len(given) < 2:
+            return _EXPERT_ASK
+        given = {"tradingStyle": "swing", **given}
+    elif "skill_id" in talk.scene.focus and (unseen := {"avoid", "symbols"} & given.keys() - known.keys()):
+        given = {name: value for name, value in given.items() if name not in unseen}  # they would be replaced
+        notes = (f"I see the {' and '.join(sorted(unseen))} of this skill once its draft has begun: change it then.",)
+    done = yield from _write(_complete(given, known, text))
+    if tier == EXPERT and is_new and not all(outcome.error for outcome in done):
+        return paragraphs(_report(done), (yield from _review("Where I push back:")))
+    return _report(done, *notes, "" if tier in (NOVICE, EXPERT) else _ask_next(talk, known, done))
+
+
+def _read_draft(talk: Talk) -> Fields:
+    """Return the fields of the draft as this chat wrote them and as its user sees them."""
+    fields: Fields = {}
+    for outcome in talk.earlier:
+        if outcome.name in TOOLS and not outcome.error:
+            template = TEMPLATES.get(str(outcome.arguments.get("template")), {})
+            fields |= {**template.get("strategy", {}), **template.get("context", {}), **outcome.arguments}
+    # Rendered again for each turn, with the changes that the user made since.
+    blocks = [block for block in talk.scene.draft.values() if isinstance(block, Mapping)]
+    return fields | {_camel(name): one for block in blocks for name, one in block.items() if one}
+
+
+def _complete(given: Fields, known: Fields, text: str) -> Fields:
+    """Return the fields to write: with the lists that are there, the mode of rules and a first name."""
+    fields = {name: value for name, value in given.items() if name != "thesis" or name not in known}
+    if not known.keys() & {"name", "template", "symbols"} and given.keys() & {"symbols", "style"}:
+        title = " ".join([*given.get("symbols", ())[:3], (given.get("style") or "strategy").replace("_", " ")])
+        fields = {"name": title[:1].upper() + title[1:], **fields}
+    is_whole = {"entry", "exit"} <= {*known, *fields}
+    if fields.keys() & ({"entry", "exit"} if is_whole else {"thesis"}) and "template" not in fields:
+        fields["mode"] = "rules" if is_whole else "thesis"
+    for name in {"avoid", "symbols"} & fields.keys():
+        if name == "avoid" or not re.search(r"\b(?:only|instead)\b", text, re.IGNORECASE):
+            fields[name] = [*dict.fromkeys([*(known.get(name) or ()), *fields[name]])]
+    return fields
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
+
+
+def _write(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Outcome]]:
+    """Yield a patch for each tool, refused ones once more without their errors; return results."""
+    by_tool = {
+        tool: {name: fields[name] for name in names.split() if fields.get(name)} for tool, names in TOOLS.items()
+    }
+    done = yield tuple(Call(tool, given) for tool, given in by_tool.items() if given)
+    again = [Call(one.name, left) for one in done if 0 < len(left := _list_accepted(one)) < len(one.arguments)]
+    return [*done, *(yield tuple(again))]
+
+
+def _list_accepted(outcome: Outcome) -> Fields:
+    """Return the arguments that the tool did not refuse by name."""
+    paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
+    wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
+    return {name: value for name, value in outcome.arguments.items() if name not in wrong}
+
+
+def _ask_next(talk: Talk, known: Fields, done: Sequence[Outcome]) -> str:
+    """Return the next question. Every draft begins with caps and bars: that they are there answers none."""
+    said = {name for one in (*talk.earlier, *done) if one.name in TOOLS and not one.error for name in one.arguments}
+    said |= known.keys() - {*CAPS, "barsInterval"}
+    wanted = {} if "skill_id" in talk.scene.focus else {area: text.split(" | ") for area, text in AREAS.items()}
+    asked = [f"**{area}**: {question}" for area, (names, question) in wanted.items() if said.isdisjoint(names.split())]
+    if not asked:
+        return "Say “review it” for a critique, or tell me what to change."
+    return paragraphs(asked[0], "More questions follow." if asked[1:] else "")
+
+
+# --- Texts and short commands ---
+
+
+def _report(done: Sequence[Outcome], *notes: str) -> str:
+    """Describe written, refused and missing fields, with notes, and say where Save is."""
+    written, refused = ([one for one in done if bool(one.error) is is_refused] for is_refused in (False, True))
+    last = written[-1].as_row if written else {}
+    fields = [_format_field(*field) for one in written for field in one.arguments.items()]
+    problems = (fill_rows(_PROBLEM, rows(one.as_row, "error")) or f"- {one.error}" for one in refused)
+    parts = {
+        "I wrote this into the draft:": listing(fields),
+        "Refused, and not in the draft:": "\n".join(problems),
+        "Still missing before it can be saved:": fill_rows(_PROBLEM, rows(last, "still_missing")),
+        "Warnings:": listing([escape(str(one)) for one in last.get("warnings") or ()]),
+    }
+    told = [f"{head}\n\n{lines}" for head, lines in parts.items() if lines]
+    save = _SAVE.format(last.get("url") or "/skills/new/")
+    return paragraphs(*told, "" if written else "Nothing was changed.", *notes, save)
+
+
+def _format_field(name: str, value: Any) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower().replace(" pct", " (% of equity)")
+    text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{words}: {escape(text.replace('_', ' '))}"
+
+
+def _review(intro: str) -> Steps:
+    """Have the draft reviewed and report it, the gravest finding first."""
+    [found] = yield (Call(CRITIQUE_DRAFT.name, {}),)
+    if found.error:
+        return f"I could not have it reviewed: {found.error}"
+    order = ("error", "warning", "info", "")
+    findings = sorted(rows(found.as_row, "findings"), key=lambda one: order.index(exact(one, "severity") or ""))
+    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", findings)
+    return paragraphs(intro, spell(found.as_row, "summary"), told or "No finding.")
+
+
+def _command_steps(talk: Talk, plain: str) -> Steps | None:
+    """Return the steps of a short command: show or use a template, begin safer, review, save; or None."""
+    met = {name: match for name, words in parse_table(_COMMANDS, IT=_IT).items() if (match := words.match(plain))}
+    if "template" in met and (template := _find_template(met["template"][1])):
+        return _patch({"template": template, **(SAFE_CAPS if talk.scene.tier == NOVICE else {})})
+    if "templates" in met or "template" in met:
+        return say_text(_describe_templates())
+    if not met or not is_drafting(talk):
+        return None
+    if "safer" in met:
+        return _patch(SAFE_CAPS, _NOVICE_ASK)
+    if "save" in met:
+        return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
+    return _review("The review of the draft:") if CRITIQUE_DRAFT.name in talk.acts else None
+
+
+def _patch(fields: Fields, *notes: str) -> Steps:
+    return _report((yield from _write(fields)), *notes)
+
+
+def _find_template(text: str) -> str:
+    """Return the template whose name shares most words with a text, "" when none does."""
+    names = {one["name"]: name for name, one in TEMPLATES.items()}
+    return next((names[match.text] for match in best_matches(text, [*map(Known, names)])), "")
+
+
+def _describe_templates() -> str:
+    lines = [f"**{one['name']}**: {one['description']}" for one in TEMPLATES.values()]
+    return f"These are the templates:\n\n{listing(lines)}\n\nSay “use the range fade template” to begin with one."
+
+
+def _explain(text: str, template: str) -> str:
+    """Tell a novice where the draft begins, and the terms that occur in it."""
+    words = f"{text} {template} leverage daily loss halt backtest".casefold().replace("_", " ")
+    terms = listing(list(dict.fromkeys(told for key, told in TERMS.items() if len(key) > 3 and key in words)))
+    begun = f"I started from the template **{TEMPLATES[template]['name']}**, with small caps where you named none"
+    return f"{begun}: a first strategy should lose little while you learn from it. In a few words:\n\n{terms}"
