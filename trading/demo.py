@@ -57,7 +57,7 @@ ALL: Final = Lengths()
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    backtest_id: UUID
+    backtest_ids: tuple[UUID, ...]
     deployment_ids: tuple[UUID, ...]
     lease: UUID
 
@@ -86,7 +86,7 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
     with model_client([settings.OFFLINE_MODEL]) as ask:
         for deployment_id in made.deployment_ids:
             _play_deployment(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
-        _play_backtest(made, user_id=user_id, ask=ask, clock=clock, report=report)
+        _play_backtests(made, user_id=user_id, ask=ask, clock=clock, report=report)
     with owned(user_id):
         return {"skills": 2, "trades": Trade.objects.filter(deployment__in=made.deployment_ids).count()}
 
@@ -143,6 +143,20 @@ def _holds_since(bars: list[Bar], entry: int) -> bool:
 def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made | None:
     """Write the demo's skills, draft, backtest and deployments."""
     breakout = _save_skill("trend_breakout", _BREAKOUT, now - lengths.breakout - timedelta(days=9))
+    lease, until = uuid4(), now + _LEASE
+
+    def start(at: datetime) -> UUID:  # of the version of that moment
+        run = start_backtest(
+            skill_id=breakout.skill_id,
+            starts_at=now - lengths.backtest,
+            ends_at=now - lengths.breakout,  # then it was deployed
+            reflects=_is_offline(parse_payload(breakout.payload)),
+            now=at,
+        )
+        claim_backtest(run_id=run.pk, lease=lease, until=until, now=at)
+        return run.pk
+
+    runs = [start(now - timedelta(minutes=1))] if is_played else []
     again = services.start_draft(skill_id=breakout.skill_id, now=now - lengths.breakout - timedelta(days=1))
     services.patch_draft(draft_id=again.pk, patch=_BREAKOUT_AGAIN, now=again.created_at)
     services.save_draft(draft_id=again.pk, now=again.created_at + timedelta(minutes=7))
@@ -151,22 +165,14 @@ def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made |
     services.patch_draft(draft_id=draft.pk, patch=_DRAFT, now=draft.created_at)
     if not is_played:
         return None
-    lease, until = uuid4(), now + _LEASE
-    run = start_backtest(
-        skill_id=breakout.skill_id,
-        starts_at=now - lengths.backtest,
-        ends_at=now - lengths.breakout,  # then it was deployed
-        reflects=_is_offline(parse_payload(breakout.payload)),
-        now=now,
-    )
-    claim_backtest(run_id=run.pk, lease=lease, until=until, now=now)
+    runs.append(start(now))
     deployments = [
         deploy_skill(skill_id=breakout.skill_id, now=now - lengths.breakout),
         deploy_skill(skill_id=funding.skill_id, now=now - lengths.funding),
     ]
     for deployment in deployments:
         claim_deployment(deployment_id=deployment.pk, lease=lease, until=until, now=now)
-    return _Made(run.pk, tuple(deployment.pk for deployment in deployments), lease)
+    return _Made(tuple(runs), tuple(deployment.pk for deployment in deployments), lease)
 
 
 def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVersion:
@@ -201,11 +207,12 @@ def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask
         release_deployment(deployment_id=deployment_id, lease=lease)
 
 
-def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
+def _play_backtests(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
     def tell(progress: Progress) -> None:
         report(f"Backtest: {progress.ticks_done} of {progress.ticks_total} ticks, {progress.at:%Y-%m-%d %H:%M}")
 
-    run_backtest(made.backtest_id, user_id=user_id, clock=clock, ask=ask, report=tell, lease=made.lease)
+    for run_id in made.backtest_ids:
+        run_backtest(run_id, user_id=user_id, clock=clock, ask=ask, report=tell, lease=made.lease)
 
 
 def _is_offline(payload: SkillPayload) -> bool:

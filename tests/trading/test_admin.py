@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -361,3 +362,11 @@ def test_prices_keep_every_digit_on_their_page(staff, db):
     bar = BarFactory(open=Decimal("0.000012345678"), low=Decimal("0.00001"))
 
     assert "0.000012345678" in staff.get(page("bar", "change", bar.pk)).content.decode()
+
+
+def test_names_of_models_have_an_english_plural():
+    models = [model for app in ("chat", "memory", "trading") for model in apps.get_app_config(app).get_models()]
+
+    names = [str(model._meta.verbose_name_plural) for model in models]
+
+    assert [name for name in names if re.search(r"(?:[^aeiou]y|ch|sh|s|x)s$", name)] == []

@@ -92,13 +92,16 @@ def test_a_draft_is_begun(scope):
     assert (draft.base_skill, draft.payload["name"]) == (None, "Weekend range")
 
 
-def test_a_backtest_has_been_played(scope):
-    run = BacktestRun.objects.get()
+def test_both_versions_have_been_played_over_the_same_bars(scope):
+    first, last = BacktestRun.objects.order_by("created_at")
 
-    assert (run.status, run.ticks_done, run.error) == (WorkStatus.DONE, run.ticks_total, "")
-    assert run.ticks_total == 12
-    assert run.is_simulated
-    assert {"trades", "net_usd", "max_drawdown"} <= run.summary.keys()
+    assert [run.deployment.version.version for run in (first, last)] == [1, 2]
+    assert (first.starts_at, first.ends_at) == (last.starts_at, last.ends_at)
+    for run in (first, last):
+        assert (run.status, run.ticks_done, run.error) == (WorkStatus.DONE, run.ticks_total, "")
+        assert run.ticks_total == 12
+        assert run.is_simulated
+        assert {"trades", "net_usd", "max_drawdown"} <= run.summary.keys()
 
 
 def test_both_skills_run_on_paper_and_have_ticked_at_every_instant(scope):

@@ -34,15 +34,8 @@ from trading.agent.term_values import View, read_view, terms_section
 from trading.market.queries import Overview, build_overview, find_marks, list_events, list_news
 from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
+from trading.record import past
 from trading.record.deployment_queries import widen_excursion
-from trading.record.past import (
-    find_decision_before,
-    find_note_at,
-    find_version_at,
-    list_closed_at,
-    list_open_at,
-    was_halted_at,
-)
 from trading.record.trade_queries import TradeFilter, list_equity, list_last_closed, list_open, utc_midnight
 from trading.skills.reading import read_strategy
 from trading.skills.schemas import SkillPayload, parse_payload
@@ -53,8 +46,6 @@ STABLE_END: Final = SEGMENT_SEPARATOR  # between the stable and the changing par
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
-    """The account at a tick."""
-
     equity_usd: Decimal | None  # None: not known
     day_start_equity_usd: Decimal | None  # at 00:00 UTC
     is_halted: bool = False
@@ -70,8 +61,6 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ContextInputs:
-    """All that the text is made of."""
-
     at: datetime
     payload: SkillPayload
     portfolio: Portfolio
@@ -88,8 +77,6 @@ class ContextInputs:
 
 @dataclass(frozen=True, slots=True)
 class AgentPrompt:
-    """The first request of a tick to a model."""
-
     segments: Sequence[tuple[str, str]]  # of the system prompt: name and text
     context: str  # the user message
     note_id: UUID | None = None  # of the lessons in it
@@ -97,7 +84,6 @@ class AgentPrompt:
 
     @property
     def system(self) -> str:
-        """The system prompt as one text."""
         return "\n\n".join(text for _, text in self.segments)
 
 
@@ -109,19 +95,19 @@ def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionN
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
     """Return a tick's prompt, with the record as it was known at the instant."""
-    payload = parse_payload(find_version_at(deployment, at).payload)
+    payload = parse_payload(past.find_version_at(deployment, at).payload)
     equity, day_start = list_equity([(deployment, at), (deployment, utc_midnight(at))])
-    is_halted = was_halted_at(deployment, at, halt_pct=float(payload.risk.daily_loss_halt_pct))
+    is_halted = past.was_halted_at(deployment, at, halt_pct=float(payload.risk.daily_loss_halt_pct))
     dial = payload.context.memory
-    closed = list_closed_at(deployment.pk, at, dial.recent_trades_k) if dial.shows_trades else []
+    closed = past.list_closed_at(deployment.pk, at, dial.recent_trades_k) if dial.shows_trades else []
     inputs = gather_context(
         payload,
-        record=Record(list_open_at(deployment, at), closed),
+        record=Record(past.list_open_at(deployment, at), closed),
         portfolio=Portfolio(equity, day_start, is_halted=is_halted),
-        last_decision=find_decision_before(deployment, at),
+        last_decision=past.find_decision_before(deployment, at),
         at=at,
     )
-    return write_prompt(payload, inputs, find_note_at(deployment, at))
+    return write_prompt(payload, inputs, past.find_note_at(deployment, at))
 
 
 def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:

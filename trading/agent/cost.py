@@ -96,12 +96,10 @@ class PromptCost:
 
     @property
     def is_costly(self) -> bool:
-        """Whether a day's tokens exceed the site's warning limit."""
         return self.tokens_per_day > settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
 
     @property
     def memory_tokens_per_day(self) -> int:
-        """What the record takes of it."""
         return self.memory_tokens * self.ticks_per_day
 
 
@@ -168,7 +166,6 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
 
 
 def _count_lines(lines: Mapping[str, int]) -> int:
-    """Count the tokens of lines, each so many times."""
     return sum(count_tokens(f"{line}\n") * number for line, number in lines.items())
 
 

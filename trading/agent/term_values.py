@@ -14,9 +14,9 @@ from config.lib.figures import format_price, format_ratio, format_signed_pct, fo
 from config.lib.text import prompt_line
 from trading.market.indicators import compute_atr, compute_value, count_least, count_most
 from trading.market.queries import list_events
-from trading.market.regime import Candle, Regime
+from trading.market.regime import Candle
 from trading.market.tape import LONGEST_LOOKBACK, Tape
-from trading.models import MarketEvent, Trade
+from trading.models import MarketEvent, RegimeTag, Trade
 from trading.models.choices import INTERVALS
 from trading.skills.reading import Reading
 from trading.skills.terms import (
@@ -54,7 +54,7 @@ class View:
     candles: Mapping[str, Sequence[Candle]] = field(default_factory=dict)  # by interval, empty: the skill's own
     funding: Sequence[float] = ()  # the last payments in percent, oldest first
     funding_hours: int = 8
-    regime: Regime = Regime.UNKNOWN
+    regime: RegimeTag = RegimeTag.UNKNOWN
     events: Sequence[MarketEvent] = ()
 
 
@@ -73,7 +73,7 @@ _POINTS: Final = {"RSI", "ADX"}
 _WORDS: Final = {True: "true", False: "false", None: "unknown"}
 
 
-def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape, regime: Regime) -> View:
+def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape, regime: RegimeTag) -> View:
     """Read what the terms of a strategy need, as known at an instant."""
     conditions = [one for term in reading.terms if isinstance(term, Rule) for one in term.conditions]
     candles = {
@@ -98,7 +98,6 @@ def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape,
 
 
 def _count_bars(terms: Iterable[Term], conditions: Iterable[Condition]) -> dict[str, int]:
-    """Return how many bars of each interval the terms take."""
     most: dict[str, int] = {}
     for term in terms:
         if isinstance(term, Bound):
@@ -181,7 +180,6 @@ def _measure_bound(bound: Bound, view: View, entry: float | None = None) -> floa
 
 
 def _judge_all(conditions: Iterable[Condition], view: View) -> Fact:
-    """Return whether all conditions are true, with each of them."""
     return _sum_up([judge(condition, view) for condition in conditions])
 
 
@@ -198,7 +196,7 @@ def judge(condition: Condition, view: View) -> Fact:
         case Compare():
             return _judge_compare(condition, view)
         case RegimeIs():
-            is_known = view.regime != Regime.UNKNOWN
+            is_known = view.regime != RegimeTag.UNKNOWN
             is_one = view.regime.value in condition.names
             return Fact(is_one != condition.is_not if is_known else None, f"{condition} (now {view.regime.value})")
         case InHours():

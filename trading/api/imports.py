@@ -1,6 +1,5 @@
 """A user's own trades: import a file, undo an import, accounts at venues."""
 
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, ClassVar
 from uuid import UUID
@@ -14,12 +13,12 @@ from config.lib.owned import owned_tx
 from config.lib.rest.operations import make_act_view, read_pages, write
 from config.lib.rest.views import ApiRequest, ApiView
 from trading.api.serializers import imports as shapes
-from trading.intake.files import PROBLEMS_SHOWN, check_reading
-from trading.intake.formats import FORMATS, FillMapping, propose_mapping
-from trading.intake.ledgers import add_reading, list_ledgers, name_venue, preview_reading
+from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
+from trading.intake.formats import FillMapping, propose_mapping
+from trading.intake.ledgers import list_ledgers, name_venue, preview_reading
 from trading.intake.reading import Reading, read_fills
 from trading.intake.sync import add_account, build_account, check_account, make_due, remove_account
-from trading.intake.tables import normal_name, read_table
+from trading.intake.tables import read_table
 from trading.models import EntrySource, ImportBatch, VenueAccount
 from trading.record.intake.services import undo_batch
 from trading.skills.patches import Json
@@ -43,20 +42,16 @@ class ImportsView(ApiView):
         """Import a file of trades whole, or say what it holds; idempotent."""
         given, now = self.body(shapes.TradeFileInput), timezone.now()
         table = read_table(given["content"].encode())
-        mapping = propose_mapping(table, zone=given.get("zone") or request.user.time_zone)
-        changes = {name: given[name] for name in ("zone", "dates", "decimal", "ledger") if name in given}
-        columns = {name: (normal_name(column),) for name, column in given["columns"].items()}
-        mapping = replace(mapping, **changes, columns={**mapping.columns, **columns})
-        reading, venue = read_fills(table, mapping, now=now), name_venue(mapping)
+        changes = {name: given.get(name) for name in ("zone", "dates", "decimal", "ledger")}
+        mapping = propose_mapping(table, zone=request.user.time_zone).correct(given["columns"].items(), **changes)
+        reading = read_fills(table, mapping, now=now)
         if given["dry_run"]:
-            counts = [_describe_ledger(one.label, one.counts) for one in preview_reading(reading, venue=venue, now=now)]
+            previews = preview_reading(reading, venue=name_venue(mapping), now=now)
+            counts = [_describe_ledger(one.label, one.counts) for one in previews]
             return Response(_describe(reading, mapping, counts, is_imported=False))
         check_reading(reading, leaves_out=given["leave_out"])
-        details = {"format": mapping.format, "zone": mapping.zone}
         with owned_tx(request.user):
-            done = add_reading(
-                reading, venue=venue, source=EntrySource.API, name=given["name"], details=details, now=now
-            )
+            done = import_reading(reading, mapping, source=EntrySource.API, name=given["name"], now=now)
         counts = [_describe_ledger(one.label, one.record, one.deployment.pk, one.record.batch_id) for one in done]
         return Response(_describe(reading, mapping, counts, is_imported=True), status=HTTPStatus.CREATED)
 
@@ -115,9 +110,9 @@ def _describe_ledger(label: str, counts: Any, deployment: UUID | None = None, ba
 
 
 def _describe(reading: Reading, mapping: FillMapping, accounts: list[Json], *, is_imported: bool) -> Json:
-    chosen, period = FORMATS.get(mapping.format), reading.period
+    period = reading.period
     values = {
-        "recognised": f"{chosen.venue}: {chosen.label}" if chosen else "",
+        "recognised": mapping.recognised,
         "columns": {name: columns[0] for name, columns in mapping.columns.items() if columns},
         "zone": mapping.zone,
         "fills": len(reading.fills),

@@ -43,12 +43,10 @@ class Account:
 
     @property
     def record(self) -> str:
-        """Whose trades it has: a key of RECORDS."""
         return "own" if self.deployment.broker_kind == BrokerKind.LIVE else "agents"
 
     @property
     def verdict_label(self) -> str:
-        """The last decision's outcome in words."""
         return str(Verdict(self.decided["verdict"]).label) if self.decided else ""
 
 
@@ -64,17 +62,14 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Whose result it is."""
         return RECORDS[self.record]
 
     @property
     def account_label(self) -> str:
-        """Whose accounts they are."""
         return _ACCOUNTS[self.record]
 
     @property
     def is_equity(self) -> bool:
-        """Whether `points` are equity."""
         return bool(self.of_equity)
 
     @property
@@ -86,12 +81,10 @@ class Result:
 
     @property
     def equity_usd(self) -> Decimal:
-        """The last value of `points`."""
         return self.points[-1][1]
 
     @property
     def change_usd(self) -> Decimal:
-        """How far it is from the first one."""
         return self.points[-1][1] - self.points[0][1]
 
     @property

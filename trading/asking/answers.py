@@ -9,19 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from config.lib.figures import (
-    format_count,
-    format_duration,
-    format_instant,
-    format_pct,
-    format_ratio,
-    format_signed_usd,
-    format_usd,
-    round_number,
-    round_pct,
-    round_price,
-    round_usd,
-)
+from config.lib import figures
 from trading.asking.check import Check, ComingEvent
 from trading.asking.planner import Answer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
@@ -35,21 +23,22 @@ def _money(write: Callable[[Decimal], str]) -> Callable[[float], str]:
 
 
 _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
-    "usd": _money(format_signed_usd),
-    "count": lambda value: format_count(int(value)),
-    "fraction": format_pct,
-    "ratio": format_ratio,
-    "minutes": lambda value: format_duration(timedelta(minutes=value)),
+    "usd": _money(figures.format_signed_usd),
+    "count": lambda value: figures.format_count(int(value)),
+    "fraction": figures.format_pct,
+    "ratio": figures.format_ratio,
+    "minutes": lambda value: figures.format_duration(timedelta(minutes=value)),
     "r": lambda value: f"{value:+.2f} R",
 }
-_BY_MEASURE: Final = {"fees": _money(format_usd), "drawdown": _money(format_usd)}  # of either sign without a plus
+# Of either sign without a plus.
+_BY_MEASURE: Final = dict.fromkeys(("fees", "drawdown"), _money(figures.format_usd))
 _ROUND: Final[Mapping[str, Callable[[float | None], float | None]]] = {
-    "usd": round_usd,
+    "usd": figures.round_usd,
     "count": lambda value: None if value is None else int(value),
-    "fraction": round_pct,
-    "ratio": lambda value: round_number(value, 2),
-    "minutes": lambda value: round_number(value, 1),
-    "r": lambda value: round_number(value, 2),
+    "fraction": figures.round_pct,
+    "ratio": lambda value: figures.round_number(value, 2),
+    "minutes": lambda value: figures.round_number(value, 1),
+    "r": lambda value: figures.round_number(value, 2),
 }
 
 
@@ -128,31 +117,31 @@ def describe_check(check: Check) -> Row:
         "why": check.why,
         "symbol": plan.symbol,
         "side": plan.side,
-        "price": round_price(check.price),
-        "price_at": format_instant(mark.at) if mark else None,
+        "price": figures.round_price(check.price),
+        "price_at": figures.format_instant(mark.at) if mark else None,
         "is_simulated": mark.bar.is_simulated if mark else None,
-        "stop_price": round_price(plan.numbers.get("stop")),
-        "stop_distance_pct": round_pct(sizing.stop_fraction),
-        "size_usd": round_usd(size),
-        "quantity": round_number(sizing.quantity, 8),
-        "risk_usd": round_usd(sizing.risk_usd),
-        "risk_pct": round_pct(sizing.risk_fraction),
-        "leverage": round_number(sizing.leverage, 2),
-        "equity_usd": round_usd(check.equity_usd),
+        "stop_price": figures.round_price(plan.numbers.get("stop")),
+        "stop_distance_pct": figures.round_pct(sizing.stop_fraction),
+        "size_usd": figures.round_usd(size),
+        "quantity": figures.round_number(sizing.quantity, 8),
+        "risk_usd": figures.round_usd(sizing.risk_usd),
+        "risk_pct": figures.round_pct(sizing.risk_fraction),
+        "leverage": figures.round_number(sizing.leverage, 2),
+        "equity_usd": figures.round_usd(check.equity_usd),
         "equity_of": check.equity_of,
-        "exposure_usd": round_usd(open_usd),
-        "exposure_after_usd": round_usd(open_usd + size) if open_usd is not None and size is not None else None,
+        "exposure_usd": figures.round_usd(open_usd),
+        "exposure_after_usd": figures.round_usd(open_usd + size) if open_usd is not None and size is not None else None,
         "positions": [
-            {"symbol": one.trade.symbol, "side": one.trade.side, "notional_usd": round_usd(one.notional_usd)}
+            {"symbol": one.trade.symbol, "side": one.trade.side, "notional_usd": figures.round_usd(one.notional_usd)}
             for one in check.positions
         ],
         "rules": [{"rule": one.reading, "verdict": one.label, "why": one.why} for one in check.rules],
         "events": [_event_row(one) for one in check.events],
         "similar": {
             "n": check.expectancy.trades,
-            "expectancy_usd": round_usd(check.expectancy.value),
+            "expectancy_usd": figures.round_usd(check.expectancy.value),
             "interval_90pct_usd": _figure_row("usd", check.expectancy, 0)["interval_90pct"],
-            "win_rate_pct": round_pct(check.win_rate.value),
+            "win_rate_pct": figures.round_pct(check.win_rate.value),
             "win_rate_interval_90pct": _figure_row("fraction", check.win_rate, 0)["interval_90pct"],
             "link": build_link(check.similar.words),
         },
@@ -165,12 +154,12 @@ def _event_row(coming: ComingEvent) -> Row:
     bounds = past.median_interval_fraction
     return {
         "kind": event.kind,
-        "starts_at": format_instant(event.starts_at),
-        "importance": round_number(event.importance, 2),
+        "starts_at": figures.format_instant(event.starts_at),
+        "importance": figures.round_number(event.importance, 2),
         "past_events": past.events,
-        "median_abs_move_pct": round_pct(past.median_abs_move_fraction),
-        "interval_90pct": [round_pct(bound) for bound in bounds] if bounds else None,
-        "worst_move_pct": round_pct(past.worst_move_fraction),
+        "median_abs_move_pct": figures.round_pct(past.median_abs_move_fraction),
+        "interval_90pct": [figures.round_pct(bound) for bound in bounds] if bounds else None,
+        "worst_move_pct": figures.round_pct(past.worst_move_fraction),
     }
 
 
@@ -221,7 +210,7 @@ def _trade_row(unit: str, one: TradeAnswer) -> Row:
         "trade_id": str(trade.pk),
         "symbol": trade.symbol,
         "side": trade.side,
-        "entry_at": format_instant(trade.entry_at),
-        "exit_at": format_instant(trade.exit_at),
+        "entry_at": figures.format_instant(trade.entry_at),
+        "exit_at": figures.format_instant(trade.exit_at),
         "value": _ROUND[unit](one.value),
     }

@@ -47,7 +47,7 @@ def _format_bound(at: datetime | None, edge: time) -> str | None:
 def parse_period(text: str, *, zone: ZoneInfo, now: datetime) -> Period | None:
     """Return the period that words name, None for no words. Raises PeriodRefused.
 
-    Weeks begin on Monday; "last 7 days" ends today; a month without a year is the last one that has begun.
+    Weeks begin on Monday; a month without a year is the last one that has begun.
     """
     words = " ".join(text.lower().split())
     if words in ("", "all", "all time", "ever"):

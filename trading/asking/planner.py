@@ -22,8 +22,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswer:
-    """The figure of one group of trades."""
-
     key: str  # as a filter takes it
     label: str
     figure: Figure
@@ -32,16 +30,12 @@ class GroupAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TradeAnswer:
-    """One trade and its value."""
-
     trade: Trade  # with its symbol, side and instants alone
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question, with the trades that it rests on."""
-
     query: TradeQuery
     unit: str  # usd, count, fraction, ratio, minutes or r
     figure: Figure

@@ -74,7 +74,6 @@ class TradeQuery:
 
     @property
     def is_of_trade(self) -> bool:
-        """Whether a single trade has a value of the measure."""
         return MEASURES[self.measure].is_of_trade
 
     @property

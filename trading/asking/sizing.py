@@ -12,6 +12,7 @@ from trading.models import TradeSide
 NUMBERS: Final[Mapping[str, str]] = {
     "stop": "Stop price",
     "size_usd": "Size in USD",
+    "quantity": "Size in coins",
     "risk_usd": "Risk in USD",
     "risk_pct": "Risk in % of equity",
     "price": "Entry price",
@@ -19,7 +20,7 @@ NUMBERS: Final[Mapping[str, str]] = {
     "equity_usd": "Equity in USD",
 }
 PLAN: Final = ("symbol", "side", *NUMBERS, "deployment")  # the words of a plan
-_SIZES: Final = {"size_usd", "risk_usd", "risk_pct"}
+_SIZES: Final = {"size_usd", "quantity", "risk_usd", "risk_pct"}
 _MOST: Final = Decimal("1e12")
 _SIDES: Final = {"buy": "long", "sell": "short"}
 
@@ -65,7 +66,7 @@ def parse_plan(words: Mapping[str, str]) -> Plan:
     if missing := {"symbol", "side"} - given.keys():
         raise QueryRefused(f"Give the {' and the '.join(sorted(missing))} of the planned trade.")
     if len(_SIZES & given.keys()) > 1:
-        raise QueryRefused("Give one of size_usd, risk_usd and risk_pct; the others follow from it.")
+        raise QueryRefused("Give one of size_usd, quantity, risk_usd and risk_pct; the others follow from it.")
     return Plan(
         parse_symbol(given["symbol"]),
         parse_choice(_SIDES.get(given["side"].lower(), given["side"]), tuple(TradeSide.values), "side"),
@@ -85,17 +86,15 @@ def _parse_number(text: str, label: str) -> Decimal:
 
 
 def size_plan(plan: Plan, *, price: Decimal | None, equity_usd: Decimal | None, limit_usd: Decimal | None) -> Sizing:
-    """Return the size of a plan. Raises QueryRefused.
-
-    The size is the given one; else that which loses the given risk, or `limit_usd`, at the stop. The given leverage
-    bounds it.
-    """
+    """Return the size of a plan: given, or what loses the risk or `limit_usd` at the stop. Raises QueryRefused."""
     numbers, equity = plan.numbers, equity_usd if equity_usd and equity_usd > 0 else None
     distance = _measure_stop(plan, price)
     risk = numbers.get("risk_usd", limit_usd)
     if "risk_pct" in numbers:
         risk = equity * numbers["risk_pct"] / 100 if equity else None
     size = numbers.get("size_usd") or (risk / distance if risk and distance else None)
+    if "quantity" in numbers:
+        size = numbers["quantity"] * price if price else None
     most = equity * numbers["leverage"] if equity and "leverage" in numbers else None
     is_capped = size is not None and most is not None and size > most
     size = most if is_capped else size

@@ -43,10 +43,7 @@ class TradeTable:
         measures: Collection[str] = (),
         groups: Collection[str] = (),
     ) -> None:
-        """Read the trades once. Raises SkillNotFound, DeploymentNotFound.
-
-        `rows` count in place of those that the filters on columns choose; `measures` and `groups` are read, too.
-        """
+        """Read the trades once, or take `rows`; `measures`, `groups` too. Raises SkillNotFound, DeploymentNotFound."""
         self._query = query
         self._rows = _select(query) if rows is None else rows.closed()
         here = [name for name in _DECIDED_HERE if name in query.where]

@@ -160,10 +160,7 @@ def open_account(source: VenueSource, credentials: Credentials | None) -> Any:
 
 
 def check_rights(source: VenueSource, client: Any) -> None:
-    """Refuse a key that may do more than read. Raises VenueRefused, VenueUnavailable.
-
-    An answer in another form than documented refuses too: nobody knows what that key may do.
-    """
+    """Refuse a key that may do more than read, or whose rights are unclear. Raises VenueRefused, VenueUnavailable."""
     answer = ask_account(client, source.rights, {})
     try:
         rights = source.list_rights(answer)

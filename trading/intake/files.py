@@ -9,7 +9,7 @@ from uuid import UUID
 
 from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
-from trading.intake.formats import FORMATS, FillMapping, propose_mapping
+from trading.intake.formats import FillMapping, propose_mapping
 from trading.intake.ledgers import LedgerImport, LedgerPreview, add_reading, name_venue, preview_reading
 from trading.intake.reading import Problem, Reading, read_fills
 from trading.intake.tables import Table, TableRow, read_table
@@ -40,11 +40,6 @@ class FilePreview:
     mapping: FillMapping
     reading: Reading
     accounts: Sequence[LedgerPreview]
-
-    @property
-    def recognised(self) -> str:
-        chosen = FORMATS.get(self.mapping.format)
-        return f"{chosen.venue}: {chosen.label}" if chosen else ""
 
     @property
     def sample(self) -> Sequence[TableRow]:
@@ -103,17 +98,21 @@ def correct_mapping(file: TradeFile, changes: Mapping[str, Any]) -> None:
 
 
 def import_file(file: TradeFile, *, leaves_out: bool, now: datetime) -> list[LedgerImport]:
-    """Import a file whole and drop it; needs `owned_tx(user)`. Raises ImportRefused, EntriesRefused.
-
-    With `leaves_out`, the rows that cannot be read are left out; otherwise one of them refuses the file.
-    """
-    preview = preview_file(file, now=now)
-    check_reading(preview.reading, leaves_out=leaves_out)
-    details = {"format": preview.recognised, "zone": preview.mapping.zone, "left_out": len(preview.refused_rows)}
-    venue = name_venue(preview.mapping)
-    done = add_reading(preview.reading, venue=venue, source=EntrySource.FILE, name=file.name, details=details, now=now)
+    """Import a file whole and drop it, see `import_reading`; needs `owned_tx(user)`."""
+    table, mapping = open_file(file)
+    reading = read_fills(table, mapping, now=now)
+    check_reading(reading, leaves_out=leaves_out)
+    done = import_reading(reading, mapping, source=EntrySource.FILE, name=file.name, now=now)
     file.delete()
     return done
+
+
+def import_reading(
+    reading: Reading, mapping: FillMapping, *, source: EntrySource, name: str, now: datetime
+) -> list[LedgerImport]:
+    """Import what `check_reading` let pass; needs `owned_tx(user)`. Raises EntriesRefused."""
+    details = {"format": mapping.format, "zone": mapping.zone}
+    return add_reading(reading, venue=name_venue(mapping), source=source, name=name, details=details, now=now)
 
 
 def check_reading(reading: Reading, *, leaves_out: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -209,16 +209,20 @@ FORMATS: Final[Mapping[str, Format]] = {
 }  # fmt: skip
 # Names that other tables use for a field, the likeliest first.
 _SYNONYMS: Final = _columns(
-    "time:time,date,datetime,date/time,timestamp,tradetime,executedat,createdat,date&time,datum,zeit,ts,opentime,filltime"
+    "time:time,date,datetime,date/time,timestamp,tradetime,executedat,createdat,date&time,datum,fecha,data,zeit,ts,opentime,filltime"
     " clock:timeofday,clock,uhrzeit"
     " symbol:symbol,pair,market,coin,asset,instrument,ticker,product,contract,currencypair,tradingpair,base"
-    " side:side,type,direction,action,buy/sell,b/s,orderside,tradetype,seite"
-    " quantity:quantity,qty,amount,size,volume,vol,filled,executed,executedqty,filledqty,units,shares,menge,contracts"
-    " price:price,avgprice,averageprice,fillprice,filledprice,executionprice,rate,px,preis,kurs,avg.price"
+    ",paire,par,contracts"
+    " side:side,type,direction,action,buy/sell,b/s,orderside,tradetype,seite,richtung,sens,lado,tipo"
+    " quantity:quantity,qty,amount,size,volume,vol,filled,executed,executedqty,filledqty,units,shares,contracts"
+    ",menge,quantité,cantidad,quantidade,quantità"
+    " price:price,avgprice,averageprice,fillprice,filledprice,executionprice,rate,px,avg.price"
+    ",preis,kurs,prix,precio,preço,prezzo"
     " total:total,value,quoteamount,cost,notional,quoteqty,turnover,amountusd"
     " quote:quote,quoteasset,quotecurrency,pricecurrency,currency,quotecoin"
     " fee_coin:feecoin,feecurrency,feeasset,feeccy,commissionasset,commissioncurrency,feeunit"
-    " fee:fee,fees,commission,tradingfee,feeusd,feeamount,gebühr,feepaid,commissions"
+    " fee:fee,fees,commission,tradingfee,feeusd,feeamount,feepaid,commissions"
+    ",gebühr,frais,comisión,commissioni"
     " fill_id:fillid,tradeid,executionid,execid,dealid,transactionid,id"
 )
 
@@ -238,6 +242,17 @@ class FillMapping:
     account: str = ""  # the user's address, to tell liquidations apart
     ledger: str = ""  # the name of the account, if there are several at the venue
 
+    @property
+    def recognised(self) -> str:
+        chosen = FORMATS.get(self.format)
+        return f"{chosen.venue}: {chosen.label}" if chosen else ""
+
+    def correct(self, columns: Iterable[tuple[str, str]], **changes: str | None) -> "FillMapping":
+        """Return the mapping with fields read from other columns; an empty change changes nothing."""
+        named = {name: (normal_name(column),) for name, column in columns}
+        given: dict[str, Any] = {name: value for name, value in changes.items() if value}
+        return replace(self, **given, columns={**self.columns, **named})
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -256,10 +271,7 @@ def find_format(columns: Iterable[str]) -> str:
 
 
 def propose_mapping(table: Table, *, zone: str) -> FillMapping:
-    """Return the mapping of a recognised export, or a guess by the columns' names.
-
-    `zone` is the user's, for exports that are written in the clock of a browser.
-    """
+    """Return the mapping of a recognised export, or a guess by the columns' names; `zone` is the user's."""
     key = find_format(table.columns)
     if key:
         columns = {
@@ -270,6 +282,11 @@ def propose_mapping(table: Table, *, zone: str) -> FillMapping:
         named = Counter(normal_name(title) for title in table.titles.values())
         columns = _guess_columns([name for name in table.columns if named[normal_name(table.titles[name])] == 1])
     columns = {name: named for name, named in columns.items() if named}
+    absent = [name for name in REQUIRED if name not in columns]
+    if key and absent:  # the venue renamed columns of its export
+        taken = {one for named in columns.values() for one in named}
+        guessed = _guess_columns([name for name in table.columns if name not in taken])
+        columns |= {name: guessed[name] for name in absent if name in guessed}
     chosen = FORMATS.get(key)
     # Where no column was recognised, every cell may tell.
     times = _cells(table, columns.get("time") or table.columns)

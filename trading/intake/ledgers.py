@@ -64,10 +64,7 @@ def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[Ledg
 def add_reading(
     reading: Reading, *, venue: str, source: EntrySource, name: str, details: Mapping[str, Any], now: datetime
 ) -> list[LedgerImport]:
-    """Add what was read to the accounts of a venue; needs `owned_tx(user)`. Raises EntriesRefused.
-
-    Idempotent. The first import makes "My trades", and each market of a venue its account.
-    """
+    """Add what was read to the accounts of a venue, creating them; idempotent. Needs `owned_tx(user)`."""
     lock_owner()  # or two first imports make two skills
     done = []
     for market in _list_markets(reading):
@@ -163,10 +160,7 @@ def _build_fee(fill: ReadFill) -> dict[str, Any]:
 
 
 def _drop_twins(fills: Sequence[ReadFill], ledger: Deployment) -> list[ReadFill]:
-    """Return the fills that no other source brought: a web export has neither ids nor parts of a second.
-
-    A fill with the venue's id and one without are the same if their numbers are; two with ids are told apart by them.
-    """
+    """Return the fills that no other source brought; without the venue's id, equal numbers are the same fill."""
     if not fills:
         return []
     period = (fills[0].at.replace(microsecond=0), fills[-1].at)

@@ -20,8 +20,6 @@ _SPOT_WORDS: Final = frozenset({"spot", "margin"})
 
 @dataclass(frozen=True, slots=True)
 class ReadFill:
-    """One fill of a file, in the words of the ledger."""
-
     row: int
     market: str
     fill_id: str
@@ -38,7 +36,6 @@ class ReadFill:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """What the file says of the fill, its row aside."""
         return self.market, self.symbol, self.at, self.quantity, self.price, self.fee, self.start_quantity, self.order
 
 
@@ -339,11 +336,7 @@ def _put_in_time(fills: list[ReadFill]) -> None:
 
 
 def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Counter[str]) -> Iterator[ReadFill]:
-    """Yield the fills with an id each, and once each.
-
-    A fill without an id gets one from its numbers and its place among equal ones, so that the same file, or an
-    overlapping one, names it alike.
-    """
+    """Yield the fills once each; one without an id gets it from its numbers and its place among equal ones."""
     seen: dict[tuple[str, str, str], ReadFill] = {}
     equal: Counter[tuple[object, ...]] = Counter()
     for fill in fills:

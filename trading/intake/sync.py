@@ -63,10 +63,7 @@ def build_account(given: Mapping[str, Any], markets: Iterable[str]) -> NewAccoun
 
 
 def check_account(new: NewAccount) -> None:
-    """Refuse an account that is incomplete or whose key may do more than read. It asks the venue.
-
-    Raises AccountRefused, VenueRefused, VenueUnavailable.
-    """
+    """Ask the venue; refuse an account that is incomplete or whose key may do more than read. Raises DomainError."""
     source = SOURCES.get(new.venue)
     if source is None:
         raise AccountRefused(f"Keel reads accounts of {', '.join(one.label for one in SOURCES.values())}.")

@@ -20,8 +20,14 @@ _RENAMED: Final = {"XBT": "BTC", "XDG": "DOGE", "XXBT": "BTC", "XETH": "ETH", "Z
 _DERIVATIVE: Final = re.compile(r"(?:[-_]SWAP|[-_]?PERP(?:ETUAL)?|_[UCD]MCBL)\Z")
 _DATED: Final = re.compile(r"[-_](\d{6}|\d{8})\Z")
 _NO_VALUE: Final = frozenset({"", "-", "--", "n/a", "na", "null", "none", "nan"})
-_BUYS: Final = frozenset({"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"})
-_SELLS: Final = frozenset({"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"})
+_BUYS: Final = frozenset(
+    {"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"}
+    | {"kauf", "achat", "compra", "acquisto", "koop"}
+)
+_SELLS: Final = frozenset(
+    {"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"}
+    | {"verkauf", "vente", "venta", "venda", "vendita", "verkoop"}
+)
 _NUMBER: Final = re.compile(r"([-+]?)([\d.,'’_ ]*\d[\d.,]*)(e[-+]?\d{1,2})?\Z", re.IGNORECASE)
 _GROUPED: Final = {
     ".": re.compile(r"(\d{1,3}(?:[,'’_ ]\d{3})+|\d*)(?:\.(\d*))?\Z"),
@@ -84,10 +90,7 @@ def round_amount(value: Decimal) -> Decimal:
 
 
 def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[Decimal, str]:
-    """Return the number and the coin of an amount such as `0.01BTC`. Raises ValueError.
-
-    Names that begin with digits (1000PEPE) are found among `coins`, those of the row.
-    """
+    """Return the number and the coin, perhaps one of `coins`, of an amount such as `0.01BTC`. Raises ValueError."""
     stripped = text.strip()
     upper = stripped.upper()
     for coin in coins:
@@ -191,6 +194,8 @@ def guess_date_order(texts: Iterable[str]) -> str:
             orders.add("dmy")
         elif second > 12:
             orders.add("mdy")
+        elif "." in text:
+            orders.add("dmy")  # dots stand where the day comes first
         else:
             orders.add("")
     known = orders - {""}

@@ -1,7 +1,4 @@
-"""Values of a strategy's terms after the last closed bar. Pure.
-
-Smoothed values begin with a plain mean and use at most `count_most` bars, so that a longer history changes nothing.
-"""
+"""Values of a strategy's terms after the last closed bar, the same whatever the length of the history. Pure."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -42,10 +42,7 @@ class Impact:
 
 
 def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
-    """Return the fractional move in the hour after an event, or None.
-
-    From the close of the last bar that had ended when it happened, to that of the last one that ended an hour later.
-    """
+    """Return the fractional move in the hour after an event, between closes of ended bars, or None."""
     if at + WINDOW > now:
         return None
     before, after = _last_close(closes, at), _last_close(closes, at + WINDOW)

@@ -13,9 +13,9 @@ from django.db.models import Subquery
 
 from config.lib.errors import NotFound
 from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
-from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
+from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, classify_regime, realised_volatility
 from trading.market.tape import STORED, Tape
-from trading.models import Bar, MarketEvent, NewsItem
+from trading.models import Bar, MarketEvent, NewsItem, RegimeTag
 from trading.models.choices import INTERVALS
 
 HOUR: Final = timedelta(hours=1)
@@ -51,7 +51,7 @@ class Overview:
     funding_hours: int | None  # between two payments
     basis_fraction: float | None  # mark over index, less one
     realised_volatility_fraction: float | None  # annualised, of 24 hours
-    regime: Regime
+    regime: RegimeTag
     is_simulated: bool
 
 
@@ -65,14 +65,14 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
     return marks
 
 
-def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
+def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> RegimeTag:
     """Return the regime of closed hourly bars, or unknown (settled 33)."""
     return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
 
 
-def _classify_hours(hours: Sequence[Bar], now: datetime) -> Regime:
+def _classify_hours(hours: Sequence[Bar], now: datetime) -> RegimeTag:
     if len(hours) < WARM_BARS or not _is_whole(hours, now):
-        return Regime.UNKNOWN
+        return RegimeTag.UNKNOWN
     return _classify_cached(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
 
 
@@ -165,8 +165,7 @@ def list_past_moves(
 ) -> dict[tuple[str, str], PastMoves]:
     """Return the known moves after past events and in quiet hours, by kind and symbol.
 
-    Real and simulated bars never share a figure, nor do simulated events count over real bars. The number of queries
-    does not depend on what is wanted.
+    Real and simulated bars never share a figure, nor do simulated events count over real bars.
     """
     rows = MarketEvent.objects.filter(starts_at__lte=now).order_by("starts_at")
     past = list(rows.values_list("kind", "starts_at", "symbols", "is_simulated")) if wanted else []
@@ -204,10 +203,7 @@ def _is_near(busy: Sequence[datetime], at: datetime) -> bool:
 def _find_closes(
     ends: Mapping[str, Collection[datetime]], simulated: Collection[str]
 ) -> dict[tuple[str, str], list[Close]]:
-    """Return the last bars that had closed by each instant, by symbol and interval, in order.
-
-    Bars lie on the grid of their interval, so that each is named: ranges around each instant took a second.
-    """
+    """Return the last bars that had closed by each instant, by symbol and interval, in order."""
     known = _find_first_bars(ends)
     wanted = {
         (symbol, interval): {

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate, pairwise
 from math import log10, sqrt
 from statistics import fmean, median
 from typing import Final
+
+from trading.models import RegimeTag
 
 VERSION: Final = "regime_v1"
 SHOCK_BARS: Final = 3
@@ -25,15 +26,6 @@ HOURS_PER_YEAR: Final = 24 * 365
 WARM_BARS: Final = TRAILING + VOLATILITY_BARS + 1
 
 
-class Regime(StrEnum):
-    """The kinds; `unknown` until there are enough bars."""
-
-    TREND = "trend"
-    CHOP = "chop"
-    SHOCK = "shock"
-    UNKNOWN = "unknown"
-
-
 @dataclass(frozen=True, slots=True)
 class Candle:
     high: float
@@ -42,20 +34,20 @@ class Candle:
     volume: float = 0.0
 
 
-def classify_regime(candles: Sequence[Candle]) -> Regime:
+def classify_regime(candles: Sequence[Candle]) -> RegimeTag:
     """Return the regime after the last hourly candle."""
     if len(candles) < WARM_BARS:
-        return Regime.UNKNOWN
+        return RegimeTag.UNKNOWN
     candles = candles[-WARM_BARS:]
     closes = [candle.close for candle in candles]
     if is_shock(closes):
-        return Regime.SHOCK
+        return RegimeTag.SHOCK
     signs = (
         compute_adx(candles) >= TREND_ADX,
         compute_choppiness(candles) <= TREND_CHOP,
         compute_efficiency(closes) >= TREND_EFFICIENCY,
     )
-    return Regime.TREND if sum(signs) >= 2 else Regime.CHOP
+    return RegimeTag.TREND if sum(signs) >= 2 else RegimeTag.CHOP
 
 
 def simple_returns(values: Sequence[float]) -> list[float]:

@@ -98,8 +98,7 @@ def extend_market(
 ) -> Extended:
     """Add the missing simulated bars and funding; idempotent.
 
-    `history` is how far back a symbol without bars begins; `past` is how far hourly bars alone reach back before that.
-    `seed` is of a new market; an old one goes on with its own.
+    A new symbol begins `history` back, `past` of it in hourly bars alone. `seed` is of a new market.
     """
     ends_at = floor_instant(now, _STEP)
     last = {symbol: _last_simulated(symbol) for symbol in symbols}
@@ -246,10 +245,7 @@ def _walk_day(symbol: str, day: int, seed: int) -> list[tuple[float, float, floa
 
 @lru_cache(maxsize=64)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
-    """Return a day's log prices; the last is the next day's first.
-
-    Noise begins and ends a day at zero: what a price makes of a day is in its levels.
-    """
+    """Return a day's log prices, whose noise is zero at both ends; the last is the next day's first."""
     hours = [_level_at(seed, name, day + hour / _HOURS) for hour in range(_HOURS + 1)]
     draws = _seeded_random(seed, name, "noise", day)
     noise = [0.0]
@@ -289,7 +285,6 @@ class _Stretch:
     turns: tuple[int, int]
 
     def level(self, at: float) -> float:
-        """Return the level at a part (0..1) of it."""
         early, late = at / self.split, (at - self.split) / (1 - self.split)
         if self.rests_first == (at < self.split):
             rested, level = (early, self.begins) if self.rests_first else (late, self.ends)
@@ -317,11 +312,9 @@ class _Shock:
     size: float  # of the logarithm
 
     def jump(self, day: float) -> float:
-        """Return what is left of it."""
         return self.size * max(0.0, 1 - (day - self.at) / _SHOCK_DAYS) if day >= self.at else 0.0
 
     def waves(self, day: float) -> float:
-        """Return the factor on noise."""
         return 3 * exp(-(day - self.at) / _CALM_DAYS) if day >= self.at else 0.0
 
 

@@ -1,7 +1,4 @@
-"""Market data as known at an instant: stored or replayed.
-
-No bar that ended later and no payment made later than the instant is returned.
-"""
+"""Market data as known at an instant, without later bars and payments: stored or replayed."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
@@ -80,7 +77,6 @@ class StoredTape(Tape):
     """The tape of the database."""
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        """Return each symbol's last closed bars, in one query."""
         newest = [
             Subquery(
                 Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
@@ -105,7 +101,6 @@ class InstantTape(StoredTape):
         self._rates: dict[str, FundingRate] | None = None
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
-        """Return the last closed bars, oldest first."""
         known, bars = self._bars.get(interval, (0, {}))
         if limit > known:
             bars = {name: [] for name in self._symbols}
@@ -124,7 +119,6 @@ class InstantTape(StoredTape):
         return Bar.objects.filter(which).order_by("opened_at")
 
     def last_rate(self, symbol: str, at: datetime) -> FundingRate | None:
-        """Return the last funding payment."""
         if self._rates is None:
             rates = FundingRate.objects.filter(at__lte=at).order_by("-at", "-id").values("pk")
             last = [Subquery(rates.filter(symbol=name)[:1]) for name in self._symbols]
@@ -179,12 +173,10 @@ class _Rows(Generic[Row]):
         self._source = model._default_manager.filter(**which).order_by(self._column, "id")
 
     def last(self, at: datetime, limit: int) -> list[Row]:
-        """Return the last rows of an instant."""
         rows = self._source.filter(**{f"{self._column}__lte": at}).order_by(f"-{self._column}", "-id")
         return list(rows[:limit])[::-1]
 
     def between(self, after: datetime, until: datetime) -> list[Row]:
-        """Return the rows within a range."""
         return list(self._source.filter(**{f"{self._column}__gt": after, f"{self._column}__lte": until}))
 
 
@@ -202,13 +194,11 @@ class _Window(_Rows[Row]):
         self._instants = [getattr(row, self._column) for row in self._rows]
 
     def last(self, at: datetime, limit: int) -> list[Row]:
-        """Return the last rows of an instant."""
         self._read_until(at, since=at)
         end = bisect_right(self._instants, at)
         return self._rows[max(0, end - limit) : end]
 
     def between(self, after: datetime, until: datetime) -> list[Row]:
-        """Return the rows within a range."""
         self._read_until(until, since=after)
         return self._rows[bisect_right(self._instants, after) : bisect_right(self._instants, until)]
 

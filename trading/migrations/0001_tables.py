@@ -996,6 +996,7 @@ class Migration(migrations.Migration):
                 ("details", models.JSONField(blank=True, default=dict)),
             ],
             options={
+                "verbose_name_plural": "import batches",
                 "db_table": "import_batches",
                 "abstract": False,
                 "base_manager_name": "objects",

@@ -38,6 +38,7 @@ class ImportBatch(OwnedModel):
 
     class Meta(OwnedModel.Meta):
         db_table = "import_batches"
+        verbose_name_plural = "import batches"
         indexes = (models.Index(fields=("user", "deployment", "-created_at"), name="imports_by_deployment"),)
         constraints = (one_of_rule("source", EntrySource.values, "import_source_known"),)
 

@@ -35,21 +35,17 @@ class ExitKind(models.TextChoices):
 
 
 class ReconcileState(models.TextChoices):
-    """How far fills explain a trade: `positions.Reconciled`."""
-
-    EXACT = "exact", "Complete"
-    ESTIMATED = "estimated", "Partly estimated"
+    EXACT = "exact", "Complete"  # fills explain every change of the position
+    ESTIMATED = "estimated", "Partly estimated"  # a change without a fill, priced at the mark of its tick
     GAP = "gap", "History missing"
-    UNCONFIRMED = "unconfirmed", "Start not confirmed"
+    UNCONFIRMED = "unconfirmed", "Start not confirmed"  # no source says that it began without a position
 
 
 class RegimeTag(models.TextChoices):
-    """The market regime at the entry: `regime.Regime`."""
-
     TREND = "trend", "Trend"
     CHOP = "chop", "Chop"
     SHOCK = "shock", "Shock"
-    UNKNOWN = "unknown", "Unknown"
+    UNKNOWN = "unknown", "Unknown"  # until there are enough bars
 
 
 class NoteStatus(models.TextChoices):
@@ -174,7 +170,6 @@ class Trade(OwnedModel):
 
     @property
     def knows_path(self) -> bool:
-        """Whether bars tell what was between its fills."""
         return self.path_minutes is not None
 
 

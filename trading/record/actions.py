@@ -1,7 +1,4 @@
-"""Actions on skills and deployments: draw, lock, run.
-
-Only `run_action` writes rows.
-"""
+"""Actions on skills and deployments: draw, lock, run. Only `run_action` writes rows."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -73,8 +70,6 @@ class ActionImpossible(StateConflict):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A card's action on a skill or a deployment."""
-
     type: str  # an ActionType
     skill_id: UUID | None = None
     deployment_id: UUID | None = None

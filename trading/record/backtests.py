@@ -16,17 +16,7 @@ from config.lib.owned import OwnedQuerySet
 from config.lib.paging import locate_page
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
-from trading.models import (
-    UNFINISHED,
-    BacktestRun,
-    Bar,
-    BrokerKind,
-    DecisionSnapshot,
-    Deployment,
-    Skill,
-    Trade,
-    WorkStatus,
-)
+from trading import models
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import Totals, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
@@ -60,7 +50,7 @@ class BacktestIsOver(StateConflict):
 
 @dataclass(frozen=True, slots=True)
 class ListedBacktest:
-    run: BacktestRun  # with its skill and version
+    run: models.BacktestRun  # with its skill and version
     totals: Totals
 
 
@@ -74,15 +64,14 @@ class BacktestPage:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a backtest on the page waits or runs."""
         return any(is_under_way(listed.run) for listed in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBacktest:
-    run: BacktestRun
+    run: models.BacktestRun
     record: AccountRecord | None  # None: it is not over
-    held: list[Trade]  # that were open when it ended
+    held: list[models.Trade]  # that were open when it ended
     model: str  # that decided first; empty before the first decision
 
     @property
@@ -92,12 +81,10 @@ class ShownBacktest:
 
     @property
     def curve(self) -> list[EquityAt]:
-        """Its equity, once it is over."""
         return self.record.curve if self.record else []
 
     @property
     def equity_usd(self) -> Decimal | None:
-        """The equity at the end, open positions at their mark."""
         return self.curve[-1].equity_usd if self.curve else self.run.deployment.starting_equity_usd
 
     @property
@@ -124,26 +111,26 @@ class BarsInRange:
 
     @property
     def total(self) -> int:
-        """How many there are of all symbols."""
         return sum(self.symbols.values())
 
     @property
     def missing(self) -> list[str]:
-        """The symbols of which there are none."""
         return [symbol for symbol, bars in self.symbols.items() if not bars]
 
 
-def get_backtest(run_id: UUID) -> BacktestRun:
+def get_backtest(run_id: UUID) -> models.BacktestRun:
     """Return a backtest, with the `model` that decided first. Raises BacktestNotFound."""
     return _select_runs().filter(pk=run_id).first_or(BacktestNotFound("You have no such backtest."))
 
 
-def _select_runs() -> "OwnedQuerySet[BacktestRun]":
+def _select_runs() -> "OwnedQuerySet[models.BacktestRun]":
     """Return backtests with their deployments, skills and versions, and the `model` that decided first."""
-    deployments: Any = Prefetch("deployment", Deployment.objects.select_related("skill", "version"))
-    first = DecisionSnapshot.objects.filter(deployment=OuterRef("deployment")).order_by("tick").values("model")[:1]
-    rows: Any = BacktestRun.objects.annotate(model=Subquery(first))
-    return cast("OwnedQuerySet[BacktestRun]", rows.prefetch_related(deployments))
+    deployments: Any = Prefetch("deployment", models.Deployment.objects.select_related("skill", "version"))
+    first = (
+        models.DecisionSnapshot.objects.filter(deployment=OuterRef("deployment")).order_by("tick").values("model")[:1]
+    )
+    rows: Any = models.BacktestRun.objects.annotate(model=Subquery(first))
+    return cast("OwnedQuerySet[models.BacktestRun]", rows.prefetch_related(deployments))
 
 
 def start_backtest(
@@ -158,7 +145,7 @@ def start_backtest(
     reflects: bool = True,
     by_rules: bool = False,
     now: datetime,
-) -> BacktestRun:
+) -> models.BacktestRun:
     """Queue a backtest on its own deployment. Raises SkillNotFound, BacktestRefused."""
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
@@ -167,11 +154,11 @@ def start_backtest(
     payload = parse_payload(get_version(skill_id).payload)
     count_ticks(payload, starts_at, ends_at, now)
     symbols = payload.context.symbols
-    bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
+    bars = models.Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
     deployment = deploy_skill(
-        skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
+        skill_id=skill_id, broker_kind=models.BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
     )
-    run: BacktestRun = BacktestRun.objects.create(
+    run: models.BacktestRun = models.BacktestRun.objects.create(
         deployment=deployment,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -223,7 +210,7 @@ def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
     context = parse_payload(get_version(skill_id).payload).context
     # A query a symbol: each end is then one step into the index of bars, however many there are.
     ends: list[dict[str, Any]] = [
-        Bar.objects.filter(symbol=symbol, interval=context.bars_interval).aggregate(
+        models.Bar.objects.filter(symbol=symbol, interval=context.bars_interval).aggregate(
             first=Min("opened_at"), last=Max("opened_at")
         )
         for symbol in context.symbols
@@ -238,7 +225,7 @@ def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
 def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsInRange:
     """Count the bars of the newest version within a range. Raises SkillNotFound."""
     context = parse_payload(get_version(skill_id).payload).context
-    rows = Bar.objects.filter(
+    rows = models.Bar.objects.filter(
         symbol__in=context.symbols,
         interval=context.bars_interval,
         opened_at__gte=starts_at,
@@ -257,20 +244,20 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
     )
 
 
-def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+def cancel_backtest(*, run_id: UUID, now: datetime) -> models.BacktestRun:
     """Cancel a backtest at its next step. Raises BacktestNotFound, BacktestIsOver."""
-    rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
-    is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
+    rows = models.BacktestRun.objects.filter(pk=run_id, status__in=models.UNFINISHED)
+    is_ended = rows.update(status=models.WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
     run = get_backtest(run_id)
     if not is_ended:
         raise BacktestIsOver(f"This backtest is over: {run.get_status_display().lower()}.")
     return run
 
 
-def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+def retry_backtest(*, run_id: UUID, now: datetime) -> models.BacktestRun:
     """Start a failed or cancelled backtest again. Raises BacktestNotFound, BacktestRefused, SkillNotFound."""
     run = get_backtest(run_id)
-    if run.status not in {WorkStatus.FAILED, WorkStatus.CANCELLED}:
+    if run.status not in {models.WorkStatus.FAILED, models.WorkStatus.CANCELLED}:
         raise BacktestRefused(f"Only a failed or cancelled backtest can be retried; this one is {run.status}.")
     names = ("starts_at", "ends_at", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
     same: dict[str, Any] = {name: getattr(run, name) for name in names}
@@ -280,10 +267,10 @@ def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
 
 def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
     """Claim a backtest that waits or whose lease expired."""
-    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
-    rows = BacktestRun.objects.filter(is_free, pk=run_id)
+    is_free = Q(status=models.WorkStatus.PENDING) | Q(status=models.WorkStatus.RUNNING, lease_until__lte=now)
+    rows = models.BacktestRun.objects.filter(is_free, pk=run_id)
     begun = Coalesce("started_at", Value(now))
-    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until, started_at=begun))
+    return bool(rows.update(status=models.WorkStatus.RUNNING, lease=lease, lease_until=until, started_at=begun))
 
 
 def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
@@ -300,7 +287,7 @@ def finish_backtest(
 
 
 def _change_claimed(run_id: UUID, lease: UUID, /, **changes: Any) -> None:
-    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    rows = models.BacktestRun.objects.filter(pk=run_id, lease=lease, status=models.WorkStatus.RUNNING)
     if not rows.update(**changes):
         raise LeaseLost("This backtest was cancelled, or another runner took it over.")
 
@@ -308,7 +295,7 @@ def _change_claimed(run_id: UUID, lease: UUID, /, **changes: Any) -> None:
 def list_backtests_to_run(now: datetime) -> list[Key]:
     """Return the claimable backtests, oldest first, in the system's scope."""
     is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
-    rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
+    rows = models.BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
     return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
@@ -317,7 +304,7 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
     rows = _select_runs().order_by("-created_at", "id")
     place = locate_page(number, total=rows.count(), size=RUNS_ON_A_PAGE)
     runs = list(rows[place.rows])
-    totals = sum_trades(Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
+    totals = sum_trades(models.Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
     listed = [ListedBacktest(run, totals[run.deployment_id]) for run in runs]
     return BacktestPage(listed, place.number, place.pages)
 
@@ -340,7 +327,7 @@ def show_backtests(run_ids: Sequence[UUID]) -> list[ShownBacktest]:
 
 def list_finished() -> list[tuple[str, str]]:
     """Return (id, label) of the newest finished backtests."""
-    runs = _select_runs().filter(status=WorkStatus.DONE).order_by("-created_at", "id")[:RUNS_OFFERED]
+    runs = _select_runs().filter(status=models.WorkStatus.DONE).order_by("-created_at", "id")[:RUNS_OFFERED]
     label = (
         "{0.skill.name} v{0.version.version}, {1.starts_at:%d %b} to {1.ends_at:%d %b}, run {1.created_at:%d %b %H:%M}"
     )
@@ -349,11 +336,11 @@ def list_finished() -> list[tuple[str, str]]:
 
 def list_backtest_skills() -> list[tuple[str, str]]:
     """Return (id, label) of skills that can be played, last changed first."""
-    records = Deployment.objects.exclude(label="").values("skill")  # of the user's own trades
-    skills = Skill.objects.filter(archived_at__isnull=True).exclude(pk__in=records).order_by("-updated_at", "id")
+    records = models.Deployment.objects.exclude(label="").values("skill")  # of the user's own trades
+    skills = models.Skill.objects.filter(archived_at__isnull=True).exclude(pk__in=records).order_by("-updated_at", "id")
     return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]
 
 
-def is_under_way(run: BacktestRun) -> bool:
+def is_under_way(run: models.BacktestRun) -> bool:
     """Tell whether a backtest waits or runs."""
-    return run.status in UNFINISHED
+    return run.status in models.UNFINISHED

@@ -10,37 +10,16 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import CharField, Count, FloatField, Max, Min, Model, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 
 from config.lib.errors import NotFound
+from trading import models
 from trading.market.queries import Mark, find_marks
-from trading.models import (
-    BacktestRun,
-    BrokerKind,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentCommand,
-    DeploymentStatus,
-    EquityPoint,
-    FundingPayment,
-    FundingRate,
-    Order,
-    OrderOrigin,
-    OrderState,
-    ReconcileState,
-    Skill,
-    SkillVersion,
-    Trade,
-    TradeQuerySet,
-    TradeStatus,
-    Verdict,
-    WorkStatus,
-)
 from trading.record.performance import EquityAt, thin_curve
 
 MAX_COMMANDS: Final = 10
 MAX_TO_LOOK_AT: Final = 2_000  # deployments in one query
-_IS_CLOSED: Final = Q(status=TradeStatus.CLOSED)
+_IS_CLOSED: Final = Q(status=models.TradeStatus.CLOSED)
 _SUMS: Final = {  # of `Totals`
     "sum_closed_trades": Count("pk", filter=_IS_CLOSED),
     "sum_net_usd": Sum("realized_pnl_usd", filter=_IS_CLOSED),
@@ -48,8 +27,8 @@ _SUMS: Final = {  # of `Totals`
     "sum_funding_usd": Sum("funding_usd", filter=_IS_CLOSED),
     "sum_open_trades": Count("pk", filter=~_IS_CLOSED),
     "sum_open_so_far_usd": Sum("realized_pnl_usd", filter=~_IS_CLOSED),
-    "sum_estimated": Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
-    "sum_gaps": Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
+    "sum_estimated": Count("pk", filter=Q(reconciled=models.ReconcileState.ESTIMATED)),
+    "sum_gaps": Count("pk", filter=Q(reconciled=models.ReconcileState.GAP)),
 }
 M = TypeVar("M", bound=Model)
 
@@ -74,27 +53,26 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class ListedDeployment:
-    deployment: Deployment
-    positions: list[Trade]
+    deployment: models.Deployment
+    positions: list[models.Trade]
     totals: Totals
     decided_at: datetime | None
-    refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
+    equity_usd: Decimal | None  # None: neither a point nor a deposit is known
+    refusals: list[models.DecisionSnapshot]  # of the last day, newest first, at most five
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPosition:
-    trade: Trade
+    trade: models.Trade
     mark: Mark | None
     stop_price: Decimal | None = None
 
     @property
     def unrealised_usd(self) -> Decimal | None:
-        """The PnL of closing at the mark, before costs."""
         return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
 
     @property
     def notional_usd(self) -> Decimal | None:
-        """The value at the mark."""
         return None if self.mark is None else abs(self.trade.quantity) * self.mark.price
 
     @property
@@ -109,7 +87,7 @@ class Marked:
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
 
 
-def widen_excursion(trade: Trade, mark: Decimal | None) -> tuple[Decimal, Decimal] | None:
+def widen_excursion(trade: models.Trade, mark: Decimal | None) -> tuple[Decimal, Decimal] | None:
     """Return a trade's best and worst gross, a mark included; None if no bars tell its path."""
     if not trade.knows_path:
         return None
@@ -128,38 +106,39 @@ class Newest(list[M]):
         self.is_cut = len(found) > limit
 
 
-def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deployment:
+def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> models.Deployment:
     """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
-    rows = Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
-    deployment: Deployment | None = rows.first()
-    if deployment is None or (deployment.broker_kind == BrokerKind.BACKTEST and not or_backtest):
+    rows = models.Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
+    deployment: models.Deployment | None = rows.first()
+    if deployment is None or (deployment.broker_kind == models.BrokerKind.BACKTEST and not or_backtest):
         raise DeploymentNotFound("You have no such deployment.")
     return deployment
 
 
 def holds_own_trades(skill_id: UUID) -> bool:
     """Tell whether a skill is the record of the user's own trades."""
-    return Deployment.objects.filter(skill=skill_id).exclude(label="").exists()
+    return models.Deployment.objects.filter(skill=skill_id).exclude(label="").exists()
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
     """Return deployments without backtests', running ones first, then newest. Raises DeploymentNotFound."""
-    decided = DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
+    decided = models.DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
+    equity = models.EquityPoint.objects.filter(deployment=OuterRef("pk")).order_by("-at").values("equity_usd")[:1]
     which = {} if deployment_id is None else {"deployment": get_deployment(deployment_id)}
     deployments = list(
-        Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+        models.Deployment.objects.exclude(broker_kind=models.BrokerKind.BACKTEST)
         .filter(**({} if deployment_id is None else {"pk": deployment_id}))
         .select_related("skill", "version")
-        .annotate(decided_at=Subquery(decided))
+        .annotate(decided_at=Subquery(decided), equity_usd=Coalesce(Subquery(equity), "starting_equity_usd"))
         .order_by("-created_at", "id")
     )
-    totals = sum_trades(Trade.objects.filter(**which))
-    positions: dict[UUID, list[Trade]] = defaultdict(list)
-    for trade in Trade.objects.open().filter(**which).newest_first():
+    totals = sum_trades(models.Trade.objects.filter(**which))
+    positions: dict[UUID, list[models.Trade]] = defaultdict(list)
+    for trade in models.Trade.objects.open().filter(**which).newest_first():
         positions[trade.deployment_id].append(trade)
-    refusals: dict[UUID, list[DecisionSnapshot]] = defaultdict(list)
+    refusals: dict[UUID, list[models.DecisionSnapshot]] = defaultdict(list)
     since = now - timedelta(days=1)
-    refused = DecisionSnapshot.objects.filter(**which, verdict=Verdict.REFUSED, tick_at__gte=since)
+    refused = models.DecisionSnapshot.objects.filter(**which, verdict=models.Verdict.REFUSED, tick_at__gte=since)
     for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
         refusals[snapshot.deployment_id].append(snapshot)
     return [
@@ -168,19 +147,20 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
             positions[deployment.pk],
             totals[deployment.pk],
             decided_at=deployment.decided_at,
+            equity_usd=deployment.equity_usd,
             refusals=refusals[deployment.pk][:5],
         )
         for deployment in sorted(deployments, key=lambda one: one.status != "running")
     ]
 
 
-def sum_trades(trades: TradeQuerySet) -> Mapping[UUID, Totals]:
+def sum_trades(trades: models.TradeQuerySet) -> Mapping[UUID, Totals]:
     """Return the sums of trades by deployment, zeros without trades."""
     rows = trades.order_by().values("deployment").annotate(**_SUMS)
     return defaultdict(Totals, {row.pop("deployment"): _read_totals(row) for row in rows})
 
 
-def total_trades(trades: TradeQuerySet) -> Totals:
+def total_trades(trades: models.TradeQuerySet) -> Totals:
     """Return the sums of trades."""
     return _read_totals(trades.aggregate(**_SUMS))
 
@@ -189,33 +169,35 @@ def _read_totals(row: Mapping[str, Any]) -> Totals:
     return Totals(**{name.removeprefix("sum_"): value for name, value in row.items() if value is not None})
 
 
-def list_deployments_to_look_at(now: datetime) -> list[Deployment]:
+def list_deployments_to_look_at(now: datetime) -> list[models.Deployment]:
     """Return the deployments that the runner is to look at and nobody holds, in the system's scope."""
-    rows = Deployment.objects.filter(due_at__lte=now, user__is_active=True).exclude(broker_kind=BrokerKind.BACKTEST)
+    rows = models.Deployment.objects.filter(due_at__lte=now, user__is_active=True).exclude(
+        broker_kind=models.BrokerKind.BACKTEST
+    )
     rows = rows.filter(Q(lease__isnull=True) | Q(lease_until__lte=now)).select_related("version")
     return list(rows.order_by("due_at", "id")[:MAX_TO_LOOK_AT])
 
 
-def is_to_tick(deployment: Deployment) -> bool:
+def is_to_tick(deployment: models.Deployment) -> bool:
     """Tell whether the clock ticks a deployment: on paper and running, or with a position or a pending order."""
-    if deployment.broker_kind != BrokerKind.PAPER:
+    if deployment.broker_kind != models.BrokerKind.PAPER:
         return False
     return (
-        deployment.status == DeploymentStatus.RUNNING
-        or Trade.objects.open().filter(deployment=deployment).exists()
-        or Order.objects.filter(
-            deployment=deployment, state__in=[OrderState.PENDING, OrderState.PARTLY_FILLED]
+        deployment.status == models.DeploymentStatus.RUNNING
+        or models.Trade.objects.open().filter(deployment=deployment).exists()
+        or models.Order.objects.filter(
+            deployment=deployment, state__in=[models.OrderState.PENDING, models.OrderState.PARTLY_FILLED]
         ).exists()
     )
 
 
-def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
+def list_commands(deployment_id: UUID) -> Newest[models.DeploymentCommand]:
     """Return the last commands of a deployment, newest first."""
-    rows = DeploymentCommand.objects.filter(deployment=deployment_id)
+    rows = models.DeploymentCommand.objects.filter(deployment=deployment_id)
     return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
 
 
-def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
+def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade]]], now: datetime) -> Marked:
     """Return the open trades of deployments at their marks."""
     given = list(held)
     traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
@@ -227,7 +209,7 @@ def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: date
 
 
 def list_open_positions(
-    deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]
+    deployment: models.Deployment, trades: Iterable[models.Trade], marks: Mapping[str, Mark]
 ) -> list[OpenPosition]:
     """Return open trades with their marks and stop prices."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
@@ -238,43 +220,40 @@ def list_open_positions(
     ]
 
 
-def read_curve(deployment: Deployment) -> list[EquityAt]:
-    """Return the points of a curve that its figures and its picture need.
-
-    Instants and amounts are read as text and floats: to convert each row would take most of the time.
-    """
+def read_curve(deployment: models.Deployment) -> list[EquityAt]:
+    """Return the points of a curve that its figures and its picture need, read as text and floats for speed."""
     columns = Cast("at", CharField()), Cast("equity_usd", FloatField())
-    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list(*columns)
+    rows = models.EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list(*columns)
     return thin_curve(list(rows), float(deployment.starting_equity_usd or 0))
 
 
-def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
+def find_backtest_of(deployment: models.Deployment) -> models.BacktestRun | None:
     """Return the backtest of a deployment, if it has one."""
-    return BacktestRun.objects.filter(deployment=deployment).first()
+    return models.BacktestRun.objects.filter(deployment=deployment).first()
 
 
-def find_last_backtest(**which: Skill | SkillVersion) -> BacktestRun | None:
+def find_last_backtest(**which: models.Skill | models.SkillVersion) -> models.BacktestRun | None:
     """Return the last backtest to finish of a `skill` or a `version`."""
-    deployments = Deployment.objects.filter(**which, broker_kind=BrokerKind.BACKTEST)
-    rows = BacktestRun.objects.filter(deployment__in=deployments.values("pk"), status=WorkStatus.DONE)
+    deployments = models.Deployment.objects.filter(**which, broker_kind=models.BrokerKind.BACKTEST)
+    rows = models.BacktestRun.objects.filter(deployment__in=deployments.values("pk"), status=models.WorkStatus.DONE)
     return rows.order_by("-finished_at", "id").first()
 
 
-def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
+def find_last_decision(deployment: models.Deployment) -> models.DecisionSnapshot | None:
     """Return the last decision without its texts, if any."""
-    rows = DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
+    rows = models.DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
     return rows.order_by("-tick").first()
 
 
-def count_failed(deployment: Deployment) -> int:
+def count_failed(deployment: models.Deployment) -> int:
     """Return the number of failed decisions."""
-    return DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
+    return models.DecisionSnapshot.objects.filter(deployment=deployment, verdict=models.Verdict.FAILED).count()
 
 
-def count_orders(deployment: Deployment, *, since: datetime) -> int:
+def count_orders(deployment: models.Deployment, *, since: datetime) -> int:
     """Return the number of the agent's accepted orders since an instant."""
-    rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
-    return rows.exclude(state=OrderState.REFUSED).count()
+    rows = models.Order.objects.filter(deployment=deployment, origin=models.OrderOrigin.AGENT, proposed_at__gte=since)
+    return rows.exclude(state=models.OrderState.REFUSED).count()
 
 
 class FundingOnRecord:
@@ -285,29 +264,31 @@ class FundingOnRecord:
 
     @cached_property
     def _paid(self) -> set[tuple[UUID, str]]:
-        payments = FundingPayment.objects.filter(symbol__in=self._symbols).order_by()
+        payments = models.FundingPayment.objects.filter(symbol__in=self._symbols).order_by()
         return set(payments.values_list("deployment", "symbol").distinct())
 
     @cached_property
     def _rates(self) -> dict[str, tuple[datetime, datetime]]:
-        rates = FundingRate.objects.filter(symbol__in=self._symbols).order_by().values_list("symbol")
+        rates = models.FundingRate.objects.filter(symbol__in=self._symbols).order_by().values_list("symbol")
         return {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
 
-    def covers(self, deployment: Deployment, symbol: str, since: datetime, until: datetime) -> bool:
+    def covers(self, deployment: models.Deployment, symbol: str, since: datetime, until: datetime) -> bool:
         """Tell whether the funding of a time is on record."""
-        if deployment.broker_kind == BrokerKind.LIVE:
+        if deployment.broker_kind == models.BrokerKind.LIVE:
             return (deployment.pk, symbol) in self._paid
         day, span = timedelta(days=1), self._rates.get(symbol)
         return span is not None and span[0] <= until + day and since - day <= span[1]
 
 
-def knows_funding(deployment: Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
+def knows_funding(deployment: models.Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
     """Tell whether funding of one of the symbols is on record."""
     known = FundingOnRecord(symbols)
     return any(known.covers(deployment, symbol, since, until) for symbol in symbols)
 
 
-def count_payments(trade: Trade) -> int:
+def count_payments(trade: models.Trade) -> int:
     """Return the number of funding payments while a trade was held."""
-    rows = FundingPayment.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gt=trade.entry_at)
+    rows = models.FundingPayment.objects.filter(
+        deployment=trade.deployment_id, symbol=trade.symbol, at__gt=trade.entry_at
+    )
     return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()

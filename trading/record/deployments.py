@@ -51,7 +51,7 @@ def deploy_skill(
 ) -> Deployment:
     """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord.
 
-    Without a starting equity, paper begins with STARTING_EQUITY_USD; of an account elsewhere it is not known.
+    Paper begins with STARTING_EQUITY_USD by default; of an account elsewhere the equity is not known.
     """
     if starting_equity_usd is None and broker_kind != BrokerKind.LIVE:
         starting_equity_usd = STARTING_EQUITY_USD

@@ -38,11 +38,7 @@ class Execution:
 
 
 def sort_fills(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
-    """Return one symbol's fills in the venue's order.
-
-    By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
-    or by their order in the source and their ids where it reports none.
-    """
+    """Return one symbol's fills in the venue's order: by time, its chain of positions, or as in the source."""
     if len(fills) < 2:
         return list(fills)
     ordered: list[Execution] = []
@@ -66,11 +62,7 @@ def _sort_chain(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _pair_self_trades(fills: Sequence[Execution]) -> list[Execution]:
-    """Chain both sides of each self-trade.
-
-    The venue gives them the same start, though one follows on the other. The side that adds comes first, so that a
-    trade with oneself never ends a position.
-    """
+    """Chain both sides of each self-trade, the adding one first: a trade with oneself never ends a position."""
     waiting: dict[tuple[Decimal, Decimal | None, Decimal], list[int]] = defaultdict(list)
     result = list(fills)
     for place, fill in enumerate(fills):
@@ -101,10 +93,7 @@ def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return a walk's first quantity, the held one if possible; of a circle that begins elsewhere, the smallest.
-
-    A trade with oneself after a hole in the history is such a circle, and its side that adds comes first.
-    """
+    """Return a walk's first quantity, the held one if possible; of a self-trade's circle, the smallest."""
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]

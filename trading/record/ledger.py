@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
@@ -20,35 +22,14 @@ from django.db.models import Q
 
 from config.lib.errors import StateConflict
 from config.lib.fields import AmongRows
-from trading.models import (
-    BrokerKind,
-    Deployment,
-    EquityPoint,
-    ExcursionFrom,
-    Fill,
-    FundingPayment,
-    RegimeTag,
-    Trade,
-    TradeStatus,
-)
+from trading import models
+from trading.record import ledger_rows
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution
-from trading.record.ledger_rows import (
-    Arrival,
-    Intent,
-    entry_columns,
-    exit_columns,
-    insert_fills,
-    insert_trades,
-    load_trip,
-    make_ids,
-    new_trade_row,
-    outcome_columns,
-    update_trades,
-)
 from trading.record.positions import Book, Check, Funding, Tick, Trip, read_snapshot
 from trading.record.rebuild import Rebuilt, Span, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
 
+_FEW: Final = 20  # fills, that are looked up one by one
 _TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number
 
 
@@ -73,10 +54,8 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored rows of some entries."""
-
-    fills: Mapping[tuple[str, str], Fill] = field(default_factory=dict)  # by symbol and id
-    funding: Mapping[tuple[str, datetime], FundingPayment] = field(default_factory=dict)
+    fills: Mapping[tuple[str, str], models.Fill] = field(default_factory=dict)  # by symbol and id
+    funding: Mapping[tuple[str, datetime], models.FundingPayment] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +78,17 @@ class TickRecord:
     conflicts: Sequence[Conflict] = ()
 
 
-def lock_deployment(deployment_id: UUID) -> Deployment:
+def lock_deployment(deployment_id: UUID) -> models.Deployment:
     """Lock and return a deployment. Raises DeploymentNotFound."""
-    rows = Deployment.objects.select_for_update(of=("self",)).select_related("version")
+    rows = models.Deployment.objects.select_for_update(of=("self",)).select_related("version")
     return rows.filter(pk=deployment_id).first_or(DeploymentNotFound("You have no such deployment."))
 
 
 class TickDetails(TypedDict, total=False):
     """What is known of a tick besides the market."""
 
-    intents: Mapping[str, Intent]  # by fill id, why there was the fill
-    symbol_intents: Mapping[str, Intent]  # by symbol, for changes without a fill
+    intents: Mapping[str, ledger_rows.Intent]  # by fill id, why there was the fill
+    symbol_intents: Mapping[str, ledger_rows.Intent]  # by symbol, for changes without a fill
     regimes: Mapping[str, str]  # by symbol, the regime at the tick; kept by the trades that begin in it
     equity_usd: Decimal | None
 
@@ -119,8 +98,7 @@ def record_tick(
 ) -> TickRecord:
     """Write one tick to the record; needs `owned_tx(user)`. Raises DeploymentNotFound, TickMissing, TickOutOfTime.
 
-    Idempotent: a number that was applied before changes nothing. The deployment is locked. `number` is one more than
-    the deployment's `last_tick`.
+    A number that was applied before changes nothing.
     """
     deployment = lock_deployment(deployment_id)
     if number <= deployment.last_tick:
@@ -134,7 +112,7 @@ def record_tick(
 class Ledger:
     """A deployment's trades in memory until `flush`; the caller locks."""
 
-    def __init__(self, deployment: Deployment, book: Book, known: Known, stored: Mapping[UUID, Trip]) -> None:
+    def __init__(self, deployment: models.Deployment, book: Book, known: Known, stored: Mapping[UUID, Trip]) -> None:
         self.book = book
         self._deployment = deployment
         self._known = known
@@ -142,26 +120,26 @@ class Ledger:
         self._last_tick_at = deployment.last_tick_at
         self._stored = {id(trip): (trade_id, trip) for trade_id, trip in stored.items()}
         self._noted: dict[int, tuple[Trip, dict[str, Any]]] = {}  # changed trips, with the columns that no trip has
-        self._fills: list[Arrival] = []
-        self._funding: list[FundingPayment] = []
-        self._checks: list[tuple[list[Check], Mapping[str, Intent]]] = []
-        self._equity: list[EquityPoint] = []
+        self._fills: list[ledger_rows.Arrival] = []
+        self._funding: list[models.FundingPayment] = []
+        self._checks: list[tuple[list[Check], Mapping[str, ledger_rows.Intent]]] = []
+        self._equity: list[models.EquityPoint] = []
         self._late: dict[str, Span] = {}  # by symbol, the entries around which its trades are to be built again
 
     @classmethod
-    def load(cls, deployment: Deployment, tick: Tick) -> "Ledger":
+    def load(cls, deployment: models.Deployment, tick: Tick) -> "Ledger":
         """Load the open trades, and what the record has of the tick's entries."""
         states = (
-            Trade.objects.filter(status=TradeStatus.OPEN, deployment=deployment)
+            models.Trade.objects.filter(status=models.TradeStatus.OPEN, deployment=deployment)
             .order_by("entry_at", "id")
             .values_list("id", "state")
         )
-        stored = {trade_id: load_trip(state) for trade_id, state in states}
+        stored = {trade_id: ledger_rows.load_trip(state) for trade_id, state in states}
         known = find_known(deployment, tick.fills, tick.funding)
         book = Book(
             stored.values(),
             seen=known.fills,
-            uses_closes=deployment.excursion_from == ExcursionFrom.CLOSE,
+            uses_closes=deployment.excursion_from == models.ExcursionFrom.CLOSE,
             confirmed=find_confirmed(deployment, {fill.symbol for fill in tick.fills}),
         )
         ledger = cls(deployment, book, known, stored)
@@ -185,13 +163,13 @@ class Ledger:
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
         self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
-        self._fills.append(Arrival(fills, number, tick.at, intents))
+        self._fills.append(ledger_rows.Arrival(fills, number, tick.at, intents))
         self._funding += [
-            FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
+            models.FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
             for one in new.funding
         ]
         if equity_usd is not None:
-            point = EquityPoint(deployment=self._deployment, tick=number, at=tick.at, equity_usd=equity_usd)
+            point = models.EquityPoint(deployment=self._deployment, tick=number, at=tick.at, equity_usd=equity_usd)
             self._equity.append(point)
         self._last_tick, self._last_tick_at = number, tick.at
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills), conflicts=new.conflicts)
@@ -218,43 +196,42 @@ class Ledger:
                 noted = self._noted[id(trip)] = trip, {} if id(trip) in self._stored else {"skill_version": version}
             if trip.entry_tick_at == at:
                 opened += 1
-                noted[1]["entry_regime_tag"] = regimes.get(trip.symbol, RegimeTag.UNKNOWN)
+                noted[1]["entry_regime_tag"] = regimes.get(trip.symbol, models.RegimeTag.UNKNOWN)
                 if intent := intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol):
-                    noted[1].update(entry_columns(intent))
+                    noted[1].update(ledger_rows.entry_columns(intent))
             if trip.exit_tick_at == at:
                 closed += 1
                 intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
-                noted[1].update(exit_columns(trip, intent), exit_skill_version=version)
+                noted[1].update(ledger_rows.exit_columns(trip, intent), exit_skill_version=version)
         return opened, closed
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> Rebuilt:
-        """Write the changes and the last tick's number. Raises TickMissing: another runner came first; roll back.
+        """Write the changes and the last tick's number; return what late entries changed.
 
-        `account` is the state after that tick: of the broker on paper, else the last snapshot. Returns what late
-        entries changed.
+        `account` is the state after that tick. Raises TickMissing: another runner came first; roll back.
         """
-        insert_fills(self._deployment, self._fills)
-        new, changed, ids = [], [], make_ids(now)
+        ledger_rows.insert_fills(self._deployment, self._fills)
+        new, changed, ids = [], [], ledger_rows.make_ids(now)
         for place, (trip, noted) in self._noted.items():
-            row = {**noted, **outcome_columns(trip), "updated_at": now}
+            row = {**noted, **ledger_rows.outcome_columns(trip), "updated_at": now}
             if place in self._stored:
                 trade_id, _ = self._stored[place]
                 changed.append({"id": trade_id, "user_id": self._deployment.user_id, **row})
             else:
                 trade_id = next(ids)
-                new.append({"id": trade_id, **new_trade_row(self._deployment, trip, now), **row})
+                new.append({"id": trade_id, **ledger_rows.new_trade_row(self._deployment, trip, now), **row})
             if trip.is_open:
                 self._stored[place] = trade_id, trip
-        update_trades(changed)
-        insert_trades(new)
+        ledger_rows.update_trades(changed)
+        ledger_rows.insert_trades(new)
         # What a tick reports, too, stays when the import that brought it first is undone.
         if repeated := [row.pk for row in self._known.fills.values() if row.batch_id is not None]:
-            Fill.objects.filter(pk__in=repeated).update(batch=None)
-        FundingPayment.objects.bulk_create(self._funding, batch_size=500)
+            models.Fill.objects.filter(pk__in=repeated).update(batch=None)
+        models.FundingPayment.objects.bulk_create(self._funding, batch_size=500)
         for checks, intents in self._checks:
             store_checks(self._deployment, checks, intents)
-        EquityPoint.objects.bulk_create(self._equity, batch_size=500)
-        rows = Deployment.objects.filter(pk=self._deployment.pk, last_tick=self._first_tick)
+        models.EquityPoint.objects.bulk_create(self._equity, batch_size=500)
+        rows = models.Deployment.objects.filter(pk=self._deployment.pk, last_tick=self._first_tick)
         moved = {"last_tick": self._last_tick, "last_tick_at": self._last_tick_at}
         if not rows.update(**moved, **({} if account is None else {"account": account})):
             raise TickMissing("Another runner applied a tick meanwhile.")
@@ -268,14 +245,14 @@ class Ledger:
         return rebuild_symbols(self._deployment, late, now=now)
 
 
-def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
+def find_known(deployment: models.Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
     """Return the stored rows of entries."""
     names: Q | AmongRows = AmongRows("symbol", "fill_id", rows=((fill.symbol, fill.fill_id) for fill in fills))
-    if len(fills) == 1:  # for a list PostgreSQL without statistics reads all fills of the deployment
-        names = Q(symbol=fills[0].symbol, fill_id=fills[0].fill_id)
-    rows = Fill.objects.filter(names, deployment=deployment) if fills else ()
+    if len(fills) <= _FEW:  # PostgreSQL reads all fills of the deployment for a list whose length it does not know
+        names = reduce(or_, (Q(symbol=fill.symbol, fill_id=fill.fill_id) for fill in fills), Q())
+    rows = models.Fill.objects.filter(names, deployment=deployment) if fills else ()
     instants = [one.at for one in funding]
-    paid = FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
+    paid = models.FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
     paid = paid.filter(at__range=(min(instants), max(instants))) if instants else paid.none()
     return Known({(row.symbol, row.fill_id): row for row in rows}, {(row.symbol, row.at): row for row in paid})
 
@@ -299,14 +276,14 @@ def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Know
     return SortedOut(list(new.values()), list(paid.values()), conflicts)
 
 
-def _describe_difference(kept: Execution | Fill, given: Execution) -> str:
+def _describe_difference(kept: Execution | models.Fill, given: Execution) -> str:
     fees = _get_fee(kept), _get_fee(given)
     numbers = {"quantity": (kept.quantity, given.quantity), "price": (kept.price, given.price), "fee": fees}
     at = "" if kept.at == given.at else f"time: {kept.at.isoformat()} is kept, {given.at.isoformat()} came"
     return "; ".join(filter(None, (_compare(numbers), at)))
 
 
-def _get_fee(fill: Execution | Fill) -> Decimal:
+def _get_fee(fill: Execution | models.Fill) -> Decimal:
     """Return the fee as the venue told it: of one in a coin, the price may be known later."""
     return (fill.fee_usd if fill.fee_in_coin is None else fill.fee_in_coin) or ZERO
 
@@ -319,9 +296,9 @@ def _compare(numbers: Mapping[str, tuple[Decimal, Decimal]]) -> str:
     )
 
 
-def _make_account(deployment: Deployment, tick: Tick) -> dict[str, Any] | None:
+def _make_account(deployment: models.Deployment, tick: Tick) -> dict[str, Any] | None:
     """Return the state of an account elsewhere: its last snapshot, and since when it is whole."""
-    if deployment.broker_kind != BrokerKind.LIVE or tick.positions is None:
+    if deployment.broker_kind != models.BrokerKind.LIVE or tick.positions is None:
         return None
     since = deployment.account.get("complete_since")
     return {

@@ -20,9 +20,9 @@ from uuid import UUID
 from django.db import connection, models
 
 from config.lib.owned import OwnedModel, ScopeError, owner_id
-from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeStatus
+from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeSide, TradeStatus
 from trading.record.executions import EXACT_MATHS, Execution
-from trading.record.positions import ExitCause, Side, Trip
+from trading.record.positions import ExitCause, Trip
 
 _GRAIN: Final = Decimal("1e-12")  # of the columns
 _EXIT_KINDS: Final = {
@@ -160,7 +160,7 @@ _CODECS: Final[Mapping[type, tuple[_Converter, _Converter]]] = {
     dict: (_dump_coins, _load_coins),
     bool: (bool, bool),
     int: (int, int),
-    **{kind: (str, {one.value: one for one in kind}.__getitem__) for kind in (Side, ExitCause, OrderOrigin)},
+    **{kind: (str, {one.value: one for one in kind}.__getitem__) for kind in (TradeSide, ExitCause, OrderOrigin)},
 }
 
 
@@ -204,10 +204,7 @@ def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def update_trades(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write what changed of stored trades, known by their ids.
-
-    Those that closed go apart: where a key to another table may change, SQLite first copies each page.
-    """
+    """Write what changed of stored trades. Those that closed go apart, since SQLite first copies each page for them."""
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[tuple(row)].append(row)

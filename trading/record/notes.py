@@ -28,10 +28,7 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return a deployment's note, else its skill's (settled 28).
-
-    A backtest has its own alone: what is kept for the skill may have been learned after its time.
-    """
+    """Return a deployment's note, else its skill's (settled 28); a backtest has its own alone."""
     which = Q(deployment=deployment)
     if deployment.broker_kind != BrokerKind.BACKTEST:
         which |= Q(deployment__isnull=True)

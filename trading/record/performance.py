@@ -169,10 +169,7 @@ def measure_fall(nets: Sequence[float], groups: int = 1) -> Figure:
 
 
 def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> list[float]:
-    """Return the equity at each UTC day's end.
-
-    The first value is the starting equity; an idle day repeats the day before.
-    """
+    """Return the equity at each UTC day's end, after the starting equity; an idle day repeats the day before."""
     last: dict[date, Decimal] = {point.at.astimezone(UTC).date(): point.equity_usd for point in points}
     if not last:
         return []

@@ -16,24 +16,13 @@ from decimal import Decimal, localcontext
 from enum import StrEnum
 from typing import Final
 
+from trading.models import ReconcileState, TradeSide
 from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, round_quantities, sort_fills
 
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
 _MINUTE: Final = timedelta(minutes=1)
 _GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
-
-
-class Side(StrEnum):
-    LONG = "long"
-    SHORT = "short"
-
-
-class Reconciled(StrEnum):
-    EXACT = "exact"  # fills explain every change of the position
-    ESTIMATED = "estimated"  # a change without a fill, priced at the mark of its tick
-    GAP = "gap"  # history is missing
-    UNCONFIRMED = "unconfirmed"  # no source says that the history began without a position
 
 
 class ExitCause(StrEnum):
@@ -96,7 +85,7 @@ class Trip:
     """One round trip so far, in exact money; zero `quantity` once ended."""
 
     symbol: str
-    side: Side
+    side: TradeSide
     first_fill_id: str
     entry_tick_at: datetime
     entry_at: datetime  # of the first fill
@@ -127,12 +116,10 @@ class Trip:
 
     @property
     def is_open(self) -> bool:
-        """Whether it still holds something."""
         return self.exit_tick_at is None
 
     @property
     def last_change_at(self) -> datetime:
-        """When its last fill or funding payment was."""
         return max(self.last_fill_at, self.last_funding_at or self.last_fill_at)
 
     @property
@@ -148,13 +135,13 @@ class Trip:
         return EXACT_MATHS.add(EXACT_MATHS.subtract(self.gross_usd, self.fees_usd), self.funding_usd)
 
     @property
-    def reconciled(self) -> Reconciled:
+    def reconciled(self) -> ReconcileState:
         """How far fills explain it."""
         if self.has_gap:
-            return Reconciled.GAP
+            return ReconcileState.GAP
         if self.has_estimate:
-            return Reconciled.ESTIMATED
-        return Reconciled.UNCONFIRMED if self.is_unconfirmed else Reconciled.EXACT
+            return ReconcileState.ESTIMATED
+        return ReconcileState.UNCONFIRMED if self.is_unconfirmed else ReconcileState.EXACT
 
     def follow_price(self, price: Decimal) -> bool:
         """Widen the excursion to a price; tell whether it grew."""
@@ -221,9 +208,8 @@ class Book:
     ) -> None:
         """Start from open trips.
 
-        Args:
-            seen: the fills that were applied before, by (symbol, fill id).
-            confirmed: the symbols whose first position is known; None: all of them.
+        `seen`: fills applied before, by (symbol, fill id). `confirmed`: symbols whose first position is known;
+        None: all.
         """
         self.open: dict[str, Trip] = {trip.symbol: trip for trip in trips if trip.is_open}
         self.booked: list[Check] = []  # the snapshots of the last tick that changed or confirmed a trip
@@ -349,7 +335,7 @@ class Book:
                 return changed
             trip = None
         if trip is None:
-            side = Side.LONG if quantity > 0 else Side.SHORT
+            side = TradeSide.LONG if quantity > 0 else TradeSide.SHORT
             trip = self.open[fill.symbol] = Trip(
                 fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
             )
@@ -388,5 +374,4 @@ def read_snapshot(tick: Tick, symbol: str, fills: Iterable[Execution]) -> Check 
 
 
 def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
-    """Return a part's share of an amount; the whole gets all."""
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)

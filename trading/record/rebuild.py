@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final
 
 from django.db.models import Max, Q
@@ -26,24 +27,13 @@ from trading.models import (
     Fill,
     FundingPayment,
     PositionCheck,
+    ReconcileState,
     Trade,
     TradeStatus,
 )
+from trading.record import ledger_rows
 from trading.record.executions import Execution
-from trading.record.ledger_rows import (
-    FILL_COLUMNS,
-    Intent,
-    dump_intent,
-    entry_columns,
-    exit_columns,
-    insert_trades,
-    load_intent,
-    load_trip,
-    make_ids,
-    new_trade_row,
-    outcome_columns,
-)
-from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Reconciled, Tick, Trip
+from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Tick, Trip
 
 COVERED: Final = 0.95  # of a trade's time, that bars must cover for its excursion to be known
 _TRADES_AT_ONCE: Final = 50
@@ -97,12 +87,10 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """All that is folded again."""
-
     fills: Sequence[Execution]
     funding: Sequence[Funding]
     checks: Sequence[Check]
-    intents: Mapping[str, Intent]  # by the id of the fill or estimate
+    intents: Mapping[str, ledger_rows.Intent]  # by the id of the fill or estimate
     snapshot: Check | None  # the account's last one
 
 
@@ -136,7 +124,8 @@ def _rebuild_symbol(
         book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
     begun = Q(status=TradeStatus.OPEN) if state else _between("entry_at", after, until)
     rows = Trade.objects.filter(begun, deployment=deployment, symbol=symbol)
-    old = list(rows.order_by("entry_at").values(*_READ))
+    # Sorted here: SQLite would read all trades in the order of an index to find the open one.
+    old = sorted(rows.values(*_READ), key=itemgetter("entry_at"))
     if bars := _read_path(symbol, trips, after, now):
         book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
         # What an open trade did before its state was kept counts as told only if bars told it then.
@@ -144,11 +133,11 @@ def _rebuild_symbol(
     store_checks(deployment, book.booked)
     rows.delete()
     made = _make_rows(deployment, trips, old, entries, now)
-    insert_trades(made)
+    ledger_rows.insert_trades(made)
     before = {row["id"]: row["status"] for row in old}
     done.opened += sum(row["id"] not in before for row in made)
     done.closed += sum(row["status"] == "closed" and before.get(row["id"]) != "closed" for row in made)
-    done.gaps += sum(row["reconciled"] == Reconciled.GAP for row in made)
+    done.gaps += sum(row["reconciled"] == ReconcileState.GAP for row in made)
 
 
 def fold_until(deployment: Deployment, symbol: str, since: datetime, until: datetime) -> Trip | None:
@@ -173,7 +162,7 @@ def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tu
             if flat_at is not None and entry_at < flat_at:
                 return {}, flat_at
             flat_at = exit_at if exit_at is not None and exit_at < following else None
-            last = load_trip(state).last_change_at if exit_at is None and state else None
+            last = ledger_rows.load_trip(state).last_change_at if exit_at is None and state else None
             if last is not None and last < since:
                 return state, last
             if flat_at is None:
@@ -200,15 +189,15 @@ def _between(column: str, after: datetime | None, until: datetime | None) -> Q:
 def _read_entries(deployment: Deployment, symbol: str, after: datetime | None, until: datetime | None) -> _Entries:
     which = Q(deployment=deployment, symbol=symbol) & _between("at", after, until)
     fills, intents = [], {}
-    for row in Fill.objects.filter(which).order_by("at", "id").values("intent", *FILL_COLUMNS):
-        if intent := load_intent(row.pop("intent")):
+    for row in Fill.objects.filter(which).order_by("at", "id").values("intent", *ledger_rows.FILL_COLUMNS):
+        if intent := ledger_rows.load_intent(row.pop("intent")):
             intents[row["fill_id"]] = intent
         fills.append(Execution(**{**row, "settled_at": row["settled_at"] or row["at"]}))
     paid = FundingPayment.objects.filter(which).order_by("at").values_list("at", "amount_usd")
     checks = []
     for one in PositionCheck.objects.filter(which).order_by("at"):
         checks.append(Check(symbol, one.at, one.quantity, one.price, one.is_opening))
-        if intent := load_intent(one.intent):
+        if intent := ledger_rows.load_intent(one.intent):
             intents[checks[-1].name] = intent
     last = None if until else _read_last_snapshot(deployment, symbol)
     newest = max([one.at for one in checks] + [one.at for one in fills], default=after)
@@ -250,7 +239,7 @@ def _fold(
     bars: Sequence[PathBar],
 ) -> tuple[Book, list[Trip]]:
     """Return the book and the trips that entries make, the one that was open among them."""
-    trips = [load_trip(state)] if state else []
+    trips = [ledger_rows.load_trip(state)] if state else []
     uses_closes = deployment.excursion_from == ExcursionFrom.CLOSE
     book = Book(trips, uses_closes=uses_closes, confirmed=confirmed)
     last, positions, marks = entries.snapshot, None, {}
@@ -292,7 +281,9 @@ def _drop_uncovered(trips: Iterable[Trip], bars: Sequence[PathBar], after: datet
             trip.path_minutes = 0
 
 
-def store_checks(deployment: Deployment, checks: Iterable[Check], intents: Mapping[str, Intent] | None = None) -> None:
+def store_checks(
+    deployment: Deployment, checks: Iterable[Check], intents: Mapping[str, ledger_rows.Intent] | None = None
+) -> None:
     """Store snapshots that changed a trade, with why their symbols changed."""
     PositionCheck.objects.bulk_create(
         [
@@ -302,7 +293,7 @@ def store_checks(deployment: Deployment, checks: Iterable[Check], intents: Mappi
                 at=one.at,
                 quantity=one.quantity,
                 price=one.price,
-                intent=dump_intent((intents or {}).get(one.symbol)),
+                intent=ledger_rows.dump_intent((intents or {}).get(one.symbol)),
             )
             for one in checks
         ]
@@ -316,8 +307,8 @@ def _make_rows(
     version, made = deployment.version.version, []
     left = {row["first_fill_id"]: row for row in old}
     own = [left.pop(trip.first_fill_id, None) for trip in trips]
-    for trip, before, trade_id in zip(trips, own, make_ids(now), strict=False):
-        row = new_trade_row(deployment, trip, now) | {"id": trade_id, "skill_version": version}
+    for trip, before, trade_id in zip(trips, own, ledger_rows.make_ids(now), strict=False):
+        row = ledger_rows.new_trade_row(deployment, trip, now) | {"id": trade_id, "skill_version": version}
         intent = entries.intents.get(trip.first_fill_id)
         if before is None and (before := _find_same_time(trip, left.values())) is not None:
             del left[before["first_fill_id"]]
@@ -326,10 +317,10 @@ def _make_rows(
         elif before is not None:
             row |= {name: before[name] for name in _KEPT}
         if intent is not None:
-            row |= entry_columns(intent)
+            row |= ledger_rows.entry_columns(intent)
         if not trip.is_open:
             row |= _choose_exit(trip, entries.intents.get(trip.last_fill_id), before, version)
-        made.append(row | outcome_columns(trip))
+        made.append(row | ledger_rows.outcome_columns(trip))
     return made
 
 
@@ -341,9 +332,11 @@ def _find_same_time(trip: Trip, rows: Iterable[dict[str, Any]]) -> dict[str, Any
     return None
 
 
-def _choose_exit(trip: Trip, intent: Intent | None, before: Mapping[str, Any] | None, version: int) -> dict[str, Any]:
+def _choose_exit(
+    trip: Trip, intent: ledger_rows.Intent | None, before: Mapping[str, Any] | None, version: int
+) -> dict[str, Any]:
     """Return why a trip ended: what its last fill says, else what was known of this trade's end."""
-    columns: dict[str, Any] = {**exit_columns(trip, intent), "exit_skill_version": version}
+    columns: dict[str, Any] = {**ledger_rows.exit_columns(trip, intent), "exit_skill_version": version}
     if before is None or before["status"] != TradeStatus.CLOSED:
         return columns
     columns["exit_skill_version"] = before["exit_skill_version"]

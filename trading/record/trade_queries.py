@@ -15,22 +15,7 @@ from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
 from config.lib.paging import locate_page
-from trading.models import (
-    BacktestRun,
-    Bar,
-    BrokerKind,
-    Deployment,
-    EquityPoint,
-    ExitKind,
-    Fill,
-    ReconcileState,
-    ReflectionNote,
-    SkillVersion,
-    Trade,
-    TradeQuerySet,
-    TradeRemark,
-    TradeStatus,
-)
+from trading import models
 from trading.models.choices import INTERVALS, WEEKDAYS
 from trading.record.deployment_queries import FundingOnRecord, Totals, find_last_backtest, read_curve, total_trades
 from trading.record.executions import Execution, sort_fills
@@ -83,7 +68,7 @@ class TradeFilter:
 
 @dataclass(frozen=True, slots=True)
 class TradePage:
-    trades: list[Trade]
+    trades: list[models.Trade]
     total: int
     number: int
     pages: int
@@ -94,26 +79,26 @@ class TradePage:
 class SkillRecord:
     """A skill's closed trades and notes, newest first."""
 
-    trades: list[Trade]
-    notes: list[ReflectionNote]
-    backtest: BacktestRun | None  # whose they are; None: those of its deployments
+    trades: list[models.Trade]
+    notes: list[models.ReflectionNote]
+    backtest: models.BacktestRun | None  # whose they are; None: those of its deployments
 
 
-def get_trade(trade_id: UUID) -> Trade:
+def get_trade(trade_id: UUID) -> models.Trade:
     """Return a trade. Raises TradeNotFound."""
-    rows = Trade.objects.filter(pk=trade_id)
+    rows = models.Trade.objects.filter(pk=trade_id)
     rows = rows.select_related("deployment", "skill", "entry_snapshot", "exit_snapshot")
     return rows.first_or(TradeNotFound("You have no such trade."))
 
 
-def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
+def find_trades(trade_ids: Iterable[UUID]) -> list[models.Trade]:
     """Return the trades with these ids, newest entry first."""
-    return list(name_owners(Trade.objects.filter(pk__in=set(trade_ids)).newest_first()))
+    return list(name_owners(models.Trade.objects.filter(pk__in=set(trade_ids)).newest_first()))
 
 
-def name_owners(rows: TradeQuerySet) -> TradeQuerySet:
+def name_owners(rows: models.TradeQuerySet) -> models.TradeQuerySet:
     """Read the skill with each trade, and whether it `is_backtest`."""
-    runs = BacktestRun.objects.filter(deployment=OuterRef("deployment"))
+    runs = models.BacktestRun.objects.filter(deployment=OuterRef("deployment"))
     return rows.select_related("skill").annotate(is_backtest=Exists(runs)).defer("state")
 
 
@@ -126,20 +111,22 @@ def get_trade_page(which: TradeFilter, number: int = 1, *, with_tags: bool = Fal
     order = _ORDERS.get(which.order, _ORDERS["newest"])
     rows = name_owners(rows.order_by(*order))
     if with_tags:
-        tags = TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
+        tags = models.TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
         rows = rows.annotate(tags=Subquery(tags))
     found = list(rows[place.rows])
     return TradePage(found, total, place.number, place.pages, totals)
 
 
-def select_trades(which: TradeFilter) -> TradeQuerySet:
+def select_trades(which: TradeFilter) -> models.TradeQuerySet:
     """Return the trades that fit, unordered."""
-    rows: TradeQuerySet = Trade.objects.all()
+    rows: models.TradeQuerySet = models.Trade.objects.all()
     if which.note_id is not None:
-        noted = ReflectionNote.objects.filter(pk=which.note_id).values_list("trade_ids", flat=True).first()
+        noted = models.ReflectionNote.objects.filter(pk=which.note_id).values_list("trade_ids", flat=True).first()
         rows = rows.filter(pk__in=noted or [])
     elif not which.with_backtests:
-        rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
+        rows = rows.exclude(
+            deployment__in=models.Deployment.objects.filter(broker_kind=models.BrokerKind.BACKTEST).values("pk")
+        )
     given: Mapping[str, Any] = {
         "deployment": which.deployment_id,
         "skill": which.skill_id,
@@ -163,65 +150,62 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
         number = WEEKDAYS.index(which.weekday) + 1
         rows = rows.alias(day=ExtractIsoWeekDay("entry_at", tzinfo=which.zone)).filter(day=number)
     if which.tag:
-        rows = rows.filter(pk__in=TradeRemark.objects.filter(tags__contains=f",{which.tag},").values("trade_id"))
+        rows = rows.filter(pk__in=models.TradeRemark.objects.filter(tags__contains=f",{which.tag},").values("trade_id"))
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
 
 
-def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
+def iter_trades(deployment_id: UUID | None = None) -> Iterator[models.Trade]:
     """Yield a deployment's trades or all without backtests', newest first."""
     rows = select_trades(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
     yield from rows.newest_first().iterator(chunk_size=500)
 
 
-def list_open(deployment_id: UUID) -> list[Trade]:
+def list_open(deployment_id: UUID) -> list[models.Trade]:
     """Return a deployment's open trades, newest entry first."""
-    return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
+    return list(models.Trade.objects.open().filter(deployment=deployment_id).newest_first())
 
 
-def list_last_closed(which: TradeFilter, limit: int) -> list[Trade]:
+def list_last_closed(which: TradeFilter, limit: int) -> list[models.Trade]:
     """Return the last closed trades, newest entry first."""
     return list(select_trades(which).closed().newest_first().defer("state")[:limit])
 
 
 def list_symbols_in_use() -> list[str]:
     """Return symbols held, then those of running deployments."""
-    held = select_trades(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
-    running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
-    versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
+    held = (
+        select_trades(TradeFilter(status=models.TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
+    )
+    running = models.Deployment.objects.exclude(broker_kind=models.BrokerKind.BACKTEST).filter(status="running")
+    versions = models.SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
     payloads = versions.values_list("payload", flat=True)
     return list(dict.fromkeys([*held, *(symbol for payload in payloads for symbol in payload["context"]["symbols"])]))
 
 
-def list_fills(trade: Trade) -> list[Fill]:
-    """Return a trade's fills in ledger order, crossing ones included.
-
-    Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
-    that began without a fill is cut by time alone.
-    """
+def list_fills(trade: models.Trade) -> list[models.Fill]:
+    """Return a trade's fills in ledger order, crossing ones included, up to the first fill of the next trade."""
     fills = _sort_trade_fills(trade)
     numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
     at_exit = sum(fill.at == trade.exit_at for fill in fills)
-    if trade.first_fill_id in numbers and at_exit <= 1 and trade.reconciled == ReconcileState.EXACT:
+    if trade.first_fill_id in numbers and at_exit <= 1 and trade.reconciled == models.ReconcileState.EXACT:
         return fills[numbers[trade.first_fill_id] :]  # no other trade begins before its end
-    rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
+    rows = models.Trade.objects.filter(
+        deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at
+    )
     if trade.exit_at:
         rows = rows.filter(entry_at__lte=trade.exit_at)
     begun = sorted(_find_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
     own = _find_beginning(trade.first_fill_id, numbers)
     following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
     # A fill across zero begins the next trade; a fill reported after a gap finds that trade open.
-    is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
+    is_shared = is_by_fill and (trade.exit_kind == models.ExitKind.FLIP or fills[following].is_liquidation)
     return fills[max(own[0], 0) : following + is_shared]
 
 
-def _sort_trade_fills(trade: Trade) -> list[Fill]:
-    """Return the symbol's fills between a trade's ends, in order.
-
-    The order is found from the instant before on: what was held then tells where the chain of the first one begins.
-    """
-    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
+def _sort_trade_fills(trade: models.Trade) -> list[models.Fill]:
+    """Return the symbol's fills between a trade's ends, in the order that what was held before tells."""
+    rows = models.Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
     before = Subquery(rows.filter(at__lt=trade.entry_at).order_by("-at").values("at")[:1])
     rows = rows.filter(at__gte=Coalesce(before, Value(trade.entry_at, output_field=DateTimeField())))
     if trade.exit_at:
@@ -240,18 +224,15 @@ def _find_beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int
 
 
 def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
-    """Return a skill's last closed trades and lessons. Raises SkillNotFound.
-
-    Before its deployments closed a trade, those of its last backtest. What is kept for the skill is part of either.
-    """
+    """Return the last closed trades and lessons of a skill or else of its last backtest. Raises SkillNotFound."""
     skill = get_skill(skill_id)
     trades = list_last_closed(TradeFilter(skill_id=skill.pk), limit)
     run = None if trades else find_last_backtest(skill=skill)
     if run is not None:
         trades = list_last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
-    of_backtests = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
+    of_backtests = models.Deployment.objects.filter(skill=skill, broker_kind=models.BrokerKind.BACKTEST).values("pk")
     which = Q(deployment__isnull=True) | (Q(deployment=run.deployment_id) if run else ~Q(deployment__in=of_backtests))
-    notes = ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
+    notes = models.ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
     return SkillRecord(trades, list(notes), run)
 
 
@@ -261,7 +242,7 @@ def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
     if not windows:
         return []
-    rows = Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
+    rows = models.Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
@@ -274,16 +255,16 @@ class AccountRecord:
     curve: list[EquityAt]
 
 
-def read_account(deployment: Deployment) -> AccountRecord:
+def read_account(deployment: models.Deployment) -> AccountRecord:
     """Return the record of one deployment."""
     closed, curve = _read_closed([deployment]), read_curve(deployment)
     numbers = _summarise([deployment], closed, _find_funding(closed), curve)
     return AccountRecord(numbers, closed[deployment.pk], curve)
 
 
-def _read_closed(deployments: Sequence[Deployment]) -> dict[UUID, list[ClosedTrade]]:
+def _read_closed(deployments: Sequence[models.Deployment]) -> dict[UUID, list[ClosedTrade]]:
     found: dict[UUID, list[ClosedTrade]] = {one.pk: [] for one in deployments}
-    rows = Trade.objects.closed().filter(deployment__in=found).order_by()
+    rows = models.Trade.objects.closed().filter(deployment__in=found).order_by()
     columns = Columns(rows, ("deployment", *_OF_CLOSED), as_floats=True)
     trades = map(ClosedTrade, *(columns[name] for name in _OF_CLOSED))
     for pk, trade in zip(columns["deployment"], trades, strict=True):
@@ -296,7 +277,7 @@ def _find_funding(closed: Mapping[UUID, list[ClosedTrade]]) -> FundingOnRecord:
 
 
 def _summarise(
-    deployments: Sequence[Deployment],
+    deployments: Sequence[models.Deployment],
     closed: Mapping[UUID, list[ClosedTrade]],
     known: FundingOnRecord,
     curve: Iterable[EquityAt] = (),
@@ -310,7 +291,7 @@ def _summarise(
     return numbers if is_known else replace(numbers, funding_usd=None)
 
 
-def _knows_funding(deployment: Deployment, trades: Sequence[ClosedTrade], known: FundingOnRecord) -> bool:
+def _knows_funding(deployment: models.Deployment, trades: Sequence[ClosedTrade], known: FundingOnRecord) -> bool:
     """Tell whether a deployment knows the funding of one of its symbols."""
     since, until = min(trade.opened_at for trade in trades), max(trade.closed_at for trade in trades)
     return any(known.covers(deployment, symbol, since, until) for symbol in {trade.symbol for trade in trades})
@@ -320,7 +301,7 @@ def _knows_funding(deployment: Deployment, trades: Sequence[ClosedTrade], known:
 class SkillAccounts:
     """The deployments of a skill, newest first, with those of backtests, and what they made."""
 
-    deployments: list[Deployment]
+    deployments: list[models.Deployment]
     performance: dict[str, Performance]  # by broker kind
     first_trades: dict[str, datetime]  # by symbol: when the first one that closed was entered
 
@@ -331,11 +312,8 @@ def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
 
 
 def read_skill_accounts(skill_id: UUID) -> SkillAccounts:
-    """Return a skill's deployments and their performance. Raises SkillNotFound.
-
-    Sharpe and drawdown belong to an account, so a kind with several deployments has neither.
-    """
-    rows = Deployment.objects.filter(skill=skill_id).select_related("version")
+    """Return a skill's deployments and performance, of several without Sharpe. Raises SkillNotFound."""
+    rows = models.Deployment.objects.filter(skill=skill_id).select_related("version")
     deployments = list(rows.order_by("-created_at", "id"))
     if not deployments:
         get_skill(skill_id)
@@ -351,18 +329,18 @@ def read_skill_accounts(skill_id: UUID) -> SkillAccounts:
     return SkillAccounts(deployments, found, first_trades)
 
 
-def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal | None:
+def get_latest_equity(deployment: models.Deployment, until: datetime | None = None) -> Decimal | None:
     """Return the equity before an instant, or at start; None: not known."""
     return list_equity([(deployment, until)])[0]
 
 
-def list_equity(asked: Sequence[tuple[Deployment, datetime | None]]) -> list[Decimal | None]:
+def list_equity(asked: Sequence[tuple[models.Deployment, datetime | None]]) -> list[Decimal | None]:
     """Return the equity of accounts, each before an instant (None: the latest) or at start, in one query."""
-    points = EquityPoint.objects.order_by("-at").values("pk")
+    points = models.EquityPoint.objects.order_by("-at").values("pk")
     newest = [
         Subquery(points.filter(deployment=one, **({"at__lte": until} if until else {}))[:1]) for one, until in asked
     ]
-    found = list(EquityPoint.objects.filter(pk__in=newest).order_by("at")) if asked else []
+    found = list(models.EquityPoint.objects.filter(pk__in=newest).order_by("at")) if asked else []
     by_account = {one.pk: [point for point in found if point.deployment_id == one.pk] for one, _ in asked}
     return [
         next(

@@ -34,17 +34,12 @@ MAX_GIVEN: Final = 100  # findings in one answer; more make it unreadable
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """What was found in a draft."""
-
     summary: str
     findings: list[DraftFinding]  # heaviest first, at most MAX_FINDINGS
 
 
 def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
-    """Review a draft by rules and, if it answers, a model.
-
-    Opens an event loop of its own: call it outside of any, and outside of transactions.
-    """
+    """Review a draft by rules and, if it answers, a model; outside of event loops and transactions."""
     found = _find_by_rules(payload, tier)
     try:
         answer = door.run(_ask_model(payload, tier, found))
@@ -141,7 +136,6 @@ class _Answer(BaseModel):
 
 
 def _parse_answer(answer: str) -> _Answer | None:
-    """Return the review in an answer, fenced or not; else None."""
     start, end = answer.find("{"), answer.rfind("}")
     if len(answer) > MAX_ANSWER or start < 0 or end < start:
         return None

@@ -14,10 +14,9 @@ MAX_BULLET: Final = 400  # characters
 
 
 def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
-    """Return an answer's bullets, or its lines, as `- ` lines.
+    """Return an answer's bullets, or its lines, as `- ` lines, cut to the limits between bullets.
 
-    At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. `is_torn`: the answer broke off,
-    so that its last bullet may lack its end.
+    `is_torn`: the answer broke off, so that its last bullet may lack its end.
     """
     bullets = list(dict.fromkeys(map(_clean_bullet, _split_bullets(answer[:MAX_READ])[:MAX_BULLETS])))
     bullets = [bullet for bullet in bullets if any(map(str.isalnum, bullet))]

@@ -1,7 +1,4 @@
-"""Rule-based warnings about lessons (settled 34); they never block them.
-
-Pure: the text, the avoid rules and the trades of the window in, findings out.
-"""
+"""Rule-based warnings about lessons (settled 34); they never block them. Pure."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,8 +21,6 @@ Side = Literal["long", "short"]
 
 
 class Code(StrEnum):
-    """What is wrong with lessons."""
-
     AGAINST_AVOID = "against_avoid"
     UNKNOWN_TIME = "unknown_time"
     UNKNOWN_TRADE = "unknown_trade"
@@ -34,8 +29,6 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that the reader of lessons should know."""
-
     code: Code
     bullet: str  # empty: the lessons as a whole
     text: str  # for people
@@ -49,10 +42,7 @@ def list_bullets(text: str) -> list[str]:
 def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[Trade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
-    """Return findings by bullet, then overall; `avoid`: the hard rules.
-
-    `symbols`: further ones that the skill knows; a bullet may name any, by its first part (BTC for BTC/USDT) too.
-    """
+    """Return findings by bullet, then overall; `avoid`: the hard rules; `symbols`: further ones."""
     rules = [(rule, _content_words(rule)) for rule in avoid]
     window = _Window(trades, symbols)
     found = [
@@ -144,8 +134,6 @@ _SIDE_WORDS: Final[dict[str, Side]] = {
 
 
 class _Window:
-    """What the trades of the window name."""
-
     def __init__(self, trades: Sequence[Trade], symbols: Iterable[str]) -> None:
         times = ("entry_tick_at", "entry_at", "exit_tick_at", "exit_at")
         known = [at for trade in trades for name in times if (at := getattr(trade, name)) is not None]

@@ -63,8 +63,6 @@ class ReflectionIsOver(StateConflict):
 
 
 class Outcome(StrEnum):
-    """How a try to reflect ended."""
-
     WRITTEN = "written"
     NOT_DUE = "not due"
     UNDER_WAY = "under way"  # another worker is at it
@@ -74,8 +72,6 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionResult:
-    """The outcome of one try, with its note or error."""
-
     deployment_id: UUID
     outcome: Outcome
     note: ReflectionNote | None = None
@@ -84,8 +80,6 @@ class ReflectionResult:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a reflection reads."""
-
     payload: SkillPayload
     skill_id: UUID
     skill_version: int
@@ -113,10 +107,7 @@ def is_due(
     failed_at: datetime | None = None,
     now: datetime,
 ) -> bool:
-    """Tell whether a record is to be reflected on.
-
-    `waiting_since`: when the first of the `closed` trades closed; `failed_at`: of the last try, if that failed.
-    """
+    """Tell whether a record is to be reflected on; `waiting_since` the first of the `closed` trades closed."""
     if not dial.enabled or not closed or waiting_since is None:
         return False
     if failed_at is not None and now < failed_at + RETRY_AFTER:
@@ -228,10 +219,9 @@ def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: C
 def reflect(
     deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool = False
 ) -> ReflectionResult:
-    """Reflect on a record if due; failures keep the old lessons.
+    """Reflect on a record if due, or, `is_forced`, anyway; failures keep the old lessons. Raises DeploymentNotFound.
 
-    Call it outside of any owner scope and event loop: it opens its own. Raises DeploymentNotFound.
-    `is_forced`: whatever the cadence says, as long as there is a closed trade.
+    Call it outside of any owner scope and event loop.
     """
     with owned_tx(user_id):
         claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -27,8 +28,6 @@ _RULING: Final = word_set("NOT ONLY STOP STOPLOSS WITHOUT OFF PAUSE") | _BOUNDS
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a sentence is no rule that Keel can check."""
-
     reason: str
     is_near: bool  # it sounds like a rule of trading
 
@@ -37,11 +36,9 @@ class _Unread(Exception):
     """The words fit a rule but for one thing, which the message names."""
 
 
+@lru_cache(5_000)  # a page asks for the same facts again
 def compile_rule(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) -> Rule | Refusal:
-    """Return the rule that a sentence states, times in the user's zone unless it names another.
-
-    `symbols` are names of coins that its author has traded.
-    """
+    """Return the rule that a sentence states, times in the user's zone; `symbols` are coins that its author traded."""
     words = split_words(text, zone=zone, symbols=symbols)
     is_near = _is_near(words)
     if (reason := _refuse_words(text, words)) or not words:
@@ -110,10 +107,7 @@ class _Sentence:
         return next((word.value for word in self.words if word.type in kinds.split("|")), None)
 
     def fits(self, needed: str, allowed: str = "") -> bool:
-        """Tell whether each needed type occurs once, and else only allowed ones.
-
-        `A|B` needs one of the two. A time zone has to be allowed, too.
-        """
+        """Tell whether each needed type (`A|B`: one of two) occurs once, and else only allowed ones."""
         groups = [set(group.split("|")) for group in needed.split()]
         may = {*allowed.split(), "ALWAYS"}
         if self.is_zone_named and "ZONE" not in may:

@@ -67,8 +67,6 @@ class ValidRule:
 
 
 class Judgement(NamedTuple):
-    """What one rule says of one trade."""
-
     rule: ValidRule
     trade_id: Any  # of its trip
     verdict: Verdict
@@ -76,24 +74,19 @@ class Judgement(NamedTuple):
 
     @property
     def rule_id(self) -> UUID:
-        """The id of the rule."""
         return self.rule.id
 
     @property
     def reading(self) -> str:
-        """The rule in words."""
         return grammar.describe_rule(self.rule.rule)
 
     @property
     def label(self) -> str:
-        """The verdict in words."""
         return "cannot tell" if self.verdict == "unknown" else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """An event of the calendar."""
-
     kind: str
     at: datetime
     is_high: bool
@@ -108,9 +101,9 @@ def iter_judgements(
     equity_at: EquityAt,
     only: Collection[Any] | None = None,
 ) -> Iterator[Judgement]:
-    """Yield the judgements of each trip by each rule that was valid when it opened.
+    """Yield the judgements of each trip by each rule valid when it opened.
 
-    `trips` has to hold the whole record of each book, since some rules count the trades before; `only` names those to
+    `trips` holds the whole record of each book, since some rules count the trades before; `only` names those to
     judge.
     """
     given = list(trips)
@@ -162,7 +155,7 @@ def _choose_judge(
         case grammar.LossPause():
             return lambda trip: _judge_pause(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
         case grammar.Hours():
-            return partial(_judge_hours, rule, days)
+            return partial(_judge_hours, rule, rule.start * _MINUTE, rule.end * _MINUTE, days)
         case grammar.Events():
             return partial(calendar.judge, rule, days)
     return partial(_OF_ONE_TRIP[type(rule)], rule)
@@ -175,8 +168,9 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
         return "unknown", "it had no stop, so what it risked has no bound"
     if trip.is_added_to:
         return "unknown", "it was added to, and its stop may have moved"
-    distance = trip.entry_price - trip.stop_price if trip.is_long else trip.stop_price - trip.entry_price
-    risk_usd = max(distance, 0.0) / trip.entry_price * trip.size_usd
+    price = trip.entry_price
+    distance = price - trip.stop_price if trip.is_long else trip.stop_price - price
+    risk_usd = distance / price * trip.size_usd if distance > 0 else 0.0
     if rule.unit == "usd":
         return KEPT if _is_within(risk_usd, rule) else ("broken", f"it risked ${risk_usd:,.2f}")
     if trip.equity_usd is None or trip.equity_usd <= 0:
@@ -201,16 +195,16 @@ def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
     return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
 
 
-def _judge_hours(rule: grammar.Hours, days: "_Days", trip: Trip) -> Finding:
-    start, end = days.find(trip.opened_at)
-    if end - start == _DAY:
-        at = (trip.opened_at - start) / _MINUTE
-    else:  # clocks change on this day
+def _judge_hours(rule: grammar.Hours, since: timedelta, until: timedelta, days: "_Days", trip: Trip) -> Finding:
+    at = trip.opened_at - days.find(trip.opened_at)[0]
+    if days.is_clock_changed:
         local = trip.opened_at.astimezone(ZoneInfo(rule.zone)).replace(tzinfo=None)
-        at = (local - datetime.combine(local.date(), time())) / _MINUTE
-    is_before_end = at <= rule.end if rule.mode == "only" else at < rule.end
-    is_within = rule.start <= at and is_before_end if rule.start < rule.end else rule.start <= at or is_before_end
-    return KEPT if is_within == (rule.mode == "only") else ("broken", f"it opened at {grammar.format_time(int(at))}")
+        at = local - datetime.combine(local.date(), time())
+    is_before_end = at <= until if rule.mode == "only" else at < until
+    is_within = since <= at and is_before_end if since < until else since <= at or is_before_end
+    if is_within == (rule.mode == "only"):
+        return KEPT
+    return "broken", f"it opened at {grammar.format_time(at // _MINUTE)}"
 
 
 def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
@@ -219,12 +213,13 @@ def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
 
 
 def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: datetime) -> Finding:
-    opened = book.opened
+    opened, limit = book.opened, rule.limit
     place = bisect_left(opened, trip.opened_at)
-    before, together = place - bisect_left(opened, start), bisect_right(opened, trip.opened_at, place) - place
-    if before >= rule.limit:
+    before = place - book.find_first(start)
+    if before >= limit:
         return "broken", f"{before} had opened before it that day"
-    if before + together <= rule.limit:
+    one_too_many = place + limit - before
+    if one_too_many >= len(opened) or opened[one_too_many] > trip.opened_at:
         return KEPT
     return "unknown", "several opened at the same instant"
 
@@ -270,10 +265,7 @@ def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: date
 
 
 def _find_streak_end(closed: Sequence[Trip], losses: int, since: datetime, *, is_unknown_loss: bool) -> datetime | None:
-    """Return the last instant after `since` at which the newest trades were all losses.
-
-    Of trades that closed at one instant the losses count first, so that a win among them ends the row.
-    """
+    """Return the last instant after `since` at which the newest trades were all losses, losses of an instant first."""
     streak, found = 0, None
     for number, one in enumerate(closed):
         is_loss = is_unknown_loss if one.net_usd is None else one.net_usd < 0
@@ -310,25 +302,33 @@ class _Days:
     def __init__(self, zone: str) -> None:
         self._zone = ZoneInfo(zone)
         self._bounds = datetime.max.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+        self.is_clock_changed = False  # on the day of the last answer
 
     def find(self, at: datetime) -> tuple[datetime, datetime]:
         """Return the first instant of a local day and of the next one."""
-        if not self._bounds[0] <= at < self._bounds[1]:
+        start, end = self._bounds
+        if not start <= at < end:
             midnight = datetime.combine(at.astimezone(self._zone).date(), time(), self._zone)
-            self._bounds = midnight.astimezone(UTC), (midnight + _DAY).astimezone(UTC)
+            self._bounds = start, end = midnight.astimezone(UTC), (midnight + _DAY).astimezone(UTC)
+            self.is_clock_changed = end - start != _DAY
         return self._bounds
 
 
 @dataclass
 class _Book:
-    """The trades that count together."""
-
     trips: list[Trip] = field(default_factory=list)
+    _start: datetime | None = None
+    _first: int = 0
 
     @cached_property
     def opened(self) -> list[datetime]:
-        """The instants at which they opened, in order."""
         return sorted(trip.opened_at for trip in self.trips)
+
+    def find_first(self, start: datetime) -> int:
+        """Return the place of the first that opened since an instant; mostly it is that of the last call."""
+        if start != self._start:
+            self._start, self._first = start, bisect_left(self.opened, start)
+        return self._first
 
     @cached_property
     def closed(self) -> list[Trip]:
@@ -347,8 +347,6 @@ class _Book:
 
 
 class _Calendar:
-    """The events of the calendar, in order."""
-
     def __init__(self, events: Sequence[ScheduledEvent]) -> None:
         self._events = events
         self._instants: dict[str, list[datetime]] = {}

@@ -74,9 +74,15 @@ def delete_rules(fact_ids: Collection[UUID]) -> None:
 def decide_rule(*, rule_id: UUID, state: RuleState, now: datetime) -> TradingRule:
     """Confirm or dismiss a reading, inside `owned_tx(user)`. Raises RuleNotFound."""
     decided_at = None if state == RuleState.WAITING else now
-    if not TradingRule.objects.filter(pk=rule_id).update(state=state, decided_at=decided_at):
+    TradingRule.objects.filter(pk=rule_id).update(state=state, decided_at=decided_at)
+    return get_rule(rule_id)
+
+
+def get_rule(rule_id: UUID) -> TradingRule:
+    """Return a rule. Raises RuleNotFound."""
+    if (row := TradingRule.objects.filter(pk=rule_id).first()) is None:
         raise RuleNotFound("You have no such rule.")
-    return TradingRule.objects.get(pk=rule_id)
+    return row
 
 
 def list_rules() -> list[TradingRule]:
@@ -97,10 +103,7 @@ def list_valid_rules() -> list[ValidRule]:
 def judge_period(
     rules: Sequence[ValidRule], *, since: datetime, until: datetime, planned: Sequence[Trip] = ()
 ) -> list[tuple[Trip, Judgement]]:
-    """Judge the trades that opened in a range, newest first; read no more of the record than the rules count.
-
-    With planned trades these alone are judged.
-    """
+    """Judge the trades that opened in a range, or these `planned` ones alone, newest first."""
     if not rules:
         return []
     # Of the trades before a planned one only the rules that count trades ask anything.
@@ -117,8 +120,8 @@ def judge_period(
 def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime) -> TradeQuerySet:
     """Return the trades before `until` that opened since an instant, or that a rule may count for those.
 
-    A rule counts the trades of the same day, and those that closed within its pause; a row of losses that ends then may
-    have begun long before, so the last trades that each account closed before are read, too.
+    That is the same day, what closed within a pause, and the last trades of each account, of which a row of losses
+    may end then.
     """
     pauses = [one.rule for one in rules if isinstance(one.rule, LossPause)]
     back = since - max([A_DAY, *(timedelta(minutes=rule.minutes or 0) for rule in pauses)])
@@ -138,15 +141,12 @@ def get_book(deployment: Deployment) -> str:
 
 @dataclass(frozen=True)
 class RuleRecord:
-    """How one rule was kept, and what its trades made."""
-
     row: TradingRule
     table: TripTable
     findings: Sequence[Finding | None]  # of the trades of the table
 
     @cached_property
     def reading(self) -> str:
-        """The rule in words."""
         return describe_rule(parse_rule(self.row.payload))
 
     @cached_property
@@ -155,39 +155,32 @@ class RuleRecord:
 
     @property
     def trade_ids(self) -> Mapping[str, Sequence[UUID]]:
-        """The trades by verdict, newest first."""
         return {name: _pick_ids(self.table, self._verdicts, name) for name in get_args(Verdict)}
 
     @property
     def counts(self) -> list[tuple[str, Verdict, int]]:
         """What to call each verdict, with the number of its trades."""
         labels: tuple[tuple[str, Verdict], ...] = (("kept", "kept"), ("broken", "broken"), ("cannot tell", "unknown"))
-        numbers = Counter(self._verdicts)
-        return [(label, verdict, numbers[verdict]) for label, verdict in labels]
+        return [(label, verdict, self._verdicts.count(verdict)) for label, verdict in labels]
 
-    @property
+    @cached_property
     def whys(self) -> Mapping[str, int]:
-        """Why Keel cannot tell, with the number of trades."""
         return dict(Counter(finding[1] for finding in self.findings if finding and finding[0] == "unknown"))
 
     @cached_property
     def kept_net(self) -> Figure:
-        """The mean net of the closed trades that kept it."""
         return measure_mean(self._list_closed("kept", self.table.columns[_NET]))
 
     @cached_property
     def broken_net(self) -> Figure:
-        """The mean net of the closed trades that broke it."""
         return measure_mean(self._list_closed("broken", self.table.columns[_NET]))
 
     @property
     def kept(self) -> Performance:
-        """What the closed trades that kept it made."""
         return self._summarise("kept")
 
     @property
     def broken(self) -> Performance:
-        """What the closed trades that broke it made."""
         return self._summarise("broken")
 
     def _summarise(self, verdict: Verdict) -> Performance:
@@ -196,14 +189,11 @@ class RuleRecord:
 
     def _list_closed(self, verdict: Verdict, values: Sequence[T]) -> list[T]:
         rows = zip(values, self._verdicts, self.table.columns.raw["exit_at"], strict=True)
-        return [value for value, one, closed in rows if closed and one == verdict]
+        return [value for value, one, closed in rows if one == verdict and closed]
 
 
 def list_rule_records(rules: Sequence[TradingRule] | None = None) -> list[RuleRecord]:
-    """Return the confirmed rules with their record, the newest first.
-
-    For those of given `rules` no more than the mean net is known.
-    """
+    """Return the confirmed rules with their record, the newest first; of given `rules` the mean net alone."""
     rows = [row for row in (list_rules() if rules is None else rules) if row.state == RuleState.CONFIRMED]
     amounts = _AMOUNTS if rules is None else (_NET,)
     table, findings = _judge_all([read_valid(row) for row in rows], also=("exit_at", *amounts))

@@ -12,22 +12,12 @@ from django.db.models import F, FloatField, OuterRef, Subquery
 from django.db.models.functions import Cast, Coalesce
 
 from config.lib.columns import Columns
-from trading.models import (
-    Deployment,
-    EquityPoint,
-    MarketEvent,
-    Order,
-    OrderOrigin,
-    OrderState,
-    ReconcileState,
-    TradeQuerySet,
-    TradeSide,
-)
+from trading import models
 from trading.rules.grammar import HIGH_IMPORTANCE, RiskPerTrade
 from trading.rules.judge import NOT_READ, ScheduledEvent, Trip, ValidRule
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
-_FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
+_FILLED: Final = (models.OrderState.FILLED, models.OrderState.PARTLY_FILLED)
 _OF_BOOK: Final = ("deployment", "symbol", "side")
 _OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
 _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule asks; a column takes long to read
@@ -47,7 +37,7 @@ class TripTable:
 
     def __init__(
         self,
-        trades: TradeQuerySet,
+        trades: models.TradeQuerySet,
         rules: Iterable[ValidRule],
         *,
         also: Iterable[str] = (),
@@ -57,7 +47,7 @@ class TripTable:
         asked = dict.fromkeys(name for one in rules for name in _OF_KINDS.get(one.rule.kind, ()))
         is_of_equity = any(isinstance(one.rule, RiskPerTrade) and one.rule.unit == "pct" for one in rules)
         if is_of_equity and until:  # of few trades: one query less
-            points = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
+            points = models.EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
             last = Subquery(points.order_by("-at").values("equity_usd")[:1])
             trades, also = trades.annotate(equity_usd=Cast(last, FloatField())), (*also, "equity_usd")
         names = ("id", *_OF_BOOK, "entry_at", *asked, *also)
@@ -84,32 +74,36 @@ class TripTable:
         def read(name: str, unknown: Any = None) -> Sequence[Any]:
             return columns[name] if name in asked else [unknown] * count
 
-        closed = read("exit_at")
+        # The other kinds compare exits as the database gives them.
+        closed = columns["exit_at"] if "reconciled" in asked else [None] * count
         wholes = zip(closed, read("unpriced_fees"), read("reconciled"), read("realized_pnl_usd"), strict=True)
-        entries = _list_entries(columns) if "entry_snapshot" in asked else [None] * count
-        return list(
-            map(
-                Trip,
+        is_known, stops, is_added_to = (
+            _list_stops(columns) if "entry_snapshot" in asked else ([False] * count, [None] * count, [False] * count)
+        )
+        return [
+            Trip._make(values)
+            for values in zip(
                 range(count),
                 [books[raw] for raw in deployments],
                 columns["deployment"],
                 columns["symbol"],
-                [side == TradeSide.LONG for side in columns["side"]],
+                [side == models.TradeSide.LONG for side in columns["side"]],
                 opened,
                 closed,
                 read("entry_price", NOT_READ),
                 read("entry_size_usd", NOT_READ),
                 read("entry_leverage"),
                 [
-                    net if at and not unpriced and state != ReconcileState.GAP else None
+                    net if at and not unpriced and state != models.ReconcileState.GAP else None
                     for at, unpriced, state, net in wholes
                 ],
                 equities,
-                [entry is not None for entry in entries],
-                [entry and entry[0] for entry in entries],
-                [bool(entry and entry[1]) for entry in entries],
+                is_known,
+                stops,
+                is_added_to,
+                strict=True,
             )
-        )
+        ]
 
 
 def name_book(skill_id: UUID, broker_kind: str) -> str:
@@ -123,9 +117,11 @@ class _Accounts:
     def __init__(self, trades: Columns, until: datetime | None) -> None:
         self._since = (trades["entry_at"] or [_NEVER])[-1] - A_DAY
         self._until = until
-        points = EquityPoint.objects.filter(deployment=OuterRef("pk"), at__lte=self._since).order_by("-at")
+        points = models.EquityPoint.objects.filter(deployment=OuterRef("pk"), at__lte=self._since).order_by("-at")
         start = Coalesce(Subquery(points.values("equity_usd")[:1]), F("starting_equity_usd"))
-        rows = Deployment.objects.filter(pk__in=set(trades["deployment"])).annotate(start=Cast(start, FloatField()))
+        rows = models.Deployment.objects.filter(pk__in=set(trades["deployment"])).annotate(
+            start=Cast(start, FloatField())
+        )
         found = list(rows.values_list("pk", "skill", "broker_kind", "start"))
         self.books = {pk: name_book(skill, kind) for pk, skill, kind, _ in found}
         self.starts = {pk: start for pk, _, _, start in found}
@@ -133,7 +129,7 @@ class _Accounts:
     @cached_property
     def curves(self) -> Mapping[UUID, _Curve]:
         """The equity of each account: its instants, its values, and what it was before."""
-        rows = EquityPoint.objects.filter(deployment__in=self.starts, at__gt=self._since).order_by("at")
+        rows = models.EquityPoint.objects.filter(deployment__in=self.starts, at__gt=self._since).order_by("at")
         rows = rows.filter(at__lte=self._until) if self._until else rows
         points = Columns(rows, ("deployment", "at", "equity_usd"), as_floats=True)
         found: dict[Any, tuple[list[datetime], list[float]]] = defaultdict(lambda: ([], []))
@@ -156,37 +152,40 @@ def _find_equity(curve: _Curve, at: datetime) -> float | None:
     return values[place - 1] if place else start
 
 
-def _list_entries(trades: Columns) -> list[tuple[float | None, bool] | None]:
-    """Return each trade's stop and whether it was added to; None: the order that opened it is not known.
+def _list_stops(trades: Columns) -> tuple[list[bool], list[float | None], list[bool]]:
+    """Return whether each trade's stop is known, the stop, and whether the trade was added to.
 
-    These are the filled orders of agents. Ids and instants stay as the database gives them, equal and in order as they
-    are: to convert so many would take most of the time.
+    Ids and instants stay as the database has them.
     """
-    rows = Order.objects.filter(deployment__in=set(trades["deployment"]), origin=OrderOrigin.AGENT)
-    rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by(*_OF_BOOK, "-proposed_at")
-    names = (*_OF_BOOK, "snapshot", "stop_price", "proposed_at")
-    orders = Columns(rows, names, as_floats=True).raw
-    entries: dict[Any, tuple[float | None, Any]] = {}  # the stop, and when the next order of the book came
-    book: tuple[Any, ...] = ()
-    last = later = None
-    for deployment, symbol, side, snapshot, stop, at in zip(*(orders[name] for name in names), strict=True):
-        if (deployment, symbol, side) != book:
-            book, last, later = (deployment, symbol, side), at, None
-        elif at != last:
-            last, later = at, last
-        entries[snapshot, symbol, side] = stop, later
-    keys = zip(*(trades.raw[name] for name in ("entry_snapshot", "symbol", "side")), strict=True)
-    return [
-        entry and (entry[0], entry[1] is not None and (ends_at is None or entry[1] < ends_at))
-        for entry, ends_at in zip(map(entries.get, keys), trades.raw["exit_at"], strict=True)
-    ]
+    rows = models.Order.objects.filter(deployment__in=set(trades["deployment"]), origin=models.OrderOrigin.AGENT)
+    rows = rows.filter(state__in=_FILLED).exclude(side="close").order_by("-proposed_at")
+    orders = Columns(rows, (*_OF_BOOK, "snapshot", "stop_price", "proposed_at"), as_floats=True).raw
+    entries: dict[Any, dict[Any, int]] = defaultdict(dict)  # by market and decision: the place of its order
+    laters: list[Any] = []  # when the next order of the same book came
+    books: dict[Any, tuple[Any, Any]] = {}  # when the last order came, and the one after it
+    keys = zip(*(orders[name] for name in _OF_BOOK), strict=True)
+    for place, (book, snapshot, at) in enumerate(zip(keys, orders["snapshot"], orders["proposed_at"], strict=True)):
+        last, later = books.get(book, (None, None))
+        if at != last:
+            books[book], later = (at, last), last
+        entries[book[1:]][snapshot] = place
+        laters.append(later)
+    known, stops, added = [], [], []
+    markets = zip(trades.raw["symbol"], trades.raw["side"], strict=True)
+    for market, snapshot, ends_at in zip(markets, trades.raw["entry_snapshot"], trades.raw["exit_at"], strict=True):
+        found = entries[market].get(snapshot)
+        later = None if found is None else laters[found]
+        known.append(found is not None)
+        stops.append(None if found is None else orders["stop_price"][found])
+        added.append(later is not None and (ends_at is None or later < ends_at))
+    return known, stops, added
 
 
 def load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:
     """Return the events of the calendar, if a rule asks for them."""
     if all(one.rule.kind != "events" for one in rules):
         return []
-    rows = MarketEvent.objects.order_by("starts_at").values_list("kind", "starts_at", "importance", "symbols")
+    rows = models.MarketEvent.objects.order_by("starts_at").values_list("kind", "starts_at", "importance", "symbols")
     return [
         ScheduledEvent(kind, at, importance >= HIGH_IMPORTANCE, tuple(symbols))
         for kind, at, importance, symbols in rows

@@ -156,10 +156,7 @@ _SHORTENED: Final = re.compile(r"['’](?:m|ll|ve|s|d|re)\b", re.IGNORECASE)
 
 
 def split_words(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) -> list[Word]:
-    """Return the typed words of a sentence; what it does not know is of the type UNKNOWN or HEDGE.
-
-    `symbols` are names of coins beside the well-known ones.
-    """
+    """Return the typed words of a sentence, unknown ones as UNKNOWN or HEDGE; `symbols` are further coins."""
     plain = _HYPHEN.sub(" ", _SHORTENED.sub("", _CONTRACTED.sub(" not ", replace_events(text, "@{} "))))
     tokens = [match for match in _TOKEN.finditer(plain) if match.lastgroup != "drop"]
     words: list[Word] = []
@@ -193,7 +190,8 @@ def _read_token(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: fr
 def _read_phrase(tokens: Sequence[re.Match[str]], at: int, zone: str, symbols: frozenset[str]) -> _Reading | None:
     """Return the longest phrase or number in words that begins here."""
     first = tokens[at][0].lower()
-    longest = _LENGTHS.get(first, 0)
+    if (longest := _LENGTHS.get(first, 0)) == 0 and first not in NUMBER_WORDS:
+        return None
     plain = [match[0].lower() if match.lastgroup == "word" else "" for match in tokens[at : at + longest + 1]]
     for length in range(min(longest, len(plain)), 0, -1):
         found = None if "" in plain[:length] else _find_phrase(phrase := " ".join(plain[:length]), zone)

@@ -54,15 +54,10 @@ def run_backtest(
     report: Callable[[Progress], None] = lambda _: None,
     lease: UUID | None = None,
 ) -> WorkStatus:
-    """Run or resume a backtest in own scopes. Raises BacktestNotFound.
+    """Run or resume a backtest in own scopes, unless it has ended or is held elsewhere. Raises BacktestNotFound.
 
-    A run that has ended, or that another runner holds, is left alone.
-
-    Args:
-        clock: the time of the machine, for leases; the backtest has its own.
-        ask: the model; None: those of the skill and of the site.
-        report: told now and then how far it is.
-        lease: of the caller, if it has claimed the run already.
+    `clock` is the machine's, for leases. `ask` is the model; None: the skill's and the site's. `report` is told how
+    far it is. `lease`: of a caller that has claimed the run.
     """
     with owned_tx(user_id):
         if lease is None:

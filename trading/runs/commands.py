@@ -18,10 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
-    """Run a deployment's waiting commands, oldest first.
+    """Run a deployment's waiting commands, oldest first; one that cannot be done fails, the others go on.
 
-    A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
-    that is busy or gone leaves it to the next round.
+    Only a database that is busy or gone leaves it to the next round.
     """
     done: list[DeploymentCommand] = []
     while True:

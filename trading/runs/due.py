@@ -31,10 +31,7 @@ PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar tha
 
 
 def list_due(now: datetime) -> list[Key]:
-    """Return the due deployments, in the system's scope.
-
-    A tick waits for its bars: which of them are there, one query tells for all deployments.
-    """
+    """Return the due deployments whose bars are there, in the system's scope."""
     deployments = list_deployments_to_look_at(now)
     waits: dict[UUID, set[tuple[str, datetime]]] = {}
     for deployment in deployments:

@@ -61,7 +61,6 @@ class RiskVerdict:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the order may go to the broker."""
         return self.code is None
 
 

@@ -16,22 +16,11 @@ from typing import Final, cast
 from uuid import UUID
 
 from config.lib.owned import owned_tx
+from trading import models
 from trading.agent.context import AgentPrompt, Portfolio, Record, gather_context, read_closed, write_prompt
 from trading.agent.decide import Ask, Decision, decide
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
-from trading.models import (
-    Bar,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentStatus,
-    Order,
-    OrderOrigin,
-    OrderState,
-    ReflectionNote,
-    Trade,
-    Verdict,
-)
 from trading.record.backtests import VOLUME_PCT
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
@@ -69,7 +58,7 @@ class Ticked:
     at: datetime
     outcome: Outcome
     closed: int = 0  # trades
-    snapshot: DecisionSnapshot | None = None
+    snapshot: models.DecisionSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +79,9 @@ class _Carried:
     """Rows that the next tick of a deployment need not read."""
 
     ledger: Ledger
-    closed_trades: list[Trade]
-    last_decision: DecisionSnapshot | None
-    note: ReflectionNote | None
+    closed_trades: list[models.Trade]
+    last_decision: models.DecisionSnapshot | None
+    note: models.ReflectionNote | None
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
 
@@ -131,7 +120,7 @@ class Ticker:
         """Read all rows again at the next tick."""
         self._carried = None
 
-    def _settle_tick(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
+    def _settle_tick(self, deployment: models.Deployment, at: datetime) -> tuple[_Settled, _Carried]:
         """Write the ledger up to an instant; return the agent's input."""
         if deployment.last_tick_at is not None and at < deployment.last_tick_at:
             raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
@@ -162,7 +151,7 @@ class Ticker:
         settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
         last = carried.last_decision
         has_decided = last is not None and last.tick_at == at
-        if has_decided or deployment.status != DeploymentStatus.RUNNING:
+        if has_decided or deployment.status != models.DeploymentStatus.RUNNING:
             return settled, carried
         inputs = gather_context(
             payload,
@@ -174,7 +163,7 @@ class Ticker:
         )
         return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
 
-    def _read_carried(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
+    def _read_carried(self, deployment: models.Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
         before = find_last_decision(deployment)
@@ -186,17 +175,14 @@ class Ticker:
         )
 
 
-def _restore_broker(deployment: Deployment, costs: Costs) -> PaperBroker:
+def _restore_broker(deployment: models.Deployment, costs: Costs) -> PaperBroker:
     return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
 
 
 def _feed_broker(
     broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
-) -> Mapping[str, list[Bar]]:
-    """Give the broker the market of its symbols; return the bars.
-
-    Symbols with a position or a pending order also get late bars and payments, since the last ones that it saw.
-    """
+) -> Mapping[str, list[models.Bar]]:
+    """Give the broker the market of its symbols, late bars and payments of held ones too; return the bars."""
     sent = {order.symbol for order in broker.pending}
     bars, rates = {}, []
     for symbol in sorted({*payload.context.symbols, *broker.holdings, *sent}):
@@ -209,7 +195,7 @@ def _feed_broker(
     return bars
 
 
-def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
+def _make_tick(report: Report, bars: Mapping[str, list[models.Bar]]) -> Tick:
     held = {*report.positions, *(fill.symbol for fill in report.fills)}
     paths = {
         symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in found]
@@ -223,16 +209,16 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
     """Save filled and ended orders; return intents by fill id."""
     filled = set(report.order_ids.values())
     wanted = {*gone, *filled, *filter(None, report.stopped.values())}
-    orders = {str(order.pk): order for order in Order.objects.filter(pk__in=wanted)} if wanted else {}
+    orders = {str(order.pk): order for order in models.Order.objects.filter(pk__in=wanted)} if wanted else {}
     for order_id, order in orders.items():
         if order_id not in gone and order_id not in filled:
             continue
-        is_filled = order_id in filled or order.state == OrderState.PARTLY_FILLED
+        is_filled = order_id in filled or order.state == models.OrderState.PARTLY_FILLED
         has_expired = order_id in report.expired
-        order.state = OrderState.FILLED if is_filled and not has_expired else OrderState.CANCELLED
+        order.state = models.OrderState.FILLED if is_filled and not has_expired else models.OrderState.CANCELLED
         if order_id not in gone:
-            order.state = OrderState.PARTLY_FILLED
-        elif order.state == OrderState.CANCELLED:
+            order.state = models.OrderState.PARTLY_FILLED
+        elif order.state == models.OrderState.CANCELLED:
             order.error = REST_EXPIRED if is_filled else EXPIRED if has_expired else NOTHING_LEFT
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
@@ -240,9 +226,9 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
     return intents | {fill_id: _make_stop_intent(orders.get(order_id)) for fill_id, order_id in report.stopped.items()}
 
 
-def _make_intent(order: Order) -> Intent:
+def _make_intent(order: models.Order) -> Intent:
     return Intent(
-        OrderOrigin(order.origin),
+        models.OrderOrigin(order.origin),
         order.reason,
         snapshot_id=order.snapshot_id,
         order_id=order.pk,
@@ -251,15 +237,15 @@ def _make_intent(order: Order) -> Intent:
     )
 
 
-def _make_stop_intent(order: Order | None) -> Intent:
+def _make_stop_intent(order: models.Order | None) -> Intent:
     """Return why a stop was filled; the decision is the one that set it."""
     if order is None:
-        return Intent(OrderOrigin.STOP, STOPPED)
-    return Intent(OrderOrigin.STOP, STOPPED, snapshot_id=order.snapshot_id, decided_at=order.proposed_at)
+        return Intent(models.OrderOrigin.STOP, STOPPED)
+    return Intent(models.OrderOrigin.STOP, STOPPED, snapshot_id=order.snapshot_id, decided_at=order.proposed_at)
 
 
 def _update_portfolio(
-    deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
+    deployment: models.Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
     """Return the account at a tick; set or lift the daily halt."""
     if carried.day != utc_midnight(at):
@@ -278,16 +264,16 @@ def _update_portfolio(
 
 
 def _act_on_decision(
-    deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime
-) -> DecisionSnapshot | None:
+    deployment: models.Deployment, settled: _Settled, decision: Decision, *, at: datetime
+) -> models.DecisionSnapshot | None:
     """Check and save the decision, send its order; None if repeated."""
     number, prompt = settled.number, settled.prompt
-    rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
+    rows = models.DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
         return None
     broker = _restore_broker(deployment, ON_PAPER)  # asking what waits costs nothing
     verdict = _check_risk(deployment, broker, settled, decision, at)
-    snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
+    snapshot: models.DecisionSnapshot = models.DecisionSnapshot.objects.create(
         deployment=deployment,
         tick=number,
         tick_at=at,
@@ -306,13 +292,13 @@ def _act_on_decision(
         cost_usd=decision.cost_usd,
     )
     if decision.order is not None:
-        order = Order.objects.create(
+        order = models.Order.objects.create(
             deployment=deployment,
             snapshot=snapshot,
             tick=number,
-            origin=OrderOrigin.AGENT,
+            origin=models.OrderOrigin.AGENT,
             **decision.order.model_dump(),
-            state=OrderState.PENDING if verdict.is_accepted else OrderState.REFUSED,
+            state=models.OrderState.PENDING if verdict.is_accepted else models.OrderState.REFUSED,
             verdict_code=verdict.code or "",
             proposed_at=at,
             updated_at=at,
@@ -323,13 +309,13 @@ def _act_on_decision(
 
 
 def _check_risk(
-    deployment: Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
+    deployment: models.Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
 ) -> RiskVerdict:
     """Check an order against the account with all pending orders filled."""
     order = decision.order
     if order is None:
         return RiskVerdict()
-    if deployment.status != DeploymentStatus.RUNNING:
+    if deployment.status != models.DeploymentStatus.RUNNING:
         return RiskVerdict(RiskCode.HALTED, "the deployment was paused or stopped while this was decided")
     sent = [one for one in broker.pending if one.symbol == order.symbol]
     if order.side != "close" and any(one.side == "close" for one in sent):
@@ -358,15 +344,15 @@ def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal
     return positions
 
 
-def _choose_verdict(decision: Decision, verdict: RiskVerdict) -> Verdict:
+def _choose_verdict(decision: Decision, verdict: RiskVerdict) -> models.Verdict:
     if decision.has_failed:
-        return Verdict.FAILED
+        return models.Verdict.FAILED
     if decision.order is None:
-        return Verdict.NONE
-    return Verdict.ACCEPTED if verdict.is_accepted else Verdict.REFUSED
+        return models.Verdict.NONE
+    return models.Verdict.ACCEPTED if verdict.is_accepted else models.Verdict.REFUSED
 
 
-def submit_orders(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
+def submit_orders(deployment: models.Deployment, orders: list[models.Order], *, at: datetime) -> None:
     """Send orders to a deployment's broker and save its state."""
     broker = _restore_broker(deployment, ON_PAPER)  # sending costs nothing
     for order in orders:

@@ -12,8 +12,6 @@ LONG: Final = 60  # characters, above which a difference is shown word by word
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What two versions say of one field, in words."""
-
     label: str
     before: str
     after: str

@@ -30,10 +30,7 @@ _MakeBoth = Callable[[re.Match[str], Charts, bool | None], Condition]  # for a l
 
 
 def take_condition(words: Words, *, fades: bool | None, is_exit: bool = False) -> Sided:
-    """Consume a condition. Raises NotUnderstood.
-
-    `fades`: whether the strategy trades against moves; None: not known.
-    """
+    """Consume a condition. Raises NotUnderstood. `fades`: the strategy trades against moves; None: not known."""
     condition, goes_both_ways = _take_one(words, fades, is_exit=is_exit)
     if isinstance(condition, Compare) and (found := words.take(_LASTING)):
         condition = replace(condition, times=int(found[1]))

@@ -53,8 +53,6 @@ _SPEAKS_FOR: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """A part of the form under one heading."""
-
     name: str
     title: str
     fields: list[forms.BoundField]
@@ -62,7 +60,6 @@ class FieldGroup:
 
     @property
     def has_errors(self) -> bool:
-        """Whether one of its fields is wrong."""
         return any(field.errors for field in self.fields)
 
 
@@ -122,7 +119,6 @@ class LinesField(forms.CharField):
         return format_value("strategy.avoid", value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
-        """Return the lines that are not empty."""
         return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
 
 
@@ -139,11 +135,9 @@ class WordsField(forms.CharField):
     """A list on one line, separated by commas or spaces."""
 
     def prepare_value(self, value: object) -> object:
-        """Return a list as text; input stays as typed."""
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
-        """Return the words."""
         return [word for word in re.split(r"[\s,;]+", super().to_python(value) or "") if word]
 
 
@@ -324,8 +318,6 @@ def _format_problem(problem: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldText:
-    """A field of a payload, in words."""
-
     label: str
     text: str  # may have lines
     is_long: bool

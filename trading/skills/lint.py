@@ -1,7 +1,4 @@
-"""Rule-based warnings about a draft; they never block it.
-
-Pure: a draft's payload in, findings out. The schema reports what prevents saving.
-"""
+"""Rule-based warnings about a draft; they never block it. Pure. The schema reports what prevents saving."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,8 +30,6 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DraftFinding:
-    """Something that the author of a draft should know."""
-
     severity: Severity
     title: str
     detail: str
@@ -74,7 +69,6 @@ class _Draft:
 
     @property
     def is_begun(self) -> bool:
-        """Whether its strategy says anything yet."""
         return bool(self.strategy_text("thesis", "entry", "exit", "risk_management"))
 
     @property
@@ -87,7 +81,6 @@ class _Draft:
 
     @property
     def bar(self) -> timedelta | None:
-        """The length of the bars it sees."""
         return INTERVALS.get(self.get_field("context.bars_interval", ""))
 
 

@@ -22,8 +22,6 @@ class DraftNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
-    """A skill with what a list says of it."""
-
     skill: Skill
     deployed_at: datetime | None  # the last time
     running: int  # deployments

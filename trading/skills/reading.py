@@ -46,7 +46,6 @@ class ReadLine:
 
     @property
     def meaning(self) -> str:
-        """The terms as text."""
         return "; ".join(map(str, self.terms))
 
 
@@ -58,7 +57,6 @@ class Reading:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, in the order of the lines."""
         return tuple(term for line in self.lines for term in line.terms)
 
     def list_rules(self, act: str) -> list[Rule]:
@@ -212,7 +210,6 @@ class _Group:
 
     @property
     def directions(self) -> set[int]:
-        """The directions of the conditions that go one way."""
         return {find_direction(condition) for condition, goes_both_ways in self.found if not goes_both_ways} - {0}
 
     def rule(self, act: Literal["entry", "exit", "avoid"], side: Side) -> Rule:

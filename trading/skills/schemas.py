@@ -233,7 +233,6 @@ class Schedule(Block):
 
     @property
     def every(self) -> timedelta:
-        """The time between two ticks."""
         return timedelta(days=1) if self.type == "daily" else _parse_interval(self.value)
 
     def find_last(self, now: datetime) -> datetime:
@@ -244,7 +243,6 @@ class Schedule(Block):
 
     @property
     def ticks_per_day(self) -> int:
-        """How many ticks a day has."""
         return timedelta(days=1) // self.every
 
 
@@ -337,8 +335,6 @@ MISSING: Final = "is missing"  # the problem of a missing field
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A problem of one field, for people and models."""
-
     field: str  # such as "context.symbols[0]"; empty: the payload as a whole
     problem: str
 

@@ -33,10 +33,7 @@ class SkillArchived(StateConflict):
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
-    """Return or start the open draft, noting its chat (settled 24).
-
-    Raises SkillNotFound, SkillArchived.
-    """
+    """Return or start the open draft, noting its chat (settled 24). Raises SkillNotFound, SkillArchived."""
     base = None if skill_id is None else get_version(skill_id)
     if base is not None and base.skill.archived_at is not None:
         raise SkillArchived("This skill is archived. It can be read, not changed.")
@@ -63,7 +60,7 @@ def patch_draft(
 ) -> SkillDraft:
     """Set fields of a draft, which may stay incomplete. Raises DraftNotFound, PayloadInvalid.
 
-    `is_untrusted`: a model wrote them with text of others in view, which marks the draft and its skill for good.
+    `is_untrusted`: written with text of others in view, which marks the draft and its skill for good.
     """
     draft = _lock_draft(draft_id)
     draft.is_untrusted |= is_untrusted
@@ -82,7 +79,7 @@ def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> 
 def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
     """Save a draft as a version; `over_newer` ignores newer versions.
 
-    Raises DraftNotFound, PayloadInvalid (also for a model that is not allowed), DraftOutdated, SkillNameTaken.
+    Raises DraftNotFound, PayloadInvalid (also for the model), DraftOutdated, SkillNameTaken.
     """
     draft = _lock_draft(draft_id)
     payload = parse_payload(draft.payload)

@@ -191,8 +191,6 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class HeldFor:
-    """The longest time in a position."""
-
     length: timedelta = timedelta(0)
     bars: int = 0
 

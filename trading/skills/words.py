@@ -59,8 +59,6 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """The bars that a skill sees."""
-
     own: str
     higher: tuple[str, ...] = ()
 

@@ -6,8 +6,9 @@ import pytest
 from tests.factories.memory import MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, TradeFactory
 from trading.agent.term_values import View, judge, read_view, terms_section
-from trading.market.regime import Candle, Regime
+from trading.market.regime import Candle
 from trading.market.tape import STORED, ReplayTape
+from trading.models import RegimeTag
 from trading.skills.reading import read_draft, read_strategy
 from trading.skills.schemas import parse_payload
 
@@ -109,7 +110,7 @@ def test_funding_is_compared_by_payment_or_by_year(text, rates, expected):
 def test_condition_without_bars_is_judged_at_the_tick(text, expected):
     event = MarketEventFactory.build(kind="fomc", starts_at=MAY + 2 * HOUR, importance=0.9)
 
-    assert judge(condition(text), view(regime=Regime.TREND, events=[event])).is_true is expected
+    assert judge(condition(text), view(regime=RegimeTag.TREND, events=[event])).is_true is expected
 
 
 def test_regime_that_is_unknown_makes_no_condition_true():
@@ -133,7 +134,7 @@ def section_at(at, tape, **strategy):
         {"name": "x", "trading_style": "day", "strategy": {"thesis": "x", **RICH, **strategy}, "context": context}
     )
     reading, trade = read_strategy(payload), TradeFactory.build(deployment=None, skill=None, still_open=True)
-    return terms_section(reading, {"BTC": read_view(reading, "BTC", "1h", at, tape, Regime.TREND)}, [trade])
+    return terms_section(reading, {"BTC": read_view(reading, "BTC", "1h", at, tape, RegimeTag.TREND)}, [trade])
 
 
 @pytest.mark.django_db

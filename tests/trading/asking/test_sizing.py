@@ -52,6 +52,21 @@ def test_size_loses_the_risk_at_the_stop_and_stays_within_the_leverage(
     assert (found.leverage is None) == (equity is None)
 
 
+def test_size_in_coins_is_worth_them_at_the_price():
+    plan = parse_plan({"symbol": "BTC", "side": "buy", "quantity": "0.5", "stop": "80"})
+
+    found = size_plan(plan, price=D(100), equity_usd=D(1000), limit_usd=D(1))
+    unknown = size_plan(plan, price=None, equity_usd=D(1000), limit_usd=D(1))
+
+    assert (found.size_usd, found.quantity, found.risk_usd, found.leverage) == (D(50), D("0.5"), D(10), D("0.05"))
+    assert (unknown.size_usd, unknown.risk_usd) == (None, None)
+
+
+def test_parse_plan_with_two_sizes_refuses_them():
+    with pytest.raises(QueryRefused, match="Give one of"):
+        parse_plan({"symbol": "BTC", "side": "long", "quantity": "1", "size_usd": "5"})
+
+
 def test_size_without_a_stop_or_a_price_is_the_given_one():
     found = size_plan(Plan("BTC", "long", {"size_usd": D(500)}), price=None, equity_usd=D(1000), limit_usd=D(10))
 

@@ -56,6 +56,43 @@ def test_read_fills_twice_gives_the_same_ids(sample):
     assert len({(fill.market, fill.symbol, fill.fill_id) for fill in first.fills}) == len(first.fills)
 
 
+LOCAL_WORDS = {
+    "German": "Datum;Uhrzeit;Symbol;Richtung;Menge;Kurs;Gebühr\n{};10:00:00;BTCUSDT;Kauf;0,5;60.000,50;0,3\n"
+    "{};11:00:00;BTCUSDT;Verkauf;0,5;61.000,50;0,3\n",
+    "French": "Date;Paire;Sens;Quantité;Prix;Frais\n{} 10:00;BTC/USDT;Achat;0,5;60 000,50;0,3\n"
+    "{} 11:00;BTC/USDT;Vente;0,5;61 000,50;0,3\n",
+    "Spanish": "Fecha;Par;Lado;Cantidad;Precio;Comisión\n{} 10:00;BTC/USDT;Compra;0,5;60.000,50;0,3\n"
+    "{} 11:00;BTC/USDT;Venta;0,5;61.000,50;0,3\n",
+    "Italian": "Data,Coppia Symbol,Lato Side,Quantità,Prezzo,Commissioni\n{} 10:00,BTC/USDT,Acquisto,0.5,60000.50,0.3\n"
+    "{} 11:00,BTC/USDT,Vendita,0.5,61000.50,0.3\n",
+}
+
+
+@pytest.mark.parametrize("text", LOCAL_WORDS.values(), ids=LOCAL_WORDS)
+def test_read_fills_in_another_language_reads_its_words_and_dotted_days(text):
+    table = read_table(text.format("03.05.2025", "03.05.2025").encode())
+
+    reading = read_fills(table, propose_mapping(table, zone="UTC"), now=NOW)
+
+    assert reading.problems == []
+    assert [
+        (fill.symbol, str(fill.at.date()), f"{fill.quantity:f}"[:4], f"{fill.price:f}"[:8]) for fill in reading.fills
+    ] == [("BTC", "2025-05-03", "0.50", "60000.50"), ("BTC", "2025-05-03", "-0.5", "61000.50")]
+    assert {fill.fee for fill in reading.fills} == {Decimal("0.3")}
+
+
+def test_propose_mapping_of_an_export_with_a_renamed_column_guesses_it():
+    lines = [
+        "Date,Futures,Direction,Price,Filled qty,Fee,Realized P/L",
+        "2025-03-01 10:00:00,BTCUSDT,Open long,90000,0.5,18,0",
+    ]
+    table = read_table("\n".join(lines).encode())
+
+    mapping = propose_mapping(table, zone="UTC")
+
+    assert (mapping.format, mapping.columns["quantity"]) == ("bitget_futures", ("filledqty",))
+
+
 def test_read_fills_of_a_spot_fee_in_the_coin_conserves_money():
     reading = read_sample(SAMPLES["bybit spot"])
 

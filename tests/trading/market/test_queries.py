@@ -16,9 +16,9 @@ from trading.market.queries import (
     list_past_moves,
     list_symbols,
 )
-from trading.market.regime import WARM_BARS, Regime
+from trading.market.regime import WARM_BARS
 from trading.market.tape import STORED
-from trading.models import Bar
+from trading.models import Bar, RegimeTag
 
 pytestmark = pytest.mark.django_db
 
@@ -64,16 +64,16 @@ def test_mark_is_the_close_of_the_bar_that_ended_last():
 def test_regime_needs_whole_and_fresh_history():
     hours(WARM_BARS)
 
-    assert get_regime("BTC", MAY) is Regime.TREND
-    assert get_regime("BTC", MAY + HOUR / 2) is Regime.TREND
-    assert get_regime("BTC", MAY + HOUR) is Regime.UNKNOWN
-    assert get_regime("BTC", MAY - HOUR) is Regime.UNKNOWN
+    assert get_regime("BTC", MAY) is RegimeTag.TREND
+    assert get_regime("BTC", MAY + HOUR / 2) is RegimeTag.TREND
+    assert get_regime("BTC", MAY + HOUR) is RegimeTag.UNKNOWN
+    assert get_regime("BTC", MAY - HOUR) is RegimeTag.UNKNOWN
 
 
 def test_regime_of_a_history_with_a_hole_is_unknown():
     hours(WARM_BARS + 1, skip=90)
 
-    assert get_regime("BTC", MAY) is Regime.UNKNOWN
+    assert get_regime("BTC", MAY) is RegimeTag.UNKNOWN
 
 
 def test_overview_of_a_symbol():
@@ -85,7 +85,7 @@ def test_overview_of_a_symbol():
     found = get_overview("BTC", MAY)
 
     last, before = 1000 + WARM_BARS, 1000 + WARM_BARS - 24
-    assert (found.price, found.at, found.regime) == (last, MAY, Regime.TREND)
+    assert (found.price, found.at, found.regime) == (last, MAY, RegimeTag.TREND)
     assert found.change_24h_fraction == pytest.approx(last / before - 1)
     assert (found.funding_rate_fraction, found.basis_fraction) == pytest.approx((0.0002, 0.01))
     assert found.realised_volatility_fraction > 0
@@ -98,7 +98,7 @@ def test_overview_of_an_unknown_symbol_says_so():
         None,
         None,
         None,
-        Regime.UNKNOWN,
+        RegimeTag.UNKNOWN,
     )
 
 

@@ -10,7 +10,6 @@ from tests.trading.data import needs_bars, real_hours
 from trading.market.regime import (
     WARM_BARS,
     Candle,
-    Regime,
     classify_regime,
     compute_adx,
     compute_choppiness,
@@ -18,6 +17,7 @@ from trading.market.regime import (
     is_shock,
     realised_volatility,
 )
+from trading.models import RegimeTag
 
 
 def candles(closes: list[float], wick: float = 0.5) -> list[Candle]:
@@ -37,14 +37,14 @@ def climb(bars: int, step: float = 1.0) -> list[float]:
 @pytest.mark.parametrize(
     ("closes", "regime"),
     [
-        (climb(WARM_BARS - 1), Regime.UNKNOWN),
-        (climb(WARM_BARS), Regime.TREND),
-        (climb(WARM_BARS, -1.0), Regime.TREND),
-        (noise(WARM_BARS), Regime.CHOP),
-        ([*noise(WARM_BARS - 1), 1100.0], Regime.SHOCK),
-        ([*noise(WARM_BARS - 3), 900.0, 900.2, 900.1], Regime.SHOCK),
-        ([*noise(WARM_BARS - 24), *noise(24, size=4)], Regime.SHOCK),
-        ([1000.0] * WARM_BARS, Regime.CHOP),
+        (climb(WARM_BARS - 1), RegimeTag.UNKNOWN),
+        (climb(WARM_BARS), RegimeTag.TREND),
+        (climb(WARM_BARS, -1.0), RegimeTag.TREND),
+        (noise(WARM_BARS), RegimeTag.CHOP),
+        ([*noise(WARM_BARS - 1), 1100.0], RegimeTag.SHOCK),
+        ([*noise(WARM_BARS - 3), 900.0, 900.2, 900.1], RegimeTag.SHOCK),
+        ([*noise(WARM_BARS - 24), *noise(24, size=4)], RegimeTag.SHOCK),
+        ([1000.0] * WARM_BARS, RegimeTag.CHOP),
     ],
     ids=["cold", "up", "down", "noise", "jump", "jump three bars ago", "restless day", "dead"],
 )
@@ -126,7 +126,7 @@ def test_real_month_has_every_regime_and_its_crash_is_a_shock():
         if number >= WARM_BARS - 1
     }
 
-    assert set(found.values()) == {Regime.TREND, Regime.CHOP, Regime.SHOCK}
+    assert set(found.values()) == {RegimeTag.TREND, RegimeTag.CHOP, RegimeTag.SHOCK}
     crash = [regime for at, regime in found.items() if datetime(2022, 1, 21, tzinfo=UTC).date() == at.date()]
-    assert Regime.SHOCK in crash
-    assert sum(regime is Regime.SHOCK for regime in found.values()) < len(found) / 4
+    assert RegimeTag.SHOCK in crash
+    assert sum(regime is RegimeTag.SHOCK for regime in found.values()) < len(found) / 4

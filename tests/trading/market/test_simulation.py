@@ -10,7 +10,6 @@ from trading import jobs
 from trading.market.imports.bars import aggregate_bars, list_longer_intervals
 from trading.market.imports.events import iter_shipped_events
 from trading.market.queries import get_overview
-from trading.market.regime import Regime
 from trading.market.simulation import (
     HISTORY,
     PAST,
@@ -22,7 +21,7 @@ from trading.market.simulation import (
     iter_simulated_rates,
     list_simulated_symbols,
 )
-from trading.models import Bar, FundingRate
+from trading.models import Bar, FundingRate, RegimeTag
 from trading.models.choices import INTERVALS
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
@@ -224,7 +223,7 @@ def test_the_market_can_be_read_like_a_real_one():
         seen = get_overview(symbol, NOW)
 
         assert seen.is_simulated
-        assert seen.regime != Regime.UNKNOWN
+        assert seen.regime != RegimeTag.UNKNOWN
         assert None not in (seen.price, seen.funding_rate_fraction, seen.basis_fraction)
         assert 0.1 < seen.realised_volatility_fraction < 3
 

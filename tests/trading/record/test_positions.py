@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trading.models import ReconcileState, TradeSide
 from trading.record.executions import Execution, sort_fills
 from trading.record.ledger_rows import dump_trip, load_trip
-from trading.record.positions import Book, ExitCause, Funding, PathBar, Reconciled, Side, Tick, Trip
+from trading.record.positions import Book, ExitCause, Funding, PathBar, Tick, Trip
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -46,16 +47,16 @@ def numbers(trip: Trip) -> tuple:
 def test_long_round_trip_becomes_one_closed_trade():
     (trip,) = trips_of(fill("2", "100", fee="0.2"), fill("-2", "110", minute=9, fee="0.3"))
 
-    assert numbers(trip) == (Side.LONG, 0, 100, 110, 20, D("0.5"))
+    assert numbers(trip) == (TradeSide.LONG, 0, 100, 110, 20, D("0.5"))
     assert (trip.realized_pnl_usd, trip.entry_size_usd, trip.peak_quantity) == (D("19.5"), 200, 2)
     assert (trip.entry_at, trip.exit_at, trip.exit_cause) == (NOON, NOON + 9 * MINUTE, ExitCause.FILL)
-    assert (trip.reconciled, trip.is_open) == (Reconciled.EXACT, False)
+    assert (trip.reconciled, trip.is_open) == (ReconcileState.EXACT, False)
 
 
 def test_short_round_trip_becomes_one_closed_trade():
     (trip,) = trips_of(fill("-10", "50"), fill("10", "45", minute=1))
 
-    assert numbers(trip) == (Side.SHORT, 0, 50, 45, 50, 0)
+    assert numbers(trip) == (TradeSide.SHORT, 0, 50, 45, 50, 0)
 
 
 def test_adds_and_partial_exits_belong_to_one_trip():
@@ -82,9 +83,9 @@ def test_open_trip_keeps_its_realised_pnl():
 def test_flip_closes_one_trip_and_opens_the_next_with_its_share_of_the_fee():
     first, second = trips_of(fill("2", "100"), fill("-6", "90", minute=1, fee="0.6", name="flip"))
 
-    assert numbers(first) == (Side.LONG, 0, 100, 90, -20, D("0.2"))
+    assert numbers(first) == (TradeSide.LONG, 0, 100, 90, -20, D("0.2"))
     assert first.exit_cause is ExitCause.FLIP
-    assert numbers(second) == (Side.SHORT, -4, 90, None, 0, D("0.4"))
+    assert numbers(second) == (TradeSide.SHORT, -4, 90, None, 0, D("0.4"))
     assert second.first_fill_id == "flip"
 
 
@@ -155,18 +156,19 @@ def test_snapshot_that_fills_explain_changes_nothing():
 
     (trip,) = book.apply(snapshot(3, None, "150", fill("-2", "110", minute=2)))
 
-    assert (trip.reconciled, trip.gross_usd) == (Reconciled.EXACT, 20)
+    assert (trip.reconciled, trip.gross_usd) == (ReconcileState.EXACT, 20)
     assert book.apply(snapshot(4, None)) == []
 
 
 def test_delta_without_a_fill_is_estimated_at_the_mark():
     book = Book()
     (opened,) = book.apply(snapshot(1, "-3", "100"))
-    assert (opened.side, opened.entry_price, opened.reconciled) == (Side.SHORT, 100, Reconciled.ESTIMATED)
+    assert (opened.side, opened.entry_price, opened.reconciled) == (TradeSide.SHORT, 100, ReconcileState.ESTIMATED)
 
     (closed,) = book.apply(snapshot(2, None, "90"))
 
-    assert (closed.gross_usd, closed.exit_cause, closed.reconciled) == (30, ExitCause.UNEXPLAINED, Reconciled.ESTIMATED)
+    assert (closed.gross_usd, closed.exit_cause) == (30, ExitCause.UNEXPLAINED)
+    assert closed.reconciled is ReconcileState.ESTIMATED
 
 
 def test_sign_that_turned_without_a_fill_is_a_flip():
@@ -175,7 +177,7 @@ def test_sign_that_turned_without_a_fill_is_a_flip():
 
     long, short = book.apply(snapshot(2, "-1", "120"))
 
-    assert (long.gross_usd, long.exit_cause, short.side, short.quantity) == (20, ExitCause.FLIP, Side.SHORT, -1)
+    assert (long.gross_usd, long.exit_cause, short.side, short.quantity) == (20, ExitCause.FLIP, TradeSide.SHORT, -1)
 
 
 def test_incomplete_snapshot_keeps_unnamed_positions():
@@ -218,7 +220,7 @@ def test_fill_ahead_of_the_snapshot_is_not_doubted():
     book = Book()
     (trip,) = book.apply(snapshot(1, None, "100", fill("1", "100", minute=2)))
 
-    assert (trip.quantity, trip.reconciled) == (1, Reconciled.EXACT)
+    assert (trip.quantity, trip.reconciled) == (1, ReconcileState.EXACT)
     assert book.apply(snapshot(3, "1")) == []
 
 
@@ -228,15 +230,15 @@ def test_fill_ahead_of_the_snapshot_is_not_doubted():
 def test_position_from_before_the_history_is_a_gap():
     (trip,) = trips_of(fill("-1", "90", start="4", name="first"))
 
-    assert (trip.side, trip.quantity, trip.gross_usd, trip.reconciled) == (Side.LONG, 3, 0, Reconciled.GAP)
+    assert (trip.side, trip.quantity, trip.gross_usd, trip.reconciled) == (TradeSide.LONG, 3, 0, ReconcileState.GAP)
     assert trip.first_fill_id == "gap:first"
 
 
 def test_hole_that_hides_an_exit_ends_the_trip_as_a_gap():
     first, second = trips_of(fill("2", "100", start="0"), fill("1", "90", start="0", minute=5))
 
-    assert (first.is_open, first.reconciled, first.exit_cause) == (False, Reconciled.GAP, ExitCause.UNEXPLAINED)
-    assert (second.quantity, second.reconciled) == (1, Reconciled.EXACT)
+    assert (first.is_open, first.reconciled, first.exit_cause) == (False, ReconcileState.GAP, ExitCause.UNEXPLAINED)
+    assert (second.quantity, second.reconciled) == (1, ReconcileState.EXACT)
 
 
 # --- Order ---
@@ -335,7 +337,7 @@ class Lot:
     """A round trip as a textbook has it, in fractions."""
 
     first_fill_id: str
-    side: Side
+    side: TradeSide
     entry_at: datetime
     exit_at: datetime | None = None
     quantity: Fraction = Fraction(0)
@@ -366,7 +368,7 @@ def textbook(fills: Iterable[Execution | Funding]) -> list[Lot]:
             left -= part
         if left:
             if not lots or not lots[-1].quantity:
-                lots.append(Lot(one.fill_id, Side.LONG if left > 0 else Side.SHORT, one.at))
+                lots.append(Lot(one.fill_id, TradeSide.LONG if left > 0 else TradeSide.SHORT, one.at))
             lot = lots[-1]
             lot.average = (lot.average * lot.quantity + price * left) / (lot.quantity + left)
             lot.quantity += left
@@ -384,7 +386,7 @@ def assert_is(trip: Trip, lot: Lot) -> None:
     assert abs(Fraction(trip.gross_usd) - lot.gross) < Fraction(1, 10**8)
     assert abs(Fraction(trip.fees_usd) - lot.fees) < Fraction(1, 10**8)
     assert abs(Fraction(trip.entry_price) - lot.average) < Fraction(1, 10**8)
-    assert trip.reconciled is Reconciled.EXACT
+    assert trip.reconciled is ReconcileState.EXACT
     assert trip.mae_usd <= trip.gross_usd <= trip.mfe_usd or trip.is_open
     assert trip.mae_usd <= 0 <= trip.mfe_usd
 
@@ -493,7 +495,7 @@ def test_deltas_alone_find_the_same_gross_where_a_tick_holds_one_fill(fills):
         trips |= {trip.first_fill_id: trip for trip in book.apply(tick)}
 
     assert [trip.gross_usd for trip in trips.values()] == [trip.gross_usd for trip in run([fills]).values()]
-    assert {trip.reconciled for trip in trips.values()} == {Reconciled.ESTIMATED}
+    assert {trip.reconciled for trip in trips.values()} == {ReconcileState.ESTIMATED}
 
 
 @given(histories(), st.lists(st.tuples(prices, prices, prices), min_size=1, max_size=20))

@@ -29,7 +29,6 @@ class _WordsQuery(InputSerializer):
     words: ClassVar[tuple[str, ...]] = ()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Return a field for each word."""
         return {
             name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name))
             for name in self.words
@@ -89,7 +88,6 @@ class PlanCheckSerializer(ValueSerializer):
     link = serializers.CharField(help_text="The page that shows this check.")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Return the numbers and lists with the declared fields."""
         numbers = {
             name: serializers.FloatField(allow_null=True, help_text=said) for name, said in _CHECK_NUMBERS.items()
         }

@@ -28,7 +28,6 @@ class AmountField(serializers.DecimalField):
         super().__init__(max_digits, decimal_places, **options)
 
     def to_representation(self, value: Decimal | float | str) -> str:
-        """Return every digit, without an exponent."""
         text = f"{value if isinstance(value, Decimal) else Decimal(str(value)):f}"
         return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
 
@@ -67,7 +66,6 @@ class PastField(serializers.DateTimeField):
     default_error_messages: ClassVar = {"early": "This lies before the year 2009.", "ahead": "This lies in the future."}
 
     def to_internal_value(self, value: Any) -> datetime:
-        """Read the instant. Raises ValidationError."""
         at = super().to_internal_value(value)
         if at < EARLIEST:
             self.fail("early")
@@ -80,7 +78,6 @@ class SymbolField(serializers.CharField):
     """A symbol, such as BTC; lower case is taken for upper."""
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the symbol in its stored form. Raises ValidationError."""
         return _parse_symbol(super().to_internal_value(data))
 
 
@@ -88,7 +85,6 @@ class LineField(serializers.CharField):
     """Text on one line; its length is checked after cleaning."""
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the text as one line."""
         return one_line(super().to_internal_value(data))
 
 
@@ -99,7 +95,6 @@ class BySymbolField(serializers.DictField):
     limit: ClassVar[int] = 200
 
     def to_internal_value(self, data: Any) -> dict[str, Decimal]:
-        """Return the numbers by symbols in their stored form. Raises ValidationError."""
         if isinstance(data, Mapping) and len(data) > self.limit:
             self.fail("long", limit=self.limit)
         return {_parse_symbol(str(name)): number for name, number in super().to_internal_value(data).items()}

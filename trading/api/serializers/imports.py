@@ -33,7 +33,6 @@ class TradeFileInput(InputSerializer):
     dry_run = serializers.BooleanField(default=False, help_text="Say what would be imported, and import nothing.")
 
     def validate_zone(self, value: str) -> str:
-        """Refuse an unknown time zone."""
         try:
             find_zone(value)
         except ValueError as error:
@@ -41,7 +40,6 @@ class TradeFileInput(InputSerializer):
         return value
 
     def validate_columns(self, value: dict[str, str]) -> dict[str, str]:
-        """Refuse an unknown field."""
         if unknown := set(value) - set(FIELDS):
             raise serializers.ValidationError(f"There is no field {sorted(unknown)[0][:40]}.")
         return value

@@ -49,13 +49,11 @@ class FillInput(InputSerializer):
     )
 
     def validate_quantity(self, value: Decimal) -> Decimal:
-        """Refuse a fill that moves nothing."""
         if not value:
             raise serializers.ValidationError("This may not be zero.")
         return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """See that a fee in a coin has its amount."""
         if ("fee_coin" in attrs) != ("fee_in_coin" in attrs):
             raise serializers.ValidationError("A fee in a coin takes both fee_coin and fee_in_coin.")
         return attrs
@@ -124,7 +122,6 @@ class ReasonInput(InputSerializer):
     origin = serializers.ChoiceField(OrderOrigin.choices, default=OrderOrigin.AGENT, help_text="Who wanted it.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """See that it names one thing."""
         if ("fill_id" in attrs) == ("symbol" in attrs):
             raise serializers.ValidationError("Name either a fill_id or a symbol.")
         return attrs

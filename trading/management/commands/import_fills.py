@@ -1,5 +1,4 @@
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,11 +9,11 @@ from django.utils import timezone
 from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, get_user_by_email
-from trading.intake.files import PROBLEMS_SHOWN, check_reading
-from trading.intake.formats import FIELDS, FORMATS, FillMapping, propose_mapping
-from trading.intake.ledgers import add_reading, add_reading_to, name_venue
+from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
+from trading.intake.formats import FIELDS, FillMapping, propose_mapping
+from trading.intake.ledgers import add_reading_to
 from trading.intake.reading import Reading, read_fills
-from trading.intake.tables import Table, normal_name, read_table
+from trading.intake.tables import read_table
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import EntrySource, Trader
 from trading.record.deployments import get_pushed_deployment
@@ -56,22 +55,21 @@ class Command(KeelCommand):
         except OSError as error:
             raise CommandError(f"{file.name} cannot be opened: {error.strerror}.") from error
         now = timezone.now()
-        mapping = _build_mapping(table, owner, options)
+        zone = owner.time_zone if isinstance(owner, Trader) else "UTC"
+        changes = {name: options[name] for name in ("account", "ledger", "zone", "dates")}
+        mapping = propose_mapping(table, zone=zone).correct(options["column"], **changes)
         reading = read_fills(table, mapping, now=now)
         self._say_found(reading, mapping)
         if options["dry_run"]:
             return
         check_reading(reading, leaves_out=options["leave_out"])
-        details = {"format": mapping.format, "zone": mapping.zone}
         with owned_tx(owner):
             if deployment is not None:
+                details = {"format": mapping.format, "zone": mapping.zone}
                 target = get_pushed_deployment(deployment)
                 done = [add_reading_to(target, reading, name=file.name, details=details, now=now)]
             else:
-                venue = name_venue(mapping)
-                added = add_reading(
-                    reading, venue=venue, source=EntrySource.FILE, name=file.name, details=details, now=now
-                )
+                added = import_reading(reading, mapping, source=EntrySource.FILE, name=file.name, now=now)
                 done = [one.record for one in added]
         for record in done:
             conflicts = len(record.conflicts)
@@ -88,26 +86,11 @@ class Command(KeelCommand):
             )
 
     def _say_found(self, reading: Reading, mapping: FillMapping) -> None:
-        chosen = FORMATS.get(mapping.format)
-        found = f"{chosen.venue}, {chosen.label}" if chosen else "a table that Keel does not know"
+        found = mapping.recognised.replace(":", ",") or "a table that Keel does not know"
         self.stderr.write(f"{found}: {len(reading.fills)} fills, {len(reading.funding)} funding payments")
         for problem in reading.problems[:PROBLEMS_SHOWN]:
             where = f"{reading.row_word} {problem.row}: " if problem.row else ""
             self.stderr.write(f"  {where}{problem.message}")
-
-
-def _build_mapping(table: Table, owner: Any, options: dict[str, Any]) -> FillMapping:
-    zone = options["zone"] or (owner.time_zone if isinstance(owner, Trader) else "UTC")
-    mapping = propose_mapping(table, zone=zone)
-    given = {name: (normal_name(column),) for name, column in options["column"]}
-    changes = {"zone": options["zone"], "dates": options["dates"]}
-    return replace(
-        mapping,
-        account=options["account"],
-        ledger=options["ledger"],
-        columns={**mapping.columns, **given},
-        **{name: value for name, value in changes.items() if value},
-    )
 
 
 def _parse_column(text: str) -> tuple[str, str]:

@@ -66,11 +66,9 @@ def store_bars(
     aggregate: Collection[str] = (),
     progress: Callable[[int, Bar], None] = lambda count, last: None,
 ) -> Counter[str]:
-    """Upsert bars page by page; return the counts by interval.
+    """Upsert bars page by page, with the longer ones that they make; return the counts by interval.
 
-    Args:
-        aggregate: the longer intervals whose bars are made in the same transaction, so that none of them is missing.
-        progress: told after each page how many bars there were so far, and the last of them.
+    `progress` is told after each page how many bars there were so far, and the last of them.
     """
     written, count, before = Counter[str](), 0, set[Key]()
     for page in filter(None, pages):

@@ -1,7 +1,4 @@
-"""Headlines and funding rates from files.
-
-Headlines are untrusted text, kept as one line.
-"""
+"""Headlines and funding rates from files. Headlines are untrusted text, kept as one line."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime

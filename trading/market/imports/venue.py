@@ -50,10 +50,7 @@ def open_venue(name: str, credentials: Mapping[str, str] | None = None) -> Any:
 
 
 def ask_account(client: Any, method: str, params: Mapping[str, Any]) -> Any:
-    """Return the answer of an account's endpoint. Raises VenueRefused, VenueUnavailable.
-
-    The refusals carry nothing of the venue's text: it may repeat a key.
-    """
+    """Return the answer of an account's endpoint. Raises VenueRefused, VenueUnavailable, which never repeat a key."""
     ccxt = _import_ccxt()
     try:
         return getattr(client, method)(dict(params))
@@ -96,8 +93,7 @@ def fetch_bars(
 ) -> Iterator[list[Bar]]:
     """Yield pages of closed bars, oldest first, without repeats. Raises VenueRefused, VenueUnavailable.
 
-    A venue forgets: where it has nothing any more, a page is empty. `since` is the earliest beginning of a bar, `until`
-    the exclusive end of the range.
+    A page is empty where a venue has forgotten. `until` is exclusive.
     """
     if interval not in (venue.timeframes or {}):
         raise VenueRefused(f"{venue.id} has no bars of {interval}; import shorter ones, which are aggregated.")
@@ -127,7 +123,7 @@ def fetch_funding(
 ) -> Iterator[FundingRate]:
     """Yield the funding payments in a range, oldest first. Raises VenueRefused, VenueUnavailable.
 
-    `hours` between two payments is by default what the nearer neighbour says; one payment alone needs it.
+    `hours` between two payments are by default the nearer neighbour's; one payment alone needs it.
     """
     if not venue.has.get("fetchFundingRateHistory"):
         raise VenueRefused(f"{venue.id} gives no history of funding.")

@@ -32,22 +32,17 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why an entry cannot be taken."""
-
     kind: str  # fill, funding or opening
     place: int
     text: str
 
     @property
     def label(self) -> str:
-        """The entry in words, counted from 1."""
         return f"{self.kind} {self.place + 1}"
 
 
 @dataclass(frozen=True, slots=True)
 class IntakePreview:
-    """What an import would do."""
-
     problems: Sequence[Problem]
     conflicts: Sequence[Conflict]
     new_fills: int
@@ -58,8 +53,6 @@ class IntakePreview:
 
 @dataclass(frozen=True, slots=True)
 class IntakeRecord:
-    """What an import did."""
-
     batch_id: UUID | None  # None: nothing was new and nothing in conflict
     new_fills: int
     known_fills: int

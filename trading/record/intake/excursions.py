@@ -16,10 +16,7 @@ _LONGEST_BAR: Final = timedelta(days=1)
 
 
 def measure_paths(trades: TradeQuerySet, *, now: datetime) -> int:
-    """Measure trades without a path by the stored bars; return how many have one now. Needs `owned_tx(user)`.
-
-    Idempotent. Trades on paper have theirs from their ticks.
-    """
+    """Measure trades without a path by the stored bars; return how many have one now. Idempotent."""
     live = Deployment.objects.filter(broker_kind=BrokerKind.LIVE).values("pk")
     unknown = trades.filter(path_minutes__isnull=True, deployment__in=live)
     last = Max(Coalesce("exit_at", Value(now)))

@@ -67,9 +67,9 @@ def add_entries(
     details: Mapping[str, Any] | None = None,  # what the reader recognised
     now: datetime,
 ) -> IntakeRecord:
-    """Add entries to a record as one batch. Needs `owned_tx(user)`.
+    """Add entries to a record as one batch, in any order and division. Needs `owned_tx(user)`.
 
-    Idempotent, whatever the order and division of the entries. Raises DeploymentNotFound, RecordKept, EntriesRefused.
+    Idempotent. Raises DeploymentNotFound, RecordKept, EntriesRefused.
     """
     deployment = lock_deployment(deployment_id)
     if deployment.broker_kind != BrokerKind.LIVE:
@@ -152,10 +152,7 @@ def remove_opening(opening_id: int, *, now: datetime) -> PositionCheck:
 
 
 def _number_source_order(fills: Sequence[Execution]) -> list[Execution]:
-    """Number fills of one instant where their ids are not in the source's order.
-
-    Where the ids tell the order, no number is stored: then a file cut in two gives the same order as the whole.
-    """
+    """Number fills of one instant where their ids do not tell the source's order, also of a file cut in two."""
     groups: dict[tuple[str, datetime], list[Execution]] = defaultdict(list)
     for fill in fills:
         groups[fill.symbol, fill.at].append(fill)
@@ -188,10 +185,7 @@ def _list_repeats(known: Known) -> dict[str, list[int]]:
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
-    """Take the entries of an import out of the record; idempotent. Needs `owned_tx(user)`. Raises BatchNotFound.
-
-    Entries that a later import brought as well stay, as part of that one.
-    """
+    """Take an import out of the record, but for what a later one brought too; idempotent. Raises BatchNotFound."""
     batch = ImportBatch.objects.filter(pk=batch_id).first_or(BatchNotFound("You have no such import."))
     deployment = lock_deployment(batch.deployment_id)
     batch.refresh_from_db()
