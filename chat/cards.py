@@ -81,13 +81,10 @@ class CardView:
 
 
 def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
-    """Draw a card; cancel an older card for the same action.
+    """Draw a card inside `owned_tx(user)`; cancel an older card for the same action.
 
-    Only the card is written. Call it inside `owned_tx(user)`.
-
-    Raises:
-        ConversationNotFound, SkillNotFound, DeploymentNotFound: the owner has no such chat, skill or deployment.
-        ActionImpossible, SkillArchived, BacktestRefused: the click could only be refused.
+    Raises NotFound for the chat and its subject; ActionImpossible, SkillArchived, BacktestRefused: the click could
+    only be refused.
     """
     get_conversation(conversation_id)
     drawing = draw_action(action, now)
@@ -132,15 +129,10 @@ def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
-    """Run the action of a card, once. Call it inside `owned_tx(user)`.
+    """Run the action of a card, once, inside `owned_tx(user)`; `digest` is of what the user saw.
 
-    Whatever is refused, nothing is kept of the attempt. `digest` is of what the user saw.
-
-    Raises:
-        CardNotFound: the owner has no such card.
-        CardDecided, CardExpired: it waits no more.
-        CardOutdated: it is not what was seen, or the state is not the one that it was drawn for.
-        DomainError: trading refused.
+    Nothing is kept of a refused attempt. Raises CardNotFound, CardDecided, CardExpired, CardOutdated (it is not
+    what was seen, or not the state that it was drawn for), or what trading raises.
     """
     with transaction.atomic():  # for a caller that catches the refusal and goes on
         _decide_card(card_id, CardStatus.CONFIRMED, now)
@@ -196,12 +188,10 @@ def list_cards(card_ids: Collection[UUID]) -> dict[UUID, ActionCard]:
 def view_card(
     card: ActionCard, *, at: datetime | None = None, refusal: str = "", can_be_tried: bool = True
 ) -> CardView:
-    """Return a card as its template takes it.
+    """Return a card as its template takes it; `can_be_tried`: another click might do more.
 
-    Args:
-        at: a card whose time is over by then reads as expired, also if no sweep came by yet.
-        refusal: why a click did nothing.
-        can_be_tried: whether another click might do more.
+    A card whose time is over at `at` reads as expired, also if no sweep came by yet. `refusal`: why a click did
+    nothing.
     """
     is_over = at is not None and card.status == CardStatus.PENDING and card.has_expired_at(at)
     status = CardStatus.EXPIRED if is_over else CardStatus(card.status)

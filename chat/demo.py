@@ -34,10 +34,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = json.loads(
 
 
 def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Create the demo's chats and facts; return the counts.
-
-    Does nothing for a user who has chats already.
-    """
+    """Create the demo's chats and facts, unless the user has chats; return the counts."""
     now = clock()
     with owned_tx(user_id):
         if Conversation.objects.exists():

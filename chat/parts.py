@@ -48,12 +48,10 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The text so far, with steps apart."""
         return "\n\n".join(part["text"].strip() for part in self.parts if part["kind"] == "text")
 
     @property
     def length(self) -> int:
-        """The number of characters so far."""
         return sum(len(part["text"]) for part in self.parts if part["kind"] == "text")
 
     def add_text(self, text: str) -> None:

@@ -32,9 +32,9 @@ class UnreadFact:
 
 
 def follow_facts(*, now: datetime, lineages: Collection[UUID] | None = None) -> list[UnreadFact]:
-    """Keep the owner's rules in step with their facts, inside `owned_tx(user)`; return those that Keel cannot read.
+    """Keep the owner's rules in step with their facts, inside `owned_tx(user)`; return the facts that Keel cannot read.
 
-    A fact that was read before keeps its reading: its words never change. With `lineages` only these are read.
+    With `lineages` only these are read; the others keep their reading.
     """
     rows, facts = TradingRule.objects.all(), UserFact.objects.order_by("created_at", "id")
     if lineages is not None:

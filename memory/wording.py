@@ -152,10 +152,7 @@ def find_category(topic: str) -> str:
 
 
 def filter_topic(topic: str, content: str, in_use: Collection[str]) -> str:
-    """Return the topic, or "" for unchecked words.
-
-    The prompt shows the topic before the fact. Known topics, topics in use and words of the content pass.
-    """
+    """Return the topic if it is known, in use or in the content; "" for other words, since prompts show it first."""
     words = make_slug(content, max_length=MAX_CONTENT).split("-")
     is_known = find_category(topic) != "fact" or topic in in_use
     return topic if is_known or set(topic.split("-")) <= set(words) else ""

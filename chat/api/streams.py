@@ -73,10 +73,7 @@ def release_connection() -> None:
 
 
 async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
-    """Yield all events of a turn as lines of the protocol.
-
-    `turn` is the one that answers, if it runs in this process.
-    """
+    """Yield all events of a turn as lines of the protocol; `turn` answers, if it runs in this process."""
     await sync_to_async(release_connection)()  # that of the request, on its own thread
     yield _format_line(1, "accepted", _describe_accepted(asked))
     number = 1
@@ -164,7 +161,6 @@ def _reply_now(asked: Question) -> Message | None:
 
 
 async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | None:
-    """Return an event as values; None if it is not shown."""
     match event:
         case events.MessageAccepted():
             return None  # each stream begins with its own

@@ -39,9 +39,9 @@ class History:
 
 
 def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
-    """Return the newest messages within the budget, after the id `after`.
+    """Return the newest messages within the budget, after the id `after`, beginning with one of the user.
 
-    A summary replaces those. The list begins with a message of the user: an answer means nothing without its question.
+    A summary replaces those. An answer means nothing without its question.
     """
     values = {
         "user": owner_id(),

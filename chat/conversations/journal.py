@@ -44,13 +44,7 @@ class Kept:
 
 
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
-    """Bookmark a reply; an existing bookmark keeps its note.
-
-    Raises:
-        ReplyNotFound: the owner has no such reply.
-        ReplyNotKept: it is still being written, or says nothing.
-        NoteRefused: the note is too long.
-    """
+    """Bookmark a reply; an existing bookmark keeps its note. Raises ReplyNotFound, ReplyNotKept, NoteRefused."""
     lock_owner()
     reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).first_or(
         ReplyNotFound("There is no such reply.")
@@ -86,10 +80,7 @@ def remove_bookmark(*, bookmark_id: UUID) -> Json:
 
 
 def restore_bookmark(*, removed: Json, now: datetime) -> Bookmark:
-    """Restore a removed entry, unless its reply was bookmarked again.
-
-    Raises ReplyNotFound when its reply was deleted since: with that, what it said is to be gone everywhere.
-    """
+    """Restore a removed entry, unless bookmarked again. Raises ReplyNotFound when its reply was deleted since."""
     lock_owner()
     if (message_id := removed["message_id"]) is not None:
         if (kept := find_bookmark(message_id)) is not None:
@@ -117,10 +108,7 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
 
 
 def page_of_journal(query: str = "", number: int = 1) -> NumberedPage[Kept]:
-    """Return a page of entries with all words of a query, newest first.
-
-    A word counts in the reply or in the note, as part of another word too; case and script do not matter.
-    """
+    """Return a page of entries whose reply or note has all words of a query, newest first."""
     rows = Bookmark.objects.order_by("-created_at", "id")
     words = normal_form(query).split()
     if words:

@@ -1,8 +1,7 @@
-"""The stages of a conversation, from active to trash.
+"""The stages of a conversation, from active to trash. Call each function inside `owned_tx(user)`.
 
-Call each function inside `owned_tx(user)`. The row is the queue: a chat that is to be closed is one whose lease has run
-out, and whoever takes the lease closes it. Append and close both lock the row, so that the watermark
-(`extracted_through`) never passes a message that is still being stored.
+The row is the queue: whoever takes the expired lease of a chat that is to be closed closes it. Append and close both
+lock the row, so that the watermark (`extracted_through`) never passes a message that is still being stored.
 """
 
 from dataclasses import dataclass
@@ -91,10 +90,7 @@ def request_close(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
-    """Claim a chat for closing, for five minutes. Raises ConversationNotFound.
-
-    None: there is nothing to close or to extract, somebody else is at it, a turn runs, or it is in the trash.
-    """
+    """Claim a chat for closing, for five minutes; None if there is nothing to do now. Raises ConversationNotFound."""
     found = _lock_and_get(conversation_id)
     if Message.objects.streaming().filter(conversation_id=conversation_id).exists():
         return None
@@ -148,10 +144,9 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
 
 
 def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
-    """Schedule a retry of the extraction; False after the last try.
+    """Schedule a retry of the extraction; False after the last try. Call it after `hold_closing`, in its transaction.
 
-    Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
-    message in the chat gives it another round of tries.
+    What was not extracted stays above the watermark: the next message in the chat gives it more tries.
     """
     tries: int = _filter_claimed(claim).values_list("extraction_tries", flat=True).get() + 1
     is_tried_again = tries < MAX_TRIES
@@ -264,10 +259,7 @@ def _lock_and_get(conversation_id: UUID) -> Conversation:
 
 
 def lock_conversation(conversation_id: UUID) -> None:
-    """Lock the user and the conversation, always in this order.
-
-    So the limits on turns and messages hold under any race; and the memory of the user is locked by the same row.
-    """
+    """Lock the user and the conversation, always in this order, so that limits and memory hold under any race."""
     lock_owner()
     if connection.features.has_select_for_update:
         list(Conversation.objects.filter(pk=conversation_id).select_for_update().values_list("pk"))

@@ -43,7 +43,6 @@ class Threads:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to list."""
         return not self.groups and not self.archived
 
 
@@ -85,8 +84,8 @@ def find_conversation(conversation_id: UUID) -> Conversation | None:
 def find_panel_chat(*, opening: Mapping[str, str] | None, wanted: UUID | None) -> Conversation | None:
     """Return the chat of a page's panel; None without messages.
 
-    On most pages that is `wanted`. On a page that edits a skill it is the chat that wrote the open draft, or else
-    `wanted` if that is an active chat about the same skill.
+    On a page that edits a skill it is the chat that wrote the open draft, or else `wanted` if that is an active
+    chat about the same skill; elsewhere `wanted`.
     """
     if opening is None or opening["mode"] != "authoring":
         return _find_untrashed(wanted)

@@ -64,7 +64,6 @@ class ConversationHits:
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more than the rows."""
         return self.total > len(self.rows)
 
 
@@ -86,12 +85,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
     """Return matching conversations, best first; none for a blank query.
 
     Any word of the query counts, in a title, in a shown message or in those right before and after it; a message
-    without one comes in when its meaning is clearly near. Conversations in the trash and temporary ones are not
-    searched, and a reply is only once it has ended.
-
-    Args:
-        query: as typed; nothing in it is an operator.
-        limit: 1..50.
+    without one comes in when its meaning is clearly near. Neither the trash nor temporary chats are searched.
     """
     if not 1 <= limit <= MAX_HITS:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_HITS}")
@@ -114,10 +108,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
 
 
 def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
-    """Return messages to rank, their number and token frequencies.
-
-    These are all; where that is too many, those of the conversations of the messages that hold the words best.
-    """
+    """Return messages to rank, their number and token frequencies; if too many, those of the best conversations."""
     held = Message.objects.count()
     frequencies: dict[str, int] = {}
     rows = messages
@@ -133,7 +124,6 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
 
 
 def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
-    """Join each message's index text with that of its neighbours."""
     return {
         turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
         for before, turn, after in _with_neighbours(said)
@@ -153,12 +143,8 @@ def rank_turns(
 ) -> dict[Turn, float]:
     """Rank messages and titles by words and meaning; higher is better.
 
-    Args:
-        query: as typed.
-        said: the turns of each conversation in their order.
-        by_title: BM25 scores of titles.
-        total: how many messages there are.
-        frequencies: in how many of them each token stands, where `said` does not hold all.
+    `said`: the turns of each conversation in their order. `by_title`: BM25 scores of titles. `total` messages;
+    `frequencies` of each token among them, where `said` does not hold all.
     """
     wanted = build_tokens(list_query_terms(query), owner_id())
     own = score_bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
-from typing import Final
 from uuid import UUID
 
 from chat.conversations.lifecycle import HERE_LEASE
@@ -17,16 +16,13 @@ from config.lib.text import one_line
 from memory.facts.queries import find_last_version
 from memory.facts.versions import FactNotFound
 
-TITLE_WORDS: Final = 6
-
 
 def start_conversation(
     *, assistant: str | None = None, is_temporary: bool = False, opening: Mapping[str, str] | None = None, now: datetime
 ) -> Conversation:
     """Create an empty conversation, with the default assistant unless one is named.
 
-    `opening` is what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none;
-    with mode ops perhaps another subject (`chat.prompt.focus`). Raises a DomainError for a subject that is not there.
+    `opening` is its mode and subject (`chat.prompt.focus`). Raises a DomainError for a subject that is not there.
     """
     check_opening(opening or {})
     return Conversation.objects.create(
@@ -40,10 +36,7 @@ def start_conversation(
 
 
 def refocus_conversation(*, conversation_id: UUID, opening: Mapping[str, str]) -> None:
-    """Turn a chat to what its user looks at now; its mode stays.
-
-    Raises ConversationNotFound, or a DomainError for a focus that is not there.
-    """
+    """Turn a chat to what its user looks at now; its mode stays. Raises ConversationNotFound, DomainError."""
     check_opening(opening)
     conversation = get_conversation(conversation_id)
     current = conversation.opening_context
@@ -53,10 +46,7 @@ def refocus_conversation(*, conversation_id: UUID, opening: Mapping[str, str]) -
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
-    """Create an advisor chat that asks what to change in a fact.
-
-    The fact itself goes to the model with the user's first message, unseen. Raises FactNotFound.
-    """
+    """Create an advisor chat that asks what to change in a fact, which the model gets unseen. Raises FactNotFound."""
     fact = find_last_version(fact_id)
     if fact is None or fact.is_archived:
         raise FactNotFound("There is no such fact.")
@@ -83,15 +73,6 @@ def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
     conversation.title, conversation.is_title_chosen = line, True
     conversation.save(update_fields=["title", "is_title_chosen"])
     return conversation
-
-
-def title_from(text: str) -> str:
-    """Return a title made of the first words of a message."""
-    words = one_line(text).split()
-    title = " ".join(words[:TITLE_WORDS])
-    if len(title) > MAX_TITLE - 1:
-        return title[: MAX_TITLE - 1].rstrip() + "…"
-    return title + ("…" if len(words) > TITLE_WORDS else "")
 
 
 class MessageRefused(StateConflict):

@@ -49,10 +49,9 @@ class _Older:
 async def summarise_older(
     conversation_id: UUID, *, user_id: int, room: int, clock: Clock
 ) -> ConversationSummary | None:
-    """Summarise the older messages of a long chat; None if it is short enough, or no model answered.
+    """Summarise the older messages of a long chat, of which two at once write one; None: short, or no answer.
 
-    Call it when no turn waits for it. Two at once write one summary. `room`: estimated tokens that messages have in a
-    prompt of this chat.
+    Call it when no turn waits for it. `room`: estimated tokens that messages have in a prompt of this chat.
     """
     older = await run_in_thread(_read_older, conversation_id, user_id, room)
     if older is None:

@@ -27,10 +27,7 @@ MAX_TOKENS: Final = 40
 
 
 async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> str | None:
-    """Title a chat after its first exchange; None without a valid one.
-
-    Whoever named it first wins: a user who renames the chat meanwhile keeps their name for it.
-    """
+    """Title a chat after its first exchange, unless its user named it meanwhile; None without a valid one."""
     if not settings.TITLE_MODELS:
         return None
     exchange = await run_in_thread(_read_exchange, conversation_id, user_id)

@@ -66,10 +66,7 @@ def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
 
 
 def find_saving(usage: Mapping[str, Any], model: str) -> Decimal:
-    """Return what the provider's cache saved in USD.
-
-    It is negative when the cache was written and not yet read, and zero where no price is known.
-    """
+    """Return what the provider's cache saved in USD; below zero while it was written and not yet read."""
     used = _read_usage(usage)
     uncached = Usage(used.prompt_tokens, used.completion_tokens)
     return (cost_usd(model, uncached) or Decimal(0)) - (cost_usd(model, used) or Decimal(0))

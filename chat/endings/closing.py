@@ -73,10 +73,7 @@ class _Work:
 
 
 def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
-    """Extract and close a chat; idempotent. Raises ConversationNotFound.
-
-    Opens its own doors and an event loop of its own: call it outside of any.
-    """
+    """Extract and close a chat, outside of scopes and event loops; idempotent. Raises ConversationNotFound."""
     with owned_tx(user_id):
         claim = claim_closing(conversation_id=conversation_id, now=clock())
         work = _plan_work(claim) if claim is not None else None

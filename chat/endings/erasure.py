@@ -33,18 +33,15 @@ ERASED: Final = "Deleted for good."
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """Counts of a purge."""
-
     users: int
     conversations: int
     facts: int
 
 
 def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
-    """Erase a trashed fact and its traces, inside `owned_tx(user)`.
+    """Erase a trashed fact and its traces, inside `owned_tx(user)`. Raises FactNotFound, FactChanged.
 
     With `with_messages`, its source messages go too, with the replies to them and what the journal keeps of them.
-    Raises FactNotFound; FactChanged when it is not in the trash.
     """
     erased = trash.erase_fact(fact_id=fact_id)
     scrub_chats(erased, with_messages=with_messages)
@@ -58,10 +55,7 @@ def list_source_messages(*, fact_id: UUID) -> list[Message]:
 
 
 def purge_trash(*, now: datetime) -> Purged:
-    """Erase all users' trash after 30 days, in transactions of its own.
-
-    What fails for one user is logged, and stops nobody else's.
-    """
+    """Erase all users' trash after 30 days, each in its own transaction; log a failure and go on."""
     with system_tx("whose trash is to be emptied"):
         users = list_owners_of_old_trash(now=now) | trash.list_owners_of_old_trash(now=now)
     conversations = facts = 0
@@ -172,10 +166,7 @@ def _delete_messages(message_ids: Collection[int]) -> None:
 
 
 def erase_user(*, user_id: int) -> dict[str, int]:
-    """Delete a user with all rows, in its own scope.
-
-    Turns that still run end with their rows, and sockets with their sessions.
-    """
+    """Delete a user with all rows, in its own scope; running turns and sockets end with them."""
     with system_tx("erasure of a user"):
         user = get_user_model()._default_manager.get(pk=user_id)
         sessions = _sessions_of(user_id)

@@ -61,7 +61,6 @@ class _Sink:
         self.size = 0
 
     def write(self, part: bytes) -> int:
-        """Keep the bytes until they are taken."""
         self._parts.append(bytes(part))
         self.size += len(part)
         return len(part)
@@ -73,7 +72,6 @@ class _Sink:
         """Do nothing, as `flush`."""
 
     def take(self) -> bytes:
-        """Return the bytes since the last call."""
         part, self._parts, self.size = b"".join(self._parts), [], 0
         return part
 

@@ -115,10 +115,7 @@ def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment 
 
 
 def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], sources: Sources) -> Json | None:
-    """Return the source of a sum, difference or ratio of two figures of one result.
-
-    The fewer digits a figure has, the more pairs come to it by chance.
-    """
+    """Return the source of a sum, difference or ratio of two figures of one result."""
     at = figure.start - sentence.start
     near = sentence.words[max(at - _NEAR, 0) : at + _NEAR]
     named = frozenset(name for name, words in _OPERATIONS.items() if words.search(near))

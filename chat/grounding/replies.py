@@ -31,12 +31,8 @@ def ground_parts(
 ) -> None:
     """Add to each text of a reply its figures with their sources, as `figures`.
 
-    Args:
-        parts: of the whole reply.
-        messages: what the model was sent before, oldest first.
-        memory: the memory block of the prompt.
-        zone: the user's time zone, in which a reply may state times.
-        now: when the turn began.
+    `messages`: what the model was sent before, oldest first. `memory`: the prompt's memory block. `zone`: a reply
+    may state times in it. `now`: when the turn began.
     """
     parts = list(parts)
     texts = [part for part in parts if part["kind"] == "text" and any(find_figures(part["text"]))]

@@ -92,7 +92,6 @@ class Known:
 
     @property
     def nouns(self) -> frozenset[str]:
-        """What it may count."""
         return self.after or split_nouns(self.key)
 
 
@@ -242,7 +241,6 @@ class Sources:
 
     @cached_property
     def nouns(self) -> frozenset[str]:
-        """What the keys of the results count."""
         return frozenset().union(*map(split_nouns, self._keys))
 
     def blank_names(self, text: str) -> str:

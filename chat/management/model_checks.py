@@ -149,7 +149,6 @@ def _talk(text: str, *, system: str = _SYSTEM) -> Messages:
 
 
 async def _ask(model: str, messages: Sequence[dict[str, Any]]) -> tuple[str, Chunk]:
-    """Return the text and the last chunk of a streamed answer."""
     chunks = [
         chunk
         async for chunk in door.stream(messages, models=[model], tools=[_TOOL], effort=settings.CHAT_REASONING_EFFORT)
@@ -158,7 +157,6 @@ async def _ask(model: str, messages: Sequence[dict[str, Any]]) -> tuple[str, Chu
 
 
 def _results(last: Chunk) -> Messages:
-    """Return the calls and their results as the next messages."""
     reply = Reply()
     for call in last.tool_calls:
         reply.finish_tool(reply.start_tool(call), _RESULT)

@@ -18,10 +18,7 @@ from memory.facts.queries import uses_facts
 def compose_prompt(
     memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, time_zone: str, now: datetime
 ) -> tuple[Segment, ...]:
-    """Return the system prompt of a turn at `now`.
-
-    It is the same for all turns of a day in the user's zone, so that providers can read it from their caches.
-    """
+    """Return the system prompt of a turn, the same for all turns of a day in the user's zone, for providers' caches."""
     mode = str(opening.get("mode", "ops"))
     prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
     return (*prefix, Segment("day", day_text(now, find_time_zone(time_zone))))
@@ -33,11 +30,7 @@ def preview_prompt(*, assistant: str, now: datetime) -> str:
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
-    """Return the system prompt of the newest turn, or else the one that the first turn would send at `now`.
-
-    What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
-    one, from its memory block and what the user is now.
-    """
+    """Return the system prompt of the newest turn, byte for byte by its receipt, else of the first one at `now`."""
     rows = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT, reply_to__isnull=False)
     reply = rows.select_related("snapshot").order_by("-pk").first()
     assistant, opening = conversation.assistant, conversation.opening_context

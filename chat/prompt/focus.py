@@ -1,6 +1,6 @@
 """The focus of a chat: what its user looks at, such as a deployment, a draft or a trade (seed 003).
 
-The conversation's `opening_context` names it by the keys of a kind below, beside the `mode`.
+`opening_context` names it by the keys of a kind below, beside the `mode`.
 """
 
 import json
@@ -90,10 +90,7 @@ def fits_mode(mode: str, keys: Collection[str]) -> bool:
 
 
 def can_refocus(current: Opening, wanted: Opening) -> bool:
-    """Tell whether a chat can turn to what its user looks at now, and is not about it already.
-
-    A chat that writes a skill, or that was opened to change a fact, keeps its subject.
-    """
+    """Tell whether a chat can turn to what its user looks at now, and is not about it already."""
     is_bound = "authoring" in (current.get("mode"), wanted.get("mode")) or "fact_id" in current
     return not is_bound and {**current, "mode": ""} != {**wanted, "mode": ""}
 

@@ -17,10 +17,7 @@ from memory.models import UserFact
 
 
 def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: datetime) -> list[Json]:
-    """Return the preamble of a turn, without recalled facts.
-
-    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change.
-    """
+    """Return the preamble of a turn, without recalled facts; `about` is the fact that the user opened it to change."""
     parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
     if focus := build_focus(opening):
         parts.append(focus)

@@ -33,8 +33,6 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A prompt rebuilt from rows."""
-
     segments: tuple[Segment, ...]
     messages: list[Json]  # as they went to the model, the system prompt first
     tools: list[Json]
@@ -81,7 +79,7 @@ def as_sent(
 def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Return the messages of a turn's first call.
 
-    The turns of a chat share every byte up to the newest user message, unless a day began or a summary was written.
+    The turns of a day share every byte up to the newest user message, unless a summary was written.
     """
     return [{"role": "system", "content": as_blocks(segments)}, *map(dict, history)]
 
@@ -112,8 +110,6 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True)
 class ShownReceipt:
-    """A receipt for display."""
-
     segments: tuple[Segment, ...]  # of the system prompt, then of the message's preamble
     facts: list[UserFact]  # of the memory block, then of the preamble, as they were then
     summary: str  # of older messages; empty without one

@@ -14,14 +14,11 @@ SEPARATOR: Final = "\n\n---\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a system prompt."""
-
     name: str  # persona, tier, memory, mode, trust or day
     text: str
 
     @property
     def sha256(self) -> str:
-        """The digest of its text, hex."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -143,10 +140,7 @@ COMPANION_TRUST: Final = _TRUST_RULES.format(
 def compose_prefix(
     *, persona: str, tier: str | None, memory_block: str, mode: str, trust_rules: str
 ) -> tuple[Segment, ...]:
-    """Return the system prompt without its last segment, the day.
-
-    What is stable for the user stands first: persona, tier, memory, then mode and rules; an empty part is left out.
-    """
+    """Return the system prompt without the day; what is stable for the user stands first, an empty part is left out."""
     segments = (
         Segment("persona", persona),
         Segment("tier", TIER_ADDENDA[tier or DEFAULT_TIER]),

@@ -60,8 +60,6 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One function that a model may call."""
-
     name: str
     label: str  # heads the call in the chat
     description: str
@@ -74,7 +72,6 @@ class Tool(Generic[A]):
 
     @property
     def schema(self) -> Json:
-        """The tool in the form a model is sent."""
         function = {"name": self.name, "description": self.description, "parameters": _describe_parameters(self.args)}
         return {"type": "function", "function": function}
 
@@ -87,10 +84,9 @@ class Tool(Generic[A]):
         return len(arguments) <= MAX_ARGUMENTS
 
     def call(self, context: ToolContext, arguments: str) -> Result:
-        """Run the tool on JSON text, as the turn's user.
+        """Run the tool on JSON text, as the turn's user, in one transaction unless it asks a model.
 
-        It runs in one transaction, unless it asks a model. Invalid arguments, refusals and failures come back as
-        `error`; then nothing is kept.
+        Invalid arguments, refusals and failures come back as `error`; then nothing is kept.
         """
         if len(arguments) > MAX_ARGUMENTS:
             return {"error": f"The arguments are too long; at most {MAX_ARGUMENTS} characters."}
@@ -129,11 +125,7 @@ def _describe_parameters(args: type[BaseModel]) -> Json:
 
 
 def _shorten_schema(schema: Any) -> Any:
-    """Return a schema without what only costs tokens.
-
-    Titles repeat the names, an empty default says what leaving the argument out says, and so does null. That there are
-    no other arguments goes without saying: one that is made up is refused by name.
-    """
+    """Return a schema without titles, empty defaults and other keys that only cost tokens."""
     match schema:
         case {"anyOf": [dict(value), {"type": "null"}], "default": None, **rest}:
             return _shorten_schema({**value, **rest})

@@ -33,9 +33,13 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
     marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
     held = [list_open_positions(one.deployment, one.positions, marks) for one in listed]
-    pairs = zip(listed, held, strict=True)
-    rows = [_deployment_row(one, positions, context.now, with_reasons=with_trades) for one, positions in pairs]
-    result: Result = {"deployments": rows, **({"all": _total_row(listed, list(chain(*held)))} if listed else {})}
+    rows = [
+        _deployment_row(one, positions, context.now, with_reasons=with_trades)
+        for one, positions in zip(listed, held, strict=True)
+    ]
+    result: Result = {"deployments": rows}
+    if listed:
+        result["all"] = _total_row(listed, list(chain(*held)))
     if with_trades:
         which = TradeFilter(deployment_id=args.deployment_id)
         result["trades"] = [records.trade_row(trade) for trade in list_last_closed(which, records.TRADES)]
@@ -67,9 +71,11 @@ GET_MY_DEPLOYMENTS = make_tool(
 
 
 def _total_row(listed: Sequence[ListedDeployment], positions: Sequence[OpenPosition]) -> records.Row:
-    """Return the sums over all deployments; null if one of their prices is not known."""
+    """Return the sums over all deployments; null if one of their values is not known."""
     worth, made = [one.notional_usd for one in positions], [one.unrealised_usd for one in positions]
+    equities = [one.equity_usd for one in listed]
     return {
+        "equity_usd": round_usd(sum(filter(None, equities), ZERO)) if None not in equities else None,
         "net_pnl_usd": round_usd(sum((one.totals.net_usd for one in listed), ZERO)),
         "closed_trades": sum(one.totals.closed_trades for one in listed),
         "open_so_far_usd": round_usd(sum((one.totals.open_so_far_usd for one in listed), ZERO)),
@@ -93,6 +99,7 @@ def _deployment_row(
         "status": deployment.status,
         "halted_until": format_instant(deployment.halted_until) if deployment.is_halted_at(now) else None,
         "broker_kind": deployment.broker_kind,
+        "equity_usd": round_usd(listed.equity_usd),
         "net_pnl_usd": round_usd(listed.totals.net_usd),
         "closed_trades": listed.totals.closed_trades,
         "open_so_far_usd": round_usd(listed.totals.open_so_far_usd),

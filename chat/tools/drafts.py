@@ -54,7 +54,6 @@ def _critique_draft(context: ToolContext, args: Args) -> Result:
 
 
 def _skill_id(context: ToolContext) -> UUID | None:
-    """Return the skill that this chat edits; None: a new one."""
     if context.opening.get("mode") == "authoring":
         named = context.opening.get("skill_id")
         return UUID(str(named)) if named else None
@@ -69,7 +68,6 @@ def _open_draft(context: ToolContext) -> SkillDraft:
 
 
 def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
-    """Return the payload of the draft, or of the skill."""
     skill_id = _skill_id(context)
     draft = find_open_draft(skill_id)
     if draft is not None:

@@ -46,10 +46,7 @@ class WriteRefused(DomainError):
 
 
 def admit_write(context: ToolContext, content: str, *others: str) -> Origin | None:
-    """Return the origin of a write; None to hold it for review.
-
-    `others` are further texts of the same write. Raises WriteRefused in a temporary chat.
-    """
+    """Return the origin of a write (`others`: its further texts); None to hold it. Raises WriteRefused."""
     _refuse_temporary(context)
     is_exact, messages = context.window.is_untrusted, _list_typed_messages(context)
     quote = find_support(stored_line(content), messages, is_exact=is_exact)
@@ -60,7 +57,7 @@ def admit_write(context: ToolContext, content: str, *others: str) -> Origin | No
 def admit_update(context: ToolContext, fact: UserFact, content: str, *others: str) -> Origin | None:
     """Return the origin of an update; None to hold it for review.
 
-    With untrusted text in view, the user's newest message must say them, and they must be about what the fact is about.
+    With untrusted text in view, the user's newest message must say the words, about what the fact is about.
     """
     origin = admit_write(context, content, *others)
     if origin is None or not context.window.is_untrusted:
@@ -79,11 +76,10 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
 
 
 def admit_end(context: ToolContext, fact: UserFact) -> Origin:
-    """Return the origin of a forget.
+    """Return the origin of a forget. Raises WriteRefused, and FactAmbiguous when the user does not mean this fact.
 
-    Raises WriteRefused in a temporary chat, and FactAmbiguous when the user's newest messages do not mean this fact.
-    With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the text
-    of others brought up.
+    With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the
+    text of others brought up.
     """
     _refuse_temporary(context)
     typed = _list_typed_messages(context, last=2)

@@ -16,10 +16,7 @@ OVERRIDES: Final = "This overrides the list of facts in your instructions for th
 
 
 def memory_event(event: MemoryEvent) -> Json:
-    """Return `{id, kind, before, after}` for a memory line.
-
-    A fact is `{fact_id, fact, topic, confidence}`, a place `{place_id, place, notes, text}`.
-    """
+    """Return `{id, kind, before, after}` for a memory line, of a fact or a place."""
     if event.place is not None:
         return _event_line(event, None, _place_line(event.place))
     if event.kind == EventKind.LINK:

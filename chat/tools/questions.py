@@ -15,7 +15,7 @@ from trading.models import Trader
 _Measure = Annotated[str, WithJsonSchema({"type": "string", "enum": [*MEASURES]})]
 _Group = Annotated[str, WithJsonSchema({"type": "string", "enum": [*GROUPS]})]
 _CHECK: Final = (
-    "Instead, a planned trade to size and check: {symbol, side, stop, size_usd or risk_usd or risk_pct, leverage, "
+    "Or a planned trade to size and check: {symbol, side, stop, size_usd/quantity/risk_usd/risk_pct, leverage, "
     "equity_usd, price}."
 )
 _Value = str | int | float | list[str | int]

@@ -110,6 +110,7 @@ def _simulation_row(run: BacktestRun) -> records.Row:
         "ends_at": format_instant(run.ends_at),
         "net_pnl_usd": round_usd(Decimal(net)) if net is not None else None,
         "sharpe": round_number(numbers.get("sharpe"), 2),
+        "sharpe_days": numbers.get("sharpe_days"),
         "max_drawdown_pct": round_pct(drawdown["fraction"]) if drawdown else None,
         "win_rate_pct": round_pct(numbers.get("win_rate_fraction")),
         "closed_trades": numbers.get("trades"),

@@ -129,7 +129,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.carrier = asyncio.create_task(self._carry_frames())
 
     async def disconnect(self, code: int) -> None:
-        """Leave the room; a running turn goes on."""
         is_known = bool(self.user_id)
         self._leave_room()
         if is_known:

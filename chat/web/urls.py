@@ -40,6 +40,7 @@ urlpatterns = [
     path("profile/facts/<uuid:fact_id>/rule/", rules.read, name="fact_rule"),
     path("trades/rules/", rules.show_rules, name="rules"),
     path("trades/rules/<uuid:rule_id>/", rules.decide, name="decide_rule"),
+    path("trades/rules/<uuid:rule_id>/record/", rules.show_record, name="rule_record"),
     path("profile/usage/", account.usage, name="usage"),
     path("profile/export/", account.show_export, name="export"),
     path("profile/export/zip/", account.export_everything, name="export_everything"),

@@ -50,7 +50,8 @@ _REPORTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ACCORDING: Final = re.compile(
-    r"\bas\s+(?!(?:I|it|soon|long|far|much|if|though)\b)[^.!?,:\n]{1,30}?\s(?:puts?|likes? to put|says?|said)\b(?: it)?"
+    r"\bas\s+(?!(?:it|soon|long|far|much|if|though)\b)(?:(?!\bI\b)[^.!?,:\n]){1,30}?\s"
+    r"(?:puts?|likes? to put|says?|said)\b(?: it)?"
     r"|\b(?:according to|as per|quoting)\s+(?!my\b)(?P<colon>[^.!?\n:]{0,60}:(?=\s|\Z))?"
     r"|\b(?:quotes?|headlines?|articles?|news|tweets?|posts?)\b(?P<announced>[^.!?\n:]{0,40}:(?=\s|\Z))",
     re.IGNORECASE,
@@ -82,11 +83,7 @@ _SUPPOSES: Final = re.compile(
 
 
 def keep_statements(text: str) -> str:
-    """Mask all but the user's own statements, keeping the length.
-
-    This masks questions and suppositions as well as what `keep_typed_words` masks. A request such as "can you remember
-    that ...?" counts as a statement.
-    """
+    """Mask all but the user's own statements, questions and suppositions too, keeping the length."""
     return _SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
 
 

@@ -109,10 +109,7 @@ def _names(subject: Subject) -> set[object]:
 
 
 def _list_words(text: str) -> tuple[bool, bool, list[str]]:
-    """Return whether a line says "only" and whether it denies, which stand anywhere, and its other words in order.
-
-    Prepositions count: to trade with the trend is not to trade against it.
-    """
+    """Return whether a line says "only", whether it denies, and its other words in order."""
     words = [
         stem_word(word) for word in _WORDS.findall(_CONTRACTED.sub("not", text.casefold())) if word not in _TRIFLES
     ]

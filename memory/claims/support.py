@@ -33,8 +33,6 @@ Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's t
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """A message as the user typed it."""
-
     id: int
     text: str
 
@@ -97,11 +95,7 @@ def verify_quotes(
 
 
 def contradicts(one: str, other: str) -> bool:
-    """Tell whether two lines about the same subject exclude each other.
-
-    They do if their numbers or bounds differ or one denies the other. Only certain cases count; the model judges the
-    rest.
-    """
+    """Tell whether two lines about the same subject certainly exclude each other: other numbers, bounds or a denial."""
     a, b = read_claims(one), read_claims(other)
     ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
     shared = ours.keys() & theirs.keys()

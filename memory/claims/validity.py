@@ -101,7 +101,6 @@ class Validity:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether there is a beginning or an end."""
         return self.begins is not None or self.ends is not None
 
 

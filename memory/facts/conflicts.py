@@ -95,9 +95,9 @@ def write_with_rivals(
     origin: Origin,
     now: datetime,
 ) -> FactWrite:
-    """Write a fact by `write(origin, ends)`, in one batch with what it excludes: `rivals`, if they are known.
+    """Write a fact by `write(origin, ends)`, in one batch with the end of what it excludes: `rivals`, if known.
 
-    It ends where a plan begins. Its other rivals end in its favour: when it begins, and at once if it has begun.
+    It ends where a plan begins. Its other rivals end when it begins.
     """
     if rivals is None:
         rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
@@ -158,10 +158,7 @@ def insert_with_rivals(
 
 
 def move_ends(plan: UserFact, successor: UserFact | None, *, origin: Origin, now: datetime) -> list[UUID]:
-    """Move the ends that an archived plan had set; return the events, which the undo of its own event undoes.
-
-    A fact goes on until its own end, or until `successor` or another plan that excludes it begins.
-    """
+    """Move the ends that an archived plan had set, to their own or the next plan's; return the undoable events."""
     if not _is_plan(plan, now):
         return []
     if successor is not None and successor.lineage != plan.lineage:
@@ -199,10 +196,7 @@ def _find_own_end(fact: UserFact, begins: Collection[datetime]) -> datetime | No
 
 
 def _is_plan(fact: UserFact, begins: datetime) -> bool:
-    """Tell whether a fact was said to begin after a statement does.
-
-    One that only holds again after an exception ("until March") does not outlive a newer statement.
-    """
+    """Tell whether a fact was said to begin after a statement does. One that resumes after an exception was not."""
     if fact.valid_from <= max(begins, fact.created_at):
         return False
     events = MemoryEvent.objects.filter(detail__later=str(fact.pk), undone_at__isnull=True).select_related("before")

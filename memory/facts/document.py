@@ -18,10 +18,7 @@ EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of an em
 
 
 def build_document(*, now: datetime) -> MemoryDocument:
-    """Return the document within the token limit, oldest first.
-
-    It has the open facts that did not leave it and the newest ended ones.
-    """
+    """Return the document within the token limit, oldest first: open facts, then the newest ended ones."""
     active = list(UserFact.objects.open(now).in_document())
     places = _list_places()
     room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_format_body(map(_build_fact, active), places))

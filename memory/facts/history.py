@@ -16,8 +16,6 @@ CHANGES_SHOWN: Final = 50  # on a page of the timeline
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One change of a fact."""
-
     at: datetime
     label: str
     event: MemoryEvent | None = None

@@ -45,7 +45,6 @@ class DocumentFill:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether the owner should know."""
         return self.percent >= NEARLY_FULL_PCT or self.outside > 0
 
 
@@ -64,10 +63,7 @@ def enforce_token_limit(*, now: datetime, batch_id: UUID | None = None) -> list[
 
 
 def fit_fact(added: UserFact, *, batch_id: UUID | None, now: datetime) -> tuple[list[UserFact], int]:
-    """Make room for a new fact; return what left, and how full the document is if the fact made it nearly full.
-
-    A new fact makes no room for others: those come back when a fact ends, or with the daily job.
-    """
+    """Make room for a new fact; return what left, and how full the document is if the fact made it nearly full."""
     _sizes.keep([(added.pk, count_fact_tokens(added))])
     sizes, room = _measure(now)
     if room < 0:
@@ -85,10 +81,7 @@ def measure_document(*, outside: int, now: datetime) -> DocumentFill:
 
 
 def _measure(now: datetime) -> tuple[dict[UUID, int], int]:
-    """Return the tokens of the document's facts by id, and those that are left, below zero over the limit.
-
-    Places may displace facts, but facts keep half of the limit.
-    """
+    """Return the tokens of the document's facts by id and what is left; places leave at least half to facts."""
     rows = UserFact.objects.open(now).in_document()
     ids = list(rows.values_list("pk", flat=True))
     sizes = {pk: size for pk, size in zip(ids, _sizes.look_up(ids), strict=True) if size is not None}

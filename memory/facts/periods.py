@@ -63,10 +63,7 @@ def begin_learned(text: str, *, said_at: datetime, now: datetime) -> dict[str, d
 
 
 def change_dates(old: UserFact, text: str, given: Validity | None, *, now: datetime) -> dict[str, Any]:
-    """Return the dates that a correction changes: the given ones, or those that the words of `text` add or take away.
-
-    Raises FactRefused if the fact would end before it begins.
-    """
+    """Return the dates that a correction changes, given or in the words of `text`. Raises FactRefused."""
     if given is not None:
         begins = given.begins or max(now, old.valid_from)
         if given.ends is not None and given.ends <= begins:

@@ -26,9 +26,9 @@ _COLUMNS: Final = ("name", "notes", "removed_at")
 def add_place(
     *, place_id: str, name: str, notes: str | None = None, origin: Origin = PAGE, now: datetime
 ) -> PlaceWrite:
-    """Save or update a place; from a chat, note a mention.
+    """Save or update a place, noting a mention in a chat. Raises FactRefused, MemoryPaused.
 
-    `notes=None` keeps the notes. A removed place returns. Raises FactRefused, MemoryPaused.
+    `notes=None` keeps the notes. A removed place returns.
     """
     texts = parse_place(place_id=place_id, name=name, notes=notes)
     key, wanted = texts.pop("place_id"), texts
@@ -108,7 +108,6 @@ def _describe_before(place: Place | None) -> dict[str, Any]:
 
 
 def _add_mention(place: Place, origin: Origin, now: datetime) -> int | None:
-    """Note a mention; return a new one's id."""
     if origin.conversation_id is None:
         return None
     mention, is_new = PlaceMention.objects.get_or_create(

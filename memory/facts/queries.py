@@ -57,8 +57,6 @@ class FactFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedFact:
-    """A fact as the page shows it."""
-
     fact: UserFact
     is_in_block: bool  # the coach's next chat starts with it
     is_stale: bool  # no coach's chat started with it for 60 days
@@ -113,10 +111,7 @@ def is_learning() -> bool:
 
 
 def iter_block_facts(now: datetime) -> Iterator[UserFact]:
-    """Yield the current facts for prompts, most recently referenced first.
-
-    Decay only lowers a score, so the database drops scores below the floor first and the block drops decayed ones.
-    """
+    """Yield the current facts for prompts, most recently referenced first, without those surely below the floor."""
     return _iter_facts(_select_injectable(now).by_reference())
 
 
@@ -125,10 +120,7 @@ def _select_injectable(now: datetime) -> UserFactQuerySet:
 
 
 def list_relevant_lines(message: str, *, without: Collection[UUID], now: datetime) -> list[tuple[UUID, str]]:
-    """Return the facts that a message concerns, as lines for its prompt.
-
-    `without` are the facts that the prompt has.
-    """
+    """Return the facts that a message concerns, as lines for its prompt; `without` are those that it has."""
     facts = read_block_facts(find_relevant(message=message, without=without, now=now))
     return [(fact.id, blocks.format_fact(fact)) for fact in facts if blocks.is_injectable(fact, now)]
 

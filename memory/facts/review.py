@@ -77,10 +77,7 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
 
 
 def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
-    """Apply a proposal as the owner's own words, in one batch.
-
-    Raises ProposalNotFound, ProposalDecided, and FactNotFound or FactChanged when its facts changed since.
-    """
+    """Apply a proposal as the owner's own words, in one batch. Raises DomainError when its facts changed since."""
     proposal = _get_pending(proposal_id)
     origin = Origin(
         conversation_id=proposal.conversation_id,
@@ -99,10 +96,7 @@ def dismiss_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
 
 
 def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
-    """Undo a decision and its writes; idempotent.
-
-    Raises ProposalNotFound, and UndoRefused when a later write depends on an undone one.
-    """
+    """Undo a decision and its writes; idempotent. Raises ProposalNotFound, UndoRefused."""
     lock_memory()
     proposal = _get_proposal(proposal_id)
     if proposal.batch_id is not None:

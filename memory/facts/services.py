@@ -162,10 +162,7 @@ def supersede_fact(
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Note that the user affirmed a fact, which resets its decay.
-
-    The time of confirmation never moves back. Raises FactNotFound, FactChanged, MemoryPaused.
-    """
+    """Note that the user affirmed a fact, which resets its decay. Raises FactNotFound, FactChanged, MemoryPaused."""
     versions.refuse_when_paused(origin)
     lock_memory()
     fact = versions.get_believed(fact_id)
@@ -225,11 +222,7 @@ def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
 
 
 def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Restore an archived or trashed fact.
-
-    If another fact has the same text, that fact is returned, revalidated if it had ended. Raises FactNotFound, and
-    FactChanged when the fact is not archived.
-    """
+    """Restore an archived or trashed fact, or revalidate another with its text. Raises FactNotFound, FactChanged."""
     lock_memory()
     last = versions.get_last_version(fact_id)
     if not last.is_archived:
@@ -264,10 +257,7 @@ def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: dat
 
 
 def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
-    """Link two current facts; None means already linked.
-
-    Each end is an id or a unique text part. Raises FactNotFound, FactAmbiguous, LinkRefused, MemoryPaused.
-    """
+    """Link two current facts, each an id or a unique text part; None means already linked. Raises DomainError."""
     label = one_line(relation)
     if not 0 < len(label) <= wording.MAX_RELATION:
         raise LinkRefused(

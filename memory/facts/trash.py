@@ -25,11 +25,7 @@ class Erasure:
 
 
 def erase_fact(*, fact_id: UUID) -> Erasure:
-    """Erase a trashed fact: all versions, merged facts and equal texts.
-
-    The caller removes the ids elsewhere (prompt snapshots, replies). Raises FactNotFound, and FactChanged when the fact
-    is not in the trash.
-    """
+    """Erase a trashed fact: all versions, merged facts and equal texts. Raises FactNotFound, FactChanged."""
     lock_memory()
     last = get_last_version(fact_id)
     if last.trashed_at is None:

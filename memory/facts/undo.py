@@ -34,10 +34,9 @@ _CHANGED_SINCE: Final = "This fact was changed since; undo the later change firs
 
 
 def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
-    """Undo one write; idempotent.
+    """Undo one write; idempotent. Raises FactNotFound, UndoRefused.
 
-    The previous content returns as a new row on the lineage. Later writes that were undone do not count. The proposal
-    behind the write reopens. Raises FactNotFound, UndoRefused.
+    The previous content returns as a new row on the lineage, and the proposal behind the write reopens.
     """
     lock_memory()
     event = MemoryEvent.objects.filter(pk=event_id).first_or(FactNotFound("There is nothing to undo."))

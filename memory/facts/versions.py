@@ -48,10 +48,9 @@ class MemoryPaused(StateConflict):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a write, by plain ids; none for the page.
+    """The source of a write, by plain ids; none for the page. Writes with one `batch_id` are undone together.
 
-    `quotes` are the user's own words, `[{"message_id": int, "start": int, "end": int}]`. Writes with one `batch_id` are
-    undone together.
+    `quotes` are the user's own words, `[{"message_id": int, "start": int, "end": int}]`.
     """
 
     conversation_id: UUID | None = None

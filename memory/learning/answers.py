@@ -40,8 +40,6 @@ class AnsweredFact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionAnswer:
-    """A readable answer of the model."""
-
     summary: str
     facts: tuple[AnsweredFact, ...]
 
@@ -67,7 +65,6 @@ class _DuplicateKeys(dict[str, Any]):
 
 
 def _iter_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects of a text."""
     decoder = json.JSONDecoder(
         object_pairs_hook=_build_object, parse_constant=lambda _: math.nan, parse_int=_parse_integer
     )
@@ -94,7 +91,6 @@ def _parse_integer(digits: str) -> float:
 
 
 def _parse_fact(fact: object) -> AnsweredFact | None:
-    """Return a fact of the answer, or None if it is invalid."""
     if not isinstance(fact, dict) or isinstance(fact, _DuplicateKeys):
         return None
     op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")

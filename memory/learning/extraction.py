@@ -53,7 +53,6 @@ class Candidate:
 
     @property
     def is_supported(self) -> bool:
-        """Whether text that the user typed supports it."""
         return bool(self.quotes)
 
 

@@ -67,10 +67,7 @@ UNREADABLE: Final = (
 def format_request(
     *, known_facts: Iterable[Mapping[str, Any]], summary: str, turns: Iterable[Mapping[str, Any]]
 ) -> str:
-    """Format the known facts, earlier summary and turns as lines of JSON.
-
-    A known fact is `{id, category, topic, explicit, content}`, a turn `{id, role, text, untrusted}`.
-    """
+    """Format the known facts, earlier summary and turns as lines of JSON."""
     parts = [
         ("known_facts", [_format_json({**fact, "content": prompt_line(str(fact["content"]))}) for fact in known_facts]),
         ("earlier_summary", [_format_json(summary)] if summary else []),

@@ -28,8 +28,6 @@ NOT_YOURS: Final = "This came up in a chat with news or other text in view, and 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileCounts:
-    """The numbers of candidates by outcome."""
-
     saved: int = 0  # new facts
     updated: int = 0  # extracted facts that were replaced
     proposed: int = 0  # pending for the user

@@ -228,22 +228,18 @@ class UserFact(OwnedModel):
 
     @property
     def line(self) -> str:
-        """The text that prompts and lists show."""
         return self.summary or self.content
 
     @property
     def is_inferred(self) -> bool:
-        """Whether Keel concluded it."""
         return self.confidence == Confidence.INFERRED
 
     @property
     def affirmed_at(self) -> datetime:
-        """When the owner last said or confirmed it."""
         return max(self.valid_from, self.last_confirmed_at or self.valid_from)
 
     @property
     def is_archived(self) -> bool:
-        """Whether the row is no longer believed."""
         return self.archived_at is not None
 
     @property

@@ -70,10 +70,7 @@ def build_coach_block(facts: Iterable[UserFact], *, now: datetime) -> Block:
 
 
 def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
-    """Build the advisor's block by category, within its token budget.
-
-    `unread` more facts exist for which there is surely no room.
-    """
+    """Build the advisor's block by category, within its token budget; `unread` more facts surely have no room."""
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
         return build_empty_block()

@@ -75,8 +75,6 @@ _owners_of_many: Final[set[int]] = set()  # owners above MAX_COMPARED when last 
 
 @dataclass(frozen=True, slots=True)
 class RecalledFact:
-    """A fact that answers a query."""
-
     fact: UserFact
     rank: float  # in standard deviations among the compared facts; comparable within one answer only
     origin: str  # "stated" or "inferred"
@@ -92,7 +90,6 @@ class RecallResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more answers than rows."""
         return self.total > len(self.rows)
 
 

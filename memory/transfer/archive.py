@@ -96,7 +96,6 @@ def _iter_ordered(user_id: int, model: type[OwnedModel], *order: str) -> Iterato
 
 
 def _iter_rows(user_id: int, model: type[OwnedModel], ids: list[Any]) -> Iterator[Any]:
-    """Yield rows in the order of their ids, read in batches."""
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         with owned(user_id):

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from config.lib.errors import DomainError
 from config.lib.fields import content_key, parse_row
 from config.lib.text import one_line
+from memory import models, wording
 from memory.claims.subjects import read_subject
 from memory.facts.conflicts import list_rivals
 from memory.facts.limits import enforce_token_limit
@@ -19,34 +20,12 @@ from memory.facts.periods import refuse_early_end
 from memory.facts.places import parse_place
 from memory.facts.review import fingerprint_merge, fingerprint_text, propose_fact
 from memory.facts.versions import Origin, add_tombstone, lock_memory, log_event
-from memory.models import (
-    ArchivedReason,
-    EventKind,
-    FactLink,
-    MemoryEvent,
-    MemoryProposal,
-    MemorySwitches,
-    Place,
-    PlaceMention,
-    ProposalKind,
-    UserFact,
-)
 from memory.transfer import archive
-from memory.wording import (
-    FactRefused,
-    SecretRefused,
-    parse_content,
-    parse_detail,
-    parse_summary,
-    parse_topic,
-    refuse_secrets,
-    stored_line,
-)
 
 MAX_ARCHIVE: Final = 64 * 1024 * 1024  # bytes
 _FORGOTTEN: Final = {
-    *(ArchivedReason.AGENT_FORGET, ArchivedReason.USER_DELETED),
-    *(ArchivedReason.USER_ARCHIVED, ArchivedReason.STAFF_ARCHIVED),
+    *(models.ArchivedReason.AGENT_FORGET, models.ArchivedReason.USER_DELETED),
+    *(models.ArchivedReason.USER_ARCHIVED, models.ArchivedReason.STAFF_ARCHIVED),
 }
 
 
@@ -85,9 +64,11 @@ def import_archive(*, text: str, now: datetime) -> ImportResult:
             arrival.add_links(data["links"])
             arrival.add_places(data["places"])
             arrival.add_proposals(data["proposals"])
-            if not MemorySwitches.objects.exists():
+            if not models.MemorySwitches.objects.exists():
                 switches = data["switches"]
-                MemorySwitches.objects.create(uses_facts=bool(switches["uses_facts"]), learns=bool(switches["learns"]))
+                models.MemorySwitches.objects.create(
+                    uses_facts=bool(switches["uses_facts"]), learns=bool(switches["learns"])
+                )
             return arrival.finish(fits_document=has_own_facts)
     except (ValueError, KeyError, TypeError, AttributeError, IntegrityError) as error:
         problem = "its rows contradict each other" if isinstance(error, IntegrityError) else str(error)
@@ -140,7 +121,7 @@ class Arrival:
         for name in list(new):
             try:
                 rows |= {str(entry["id"]): _parse_fact(entry) for entry in new[name]}
-            except FactRefused as error:
+            except wording.FactRefused as error:
                 self._refuse(new[name][0]["content"], error)
                 del new[name]
                 continue
@@ -151,15 +132,15 @@ class Arrival:
             raise ValueError("an id stands twice")
         ids = dict(zip(names, sorted(uuid4() for _ in names), strict=True))  # new ids keep the order of the old ones
         made = [_build_fact(rows[str(e["id"])], e, ids) for chain in new.values() for e in _order_chain(chain)]
-        UserFact.objects.bulk_create(made, batch_size=archive.BATCH)
+        models.UserFact.objects.bulk_create(made, batch_size=archive.BATCH)
         self.has_facts |= bool(made)
         self._rows |= ids
         self._by_words |= {row.content_key: row.pk for row in made if not row.is_archived}
         self._log_facts(made)
 
-    def _refuse(self, text: object, error: FactRefused) -> None:
+    def _refuse(self, text: object, error: wording.FactRefused) -> None:
         """Note a skipped entry with its reason; the note of a secret does not repeat it."""
-        name = "One entry" if isinstance(error, SecretRefused) else shorten_text(one_line(str(text)))
+        name = "One entry" if isinstance(error, wording.SecretRefused) else shorten_text(one_line(str(text)))
         self.refused.append(f"{name}: {error}")
 
     def _contradicts(self, rows: list[dict[str, Any]]) -> bool:
@@ -171,9 +152,9 @@ class Arrival:
                 return True
         return False
 
-    def _propose_rival(self, content: str, rival: UserFact) -> None:
+    def _propose_rival(self, content: str, rival: models.UserFact) -> None:
         propose_fact(
-            kind=ProposalKind.CONFLICT,
+            kind=models.ProposalKind.CONFLICT,
             content=content,
             target_id=rival.pk,
             why="The imported file says something else than Keel knows.",
@@ -188,37 +169,37 @@ class Arrival:
             self.known += len(chain)
             return True
         believed = [entry for entry in chain if entry.get("archived_at") is None]
-        twins = [self._by_words.get(content_key(stored_line(str(entry["content"])))) for entry in believed]
+        twins = [self._by_words.get(content_key(wording.stored_line(str(entry["content"])))) for entry in believed]
         if not any(twins):
             return False
         self._rows |= {str(entry["id"]): twin for entry, twin in zip(believed, twins, strict=True) if twin}
         self.known += len(chain)
         return True
 
-    def _log_facts(self, made: list[UserFact]) -> None:
+    def _log_facts(self, made: list[models.UserFact]) -> None:
         """Log the last row of each lineage; keep what was forgotten from coming back."""
         self.added += len(made)
         superseded = {row.supersedes_id for row in made}
         for row in made:
             if row.pk not in superseded:
                 detail = {"is_ended": True} if row.is_archived else {}
-                event = log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
+                event = log_event(models.EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
                 if row.archived_reason in _FORGOTTEN and not self._is_document:
                     add_tombstone(row, event, self.now)
 
     def add_links(self, entries: list[dict[str, Any]]) -> None:
         """Insert the links between facts that are here."""
         ids = iter(sorted(uuid4() for _ in entries))
-        known = set(FactLink.objects.values_list("from_fact_id", "to_fact_id", "relation"))
+        known = set(models.FactLink.objects.values_list("from_fact_id", "to_fact_id", "relation"))
         made = []
         for entry in entries:
             values = parse_row(entry, archive.LINKS)
             values["relation"] = one_line(values["relation"])
-            refuse_secrets(values["relation"])
+            wording.refuse_secrets(values["relation"])
             first, second = self._rows.get(str(entry["from"])), self._rows.get(str(entry["to"]))
             if first and second and (first, second, values["relation"]) not in known:
-                made.append(FactLink(id=next(ids), from_fact_id=first, to_fact_id=second, **values))
-        FactLink.objects.bulk_create(made, batch_size=archive.BATCH)
+                made.append(models.FactLink(id=next(ids), from_fact_id=first, to_fact_id=second, **values))
+        models.FactLink.objects.bulk_create(made, batch_size=archive.BATCH)
 
     def add_places(self, entries: list[dict[str, Any]]) -> None:
         """Insert the places that are not known, with their mentions."""
@@ -226,25 +207,25 @@ class Arrival:
             values = parse_row(entry, archive.PLACES)
             try:
                 values |= parse_place(place_id=values["place_id"], name=values["name"], notes=values["notes"])
-            except FactRefused as error:
+            except wording.FactRefused as error:
                 self._refuse(values["name"], error)
                 continue
-            if self._keeps_place(Place.objects.filter(place_id=values["place_id"]).first()):
+            if self._keeps_place(models.Place.objects.filter(place_id=values["place_id"]).first()):
                 self.known += 1
                 continue
-            place = Place.objects.create(**values)
-            PlaceMention.objects.bulk_create(
-                PlaceMention(place=place, **_parse_mention(mention)) for mention in entry["mentions"]
+            place = models.Place.objects.create(**values)
+            models.PlaceMention.objects.bulk_create(
+                models.PlaceMention(place=place, **_parse_mention(mention)) for mention in entry["mentions"]
             )
             detail = {"before": None, "updated_at": None, "stamp": place.updated_at.isoformat()}
-            log_event(EventKind.PLACE, place=place, detail=detail, origin=self.origin, now=self.now)
+            log_event(models.EventKind.PLACE, place=place, detail=detail, origin=self.origin, now=self.now)
             self.added += 1
 
-    def _keeps_place(self, known: Place | None) -> bool:
+    def _keeps_place(self, known: models.Place | None) -> bool:
         """Tell whether a place is known; delete one to which every write was undone."""
         if known is None:
             return False
-        if known.removed_at is None or MemoryEvent.objects.filter(place=known, undone_at__isnull=True).exists():
+        if known.removed_at is None or models.MemoryEvent.objects.filter(place=known, undone_at__isnull=True).exists():
             return True
         known.delete()
         return False
@@ -254,26 +235,26 @@ class Arrival:
         ids = iter(sorted(uuid4() for _ in entries))
         for entry in entries:
             made = self._build_proposal(entry, next(ids))
-            same = MemoryProposal.objects.filter(kind=made.kind, fingerprint=made.fingerprint)
+            same = models.MemoryProposal.objects.filter(kind=made.kind, fingerprint=made.fingerprint)
             if made.fingerprint and not same.exists():
                 made.save(force_insert=True)
 
-    def _build_proposal(self, entry: dict[str, Any], pk: UUID) -> MemoryProposal:
+    def _build_proposal(self, entry: dict[str, Any], pk: UUID) -> models.MemoryProposal:
         values = parse_row(entry, archive.PROPOSALS)
         payload, target = dict(entry["payload"]), self._rows.get(str(entry.get("target")))
         fingerprint = ""
-        if values["kind"] == ProposalKind.MERGE:
+        if values["kind"] == models.ProposalKind.MERGE:
             ends = [self._rows.get(str(payload[end])) for end in ("fact_id", "into_id")]
-            facts = UserFact.objects.in_bulk([end for end in ends if end])
+            facts = models.UserFact.objects.in_bulk([end for end in ends if end])
             if len(facts) == 2:
                 payload = {"fact_id": str(ends[0]), "into_id": str(ends[1])}
                 fingerprint = fingerprint_merge(*facts.values())
         else:
             payload = _parse_texts(payload)
-            fact = UserFact.objects.filter(pk=target).first() if target else None
+            fact = models.UserFact.objects.filter(pk=target).first() if target else None
             fingerprint = fingerprint_text(payload["content"], fact)
         evidence = {"why": one_line(str(entry["evidence"].get("why", "")))[:500], archive.KEPT: entry["evidence"]}
-        return MemoryProposal(
+        return models.MemoryProposal(
             id=pk, payload=payload, target_id=target, evidence=evidence, fingerprint=fingerprint, **values
         )
 
@@ -288,17 +269,22 @@ def _parse_fact(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _parse_texts(values: dict[str, Any]) -> dict[str, Any]:
     """Bring the texts of a fact or a proposal into their stored form. Raises FactRefused."""
-    parsers = {"content": parse_content, "summary": parse_summary, "body": parse_detail, "detail": parse_detail}
-    parsers["topic"] = parse_topic
+    parsers = {
+        "content": wording.parse_content,
+        "summary": wording.parse_summary,
+        "body": wording.parse_detail,
+        "detail": wording.parse_detail,
+        "topic": wording.parse_topic,
+    }
     return {name: parsers[name](str(value)) if name in parsers else value for name, value in values.items()}
 
 
-def _build_fact(values: dict[str, Any], entry: dict[str, Any], ids: dict[str, UUID]) -> UserFact:
+def _build_fact(values: dict[str, Any], entry: dict[str, Any], ids: dict[str, UUID]) -> models.UserFact:
     brought = {str(name): str(value)[:64] for name, value in entry["external"].items()}
     external = {**brought, "id": str(entry["id"])[:64], archive.KEPT: entry["quotes"]}
     if not entry["quotes"]:
         del external[archive.KEPT]
-    return UserFact(
+    return models.UserFact(
         id=ids[str(entry["id"])],
         lineage=ids[str(entry["lineage"])],
         supersedes_id=ids[str(entry["supersedes"])] if entry["supersedes"] else None,
@@ -328,11 +314,13 @@ def _parse_mention(entry: dict[str, Any]) -> dict[str, Any]:
     return values | {name: one_line(values[name]) if entry[name] else "" for name in refs}
 
 
-def _list_known_facts() -> list[UserFact]:
+def _list_known_facts() -> list[models.UserFact]:
     """Return the rows that an import knows: all but those of imports that were undone."""
-    taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
-    gone = UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
-    known = UserFact.objects.exclude(lineage__in=gone)
+    taken_back = models.MemoryEvent.objects.filter(kind=models.EventKind.IMPORT, undone_at__isnull=False).values(
+        "lineage"
+    )
+    gone = models.UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
+    known = models.UserFact.objects.exclude(lineage__in=gone)
     return list(known.only("id", "user_id", "external", "content_key", "archived_at"))
 
 

@@ -30,7 +30,6 @@ def import_document(*, text: str, now: datetime) -> ImportResult:
 
 
 def _archive_fact(fact: DocumentFact, updated_at: datetime, now: datetime) -> dict[str, Any]:
-    """Return a fact as an archive has it."""
     added_at = _parse_instant(fact.added_at)
     brought = {"conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
     return {
@@ -54,7 +53,6 @@ def _archive_fact(fact: DocumentFact, updated_at: datetime, now: datetime) -> di
 
 
 def _archive_place(place: DocumentPlace, updated_at: datetime) -> dict[str, Any]:
-    """Return a place as an archive has it."""
     return {
         "place_id": place.place_id,
         "name": place.place_name,

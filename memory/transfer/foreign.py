@@ -18,8 +18,6 @@ from config.lib.text import one_line
 
 @dataclass(frozen=True, slots=True)
 class ForeignFact:
-    """One fact of another memory."""
-
     text: str
     said_at: datetime | None = None  # aware UTC
     topic: str = ""

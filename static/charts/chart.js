@@ -9,6 +9,8 @@ import { formatAmount, formatTime, limitRate, movePlace, readEquity, readPrice }
 
 const SPOKEN_MS = 1_000; // between two readouts for a screen reader
 const TOKENS = ["text", "muted", "line", "edge", "accent", "gain", "loss", "warn", "danger", "surface"];
+const EDGE = 20; // pixels beside the values: half of a label of the time axis
+const LETTER = 7; // pixels of a letter in a label
 const MOST_TICKS = 6; // with a label, of a price axis
 const COMPARED = ["muted", "gain", "loss"]; // colours of curves beside the first one
 
@@ -64,6 +66,9 @@ function describeAmounts(places, write) {
 /** @param {string} colour  as `rgb(1, 2, 3)` */
 const fade = (colour) => colour.replace(/^rgba?\((.*?)\)$/, (_, parts) => `rgba(${parts.split(",").slice(0, 3).join(",")}, 0.2)`);
 
+/** @param {string} name  as "First: the skill"; the readout gives it whole */
+const shorten = (name) => name.split(":")[0];
+
 class CanvasChart {
   /**
    * @param {HTMLElement} place
@@ -83,7 +88,7 @@ class CanvasChart {
     if (this.isPrice) this.addCandles();
     else this.addCurves();
     this.paint(false);
-    this.chart.timeScale().fitContent();
+    this.fit();
     this.speak = limitRate((/** @type {string} */ words) => place.setAttribute("aria-valuetext", words), SPOKEN_MS);
     this.chart.subscribeCrosshairMove((/** @type {any} */ event) => {
       const at = event.time === undefined ? this.values.times.length - 1 : this.values.times.indexOf(event.time);
@@ -105,7 +110,6 @@ class CanvasChart {
         timeVisible: true,
         secondsVisible: false,
         minBarSpacing: 0.1,
-        lockVisibleTimeRangeOnResize: true,
         tickMarkFormatter: (/** @type {number} */ time, /** @type {number} */ kind) => {
           const written = formatTime(time, this.zone);
           return kind < 2 ? written.slice(0, 7) : kind === 2 ? written.slice(5, 10) : written.slice(11);
@@ -120,12 +124,12 @@ class CanvasChart {
   addCurves() {
     const { values, charts } = this;
     const format = (/** @type {string} */ unit, /** @type {number} */ places) =>
-      describeAmounts(places, (amount) => formatAmount(amount, unit, places));
+      describeAmounts(places, (amount) => formatAmount(amount, unit, places).split(" ")[0]); // the title has the word
     for (const line of values.lines) {
       const series = this.chart.addSeries(charts.LineSeries, {
         lineWidth: 1.5,
         priceLineVisible: false,
-        title: values.lines.length > 1 ? line.name : "",
+        title: values.lines.length > 1 ? shorten(line.name) : "",
         priceFormat: format(values.unit, values.places),
       });
       series.setData(this.pair(line.values));
@@ -161,6 +165,18 @@ class CanvasChart {
     this.overlay = new Overlay(values, {});
     series.attachPrimitive(this.overlay);
     this.series.push(series);
+  }
+
+  /** Show all values, with room at the ends for labels: of the time axis, and of curves beside each other. */
+  fit() {
+    const { times, lines = [] } = this.values;
+    const title = lines.length > 1 ? Math.max(...lines.map((/** @type {any} */ line) => shorten(line.name).length)) * LETTER : 0;
+    const scale = this.chart.timeScale();
+    scale.subscribeSizeChange((/** @type {number} */ width) => {
+      const end = Math.max(EDGE, Math.min(title + EDGE, width * 0.4));
+      const each = times.length / Math.max(width - EDGE - end, 1); // values a pixel
+      scale.setVisibleLogicalRange({ from: -0.5 - EDGE * each, to: times.length - 0.5 + end * each });
+    });
   }
 
   /** @param {(number | null)[]} column */

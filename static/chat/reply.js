@@ -18,9 +18,8 @@ export class Reply {
     this.article = article;
     this.onChange = onChange;
     this.closed = part(article, "message__closed");
-    this.open = part(article, "message__open");
     this.text = document.createTextNode("");
-    this.open.replaceChildren(this.text);
+    part(article, "message__open").replaceChildren(this.text);
     // White space of the template would count as content in the style sheet.
     if (!this.closed.children.length) this.closed.replaceChildren();
   }
@@ -56,6 +55,10 @@ export class Reply {
   close(html, tail) {
     this.#closedHtml += html;
     this.#add(parse(html));
+    // A new element: the same one further down would count as content that moved.
+    const open = make("div", "message__open");
+    this.text.parentElement?.replaceWith(open);
+    open.append(this.text);
     this.#setOpen(tail);
   }
 

@@ -58,6 +58,7 @@ class Command(KeelCommand):
             "config.asgi:application",
             ws="websockets-sansio",
             ws_max_size=MAX_SOCKET_FRAME,
+            ws_per_message_deflate=False,  # a frame has a few words: it gains nothing, and each socket would pay
             log_level="warning",
             timeout_graceful_shutdown=REQUEST_SECONDS,
             proxy_headers=False,  # config.lib.edge.proxies trusts a number of proxies, not their addresses

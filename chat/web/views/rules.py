@@ -16,8 +16,9 @@ from memory.models import UserFact
 from trading.models import RuleState, TradingRule
 from trading.rules.compile import Refusal
 from trading.rules.grammar import describe_rule, parse_rule
-from trading.rules.services import decide_rule, list_rule_records, list_rules
+from trading.rules.services import decide_rule, get_rule, list_rule_records, list_rules
 
+FEW_UNREAD = 20  # shown at first: a long memory has hundreds
 _ANSWERS = {
     RuleState.CONFIRMED: "Your trades are judged by: {}.",
     RuleState.DISMISSED: "Not used as a rule: {}.",
@@ -27,18 +28,23 @@ _ANSWERS = {
 
 @owned_page
 def show_rules(request: AuthedRequest) -> HttpResponse:
-    """Show the rules read from facts, and how the trades kept them."""
+    """Show the rules read from facts; how the trades kept each comes in by itself."""
     with owned_tx(request.user):
         unread = follow_facts(now=timezone.now())
-    rules = list_rules()
-    readings = [(row, describe_rule(parse_rule(row.payload))) for row in rules if row.state != RuleState.CONFIRMED]
+    readings = [(row, describe_rule(parse_rule(row.payload))) for row in list_rules()]
     context = {
-        "records": list_rule_records(rules),
-        "waiting": [one for one in readings if one[0].state == RuleState.WAITING],
-        "dismissed": [one for one in readings if one[0].state == RuleState.DISMISSED],
-        "unread": unread,
+        **{state.value: [one for one in readings if one[0].state == state] for state in RuleState},
+        "unread": unread if "unread" in request.GET else unread[:FEW_UNREAD],
+        "unread_count": len(unread),
     }
     return TemplateResponse(request, "chat/rules.html", context)
+
+
+@owned_page
+def show_record(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
+    """Show how the trades kept a rule, as a part of the page of rules."""
+    records = list_rule_records([get_rule(rule_id)])
+    return TemplateResponse(request, "chat/_rule_record.html", {"record": records[0] if records else None})
 
 
 @owned_act

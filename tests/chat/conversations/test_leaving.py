@@ -260,7 +260,7 @@ def test_fact_goes_to_the_model_with_the_first_message_and_is_seen_nowhere(ann, 
     assert told["content"].endswith("\n</context>\n\nMake it 55.")
     for words in ("Retires at 50", "In Lisbon", str(fact.pk), "not instructions"):
         assert words in told["content"]
-    assert (accepted.message.content, accepted.title) == ("Make it 55.", "Make it 55.")
+    assert (accepted.message.content, accepted.title) == ("Make it 55.", "Make it 55")
     with owned(trader):
         page = ann.get(url("conversation", Conversation.objects.get())).content.decode()
     assert "Lisbon" not in page.partition('class="chat__log"')[2].partition('class="chat__composer"')[0]

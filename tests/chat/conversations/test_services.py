@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from chat.conversations.queries import ConversationNotFound
-from chat.conversations.services import MessageRefused, rename_conversation, start_conversation, title_from
+from chat.conversations.services import MessageRefused, rename_conversation, start_conversation
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
 from chat.prompt.texts import as_blocks
 from chat.turns.accept import retry_reply
@@ -344,23 +344,6 @@ def test_retry_reply_does_not_know_a_strangers_conversation(strangers_chat, as_t
 
 
 # --- Titles ---
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("Hi", "Hi"),
-        ("one two three four five six", "one two three four five six"),
-        ("one two three four five six seven", "one two three four five six…"),
-        ("  two\n\nlines\there ", "two lines here"),
-        ("x" * 100, "x" * 79 + "…"),
-        ("x" * 79, "x" * 79),
-        ("\u202eright to left", "right to left"),
-    ],
-)
-def test_title_from_the_first_words(text, title):
-    assert title_from(text) == title
-    assert len(title) <= 80
 
 
 def test_rename_conversation_keeps_one_line(as_trader):

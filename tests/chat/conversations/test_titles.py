@@ -96,7 +96,7 @@ async def test_model_that_cannot_be_reached_leaves_the_first_words(model, talk):
     model.say(RuntimeError("down"))
 
     assert await write(talk) is None
-    assert await run_in_thread(titled, talk) == ("first question", False)
+    assert await run_in_thread(titled, talk) == ("First question", False)
 
 
 async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, talk):
@@ -105,7 +105,7 @@ async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, ta
     model.say("I cannot write a title for this chat because I was not given enough of it to work with.")
 
     assert await write(talk) is None
-    assert await run_in_thread(titled, talk) == ("first question", True)
+    assert await run_in_thread(titled, talk) == ("First question", True)
 
 
 async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
@@ -133,7 +133,7 @@ async def test_open_page_hears_of_the_title(model, trader, talk):
     model.say("A better title")
     async with open_tab(await run_in_thread(signed_in, trader), talk.conversation_id) as tab:
         await tab.say("What is a good size for a trade of mine in BTC?")
-        assert (await tab.until("title"))["title"] == "What is a good size for…"
+        assert (await tab.until("title"))["title"] == "What is a good size for a trade of mine"
 
         assert (await tab.until("title"))["title"] == "A better title"
 

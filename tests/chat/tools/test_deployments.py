@@ -92,6 +92,7 @@ def test_deployment_is_listed_with_what_it_holds_and_was_refused(box, deployment
         ],
         "last_decision_at": "2026-06-01T12:00:00Z",
         "recent_rejections": [{"tick_at": "2026-06-01T11:00:00Z", "code": "max_leverage", "text": "Too much leverage"}],
+        "equity_usd": 10000.0,
     }
 
 

@@ -75,6 +75,7 @@ def test_skill_is_listed_with_its_last_simulation(box, deployment):
             "ends_at": "2026-05-01T12:00:00Z",
             "net_pnl_usd": 19.0,
             "sharpe": None,
+            "sharpe_days": None,
             "max_drawdown_pct": 5.0,
             "win_rate_pct": 100.0,
             "closed_trades": 1,

@@ -83,7 +83,7 @@ async def test_first_message_gives_the_chat_its_title(model, ann, talk):
         await tab.say("And now?")
         await tab.until("done")
 
-    assert [frame["title"] for frame in tab.frames if frame["type"] == "title"] == ["What is a good size for…"]
+    assert [frame["title"] for frame in tab.frames if frame["type"] == "title"] == ["What is a good size for a trade?"]
 
 
 ANSWER = """\

@@ -211,6 +211,14 @@ def test_links_send_no_referrer():
     assert 'rel="noopener noreferrer nofollow"' in render_markdown("[x](https://a.com)")
 
 
+def test_picture_becomes_a_link_with_its_words():
+    html = render_markdown("![chart of BTC](https://a.com/x.png)")
+
+    assert "<img" not in html
+    assert 'href="https://a.com/x.png"' in html
+    assert ">chart of BTC</a>" in html
+
+
 # --- Limits ---
 
 

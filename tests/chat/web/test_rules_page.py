@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from chat.web.views.rules import FEW_UNREAD
 from config.lib.owned import owned, owned_tx
 from memory.facts.services import remember_fact
 from tests.factories.memory import MAY
@@ -50,8 +51,8 @@ def test_decide_puts_a_reading_to_use(ann, trader, fact):
         broken = TradeFactory(entry_leverage=Decimal(9))
         TradeFactory(entry_leverage=None)
     rule = confirm(ann, trader)
-    shown = " ".join(ann.get(RULES).content.decode().split())
-    assert "In use" in shown
+    assert "In use" in ann.get(RULES).content.decode()
+    shown = " ".join(ann.get(reverse("chat:rule_record", args=[rule.pk])).content.decode().split())
     assert f'?rule={rule.pk}&amp;verdict=broken">1 broken</a>' in shown
     assert "its leverage is not known (1)" in shown
 
@@ -67,6 +68,16 @@ def test_decide_takes_a_rule_out_of_use(ann, trader, fact):
     rule = confirm(ann, trader)
     ann.post(reverse("chat:decide_rule", args=[rule.pk]), {"state": "dismissed"})
     assert "Not used as rules (1)" in ann.get(RULES).content.decode()
+    assert not ann.get(reverse("chat:rule_record", args=[rule.pk])).content.strip()
+
+
+def test_show_rules_of_many_unread_facts_shows_few_at_first(ann, trader):
+    with owned_tx(trader):
+        for number in range(FEW_UNREAD + 2):
+            remember_fact(content=f"Never above {number}x on weekends", now=MAY)
+    first, whole = (ann.get(address).content.decode() for address in (RULES, f"{RULES}?unread"))
+    assert f"Show all {FEW_UNREAD + 2}" in first
+    assert [text.count("x on weekends</a>") for text in (first, whole)] == [FEW_UNREAD, FEW_UNREAD + 2]
 
 
 def test_decide_returns_to_the_fact(ann, trader, fact):

@@ -452,5 +452,5 @@ def test_the_offline_model_keeps_the_contract():
         ("add", "I want to triple the account", "goal", None, None, ["I want to triple the account"]),
         ("add", "I prefer short answers", "style", None, None, ["I prefer short answers"]),
     ]
-    assert found.summary.startswith("They met. The user wrote: ")
+    assert found.summary.startswith("They met.\nPerson: I never trade alts.")
     assert found.through_message_id == 13
