@@ -4,14 +4,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from configparser import ConfigParser
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 import yaml
 from django.conf import settings
 from django.core.management import get_commands
+from packaging.requirements import Requirement
 
 from chat.management.commands.up import GRACE_SECONDS, REQUEST_SECONDS
 from chat.turns.live import SHUTDOWN_SECONDS
@@ -118,6 +121,30 @@ def test_operations_page_names_the_files_of_the_pack():
     for name in ("compose.yaml", "deploy/create-role.sh", "deploy/systemd", "deploy/Caddyfile"):
         assert name in text
         assert (ROOT / name).exists()
+
+
+def list_installed(wanted: list[Requirement]) -> set[str]:
+    """Return the names of what is installed with requirements, of this platform."""
+    names, done = set(), set()
+    while wanted:
+        one = wanted.pop()
+        for extra in {"", *one.extras} - {extra for name, extra in done if name == one.name}:
+            done.add((one.name, extra))
+            names.add(one.name)
+            needs = map(Requirement, distribution(one.name).requires or [])
+            wanted += [need for need in needs if need.marker is None or need.marker.evaluate({"extra": extra})]
+    return names
+
+
+def test_base_install_has_less_than_350_megabytes():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    names = list_installed([Requirement(line) for line in project["dependencies"]])
+
+    files = {place.locate() for name in names for place in distribution(name).files if place.suffix != ".pyc"}
+    megabytes = {file: file.stat().st_size / 1e6 for file in files if file.exists()}
+    code = sum(size for file, size in megabytes.items() if file.suffix == ".py")
+    assert 200 < sum(megabytes.values()) + code < 350, "bytecode is as large as its source"
 
 
 @pytest.mark.long

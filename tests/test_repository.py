@@ -114,6 +114,14 @@ def test_no_file_names_a_registry_or_a_path_of_a_machine():
     assert not found, "\n".join(found)
 
 
+def test_templates_begin_kept_line_breaks_on_the_line_of_their_tag():
+    # The class `said` shows each line break of its content, those of the template too.
+    begun = re.compile(r"""class="(?:[^"]* )?said(?: [^"]*)?"[^>]*>\s*\n""")
+    templates = [name for name in tracked_files() if name.startswith("templates/") and name.endswith(".html")]
+
+    assert [name for name in templates if begun.search((ROOT / name).read_text())] == []
+
+
 def test_templates_have_lines_of_at_most_120_characters():
     # A mail is plain text: a line break in its template would be one in the mail.
     templates = [name for name in tracked_files() if name.startswith("templates/") and name.endswith(".html")]

@@ -109,7 +109,6 @@ class ActAdmin(admin.ModelAdmin):
         return bool(request.user.has_perm(act.permission if "." in act.permission else name))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the permitted acts as actions of the list."""
         return {
             act.name: (partial(_run_action, act), act.name, act.label)
             for act in self.acts
@@ -127,7 +126,6 @@ class ActAdmin(admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Show a row with its permitted acts."""
         acts = [act for act in self.acts if self.may_run(request, act)]
         extra = {"acts": acts, "row_id": object_id, **(extra_context or {})}
         return super().change_view(request, object_id, form_url, extra)
@@ -140,7 +138,6 @@ class LookOnlyAdmin(LookOnly, ActAdmin):
     heavy: ClassVar[tuple[str, ...]] = ()  # columns that a list does not load, as they are large
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
-        """Return the list that leaves the large columns out."""
         return LeanChangeList
 
 
@@ -187,10 +184,7 @@ class PrivateAdmin(LookOnlyAdmin):
 def register_rows(
     model: type[Model], base: type[LookOnlyAdmin] = LookOnlyAdmin, /, *, newest: str = "", **options: Any
 ) -> None:
-    """Register a list of owned rows, joined with the rows that it shows.
-
-    `newest` is the instant that orders the list and by which it is drilled down. Users are searched for, too.
-    """
+    """Register a list of owned rows, joined with the rows that it shows; `newest` is the instant that orders it."""
     keys = {field.name for field in model._meta.fields if field.is_relation}
     options["list_select_related"] = tuple(name for name in options["list_display"] if name in keys)
     if newest:
@@ -202,7 +196,6 @@ def register_rows(
 
 class LeanChangeList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Model]:
-        """Return the rows without their large columns."""
         rows: QuerySet[Model] = super().get_queryset(request, exclude_parameters)
         return rows.defer(*self.model_admin.heavy)  # type: ignore[attr-defined]
 

@@ -10,11 +10,7 @@ Value = TypeVar("Value")
 
 
 class RecentCache(Generic[Key, Value]):
-    """A thread-safe cache of the most recently added values.
-
-    Beyond `most` values the oldest are dropped. The cache does not note requests: for thousands of keys at a time
-    that takes longer than the look-up.
-    """
+    """A thread-safe cache of the `most` recently added values. It notes no requests, which would take longer."""
 
     def __init__(self, most: int) -> None:
         self.most = most

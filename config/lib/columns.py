@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Context, Decimal
 from functools import partial
-from itertools import chain, compress
+from itertools import compress
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from django.db.models.expressions import Col
 from django.db.models.functions import Cast
 from django.db.models.sql.constants import MULTI
 
-_CHUNK: Final = 5_000
+_CHUNK: Final = 2_000
 _DIGITS: Final = Context(prec=15)  # of a number in SQLite
 
 
@@ -41,17 +41,19 @@ class Columns:
         compiler: Any = rows.values_list(*_select(rows, names, as_floats=as_floats)).query.get_compiler(
             connection.alias
         )
-        found = list(chain.from_iterable(compiler.execute_sql(MULTI, chunk_size=_CHUNK)))
+        # Of the same engine's columns of one kind, equal values are equal here, too. Ten thousand rows at a time would
+        # keep the garbage collector busy.
+        columns: list[list[Any]] = [[] for _ in names]
+        for chunk in compiler.execute_sql(MULTI, chunk_size=_CHUNK):
+            for column, values in zip(columns, zip(*chunk, strict=True), strict=True):
+                column += values
+        self.raw: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
         expressions = [expression for expression, _, _ in compiler.select]
         converters = compiler.get_converters(expressions)
         self._read = {
             name: _choose_reader(expression, converters.get(place, ((), None))[0])
             for place, (name, expression) in enumerate(zip(names, expressions, strict=True))
         }
-        # Of the same engine's columns of one kind, equal values are equal here, too.
-        self.raw: dict[str, Sequence[Any]] = dict(
-            zip(names, zip(*found, strict=True) if found else [()] * len(names), strict=True)
-        )
         self._converted: dict[str, Sequence[Any]] = {}
 
     def __getitem__(self, name: str) -> Sequence[Any]:

@@ -31,12 +31,10 @@ class DerivedField(models.CharField):  # type: ignore[type-arg]
         super().__init__(*args, **{"editable": False, **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Return the arguments from which a migration rebuilds the field."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "source": self.source}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        """Compute the value and set it on the row."""
         value = self.derive(getattr(model_instance, self.source))
         setattr(model_instance, self.attname, value)
         return value
@@ -50,7 +48,6 @@ class NormalFormField(DerivedField):
     """The normal form of a text, for substring search."""
 
     def derive(self, text: str) -> str:
-        """Return the normal form."""
         return normal_form(text)
 
 
@@ -61,7 +58,6 @@ class ContentKeyField(DerivedField):
         super().__init__(*args, **{"max_length": 64, **kwargs})
 
     def derive(self, text: str) -> str:
-        """Return the digest."""
         return content_key(text)
 
 
@@ -73,12 +69,10 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
         super().__init__(*args, **{"editable": False, "default": "", **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Return the arguments from which a migration rebuilds the field."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "sources": self.sources}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        """Compute the value and set it on the row."""
         text = "\n".join(getattr(model_instance, source) for source in self.sources)
         value = build_index_text(text, model_instance.user_id)  # type: ignore[attr-defined]
         setattr(model_instance, self.attname, value)
@@ -146,11 +140,7 @@ _IN: Final = "({columns}) IN (SELECT {values} FROM {source})"
 
 
 class AmongRows(Func):
-    """`(a, b) IN (rows)` for columns of text.
-
-    Django compiles a list of parameters for longer than the database looks, and for `a IN (...) AND b IN (...)` the
-    database tries each pair of values or reads all rows of an `a`.
-    """
+    """`(a, b) IN (rows)` for columns of text, which Django's own forms make slow to compile or to look up."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -162,7 +152,6 @@ class AmongRows(Func):
     def as_sql(
         self, compiler: "SQLCompiler", connection: "BaseDatabaseWrapper", *args: Any, **context: Any
     ) -> tuple[str, list[Any]]:
-        """Compile the comparison for either engine."""
         columns = [compiler.compile(column)[0] for column in self.source_expressions]
         value, source = "json_extract(value, '$[{}]')", "json_each(%s)"
         if connection.vendor == "postgresql":

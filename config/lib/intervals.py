@@ -29,9 +29,10 @@ def mean_interval(values: Sequence[float], *, groups: int = 1) -> Interval | Non
     """
     if len(values) < MIN_VALUES:
         return None
-    mean = fmean(values)
-    _, second, third = _average_powers([value - mean for value in values], 3, len(values))
-    return _hall_interval(len(values), mean, second, third, groups)
+    n, mean = len(values), fmean(values)
+    away = [value - mean for value in values]
+    squares = list(map(mul, away, away))
+    return _hall_interval(n, mean, fsum(squares) / n, fsum(map(mul, squares, away)) / n, groups)
 
 
 def _average_powers(values: Sequence[float], most: int, n: int) -> list[float]:
@@ -71,7 +72,7 @@ def share_interval(hits: int, total: int, *, groups: int = 1) -> Interval | None
 def profit_factor_interval(values: Sequence[float], *, groups: int = 1) -> tuple[float, float | None] | None:
     """Return an interval of gains over losses; an upper None is unbounded.
 
-    A ratio c is plausible as long as the interval of the mean of (gain - c * loss) includes zero.
+    It holds each ratio c for which the interval of the mean of (gain - c * loss) includes zero.
     """
     won, lost = [value for value in values if value > 0], [-value for value in values if value < 0]
     if len(values) < MIN_VALUES or not won or not lost:

@@ -172,7 +172,6 @@ class OwnedQuerySet(models.QuerySet[M]):
         return super().bulk_create(self._guarded(objs), batch_size, ignore_conflicts)
 
     def bulk_update(self, objs: Iterable[M], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """Update rows of the owner in scope."""
         fields = list(fields)
         self.model.refuse_columns(fields)
         return super().bulk_update(self._guarded(objs), fields, batch_size)
@@ -233,17 +232,13 @@ class OwnedModel(models.Model):
         default_manager_name = "objects"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save a row of the owner in scope."""
         self.guard()
         self.refuse_columns(set(kwargs.get("update_fields") or ()) - {"user", "user_id"})
         super().save(*args, **kwargs)
         self._stored_owner = self.user_id
 
     def insert(self) -> None:
-        """Insert a new row by a statement that is built once.
-
-        The ORM builds it for each row, which takes longer than the insertion.
-        """
+        """Insert a new row by a statement that is built once: the ORM builds it for each row, which takes longer."""
         self.guard()
         fields, statement = _build_insert(type(self))
         database = connections[DEFAULT_DB_ALIAS]  # `connection` would look it up again for each column
@@ -269,7 +264,6 @@ class OwnedModel(models.Model):
             return int(cursor.rowcount)
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
-        """Delete a row of the owner in scope."""
         self.guard()
         if self._state.adding:
             # Django deletes by id, which may be the id of a foreign row.

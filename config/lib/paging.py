@@ -35,8 +35,6 @@ class PlacedPage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NumberedPage(Generic[T]):
-    """The rows of one page of a list."""
-
     rows: list[T]
     total: int  # of the list
     number: int  # from 1
@@ -45,8 +43,6 @@ class NumberedPage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PagePlace:
-    """The place of a numbered page in its list."""
-
     number: int  # from 1
     pages: int
     rows: slice  # of the whole list

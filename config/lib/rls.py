@@ -39,20 +39,16 @@ class EnableOwnerPolicy(Operation):
             editor.execute(sql.format(table=table, condition=_CONDITION), params=None)
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Enable and force the policy."""
         self._run(_ENABLE, app_label, schema_editor, to_state)
 
     def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Drop the policy."""
         self._run(_DISABLE, app_label, schema_editor, from_state)
 
     def describe(self) -> str:
-        """Say what the operation does."""
         return f"Let rows of {self.model} be seen by their owner only"
 
     @property
     def migration_name_fragment(self) -> str:
-        """Return the suggested migration name."""
         return f"{self.model.lower()}_owner_policy"
 
 
@@ -60,12 +56,10 @@ class RunPythonOnOwnedRows(RunPython):
     """A data migration over all users' rows, in the system's scope."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Run the code with the system's setting."""
         _see_everything(schema_editor)
         super().database_forwards(app_label, schema_editor, from_state, to_state)
 
     def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Run the reverse code with the system's setting."""
         _see_everything(schema_editor)
         super().database_backwards(app_label, schema_editor, from_state, to_state)
 

@@ -14,11 +14,7 @@ _LINES_AT_ONCE: Final = 500
 def stream_file(
     request: HttpRequest, lines: Iterator[str] | Iterator[bytes], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
-    """Answer with a file and read its lines while sending.
-
-    They are read after the view has returned: an iterator that asks the database opens its own doors, and has none
-    open when it yields, since each part may be read in another context.
-    """
+    """Answer with a file and read its lines while sending, in doors of their own: the view has returned by then."""
     parts = _iter_parts_in_threads(lines) if isinstance(request, ASGIRequest) else _iter_parts(lines)
     charset = "" if content_type == "application/zip" else "; charset=utf-8"
     response = StreamingHttpResponse(parts, content_type=f"{content_type}{charset}")

@@ -20,10 +20,7 @@ _FENCES = re.compile(r"`{3,}|~{3,}|={3,}|([-_*])(?: ?\1){2,}")
 
 
 def clean_text(text: str) -> str:
-    """Return multi-line text without control characters and surrogates.
-
-    Line breaks become a newline; joiners of scripts and emoji stay, so any script survives in a chat message.
-    """
+    """Return multi-line text without control characters and surrogates; joiners of scripts and emoji stay."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii() and text.replace("\n", "").isprintable():
         return text  # most texts: nothing to look for

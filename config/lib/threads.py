@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,9 +18,9 @@ T = TypeVar("T")
 POOL = ThreadPoolExecutor(max_workers=12, thread_name_prefix="keel")
 # Apart from the others: tools that hang must not take the threads that save replies.
 TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
-# Apart too, and before other work: a user waits to see that a message is stored.
-ACCEPT_THREADS: Final = 4
-ACCEPTS = ThreadPoolExecutor(max_workers=ACCEPT_THREADS, thread_name_prefix="keel-accept")
+# Apart too: a user waits to see a message stored. SQLite writes one at a time, so that more threads only wait.
+ACCEPTS = ThreadPoolExecutor(4 if connection.vendor == "postgresql" else 1, thread_name_prefix="keel-accept")
+FEW_ACCEPTS: Final = 4  # so many delay no turn
 PAUSE_SECONDS: Final = 0.2
 MAX_PAUSES: Final = 15
 _accepting: list[None] = []  # one for each acceptance that waits or runs
@@ -36,18 +36,15 @@ async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs:
 
 
 async def give_way_to_accepts() -> None:
-    """Wait for a few seconds at most while more messages are to be accepted than there are threads for."""
+    """Wait for a few seconds at most while more than a few messages are to be accepted."""
     for _ in range(MAX_PAUSES):
-        if len(_accepting) <= ACCEPT_THREADS:
+        if len(_accepting) <= FEW_ACCEPTS:
             return
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run synchronous work on a thread. `work` opens the owner's scope itself.
-
-    The connection goes back to its pool afterwards, and a broken one is dropped.
-    """
+    """Run synchronous work on a thread, in a scope that `work` opens; return the connection to its pool."""
     return await _run_in(POOL, functools.partial(work, *args, **kwargs))
 
 

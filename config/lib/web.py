@@ -96,7 +96,6 @@ class AddressForm(forms.Form):
 
     @property
     def known(self) -> dict[str, Any]:
-        """The values that were given and make sense."""
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value}
 
@@ -118,12 +117,10 @@ class OwnedAdminSite(admin.AdminSite):
     index_title = "Records"
 
     def check(self, app_configs: Any) -> Any:
-        """Check the registered models."""
         admin.autodiscover()
         return super().check(app_configs)
 
     def get_urls(self) -> Any:
-        """Return the addresses of the registered models."""
         admin.autodiscover()
         return super().get_urls()
 
@@ -139,10 +136,7 @@ class OwnedAdminSite(admin.AdminSite):
 
 
 def get_safe_next(request: HttpRequest, default: str) -> str:
-    """Return the form's `next` if it is a path of this site, else `default`.
-
-    A bare word is no path: `redirect` would take it for the name of a view.
-    """
+    """Return the form's `next` if it is a path of this site, else `default`; a bare word is no path."""
     target = request.POST.get("next", "")
     is_path = target.startswith("/") and url_has_allowed_host_and_scheme(target, allowed_hosts=None)
     return target if is_path else default

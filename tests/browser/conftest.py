@@ -92,7 +92,12 @@ def asgi_server(_databases, django_db_blocker):
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
-        application, log_config=None, ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=2
+        application,
+        log_config=None,
+        ws="websockets-sansio",
+        ws_max_size=65536,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
     server.url = f"http://127.0.0.1:{listener.getsockname()[1]}"

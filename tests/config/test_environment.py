@@ -120,6 +120,17 @@ def test_addresses_are_confirmed_where_mail_can_be_sent(url, verification, monke
     assert run_settings(monkeypatch, EMAIL_URL=url)["ACCOUNT_EMAIL_VERIFICATION"] == verification
 
 
+def test_public_site_needs_a_secret_key_of_its_own(monkeypatch):
+    with pytest.raises(SystemExit, match="Keel cannot start: SECRET_KEY is missing"):
+        run_settings(monkeypatch, ALLOWED_HOSTS="keel.example", SECRET_KEY="")
+
+
+def test_new_passwords_are_hashed_by_argon2(monkeypatch):
+    hashers = run_settings(monkeypatch)["PASSWORD_HASHERS"]
+
+    assert hashers[0] == "django.contrib.auth.hashers.Argon2PasswordHasher"
+
+
 def test_public_site_asks_for_https_everywhere(monkeypatch):
     environment = {"ALLOWED_HOSTS": "keel.example", "SECRET_KEY": "k" * 40}
     names = ("SECURE_SSL_REDIRECT", "SECURE_HSTS_SECONDS", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE")

@@ -34,6 +34,9 @@ class Control:
 OWNED, GATE = "config/lib/owned.py", "chat/tools/gate.py"
 SETTINGS, RESPONSES = "config/settings.py", "tests/config/lib/edge/test_responses.py"
 CONSUMERS, SOCKETS = "chat/web/consumers.py", "tests/chat/web/test_consumers.py"
+ENVIRONMENT, SERVICES = "tests/config/test_environment.py", "tests/chat/conversations/test_services.py"
+REST, REST_TESTS = "config/lib/rest/views.py", "tests/config/lib/rest/test_views.py"
+START, TEXT, TEXTS = "chat/turns/start.py", "config/lib/text.py", "tests/config/lib/test_text.py"
 CONTROLS = (
     # Ownership
     Control(
@@ -298,6 +301,75 @@ CONTROLS = (
         'link["value"] = ""',
         "pass",
         "tests/config/lib/observe",
+    ),
+    # Accounts
+    Control(
+        "lock-out of sign-in",
+        SETTINGS,
+        'LOGIN_URL = "account_login"\n',
+        'LOGIN_URL = "account_login"\nACCOUNT_RATE_LIMITS = False\n',
+        "tests/trading/account/test_accounts.py -k locks_out",
+    ),
+    Control(
+        "sign-up that names no account", SETTINGS, '"mandatory" if HAS_MAIL else "optional"', '"optional"', ENVIRONMENT
+    ),
+    Control("Argon2", SETTINGS, '    "django.contrib.auth.hashers.Argon2PasswordHasher",\n', "", ENVIRONMENT),
+    Control(
+        "secret key of a public site",
+        SETTINGS,
+        "    if not IS_LOCAL:\n        raise",
+        "    if False:\n        raise",
+        ENVIRONMENT,
+    ),
+    Control("referrer policy", SETTINGS, "SECURE_REFERRER_POLICY =", "SECURE_REFERRER_POLICY = None and", RESPONSES),
+    Control(
+        "opener policy",
+        SETTINGS,
+        "SECURE_REFERRER_POLICY =",
+        "SECURE_CROSS_ORIGIN_OPENER_POLICY = None\nSECURE_REFERRER_POLICY =",
+        RESPONSES,
+    ),
+    Control(
+        "token of a form",
+        SETTINGS,
+        '    "django.middleware.csrf.CsrfViewMiddleware",\n',
+        "",
+        "tests/chat/web/test_card_views.py",
+    ),
+    # Limits
+    Control("sign-in of the API", REST, "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)", REST_TESTS),
+    Control("requests a minute", REST, "return store.incr(key) <= limit", "return True", REST_TESTS),
+    Control("messages a minute", START, "if standing.recent >= settings.MESSAGES_PER_MINUTE:", "if False:", SERVICES),
+    Control("running turns of a user", START, "if standing.running >= settings.TURNS_PER_USER:", "if False:", SERVICES),
+    Control(
+        "tokens a day",
+        START,
+        "if standing.spent + tokens > budget:",
+        "if False:",
+        "tests/chat/conversations/test_usage.py",
+    ),
+    Control("sockets of a user", CONSUMERS, "while len(mine) > settings.SOCKETS_PER_USER:", "while False:", SOCKETS),
+    Control("length of a message", "chat/turns/accept.py", "if size > MAX_MESSAGE_BYTES:", "if False:", SERVICES),
+    # Text
+    Control(
+        "headings and fences in lines of prompts", TEXT, '_HEADINGS.sub("", one_line(text))', "one_line(text)", TEXTS
+    ),
+    Control(
+        "invisible characters in lines",
+        TEXT,
+        " or unicodedata.category(c) not in _UNSAFE_CATEGORIES)",
+        " or True)",
+        TEXTS,
+    ),
+    Control("controls in messages", TEXT, "c in _KEPT_IN_MESSAGES or not _is_broken(c)", "True", TEXTS),
+    Control("images in Markdown", "chat/web/markdown.py", '.disable("image")', "", "tests/chat/web/test_markdown.py"),
+    # Fences
+    Control(
+        "token of a closing",
+        "chat/conversations/lifecycle.py",
+        "pk=claim.conversation_id, closing_token=claim.token",
+        "pk=claim.conversation_id",
+        "tests/chat/endings tests/chat/conversations",
     ),
     Control(
         "checksums of a backup",

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,13 +79,21 @@ class Site:
 
 @contextmanager
 def run_site(engine: str) -> Iterator[Site]:
-    """Run a site on SQLite, or on PostgreSQL and Redis."""
+    """Run a site of one server on SQLite, or on PostgreSQL and Redis."""
+    with run_servers(engine, 1) as (site,):
+        yield site
+
+
+@contextmanager
+def run_servers(engine: str, count: int, **settings: str) -> Iterator[list[Site]]:
+    """Run a site of several servers on one database; each server is a `Site`."""
     with tempfile.TemporaryDirectory(prefix="keel-faults-") as folder, _make_database(engine, folder) as database:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("KEEL_", "DJANGO"))},
             **{"DATABASE_URL": database, "REDIS_URL": f"{redis_url()}/9" if engine == "postgres" else ""},
             **{"KEEL_HOME": folder, "READ_DOT_ENV": "false", "METRICS_TOKEN": "m", "TURNS_PER_USER": "100"},
             **{"MESSAGES_PER_MINUTE": "1000", "OFFLINE_DELAY_SECONDS": "0.4", "CHAT_AGENT_MODEL": "offline/keel"},
+            **settings,
         }
         command = [sys.executable, "manage.py"]
         subprocess.run([*command, "migrate", "-v", "0"], cwd=ROOT, env=environment, check=True)
@@ -97,23 +105,31 @@ def run_site(engine: str) -> Iterator[Site]:
             capture_output=True,
             text=True,
         )
-        log = Path(folder) / "log"
-        with log.open("w") as stream:
-            process = subprocess.Popen(
-                [*command, "up", "--port", "0", "--json"],
-                cwd=ROOT,
-                env={**environment, "PYTHONUNBUFFERED": "1"},
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                text=True,
-            )
-        try:
-            url = json.loads(process.stdout.readline())["url"]
-            token = re.search(r"token (\S+)", made.stdout)[1]
-            yield Site(url.rstrip("/"), token, database, process, log)
-        finally:
-            process.kill()
-            process.communicate()
+        token = re.search(r"token (\S+)", made.stdout)[1]
+        with ExitStack() as servers:
+            logs = [Path(folder) / f"log-{number}" for number in range(count)]
+            started = [servers.enter_context(_run_server(command, environment, log)) for log in logs]
+            yield [Site(url, token, database, process, log) for (url, process), log in zip(started, logs, strict=True)]
+
+
+@contextmanager
+def _run_server(
+    command: list[str], environment: dict[str, str], log: Path
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [*command, "up", "--port", "0", "--json"],
+            cwd=ROOT,
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            text=True,
+        )
+    try:
+        yield json.loads(process.stdout.readline())["url"].rstrip("/"), process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @contextmanager

@@ -24,8 +24,6 @@ _STRIP: Final = 22  # decisions in a row; a phone shows them all
 
 
 class Day(NamedTuple):
-    """A day's result."""
-
     on: date
     value: Decimal
     n: int = 0
@@ -33,8 +31,6 @@ class Day(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """One point of a scatter."""
-
     x: float
     y: float
     text: str
@@ -170,7 +166,8 @@ def draw_scatter(dots: Sequence[Dot], *, title: str, x: str, y: str, empty: str 
     ticks_x, ticks_y = (_pick_ticks(min(0.0, *column), max(0.0, *column), 4) for column in columns)
     along, up = Scale(ticks_x[0], ticks_x[-1], 70, WIDTH - 16), Scale(ticks_y[0], ticks_y[-1], 200, 20)
     shapes = [_line("grid", 70, WIDTH - 16, up(tick), up(tick)) for tick in ticks_y]
-    shapes += [_label(64, up(tick) + 4, show(tick), "chart-end-label") for tick in ticks_y]
+    words_y = zip(ticks_y, _write_ticks(ticks_y, show), strict=True)
+    shapes += [_label(64, up(tick) + 4, word, "chart-end-label") for tick, word in words_y]
     shapes += [_label(70, 236, x), _label(0, 10, y), *_draw_ticks(ticks_x, along, 218, show)]
     for place, dot in enumerate(kept):
         left, top = along(dot.x), up(dot.y)
@@ -265,7 +262,14 @@ def _link(shape: SafeString, href: str, words: str, *, is_first: bool) -> SafeSt
 
 
 def _draw_ticks(ticks: Sequence[float], x: Scale, y: float, show: Callable[[float], str]) -> list[SafeString]:
-    return [_label(x(tick), y, show(tick), "chart-middle-label") for tick in ticks]
+    words = _write_ticks(ticks, show)
+    return [_label(x(tick), y, word, "chart-middle-label") for tick, word in zip(ticks, words, strict=True)]
+
+
+def _write_ticks(ticks: Sequence[float], show: Callable[[float], str]) -> list[str]:
+    """Return the words of ticks, without cents where none has any: on a phone they would run into each other."""
+    words = [show(tick) for tick in ticks]
+    return [word.removesuffix(".00") for word in words] if all(word.endswith(".00") for word in words) else words
 
 
 def _label(x: float, y: float, text: str, name: str = "") -> SafeString:
@@ -286,7 +290,6 @@ def _frame(
 
 
 def _tag(name: str, text: str = "", /, **attributes: object) -> SafeString:
-    """Return an element; everything but safe text is escaped."""
     written = [f' {key.rstrip("_").replace("_", "-")}="{escape_text(value)}"' for key, value in attributes.items()]
     return SafeString(f"<{name}{''.join(written)}>{escape_text(text)}</{name}>")
 

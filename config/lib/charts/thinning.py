@@ -22,10 +22,7 @@ class Candle(NamedTuple):
 
 
 def pick_extremes(columns: Sequence[Sequence[Number]], most: int = MOST) -> list[int]:
-    """Return the indexes that keep the ends and each stretch's extremes.
-
-    The columns have the same length. A picture of the kept rows has every peak and trough that one of all rows has.
-    """
+    """Return the indexes that keep the ends and each stretch's extremes, so that every peak and trough stays."""
     n = len(columns[0]) if columns else 0
     if n <= most:
         return list(range(n))
@@ -40,10 +37,7 @@ def pick_extremes(columns: Sequence[Sequence[Number]], most: int = MOST) -> list
 
 
 def group_candles(bars: Sequence[Candle], most: int = MOST) -> list[Candle]:
-    """Return at most so many bars, each of neighbours.
-
-    A group has the open of its first bar, the close of its last, and the highest and lowest price of all.
-    """
+    """Return at most so many bars, each of neighbours: first open, last close, highest and lowest price."""
     size = max(1, -(-len(bars) // most))
     if size == 1:
         return list(bars)

@@ -88,7 +88,6 @@ class Chart:
 
     @property
     def as_json(self) -> str:
-        """The values for the script."""
         return json.dumps(self.data, separators=(",", ":"))
 
 
@@ -170,10 +169,7 @@ def draw_equity(
     simulated: bool = False,
     note: str = "",
 ) -> Chart:
-    """Return the chart of a curve, with its falls from the highest value below.
-
-    `start` is the value before the first point. A running result, which begins at zero, falls in its unit.
-    """
+    """Return the chart of a curve, with its falls from the highest value below; `start` precedes the first point."""
     known = _keep_last_of_second(points)
     if len(known) < 2:
         reason = empty or "There are fewer than two points to connect."

@@ -38,13 +38,11 @@ class SharedLayer(InMemoryChannelLayer):
         self._answers: dict[str, Callable[[Json], Awaitable[None]]] = {}
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Add a channel of this process to a group."""
         self._loop = asyncio.get_running_loop()
         self._link.start()
         await super().group_add(group, channel)
 
     async def group_send(self, group: str, message: Json) -> None:
-        """Send a message to a group."""
         self._loop = asyncio.get_running_loop()
         self._link.start()
         self._link.put(group, message)

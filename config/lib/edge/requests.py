@@ -11,10 +11,7 @@ _GIVEN: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 
 
 class RequestId:
-    """Give each request and socket an id, which log lines and the answer carry.
-
-    A trusted proxy may give the id; what a browser sends is ignored.
-    """
+    """Give each request and socket an id for its log lines and answer; only a trusted proxy may give another."""
 
     def __init__(self, app: App, *, trusts_header: bool) -> None:
         self.app = app

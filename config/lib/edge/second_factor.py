@@ -22,11 +22,9 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Encrypts secrets with SECRET_KEY, so that a backup of the database opens no account."""
 
     def encrypt(self, text: str) -> str:
-        """Return the encrypted secret of an authenticator app or of recovery codes."""
         return _get_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret."""
         return _get_cipher().decrypt(encrypted_text.encode()).decode()
 
 
@@ -65,11 +63,7 @@ class ConfirmKeyForm(_GuardedForm, forms.ReauthenticateWebAuthnForm):  # type: i
 
 
 def find_second_factor_page(request: HttpRequest, *, next_url: str, now: datetime) -> str | None:
-    """Return the page that asks for the second factor before a card is confirmed.
-
-    None: the site does not ask for it, or the user gave it in the last five minutes. A user without one gets the page
-    that adds one.
-    """
+    """Return the page that asks for the second factor before a card is confirmed, or adds one; None: not needed now."""
     if not settings.CONFIRM_NEEDS_SECOND_FACTOR:
         return None
     since = now.timestamp() - app_settings.REAUTHENTICATION_TIMEOUT

@@ -55,23 +55,18 @@ class SturdyRedisCache(BaseCache):
             logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set a value that is not there yet; tell whether it was set."""
         return bool(self._run(lambda cache: cache.add(key, value, timeout, version)))
 
     def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
-        """Return a value, or `default`."""
         return self._run(lambda cache: cache.get(key, default, version))
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
-        """Set a value."""
         self._run(lambda cache: cache.set(key, value, timeout, version))
 
     def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set the time at which a value ends; tell whether it was there."""
         return bool(self._run(lambda cache: cache.touch(key, timeout, version)))
 
     def delete(self, key: Any, version: int | None = None) -> bool:
-        """Delete a value; tell whether it was there."""
         return bool(self._run(lambda cache: cache.delete(key, version)))
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
@@ -87,10 +82,8 @@ class SturdyRedisCache(BaseCache):
         return int(self._run(count))
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
-        """Tell whether a value is there."""
         return bool(self._run(lambda cache: cache.has_key(key, version)))
 
     def clear(self) -> None:
-        """Delete all values."""
         self._memory.clear()
         self._run(lambda cache: cache.clear())

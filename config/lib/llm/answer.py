@@ -112,8 +112,6 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer."""
-
     text: str
     tool_calls: tuple[ToolCall, ...]
     finish_reason: str
@@ -145,10 +143,7 @@ class Answer:
         return self.take_text(piece.content) if piece.content else ""
 
     def take_text(self, content: object) -> str:
-        """Return the text to pass on for this content.
-
-        It is clean and within the limit; leading white space waits for the first visible character.
-        """
+        """Return the clean text to pass on, within the limit, without leading white space."""
         text: str = self._held + (content if type(content) is str else _join_parts(content))
         self._held = ""
         if UNSAFE.search(text):
@@ -182,10 +177,7 @@ class Answer:
         self._take_call({"index": len(self._calls)}, {"name": name, "arguments": arguments})
 
     def tool_calls(self, taken_ids: Collection[str] = (), *, model: str = "") -> tuple[ToolCall, ...]:
-        """Return the calls, each with an id unique among `taken_ids`.
-
-        A call has the provider state that came with it, the first one also that of the message.
-        """
+        """Return the calls, each with an id unique among `taken_ids` and its provider state."""
         used = set(taken_ids)
         calls: list[ToolCall] = []
         for call in self._calls:
@@ -218,7 +210,6 @@ class Answer:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing visible and no call arrived."""
         return not self.visible and not self._calls
 
     def _take_call(self, fragment: object, function: object) -> None:
@@ -285,7 +276,6 @@ def _clean_string(value: object) -> str:
 
 
 def _join_parts(content: object) -> str:
-    """Return the text of a list of parts."""
     if not isinstance(content, list):
         return ""
     parts = (_get_field(part, "text") if not isinstance(part, str) else part for part in content)

@@ -95,10 +95,9 @@ def can_serve(model: str) -> bool:
 
 @asynccontextmanager
 async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
-    """Request a streamed answer and yield its pieces.
+    """Request a streamed answer and yield its pieces. Raises LLMUnavailable.
 
-    Raises LLMUnavailable. The pieces raise StreamError or ValueError (the response is not an event stream),
-    HTTPStatusError (sent within the stream), and whatever aiohttp raises.
+    The pieces raise StreamError, ValueError, HTTPStatusError, and whatever aiohttp raises.
     """
     try:
         response = await _send(model, request)
@@ -111,10 +110,7 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
 
 
 async def _send(model: str, request: Request) -> ClientResponse:
-    """Send the request; return the response before its body.
-
-    Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever aiohttp raises.
-    """
+    """Send the request; return the response before its body. Raises KeyMissing, HTTPStatusError, errors of aiohttp."""
     provider, _, name = model.partition("/")
     base_variables, standard_base, key_variable = _ENDPOINTS[provider]
     base = next(filter(None, map(os.environ.get, base_variables)), "")
@@ -155,7 +151,6 @@ def _build_body(model: str, name: str, request: Request, url: str) -> dict[str, 
 
 
 async def _read_pieces(response: ClientResponse) -> AsyncGenerator[Piece, None]:
-    """Yield a streamed answer's pieces until its end mark."""
     loop = asyncio.get_running_loop()
     rest, is_over = b"", False
     asked = loop.time()
@@ -238,10 +233,7 @@ def load_client() -> Callable[[], ClientSession]:
 
 @cache
 def _find_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address.
-
-    aiohttp would look it up on a thread for each request, and read passwords from `.netrc`.
-    """
+    """Return the proxy that the environment names for an address, remembered: a look-up takes a thread."""
     parts = urlsplit(url)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
@@ -289,7 +281,6 @@ def _parse_piece(event: bytes) -> Piece:
 
 
 def _list_calls(fragments: object) -> list[Message]:
-    """Return the valid fragments of calls."""
     if not isinstance(fragments, list):
         return []
     return [

@@ -112,10 +112,7 @@ async def complete(
     max_tokens: int | None = None,
     effort: str = "",
 ) -> Completion:
-    """Return a whole answer of the first available model.
-
-    Raises LLMUnavailable: none did; the kind is the first one's.
-    """
+    """Return a whole answer of the first available model. Raises LLMUnavailable with the first one's kind."""
     limit = max_tokens or settings.CHAT_MAX_OUTPUT_TOKENS
     request = Request(messages, tools or (), tool_choice, limit, effort, is_streamed=False)
     failures: list[LLMUnavailable] = []
@@ -128,10 +125,7 @@ async def complete(
 
 
 def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
-    """Return each text's vector, of equal length. Raises LLMUnavailable.
-
-    It blocks: call it outside of transactions.
-    """
+    """Return each text's vector, of equal length, outside of transactions: it blocks. Raises LLMUnavailable."""
     litellm.load_litellm()
     vectors: list[list[float]] = []
     for start in range(0, len(texts), EMBEDDING_BATCH):
@@ -214,10 +208,7 @@ async def _complete_model(model: str, request: Request) -> Completion:
 
 
 def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:
-    """Add the calls that stood in the text; return the finish reason.
-
-    Raises LLMUnavailable: nothing can be shown or run.
-    """
+    """Add the calls that stood in the text; return the finish reason. Raises LLMUnavailable: nothing to show or run."""
     for name, arguments in written.finish():
         answer.add_call(name, arguments)
     reason = answer.finish(finish or "stop")

@@ -47,10 +47,7 @@ LOW_CREDIT = re.compile(
 
 
 class LLMUnavailable(DomainError):
-    """No model answered; `kind` is the reason, the message explains it.
-
-    The message contains no text of the provider, which may contain links, keys and pieces of prompts.
-    """
+    """No model answered; `kind` is the reason. The message repeats no text of the provider."""
 
     http_status = HTTPStatus.SERVICE_UNAVAILABLE
 

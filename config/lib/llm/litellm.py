@@ -98,7 +98,6 @@ def _close_at_end(response: Stream) -> None:
 
 
 def _read_state(model: str, message: object) -> dict[str, object]:
-    """Return the fields that the model wants back."""
     extra = getattr(message, "provider_specific_fields", None) or {}
     state = {
         "reasoning_details": getattr(message, "reasoning_details", None) or extra.get("reasoning_details"),

@@ -43,10 +43,7 @@ class _Entry(NamedTuple):
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
-    """Return a call's list price, None if unlisted, ours free.
-
-    A long prompt counts as a short one, and a cache entry as one of the shortest life: usage does not tell.
-    """
+    """Return a call's list price, None if unlisted, ours free. Usage does not tell the length class of a price."""
     if model.startswith(_OWN):
         return Decimal(0)
     price = _find_entry(model)

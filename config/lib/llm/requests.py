@@ -31,8 +31,6 @@ _Place = tuple[int, int]  # message and block
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a model."""
-
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
     tool_choice: str | Mapping[str, object] | None = None
@@ -42,10 +40,7 @@ class Request:
 
 
 def limit_output(model: str, request: Request) -> Request:
-    """Return the request with an output limit that the model allows.
-
-    Raises LLMUnavailable: the prompt leaves no room, and the provider would refuse it.
-    """
+    """Return the request with an output limit that the model allows. Raises LLMUnavailable: no room is left."""
     limits = find_limits(model)
     output = min(request.max_tokens, limits.output or request.max_tokens)
     if limits.prompt is not None:

@@ -18,10 +18,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def count_tokens(text: str) -> int:
-    """Count a text's tokens offline, with special marks as text.
-
-    The first call reads the vocabulary (a quarter of a second).
-    """
+    """Count a text's tokens offline, with special marks as text. The first call reads the vocabulary."""
     return len(_load_encoding().encode(text, disallowed_special=()))
 
 

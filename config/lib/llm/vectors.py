@@ -46,8 +46,7 @@ _cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
     """Return each text's cosine to the query; None without vectors.
 
-    Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
-    called while a transaction is open.
+    It computes static vectors and calls no model: remote ones must have been fetched.
     """
     keys = _build_keys([query, *texts], model)
     if model == STATIC:
@@ -59,10 +58,7 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
 
 
 def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
-    """Return the cosines of texts by id; `read` returns their texts.
-
-    The text of an id never changes, so only new ones are read.
-    """
+    """Return the cosines of texts by id; `read` returns the texts of new ids."""
 
     def texts(missing: Sequence[str]) -> list[str]:
         found = read(missing)
@@ -87,10 +83,7 @@ def _compute_cosines(asked: Vector | None, vectors: Sequence[Vector | None]) -> 
 
 
 def fetch_vectors(texts: Sequence[str], *, model: str) -> bool:
-    """Fetch the missing vectors of a remote model; report success.
-
-    Calls the model: never while a transaction is open. Static vectors need no fetching.
-    """
+    """Fetch the missing vectors of a remote model, outside of transactions; report success."""
     if model == STATIC:
         return True
     known = _cache.look_up(_build_keys(texts, model))
@@ -116,7 +109,6 @@ def _build_keys(texts: Iterable[str], model: str) -> list[int]:
 
 
 def _scale_rows(table: Table) -> list[Vector | None]:
-    """Return the rows at length 1, None for zero rows."""
     import numpy  # noqa: PLC0415 - takes 0.3 s
 
     lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))

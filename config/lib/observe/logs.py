@@ -11,10 +11,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class RequestIdFilter(Filter):
-    """Adds the id of the running request to each record."""
-
     def filter(self, record: LogRecord) -> bool:
-        """Set `request_id`; keep the record."""
         record.request_id = request_id.get()
         return True
 

@@ -130,7 +130,6 @@ def _has_rows() -> bool:
 
 
 def _write_entry(archive: ZipFile, name: str, chunks: Iterable[bytes]) -> str:
-    """Write an entry; return its checksum."""
     summed = sha256()
     with archive.open(name, "w", force_zip64=True) as entry:
         for chunk in chunks:

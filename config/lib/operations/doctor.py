@@ -36,8 +36,6 @@ MODEL_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check."""
-
     name: str
     state: State
     text: str

@@ -16,7 +16,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     pool: Any  # django-stubs do not know it
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a living connection."""
         connection = super().get_new_connection(conn_params)
         while self.pool and not _is_alive(connection):
             self.pool.putconn(connection)

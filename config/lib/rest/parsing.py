@@ -32,7 +32,6 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the value of the body. Raises ParseError, BodyTooLarge."""
         limit = (parser_context or {})["view"].max_body_bytes
         body = stream.read(limit + 1)
         if len(body) > limit:
@@ -41,10 +40,7 @@ class StrictJSONParser(BaseParser):
 
 
 def parse_json(body: bytes) -> object:
-    """Return the value of a JSON text. Raises ParseError.
-
-    It must be UTF-8 without repeated keys, numbers beyond 64 bits, NaN, NUL, lone surrogates and deep nesting.
-    """
+    """Return the value of a strict JSON text: no repeated keys, NaN, NUL, deep nesting. Raises ParseError."""
     try:
         value = json.loads(
             body.decode(),

@@ -52,7 +52,6 @@ class InputSerializer(AnySerializer):
     """What a client may send: the fields declared, and nothing else."""
 
     def to_internal_value(self, data: object) -> object:
-        """Check the fields, and that there are no others."""
         if isinstance(data, Mapping) and (unknown := [name for name in data if name not in self.fields]):
             raise serializers.ValidationError({name: ["This field is not known here."] for name in unknown})
         return super().to_internal_value(data)
@@ -62,7 +61,6 @@ class RowSerializer(serializers.ModelSerializer[Any]):
     """A read-only row."""
 
     def get_extra_kwargs(self) -> dict[str, Any]:
-        """Return what each column of the row is built with."""
         given: dict[str, Any] = getattr(self.Meta, "extra_kwargs", {})
         return {name: {"read_only": True, **given.get(name, {})} for name in self.Meta.fields}
 
@@ -80,7 +78,6 @@ class JSONOnly(DefaultContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """Return the view's renderer."""
         renderer = next(iter(renderers))
         return renderer, renderer.media_type
 
@@ -98,7 +95,6 @@ class ScopeAllows(BasePermission):
     message = "This token may only read."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Tell whether the credentials reach that far."""
         return request.method in SAFE_METHODS or request.auth is None or bool(getattr(request.auth, "may_write", False))
 
 
@@ -118,7 +114,6 @@ class PerMinute(BaseThrottle):
         return store.incr(key) <= limit
 
     def wait(self) -> float:
-        """Return the seconds until a request may pass again."""
         return self._left
 
 
@@ -171,12 +166,10 @@ class ApiView(APIView):
         return super().handle_exception(exc)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
-        """Return what puts refusals into words."""
         return build_problem
 
     @property
     def user(self) -> Any:
-        """The signed-in user."""
         return self.request.user
 
     @property

@@ -138,7 +138,6 @@ class ContainsAny(Func):
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
     ) -> tuple[str, tuple[str, ...]]:
-        """Compile the look-up in the index table."""
         any_holders = newest = _HOLDERS[connection.vendor]
         if self.newest is not None:
             # A subquery: otherwise the order and the limit would apply to the whole union.
@@ -170,11 +169,7 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[Row]):
-    """At most `most` rows of a search, out of `total`.
-
-    Above `most` the total counts rows of the index, whether or not the queryset has them; `frequencies` counts them for
-    each token.
-    """
+    """At most `most` rows of a search, out of `total`, which above `most` counts rows of the index."""
 
     rows: list[Row]
     total: int
@@ -258,20 +253,16 @@ class AddSearchIndex(_OnIndex):
     """Look up a model's rows by its `SearchTermsField`."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Create the triggers again."""
         self._run(app_label, schema_editor, to_state, _CREATE, _TAKE_IN, _FOLLOW)
 
     def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Drop both."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _DROP)
 
     def describe(self) -> str:
-        """Say what the operation does."""
         return f"Index the search terms of {self.model}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """Return the suggested migration name."""
         return f"{self.model.lower()}_search"
 
 
@@ -283,11 +274,9 @@ class KeepSearchIndex(_OnIndex):
     """
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Create the triggers again."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
 
     database_backwards = database_forwards
 
     def describe(self) -> str:
-        """Say what the operation does."""
         return f"Keep the search index of {self.model}"

@@ -107,11 +107,7 @@ _MASK: Final = _Mask(
 
 
 def build_word_filter(query: str, *columns: str) -> Q:
-    """Return the condition that a column contains each word.
-
-    The columns hold normal forms (`NormalFormField`) or lower-case slugs, so the comparison is without case in any
-    script on any database. `%` and `_` are plain characters. A blank query is met by every row.
-    """
+    """Return the condition that columns in normal form contain each word; a blank query is met by every row."""
     words = normal_form(query).split()[:MAX_WORDS]
     found = (reduce(or_, (Q(**{f"{column}__contains": word}) for column in columns)) for word in words)
     return reduce(and_, found, Q())
@@ -120,8 +116,8 @@ def build_word_filter(query: str, *columns: str) -> Q:
 def iter_terms(text: str) -> Iterator[Term]:
     """Yield the terms of a text, repeats included.
 
-    A word in its folded form, an English one as its stem; of scripts without spaces each character and each pair of
-    neighbours; a symbol such as an emoji. Everything else is a gap, so nothing in a text can be an operator.
+    A word in its folded form, an English one as its stem; of scripts without spaces each character and each pair; a
+    symbol such as an emoji. Nothing in a text can be an operator.
     """
     for token in _TOKEN.finditer(text.translate(_MASK)):
         start, end = token.span()
@@ -194,10 +190,7 @@ def list_terms(text: str) -> list[str]:
 
 
 def list_query_terms(query: str) -> list[str]:
-    """Return a query's distinct terms, at most MAX_TERMS.
-
-    Stop words only if there is nothing else; of a run of an unspaced script the pairs alone, which say more.
-    """
+    """Return a query's distinct terms, at most MAX_TERMS; stop words only if there is nothing else."""
     asked = [term for term in iter_terms(query) if not term.is_part]
     wanted = [term for term in asked if not term.is_stop_word] or asked
     return list(dict.fromkeys(term.text for term in wanted))[:MAX_TERMS]
@@ -245,8 +238,8 @@ def score_bm25(
 ) -> dict[Key, float]:
     """Return matching texts' BM25 scores by key, higher is better.
 
-    `wanted` tokens are distinct; `total` counts all rows, matching or not; `frequencies`: the rows with each token, by
-    default counted in `indexed`.
+    `wanted` tokens are distinct; `total` counts all rows; `frequencies`: the rows with each token, else counted in
+    `indexed`.
     """
     counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
     lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
@@ -269,10 +262,7 @@ def blend_scores(
     only: Iterable[Key] | None = None,
     weights: Weights = USUAL,
 ) -> dict[Key, float]:
-    """Return the weighted sum of both lists' z-scores by key.
-
-    A key without a BM25 score counts as 0. One without a cosine was not compared: it tells neither for nor against.
-    """
+    """Return the weighted sum of both lists' z-scores by key; a missing cosine tells neither for nor against."""
     keys = words.keys() | near.keys()
     word, meant = _Scale.of(words.values(), len(keys)), _Scale.of(near.values(), len(near))
     weight = weights.meaning * meant.unit

@@ -17,7 +17,6 @@ class RunCommand(KeelCommand):
     has_dry_run = False
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add `--dry-run` where it is offered."""
         if self.has_dry_run:
             parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 

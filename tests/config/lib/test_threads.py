@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def accept_many(gate):
     """Begin one acceptance more than there are threads for."""
-    return [asyncio.create_task(run_in_accept_thread(gate.wait, 30)) for _ in range(threads.ACCEPT_THREADS + 1)]
+    return [asyncio.create_task(run_in_accept_thread(gate.wait, 30)) for _ in range(threads.FEW_ACCEPTS + 1)]
 
 
 async def test_give_way_waits_while_many_messages_are_accepted(monkeypatch):

@@ -4,7 +4,6 @@ import time
 from contextlib import closing
 
 import pytest
-from django.conf import settings
 from django.db import InternalError, OperationalError, connection, connections
 from django.test import Client
 from django.urls import reverse
@@ -143,7 +142,7 @@ def test_every_page_has_the_whole_content_security_policy(path, client, db):
 
     assert sorted(answer["Content-Security-Policy"].split("; ")) == sorted(POLICY.split("; "))
     assert (answer["X-Frame-Options"], answer["X-Content-Type-Options"]) == ("DENY", "nosniff")
-    assert answer["Referrer-Policy"] == settings.SECURE_REFERRER_POLICY
+    assert (answer["Referrer-Policy"], answer["Cross-Origin-Opener-Policy"]) == ("same-origin", "same-origin")
 
 
 def test_page_of_the_api_has_the_whole_content_security_policy(patient):

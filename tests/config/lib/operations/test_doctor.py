@@ -4,6 +4,7 @@ import json
 import socket
 import sqlite3
 from datetime import timedelta
+from unittest.mock import MagicMock
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -127,6 +128,22 @@ def test_doctor_names_a_damaged_file(monkeypatch, tmp_path):
 
     assert examine("database")[0] == "fail"
     damaged.close()
+
+
+@pytest.mark.parametrize(
+    ("is_free", "foreign", "finding"),
+    [
+        (True, 0, ("fail", "The role keel passes by the policies: make it NOSUPERUSER NOBYPASSRLS.")),
+        (False, 3, ("fail", "3 tables do not belong to keel.")),
+        (False, 0, ("ok", "keel, bound by policies")),
+    ],
+)
+def test_doctor_judges_the_role_of_the_database(is_free, foreign, finding, monkeypatch):
+    database = MagicMock(vendor="postgresql")
+    database.cursor().__enter__().fetchone.side_effect = [("keel", is_free), (foreign,)]
+    monkeypatch.setattr(doctor, "connection", database)
+
+    assert doctor._check_role(timezone.now()) == finding
 
 
 @pytest.mark.postgres
