@@ -270,9 +270,10 @@ async def test_no_connection_is_held_while_a_turn_is_followed(model, me):
     gate = Gate()
     model.say("Wait", gate)
     await sync_to_async(lambda: connection.close())()  # that of the fixtures, on their thread
+    of_others = in_use()  # threads that earlier tests left behind
     async with open_exchange(me, said()) as exchange:
         await exchange.until("text")
-        await until(lambda: in_use() == 0)  # but for a moment each second, when the turn saves
+        await until(lambda: in_use() <= of_others)  # but for a moment each second, when the turn saves
         gate.open()
         await exchange.end()
 
