@@ -210,10 +210,9 @@ def answer_first(user_id: int, query: str) -> None:
     from django.db import connection  # noqa: PLC0415
 
     from chat.web.lifespan import freeze_modules  # noqa: PLC0415
-    from config.lib.llm import vectors  # noqa: PLC0415
-    from memory.recall import search  # noqa: F401, PLC0415
+    from memory.recall.search import warm_words  # noqa: PLC0415
 
-    vectors.warm()
+    warm_words()
     freeze_modules()
     connection.ensure_connection()
     cpu = time.process_time()

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.urls import get_resolver
 from django.utils import timezone
@@ -17,11 +16,12 @@ from chat.parts import Json
 from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
 from chat.web.relays import answer_followers
-from config.lib.llm import door, vectors
+from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.operations.health import OldDatabase, require_current_database
 from config.lib.owned import system_tx
 from config.lib.threads import run_in_thread
+from memory.recall.search import warm_words
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +68,8 @@ class Lifespan:
 
 async def _warm_client() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
-    if settings.MEMORY_EMBEDDING_MODEL:
-        await asyncio.to_thread(vectors.warm)
+    with suppress(DatabaseError, InterfaceError):  # the first query loads what is missing
+        await run_in_thread(warm_words)
     with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
         await asyncio.to_thread(door.warm)
     await asyncio.to_thread(freeze_modules)

@@ -8,12 +8,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import connection
-from django.db.models import TextField
+from django.db.models import F, TextField
 from django.db.models.functions import Cast
 
 from config.lib.cache import RecentCache
-from config.lib.llm.vectors import STATIC, compute_cosines, compute_static_cosines, fetch_vectors
+from config.lib.llm.vectors import STATIC, compute_cosines, compute_static_cosines, fetch_vectors, warm
 from config.lib.owned import owned, owner_id
 from config.lib.search.index import find_any
 from config.lib.search.terms import (
@@ -34,6 +35,8 @@ MAX_REMOTE: Final = 256  # maximum vectors fetched from a remote model per query
 MAX_RERANKED: Final = 100  # facts compared for owners above the maximum
 MAX_NAMED: Final = 100  # facts read by id; above it, reading all current facts is faster
 CACHED: Final = 16_384  # facts; 6 MB of search terms
+WARM_USERS: Final = 10  # whose words a process loads at its start
+WARM_FACTS: Final = 1_000  # of each, the last referenced ones
 # Thresholds for a fact without a word of the query. Cosines of static vectors are 0 for unrelated texts. Other models
 # have other scales, so there a fact must stand out among the compared ones.
 SIMILAR_COSINE: Final = 0.2
@@ -91,6 +94,20 @@ class RecallResult:
     @property
     def truncated(self) -> bool:
         return self.total > len(self.rows)
+
+
+def warm_words() -> None:
+    """Load the vectors of the words of the users who signed in last.
+
+    A user's first query needs a vector of each word of their facts, and users have most words in common.
+    """
+    if settings.MEMORY_EMBEDDING_MODEL:
+        last = get_user_model()._default_manager.order_by(F("last_login").desc(nulls_last=True), "-pk")
+        texts: list[str] = []
+        for user_id in last.values_list("pk", flat=True)[:WARM_USERS]:
+            with owned(user_id):
+                texts += _FACTS.believed().by_reference().values_list("content", flat=True)[:WARM_FACTS]
+        warm(texts)
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:

@@ -201,9 +201,11 @@ def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 
-def warm() -> None:
-    """Load the static word vectors; slow."""
-    _static_files()
+def warm(texts: Iterable[str] = ()) -> None:
+    """Load the static vectors, and those of the words of texts, at most half of what is kept; slow."""
+    words = dict.fromkeys(chain.from_iterable(text.split() for text in texts))
+    if _static_files() is not None and words:
+        _words.rows_of(list(words)[: CACHED_WORDS // 2])
 
 
 @cache

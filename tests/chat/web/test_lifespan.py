@@ -106,6 +106,16 @@ async def test_start_does_not_wait_for_the_model_to_be_warm(monkeypatch):
     await server.stop()
 
 
+async def test_client_is_warmed_although_the_database_is_away(outage, monkeypatch):
+    warmed = asyncio.Event()
+    monkeypatch.setattr(lifespan.door, "warm", warmed.set)
+    outage.begin('FROM "traders"')
+
+    await lifespan._warm_client()
+
+    assert (warmed.is_set(), outage.hits) == (True, 1)
+
+
 async def test_sweep_comes_round_and_outlives_faults(talk, model, outage, monkeypatch):
     monkeypatch.setattr(lifespan, "SWEEP_SECONDS", 0.02)
     outage.begin('FROM "agent_messages"', RuntimeError)

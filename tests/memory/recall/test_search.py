@@ -502,3 +502,29 @@ def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, mo
     monkeypatch.setattr(recall_module, "_compare_facts", erase)
 
     assert contents("btc") == ["Holds BTC"]
+
+
+def test_a_process_knows_the_words_of_the_last_users_before_their_first_query(trader, stranger, monkeypatch):
+    for user, content in ((trader, "Only funds"), (stranger, "Never options")):
+        as_owner(user, lambda content=content: UserFactFactory(content=content))
+    words = vectors._Words()
+    monkeypatch.setattr(vectors, "_words", words)
+
+    recall_module.warm_words()
+
+    assert {"Only", "funds", "Never", "options"} <= words._rows.keys()
+    assert (len(vectors._cache), len(recall_module._terms)) == (0, 0)  # words alone: nothing of whose facts they are
+
+
+def test_words_are_taken_from_few_users_who_signed_in_last(trader, stranger, monkeypatch):
+    monkeypatch.setattr(recall_module, "WARM_USERS", 1)
+    trader.last_login = JULY
+    trader.save()
+    as_owner(trader, lambda: UserFactFactory(content="Only funds"))
+    as_owner(stranger, lambda: UserFactFactory(content="Never options"))
+    words = vectors._Words()
+    monkeypatch.setattr(vectors, "_words", words)
+
+    recall_module.warm_words()
+
+    assert words._rows.keys() == {"Only", "funds"}
