@@ -189,8 +189,10 @@ def check_steps(talk: Talk, words: Words) -> Steps:
         check["stop"] = float(f"{float(price) * (1 - away if side == 'long' else 1 + away):.6g}")
     [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
     plan = block(answer.as_row, "check")
-    why = [{"told": one} for one in plan.get("why") or () if isinstance(one, str)]
-    told = tell("check", {**plan, **block(plan, "similar")}, [*why, *rows(plan, "rules")])
+    why = [one for one in plan.get("why") or () if isinstance(one, str)]
+    # A reason begins with the rule that it is about.
+    others = [one for one in rows(plan, "rules") if not any(text.startswith(f"{exact(one, 'rule')}:") for text in why)]
+    told = tell("check", {**plan, **block(plan, "similar")}, [*({"told": one} for one in why), *others])
     return talk.tell_errors([answer]) or told
 
 

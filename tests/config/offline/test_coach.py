@@ -530,6 +530,16 @@ def test_risk_names_positions_by_size_refusals_and_events():
     assert "about $106.05 either way" in told
 
 
+def test_a_broken_rule_of_a_planned_trade_is_told_once():
+    rules = [{"rule": "At most 1% of equity at risk", "verdict": "broken"}, {"rule": "At most 3x", "verdict": "kept"}]
+    check = {"symbol": "BTC", "side": "long", "verdict": "breaks a rule", "rules": rules}
+    check["why"] = ["At most 1% of equity at risk: broken, 2% of equity at risk."]
+
+    said = Chat({"query_trades": {"check": check}}).say("Does 0.1 BTC long with a stop at 80000 fit my rules?")
+
+    assert (said.count("At most 1%"), said.count("At most 3x: kept")) == (1, 1)
+
+
 def test_a_tool_that_fails_is_named():
     told = Chat({"get_my_deployments": {"error": "This tool failed. Tell the user; do not try it again."}}).say(
         "what's running?"
