@@ -165,18 +165,18 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
     if not trip.knows_stop:
         return "unknown", "its stop is not known"
     if trip.stop_price is None:
-        return "unknown", "it had no stop, so what it risked has no bound"
+        return "unknown", "without a stop its risk has no bound"
     if trip.is_added_to:
         return "unknown", "it was added to, and its stop may have moved"
     price = trip.entry_price
     distance = price - trip.stop_price if trip.is_long else trip.stop_price - price
     risk_usd = distance / price * trip.size_usd if distance > 0 else 0.0
     if rule.unit == "usd":
-        return KEPT if _is_within(risk_usd, rule) else ("broken", f"it risked ${risk_usd:,.2f}")
+        return KEPT if _is_within(risk_usd, rule) else ("broken", f"${risk_usd:,.2f} at risk")
     if trip.equity_usd is None or trip.equity_usd <= 0:
         return "unknown", "the equity of its account is not known"
     share = risk_usd / trip.equity_usd * 100
-    return KEPT if _is_within(share, rule) else ("broken", f"it risked {share:.2f}% of equity")
+    return KEPT if _is_within(share, rule) else ("broken", f"{share:.2f}% of equity at risk")
 
 
 def _judge_leverage(rule: grammar.Leverage, trip: Trip) -> Finding:

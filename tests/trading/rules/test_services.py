@@ -110,8 +110,8 @@ def make_risked(deployment, *, stop_price, later=False):
     ("stop_price", "later", "verdict", "why"),
     [
         (D(90), False, "kept", ""),  # $20 of $2,000
-        (D(80), False, "broken", "it risked 2.00% of equity"),
-        (None, False, "unknown", "it had no stop, so what it risked has no bound"),
+        (D(80), False, "broken", "2.00% of equity at risk"),
+        (None, False, "unknown", "without a stop its risk has no bound"),
         (D(90), True, "unknown", "it was added to, and its stop may have moved"),
     ],
 )
