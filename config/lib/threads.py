@@ -22,7 +22,7 @@ TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
 ACCEPTS = ThreadPoolExecutor(4 if connection.vendor == "postgresql" else 1, thread_name_prefix="keel-accept")
 FEW_ACCEPTS: Final = 4  # so many delay no turn
 PAUSE_SECONDS: Final = 0.2
-MAX_PAUSES: Final = 15
+MAX_PAUSES: Final = 50
 _accepting: list[None] = []  # one for each acceptance that waits or runs
 
 
@@ -36,7 +36,7 @@ async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs:
 
 
 async def give_way_to_accepts() -> None:
-    """Wait for a few seconds at most while more than a few messages are to be accepted."""
+    """Wait for ten seconds at most while more than a few messages are to be accepted."""
     for _ in range(MAX_PAUSES):
         if len(_accepting) <= FEW_ACCEPTS:
             return
