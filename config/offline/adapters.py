@@ -17,7 +17,7 @@ from chat.tools.facts import FORGET, REMEMBER
 from config.lib.text import normal_form
 from config.offline.facts import Call, Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row, exact
-from config.offline.reading.statements import topic_of
+from config.offline.statements import topic_of
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
 from memory.wording import find_category
 

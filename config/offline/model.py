@@ -9,29 +9,32 @@ from dataclasses import replace
 from typing import Final
 
 from chat.parts import split_preamble
+from chat.prompt.by_rules import summarise_by_rules, title_by_rules
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
 from config.offline.coach.questions import answer_as_coach
-from config.offline.facts import content_text
+from config.offline.facts import Call, content_text
 from config.offline.figures import Row
 from config.offline.memory import rules
+from config.offline.memory.extraction import extraction_answer
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.talk import Reply, Talk, read_scene
-from config.offline.tasks.extraction import extraction_answer
-from config.offline.tasks.reflection import reflection_answer
-from config.offline.tasks.titles import summary_answer, title_answer
-from config.offline.tasks.trading import DECIDING, trading_call
 from memory.learning.prompts import TASK
+from trading.agent.by_rules import DECIDING, decide_by_rules
 from trading.agent.prompts import CRITIQUE, REFLECTION
+from trading.reviews.by_rules import reflect_by_rules
+
+_ROLES: Final = ("system", "user")
 
 
 def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
     """Answer OpenAI-format messages by the first matching rule."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
-        return Reply(tool_calls=(trading_call(messages),))
+        seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
+        return Reply(tool_calls=(Call(*decide_by_rules(*seen)),))
     broken = _find_broken(messages)
     talk = _read_talk(messages[: len(messages) - (0 if broken is None else 2 if broken else 1)], names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
@@ -94,11 +97,11 @@ def _without_rule(talk: Talk) -> Reply:
 
 _TASKS: Final[dict[str, Callable[[str], str]]] = {
     TASK: extraction_answer,
-    REFLECTION: reflection_answer,
+    REFLECTION: reflect_by_rules,
     # The findings of a review by rules are the reviewer's own: `trading.skills.lint`.
     CRITIQUE: lambda _: '{"summary": "Reviewed by rules, without a language model.", "findings": []}',
-    TITLE_TASK: title_answer,
-    SUMMARY_TASK: summary_answer,
+    TITLE_TASK: title_by_rules,
+    SUMMARY_TASK: summarise_by_rules,
 }
 RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
     do_task,

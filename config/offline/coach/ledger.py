@@ -1,19 +1,20 @@
 """Questions to the record: `query_trades`, its arguments and one telling of its results."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
+from config.lib.sentences import Pattern, parse_table
 from config.offline.coach.telling import VIEWS, tell
-from config.offline.coach.words import Words
 from config.offline.facts import Call
 from config.offline.figures import Row, block, escape, exact, fill, listing, number, paragraphs, rows, spell
-from config.offline.reading.sentences import Pattern, parse_table
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
-from trading.asking.query import GROUPS, MEASURES
+from trading.asking.in_words import read_question
+from trading.asking.query import MEASURES
+from trading.asking.words import Words
 from trading.market.names import symbols_in
 
 _KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
@@ -26,44 +27,14 @@ _ASK_CHECK: Final = (
 )
 
 
-# What a question measures and groups by: the first row whose tags it has, and has not.
-_MEASURE_OF: Final = {
-    "common": "count",
-    "rule|broken -net -pay -effect -doing -fees": "count",
-    "long|short trade|result": "holding",
-    "drawdown which trade": "mae",
-    **{name: name for name in reversed(list(MEASURES)) if name not in {"net", "count"}},
-    "average|trust -count": "expectancy",
-    "count -low -top": "count",
-    "count -agent -skill": "count",
-    "": "net",
-}
-_GROUP_OF: Final = {
-    "rule|broken": "rule",
-    "side=long side=short versus|per|top|low": "side",
-    "result=won result=lost -net": "result",
-    "regime=chop regime=trend|regime=shock": "regime",
-    "skill|agent|strategy which|top|low|per|versus": "skill",
-    "where top|low|result": "symbol",
-    "hour more|low|top": "hour",
-    "weekday more|low|top": "weekday",
-    "when net|result|top|low": "hour",
-    "top|low|long|short trade|result -agent -skill": "trade",
-    "": "",
-}
-
-
 def query_steps(talk: Talk, words: Words, view: str) -> Steps:
     """Return the steps that ask the record and tell its answer."""
-    between = "symbol" if len(words.symbols) > 1 and "versus" in words.tags else ""
-    group = words.given.get("group", "").partition(",")[0] or between or _find_first(_GROUP_OF, words)
-    measure, period = _find_first(_MEASURE_OF, words), words.given.get("period", "")
-    where = _read_where(words, group, measure)
+    where = read_question(words)
+    first = {key: where.pop(key, "") for key in ("measure", "period", "group")}
     if words.has("it -me") and "deployment_id" in talk.scene.focus:
         where["deployment"] = talk.scene.focus["deployment_id"]
-    groups = _LIKE if "common" in words.tags else (group,)
-    asked = [{"measure": measure, "period": period, "where": where, "group": one} for one in groups]
-    return (yield from ask_record(talk, words, asked))
+    groups = _LIKE if "common" in words.tags else (first["group"],)
+    return (yield from ask_record(talk, words, [{**first, "where": where, "group": one} for one in groups]))
 
 
 def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
@@ -71,20 +42,6 @@ def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
     found = yield tuple(Call(QUERY_TRADES.name, {key: one[key] for key in one if one[key]}) for one in asked)
     told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
     return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
-
-
-def _find_first(table: Mapping[str, str], words: Words) -> str:
-    return next(name for wanted, name in table.items() if words.has(wanted))
-
-
-def _read_where(words: Words, group: str, measure: str) -> dict[str, str]:
-    where = {key: value for key, value in words.given.items() if key in GROUPS}
-    where |= {"symbol": ",".join(words.symbols), "event": ",".join(words.kinds)}
-    is_yes_or_no = re.match(r"(?:did|am|do|have|is|was|are)\b", words.text, re.IGNORECASE)
-    # "Profit and loss", "did I lose money", "which agent is losing money" ask for the net of all trades.
-    if group == "trade" or measure in {"win_rate", "profit_factor"} or (measure == "net" and (is_yes_or_no or group)):
-        where.pop("result", None)
-    return {key: value for key, value in where.items() if value and key != group}
 
 
 # --- Telling ---

@@ -15,15 +15,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
-from config.offline.coach import ledger
-from config.offline.coach.actions import action_steps, click_steps, order_steps
-from config.offline.coach.telling import VIEWS, list_inside, tell
-from config.offline.coach.words import Words, find_window, read_words
-from config.offline.drafting import drafting_steps, is_drafting
-from config.offline.facts import Call
-from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
-from config.offline.phrases import TERMS
-from config.offline.reading.sentences import (
+from config.lib.sentences import (
     QUOTED,
     Pattern,
     is_question,
@@ -33,9 +25,17 @@ from config.offline.reading.sentences import (
     strip_lead_in,
     strip_preface,
 )
+from config.offline.coach import ledger
+from config.offline.coach.actions import action_steps, click_steps, order_steps
+from config.offline.coach.telling import VIEWS, list_inside, tell
+from config.offline.drafting import drafting_steps, is_drafting
+from config.offline.facts import Call
+from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
+from config.offline.phrases import TERMS
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
 from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
+from trading.asking.words import Words, find_window, read_words
 from trading.market.names import is_market
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 

@@ -3,16 +3,16 @@
 import re
 from typing import Any, Final
 
+from config.lib.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
 from config.offline.adapters import LOOKUPS
 from config.offline.coach.telling import tell
-from config.offline.coach.words import read_words
 from config.offline.facts import Call, Known, best_matches, key_words
 from config.offline.figures import paragraphs
 from config.offline.memory.report import failure
 from config.offline.memory.requests import MAX_ARGUMENT
 from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
-from config.offline.reading.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
 from config.offline.talk import Reply, Talk
+from trading.asking.words import read_words
 
 _ALL: Final = Pattern(
     r"""

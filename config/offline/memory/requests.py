@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
-from config.lib.text import normal_form, one_line
-from config.offline.facts import Known, Outcome, best_matches, content_words
-from config.offline.reading.sentences import (
+from config.lib.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
     is_question,
@@ -18,7 +16,9 @@ from config.offline.reading.sentences import (
     strip_lead_in,
     strip_preface,
 )
-from config.offline.reading.statements import Statement, read_statements, topic_of
+from config.lib.text import normal_form, one_line
+from config.offline.facts import Known, Outcome, best_matches, content_words
+from config.offline.statements import Statement, read_statements, topic_of
 from memory.claims.subjects import judge_change
 from memory.claims.wishes import read_contrast
 from memory.wording import MAX_CONTENT, MIN_CONTENT

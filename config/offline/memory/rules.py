@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from config.lib.sentences import Pattern, sentences
 from config.offline.drafting import list_drafted
 from config.offline.facts import Call
 from config.offline.figures import listing, paragraphs
@@ -11,8 +12,7 @@ from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
 from config.offline.memory.requests import Request, memory_requests, read_change
 from config.offline.phrases import FACTS_PAGE
-from config.offline.reading.sentences import Pattern, sentences
-from config.offline.reading.statements import passing_states
+from config.offline.statements import passing_states
 from config.offline.talk import Reply, Talk
 from memory.claims.subjects import judge_change
 

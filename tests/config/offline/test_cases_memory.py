@@ -6,7 +6,7 @@ import pytest
 
 from chat.tools import TOOLS
 from config.lib.text import normal_form
-from config.offline.reading.statements import read_statements
+from config.offline.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
 from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING

@@ -5,7 +5,7 @@ import pytest
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
 from config.offline.memory.requests import memory_requests
-from config.offline.reading.statements import read_statements
+from config.offline.statements import read_statements
 
 LOSSES = Known("I stop for the day after three losses in a row", id="1")
 RISK = Known("I never risk more than 2 % on a trade", id="2")

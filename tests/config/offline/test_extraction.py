@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.offline.memory.extraction import extraction_answer
 from config.offline.model import decide
-from config.offline.tasks.extraction import extraction_answer
 from memory.learning.prompts import TASK
 
 LEVERAGE, GOAL, ALTS = (str(UUID(int=n)) for n in (1, 2, 3))

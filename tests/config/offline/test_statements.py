@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.reading.statements import MAX_FACTS, passing_states, read_statements
+from config.offline.statements import MAX_FACTS, passing_states, read_statements
 from memory.wording import MAX_CONTENT
 
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.conversations.titles import clean_title
+from chat.prompt.by_rules import MAX_SUMMARY, summarise_by_rules, title_by_rules
 from chat.prompt.texts import SUMMARY_TASK, TITLE_TASK
 from config.offline.model import decide
-from config.offline.tasks.titles import MAX_SUMMARY, summary_answer, title_answer
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.reviews.critique import _parse_answer
 
@@ -50,7 +50,7 @@ def test_a_title_has_words_of_the_person(text, title):
 
 @given(st.text(max_size=300), st.text(max_size=50))
 def test_a_title_is_a_short_line_without_a_stop_at_its_end(text, answer):
-    title = title_answer(f"Person: {text}\nKeel: {answer}")
+    title = title_by_rules(f"Person: {text}\nKeel: {answer}")
 
     assert 1 <= len(title.split()) <= 10
     assert title[-1] not in ".!,;:"
@@ -87,7 +87,9 @@ def test_a_summary_holds_what_the_person_said_and_the_numbers_of_replies():
 
 
 def test_a_long_summary_keeps_what_is_newest():
-    told = summary_answer("\n".join(f"Person: I said number {n} of many things.\nKeel: Noted {n}." for n in range(200)))
+    told = summarise_by_rules(
+        "\n".join(f"Person: I said number {n} of many things.\nKeel: Noted {n}." for n in range(200))
+    )
 
     assert len(told) <= MAX_SUMMARY
     assert "number 199 of" in told
@@ -96,7 +98,7 @@ def test_a_long_summary_keeps_what_is_newest():
 
 @given(st.text(max_size=3000))
 def test_a_summary_of_anything_is_short_and_never_empty(text):
-    assert 0 < len(summary_answer(text)) <= MAX_SUMMARY
+    assert 0 < len(summarise_by_rules(text)) <= MAX_SUMMARY
 
 
 def test_a_review_leaves_the_findings_to_the_rules_of_the_draft():

@@ -19,7 +19,7 @@ _GROUP: Final = re.compile(
 )
 
 
-def reflection_answer(request: str) -> str:
+def reflect_by_rules(request: str) -> str:
     """Return lessons as bullets: counts and sums, none of them a guess."""
     lines = _list_below(request[request.rfind("\n## Closed trades") + 1 :], "## Closed trades")
     trades = [_amount(one["net"]) for line in lines if (one := _TRADE.match(line))]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from chat.prompt.titles import title_from
+from config.lib.sentences import sentences
 from config.lib.text import one_line
-from config.offline.reading.sentences import sentences
 
 MAX_SUMMARY: Final = 1_200  # characters
 
@@ -14,13 +14,13 @@ _MAX_LINE: Final = 200
 _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
 
-def title_answer(exchange: str) -> str:
+def title_by_rules(exchange: str) -> str:
     """Return the title that the person's first words make."""
     asked = next((text for who, text in _iter_said(exchange) if who == "Person"), exchange)
     return title_from(asked) or "A few first words"
 
 
-def summary_answer(request: str) -> str:
+def summarise_by_rules(request: str) -> str:
     """Summarise the user's statements and the newest numbers told."""
     kept: list[str] = []
     for who, said in reversed(list(dict.fromkeys(_iter_said(request)))):

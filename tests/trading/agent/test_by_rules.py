@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from config.offline.model import decide as answer_offline
-from config.offline.tasks.trading import DECIDING, trading_call
 from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,
@@ -19,6 +18,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.trading.ticking import offline
+from trading.agent.by_rules import DECIDING
 from trading.agent.context import AgentPrompt, ContextInputs, Portfolio, Record, write_prompt
 from trading.agent.decide import decide
 from trading.agent.term_values import View
@@ -33,6 +33,11 @@ ACCOUNT = Portfolio(D(10_000), D(10_000))
 QUIET = [100, 102] * 12  # a mean of 101, one deviation is 1
 BREAKOUT = {"entry": "Close beyond the 20-bar high or low.", "exit": "Back through the 10-bar mean. Stop at 5 %."}
 FADE = {"entry": "Fade a close more than 2 deviations from the 20-bar mean.", "exit": "Back at the 20-bar mean."}
+
+
+def trading_call(said):
+    """Return the call of a rule-based agent."""
+    return answer_offline(said, [{"function": {"name": DECIDING}}]).tool_calls[0]
 
 
 def bars(closes, *, symbol="BTC", half=ONE):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.offline.model import decide
-from config.offline.tasks.reflection import reflection_answer
 from tests.factories.record import WHOLE, TradeFactory
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import ReflectionNote
+from trading.reviews.by_rules import reflect_by_rules
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import Code, lint_lessons, list_bullets
 from trading.reviews.reflection import review_line
@@ -46,7 +46,7 @@ def request(*trades, avoid=(), before=None):
 
 
 def bullets(*trades, **given):
-    return list_bullets(reflection_answer(request(*trades, **given)))
+    return list_bullets(reflect_by_rules(request(*trades, **given)))
 
 
 def test_trades_are_counted_whatever_stands_in_their_lines():
@@ -111,7 +111,7 @@ def test_verdicts_are_of_the_whole_record():
     few = [trade("10")] * 5
     record = ["- BTC long: 34 trades, 20 won, net $120.00; a trade $0.20 to $8.20: repeat"]
     payload = parse_payload(WHOLE)
-    told = reflection_answer(
+    told = reflect_by_rules(
         reflection_request(
             payload, trade_lines=[review_line(row) for row in few], before=None, record_lines=record, record_trades=34
         )
@@ -158,12 +158,12 @@ def test_what_reasons_and_lessons_say_changes_nothing(words):
 def test_the_model_answers_a_reflection_through_its_rules():
     messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request(*RECORD)}]
 
-    assert decide(messages, []).text == reflection_answer(request(*RECORD))
+    assert decide(messages, []).text == reflect_by_rules(request(*RECORD))
 
 
 @given(text=st.text(max_size=400))
 def test_any_request_is_answered_with_bullets(text):
-    assert reflection_answer(f"## Closed trades (1)\n{text}").startswith("- ")
+    assert reflect_by_rules(f"## Closed trades (1)\n{text}").startswith("- ")
 
 
 AVOID = ["No BTC longs", "Never average down on losers held long", "No trade in a chop regime"]
@@ -188,7 +188,7 @@ AVOID = ["No BTC longs", "Never average down on losers held long", "No trade in 
     )
 )
 def test_lessons_are_true_bounded_and_against_no_rule(trades):
-    answer = reflection_answer(request(*trades, avoid=AVOID))
+    answer = reflect_by_rules(request(*trades, avoid=AVOID))
 
     found = lint_lessons(answer, avoid=AVOID, trades=trades)
     assert [finding for finding in found if finding.code != Code.SMALL_SAMPLE] == []

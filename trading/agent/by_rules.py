@@ -4,18 +4,16 @@
 """
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from config.lib.text import one_line
-from config.offline.facts import Call, content_text
-from config.offline.figures import Row
 from trading.agent.term_values import BLOCKED, TERMS
 from trading.skills.schemas import MAX_REASON
 
+Call = tuple[str, dict[str, Any]]  # name and arguments of a tool
+
 DECIDING: Final = "hold"  # the tool that is there when a trading agent is asked
 
-_ROLES: Final = ("system", "user")
 _CAP_USED: Final = 0.5  # of the largest position that is allowed
 
 _SYMBOL: Final = r"([A-Z0-9@][A-Z0-9@/:._-]{0,31})"
@@ -32,14 +30,13 @@ _BLOCKED = re.compile(rf"^- {BLOCKED} (.+)$", re.MULTILINE)
 _PROOF = re.compile(r"(?: \(by [^)]*\))? = true\b")
 
 
-def trading_call(messages: Sequence[Row]) -> Call:
-    """Decide a tick: propose_order, close_position or hold."""
-    system, seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
+def decide_by_rules(system: str, seen: str) -> Call:
+    """Decide a tick: propose_order, close_position or hold; `seen` is what the prompt's system text precedes."""
     rules, portfolio = (seen.partition(f"\n## {name}")[2].partition("\n## ")[0] for name in (TERMS, "Portfolio"))
     held, judged = dict(_POSITION.findall(portfolio)), _RULE.findall(rules)
     for symbol, act, side, truth, why in judged:
         if act == "exit" and truth == "true" and held.get(symbol) == side:
-            return Call("close_position", {"symbol": symbol, "reason": _format_reason(why)})
+            return "close_position", {"symbol": symbol, "reason": _format_reason(why)}
     if refused := _REFUSED.search(seen):
         return _hold_position(f"The last order was refused ({refused[1]}), so I wait")
     if "Halted:" in portfolio:
@@ -71,7 +68,7 @@ def _propose_order(symbol: str, side: str, why: str, *, rules: str, system: str,
     order = {"symbol": symbol, "side": side, "size_usd": int(size), "reason": _format_reason(why)}
     if (exposure := _find_number(_ALL_CAP, system) / 100) > 1:
         order["leverage"] = min(exposure, 100)  # so that the margin of all positions is within the equity
-    return Call("propose_order", order | ({"stop_price": stop} if stop else {}))
+    return "propose_order", order | ({"stop_price": stop} if stop else {})
 
 
 def _find_number(pattern: re.Pattern[str], text: str) -> float:
@@ -88,4 +85,4 @@ def _format_reason(why: str) -> str:
 
 
 def _hold_position(reason: str) -> Call:
-    return Call("hold", {"reason": reason[:MAX_REASON]})
+    return "hold", {"reason": reason[:MAX_REASON]}

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from config.lib.text import normal_form, one_line
-from config.offline.reading.sentences import (
+from config.lib.sentences import (
     CLAUSE,
     CORRECTION,
     EXPLICIT,
@@ -22,6 +21,7 @@ from config.offline.reading.sentences import (
     straight,
     strip_lead_in,
 )
+from config.lib.text import normal_form, one_line
 from memory.claims.statements import MASK, keep_statements
 from memory.claims.subjects import read_subject
 from memory.wording import MAX_CONTENT, MIN_CONTENT

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from config.lib.search.quantities import NUMBER_WORDS
 from config.lib.search.terms import STOP_WORDS, porter_stem
-from config.offline.reading.sentences import Pattern
+from config.lib.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
 from trading.asking.query import GROUPS, MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in

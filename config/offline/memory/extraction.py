@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from chat.prompt.by_rules import summarise_by_rules
 from config.lib.text import normal_form, one_line
 from config.offline.facts import Known
 from config.offline.figures import Row, exact
 from config.offline.memory.requests import Request, memory_requests
-from config.offline.tasks.titles import summary_answer
 from memory.wording import find_category
 
 Fact = dict[str, Any]  # of the answer
@@ -36,7 +36,7 @@ def extraction_answer(request: str) -> str:
                 facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, old)
     earlier = [line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str)]
     told = [f"Person: {one_line(turn['text'])}" for _, turn in typed]
-    summary = "\n".join([*earlier, *([summary_answer("\n".join(told))] if told else [])])[-_LONGEST_SUMMARY:]
+    summary = "\n".join([*earlier, *([summarise_by_rules("\n".join(told))] if told else [])])[-_LONGEST_SUMMARY:]
     return json.dumps({"summary": summary, "facts": [*facts.values()]}, ensure_ascii=False)
 
 
