@@ -134,3 +134,20 @@ def test_check_of_an_unknown_market_says_what_is_not_known(client):
 
     for words in ("Size Not known", "Lost at the stop Not known", "Price Not known", "Equity Not known", "not enough"):
         assert words in text
+
+
+def test_question_in_words_leads_to_the_address_of_its_reading(client, trades):
+    response = client.get(ASK, {"q": "Which symbol makes the most?"})
+
+    assert response.status_code == 302
+    page = client.get(response.url)
+    assert 'value="Which symbol makes the most?"' in unescape(page.content.decode())
+    assert '<option value="symbol" selected>' in page.content.decode()
+    assert "ETH +$19.00 1" in text_of(page)
+
+
+def test_words_that_the_record_cannot_answer_are_kept_and_refused(client, trades):
+    page = client.get(ASK, {"q": "the weather <b>"})
+
+    assert "The record cannot answer “the weather <b>”" in unescape(text_of(page))
+    assert 'value="the weather &lt;b&gt;"' in page.content.decode()

@@ -1,6 +1,6 @@
 """Pages that ask the record."""
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
@@ -15,6 +15,7 @@ from trading.asking.answers import (
     format_value,
 )
 from trading.asking.check import check_plan
+from trading.asking.in_words import find_question
 from trading.asking.planner import answer_question
 from trading.asking.query import MEASURES, QUESTION, parse_query
 from trading.asking.sizing import PLAN, parse_plan
@@ -24,14 +25,22 @@ from trading.web.columns import build_rows
 from trading.web.questions import PlanForm, QuestionForm
 
 MAX_WORDS = 200
+NOT_READ = (
+    "The record cannot answer “{}”. Use other words, such as “Which weekday is my worst?”, or choose below."
+)
 
 
 @owned_page
 def ask_record(request: AuthedRequest) -> HttpResponse:
-    """Answer the question that the address asks."""
+    """Answer the question that the address asks; one in words leads to the address of its reading."""
+    asked = request.GET.get("q", "")[:MAX_WORDS].strip()
     words = {name: request.GET[name][:MAX_WORDS] for name in QUESTION if request.GET.get(name)}
     skills = [(str(pk), name) for pk, name in Skill.objects.order_by("name", "id").values_list("pk", "name")]
-    context: dict[str, object] = {"form": QuestionForm(words, skills), "is_asked": bool(words)}
+    context: dict[str, object] = {"form": QuestionForm(words, skills), "is_asked": bool(words), "asked": asked}
+    if asked and not words:
+        if found := find_question(asked):
+            return HttpResponseRedirect(build_link({**found, "q": asked}))
+        return TemplateResponse(request, "trading/ask.html", {**context, "refusal": NOT_READ.format(asked)})
     zone = find_time_zone(request.user.time_zone)
     try:
         answer = answer_question(parse_query(words, zone=zone, now=timezone.now()))

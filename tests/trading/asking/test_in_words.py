@@ -1,0 +1,63 @@
+"""Questions to the record in words, as the page reads them."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.config.offline.cases_questions import QUESTIONS
+from tests.config.offline.cases_questions_ordinary import ORDINARY
+from trading.asking.in_words import find_question
+from trading.asking.query import MEASURES, parse_query
+
+NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
+ROWS = [line.rsplit(" | ", 1) for line in (*QUESTIONS, *ORDINARY)]
+FIGURES = [(text, wanted.removeprefix("top ").removeprefix("low ").split()[0]) for text, wanted in ROWS]
+MEASURED = [(text, measure) for text, measure in FIGURES if measure in MEASURES]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What's my win rate this month?", {"measure": "win_rate", "period": "this month"}),
+        ("Net by weekday last month", {"measure": "net", "group": "weekday", "period": "last month"}),
+        ("whats my net on btc longs", {"measure": "net", "symbol": "BTC", "side": "long"}),
+        ("How long do I hold losers?", {"measure": "holding", "result": "lost"}),
+        ("fees", {"measure": "fees"}),
+        ("BTC", {"measure": "net", "symbol": "BTC"}),
+    ],
+)
+def test_question_is_read(text, found):
+    assert find_question(text) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "?", "the weather in Lisbon", "win rate of my tennis club", "hello"]
+)
+def test_words_of_something_else_are_not_read(text):
+    assert find_question(text) is None
+
+
+def test_questions_for_a_figure_are_read_as_what_they_ask():
+    read = [(text, measure, find_question(text)) for text, measure in MEASURED]
+    right = [text for text, measure, found in read if found and found["measure"] == measure]
+
+    assert len(MEASURED) > 100
+    assert len(right) >= 0.9 * len(MEASURED)
+
+
+@given(st.sampled_from([text for text, _ in ROWS]))
+def test_what_is_read_is_a_question_that_the_planner_takes(text):
+    found = find_question(text)
+
+    if found is not None:
+        assert parse_query(found, zone=ZoneInfo("UTC"), now=NOW).words
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_left(text):
+    found = find_question(text)
+
+    assert found is None or found["measure"] in MEASURES
