@@ -1,11 +1,9 @@
 """Django's PostgreSQL backend with a pool that recovers at once when the server restarts."""
 
-import select
 from typing import Any
 
 from django.db.backends.postgresql import base
 from psycopg import Connection, OperationalError
-from psycopg.pq import TransactionStatus
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -27,9 +25,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _is_alive(connection: Connection) -> bool:
-    is_idle = connection.info.transaction_status == TransactionStatus.IDLE
-    if is_idle and not select.select([connection.fileno()], [], [], 0)[0]:
-        return True  # a server that closes a connection sends its end; asking would take a round trip
     try:
         # One that was given back inside a transaction is without it, and the question would begin another one.
         connection.autocommit = True
