@@ -26,7 +26,7 @@ from trading.web.questions import PlanForm, QuestionForm
 
 MAX_WORDS = 200
 NOT_READ = (
-    "The record cannot answer “{}”. Use other words, such as “Which weekday is my worst?”, or choose below."
+    "The record cannot answer “{}”. Use other words, such as “Which weekday is my worst?”, or choose above."
 )
 
 
