@@ -31,7 +31,7 @@ _PROOF = re.compile(r"(?: \(by [^)]*\))? = true\b")
 
 
 def decide_by_rules(system: str, seen: str) -> Call:
-    """Decide a tick: propose_order, close_position or hold; `seen` is what the prompt's system text precedes."""
+    """Decide a tick by the system and the user text of its prompt: propose_order, close_position or hold."""
     rules, portfolio = (seen.partition(f"\n## {name}")[2].partition("\n## ")[0] for name in (TERMS, "Portfolio"))
     held, judged = dict(_POSITION.findall(portfolio)), _RULE.findall(rules)
     for symbol, act, side, truth, why in judged:
