@@ -21,9 +21,9 @@ TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
 # Apart too: a user waits to see a message stored. SQLite writes one at a time, so that more threads only wait.
 ACCEPTS = ThreadPoolExecutor(4 if connection.vendor == "postgresql" else 1, thread_name_prefix="keel-accept")
 FEW_ACCEPTS: Final = 4  # so many delay no turn
-PAUSE_SECONDS: Final = 0.2
-MAX_PAUSES: Final = 50
+MAX_PAUSE_SECONDS: Final = 10.0
 _accepting: list[None] = []  # one for each acceptance that waits or runs
+_giving_way: set[asyncio.Future[None]] = set()  # one for each turn that waits for them
 
 
 async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -33,14 +33,20 @@ async def run_in_accept_thread(work: Callable[P, T], /, *args: P.args, **kwargs:
         return await _run_in(ACCEPTS, functools.partial(work, *args, **kwargs))
     finally:
         _accepting.pop()
+        if len(_accepting) <= FEW_ACCEPTS:
+            for waiter in _giving_way:
+                waiter.cancel()  # more than once does nothing
 
 
 async def give_way_to_accepts() -> None:
     """Wait for ten seconds at most while more than a few messages are to be accepted."""
-    for _ in range(MAX_PAUSES):
-        if len(_accepting) <= FEW_ACCEPTS:
-            return
-        await asyncio.sleep(PAUSE_SECONDS)
+    if len(_accepting) > FEW_ACCEPTS:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        _giving_way.add(waiter)
+        try:
+            await asyncio.wait({waiter}, timeout=MAX_PAUSE_SECONDS)
+        finally:
+            _giving_way.discard(waiter)
 
 
 async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

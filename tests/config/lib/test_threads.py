@@ -14,9 +14,7 @@ def accept_many(gate):
     return [asyncio.create_task(run_in_accept_thread(gate.wait, 30)) for _ in range(threads.FEW_ACCEPTS + 1)]
 
 
-async def test_give_way_waits_while_many_messages_are_accepted(monkeypatch):
-    monkeypatch.setattr(threads, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(threads, "MAX_PAUSES", 100_000)
+async def test_give_way_waits_while_many_messages_are_accepted():
     gate = threading.Event()
     accepting = accept_many(gate)
     await asyncio.sleep(0)
@@ -25,13 +23,13 @@ async def test_give_way_waits_while_many_messages_are_accepted(monkeypatch):
     await asyncio.sleep(0.02)
     assert not turn.done()
     gate.set()
-    await turn
+    await asyncio.wait_for(turn, threads.MAX_PAUSE_SECONDS / 2)  # it is told, and does not look again
 
     await asyncio.gather(*accepting)
 
 
-async def test_give_way_waits_no_longer_than_its_pauses(monkeypatch):
-    monkeypatch.setattr(threads, "PAUSE_SECONDS", 0)
+async def test_give_way_waits_no_longer_than_its_pause(monkeypatch):
+    monkeypatch.setattr(threads, "MAX_PAUSE_SECONDS", 0.01)
     gate = threading.Event()
     accepting = accept_many(gate)
     await asyncio.sleep(0)
@@ -43,13 +41,12 @@ async def test_give_way_waits_no_longer_than_its_pauses(monkeypatch):
     await asyncio.gather(*accepting)
 
 
-async def test_give_way_does_not_wait_for_a_single_message(monkeypatch):
-    monkeypatch.setattr(threads, "PAUSE_SECONDS", 30)
+async def test_give_way_does_not_wait_for_a_single_message():
     gate = threading.Event()
     accepting = asyncio.create_task(run_in_accept_thread(gate.wait, 30))
     await asyncio.sleep(0)
 
-    await give_way_to_accepts()
+    await asyncio.wait_for(give_way_to_accepts(), 1)
 
     gate.set()
     await accepting

@@ -33,9 +33,7 @@ def test_question_is_read(text, found):
     assert find_question(text) == found
 
 
-@pytest.mark.parametrize(
-    "text", ["", "?", "the weather in Lisbon", "win rate of my tennis club", "hello"]
-)
+@pytest.mark.parametrize("text", ["", "?", "the weather in Lisbon", "win rate of my tennis club", "hello"])
 def test_words_of_something_else_are_not_read(text):
     assert find_question(text) is None
 

@@ -25,9 +25,7 @@ from trading.web.columns import build_rows
 from trading.web.questions import PlanForm, QuestionForm
 
 MAX_WORDS = 200
-NOT_READ = (
-    "The record cannot answer “{}”. Use other words, such as “Which weekday is my worst?”, or choose above."
-)
+NOT_READ = "The record cannot answer “{}”. Use other words, such as “Which weekday is my worst?”, or choose above."
 
 
 @owned_page
