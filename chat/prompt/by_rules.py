@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from chat.prompt.titles import title_from
-from config.lib.sentences import sentences
+from config.lib.search.sentences import sentences
 from config.lib.text import one_line
 
 MAX_SUMMARY: Final = 1_200  # characters

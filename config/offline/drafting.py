@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
-from config.lib.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
+from config.lib.search.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
 from config.lib.text import one_line
 from config.offline.facts import Call, Known, Outcome, best_matches, key_words
 from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell

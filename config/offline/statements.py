@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from config.lib.sentences import (
+from config.lib.search.sentences import (
     CLAUSE,
     CORRECTION,
     EXPLICIT,

@@ -12,8 +12,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from config.lib.search.quantities import NUMBER_WORDS
+from config.lib.search.sentences import Pattern
 from config.lib.search.terms import STOP_WORDS, porter_stem
-from config.lib.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
 from trading.asking.query import GROUPS, MEASURES
 from trading.market.names import COIN, EVENT, events_in, symbols_in

@@ -9,7 +9,7 @@ from typing import Final
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from config.lib.sentences import Pattern
+from config.lib.search.sentences import Pattern
 from config.lib.text import normal_form
 from config.offline.coach.telling import LABEL, VIEWS, tell
 from config.offline.facts import Call, Known, best_matches

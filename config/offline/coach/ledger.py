@@ -6,7 +6,7 @@ from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
-from config.lib.sentences import Pattern, parse_table
+from config.lib.search.sentences import Pattern, parse_table
 from config.offline.coach.telling import VIEWS, tell
 from config.offline.facts import Call
 from config.offline.figures import Row, block, escape, exact, fill, listing, number, paragraphs, rows, spell

@@ -15,7 +15,7 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
-from config.lib.sentences import (
+from config.lib.search.sentences import (
     QUOTED,
     Pattern,
     is_question,

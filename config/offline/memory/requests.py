@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
-from config.lib.sentences import (
+from config.lib.search.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
     is_question,
