@@ -33,11 +33,12 @@ def ask_record(request: AuthedRequest) -> HttpResponse:
     """Answer the question that the address asks; one in words leads to the address of its reading."""
     asked = request.GET.get("q", "")[:MAX_WORDS].strip()
     words = {name: request.GET[name][:MAX_WORDS] for name in QUESTION if request.GET.get(name)}
+    is_in_words = bool(asked) and not words
+    if is_in_words and (found := find_question(asked)):
+        return HttpResponseRedirect(build_link({**found, "q": asked}))
     skills = [(str(pk), name) for pk, name in Skill.objects.order_by("name", "id").values_list("pk", "name")]
     context: dict[str, object] = {"form": QuestionForm(words, skills), "is_asked": bool(words), "asked": asked}
-    if asked and not words:
-        if found := find_question(asked):
-            return HttpResponseRedirect(build_link({**found, "q": asked}))
+    if is_in_words:
         return TemplateResponse(request, "trading/ask.html", {**context, "refusal": NOT_READ.format(asked)})
     zone = find_time_zone(request.user.time_zone)
     try:
