@@ -25,7 +25,7 @@ FACTS_EACH = 100
 MORE = 1_000  # facts of another user
 LARGE = 20_000  # facts of a third: 100,000 in total
 ROUNDS = 200
-PROCESSES = 5  # that are started for the first query of a process
+PROCESSES = 20  # that are started for the first query of a process
 WORDS = 8_000  # in the vocabulary
 ASKED_FROM = 40  # queries skip the most frequent words, which carry no meaning
 GOAL_RATIO = 1.5
@@ -186,7 +186,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
             words += time_each(ours, [question])
         vectors._cache.clear()
         search._terms.clear()
-        search._owners_of_many.clear()
+        search._counts.clear()
         cold += time_each(ours, [question])
         warm += time_each(ours, [question])
     ratio = statistics.median(words) / statistics.median(hand)
@@ -208,11 +208,12 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
 def answer_first(user_id: int, query: str) -> None:
     """Print the milliseconds of a process's first query, after what a server loads at its start."""
     from django.db import connection  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
 
     from chat.web.lifespan import freeze_modules  # noqa: PLC0415
-    from memory.recall.search import warm_words  # noqa: PLC0415
+    from memory.recall.search import warm_recall  # noqa: PLC0415
 
-    warm_words()
+    warm_recall(now=timezone.now())
     freeze_modules()
     connection.ensure_connection()
     cpu = time.process_time()
@@ -228,11 +229,12 @@ def report_first(claim: str, questions: list[tuple[int, str]]) -> None:
     for user_id, query in questions:
         said = subprocess.run([*command, str(user_id), query], env=environment, stdout=subprocess.PIPE, check=True)
         found.append([float(figure) for figure in said.stdout.split()])
-    took, cpu = (sorted(figures) for figures in zip(*found, strict=True))
+    took, cpu = zip(*found, strict=True)
+    p95 = statistics.quantiles(took, n=20)[-1]
     print(
-        f"{claim:<26} first query of a process: median {statistics.median(took):5.2f} ms, most {took[-1]:5.2f} ms"
-        f" (goal {GOAL_P95_MS:.0f}), median of CPU {statistics.median(cpu):5.2f} ms"
-        f"  {'ok' if took[-1] <= GOAL_P95_MS else 'MISSED'}"
+        f"{claim:<26} first query of a process: p95 {p95:5.2f} ms (goal {GOAL_P95_MS:.0f}),"
+        f" median {statistics.median(took):5.2f} ms, median of CPU {statistics.median(cpu):5.2f} ms"
+        f"  {'ok' if p95 <= GOAL_P95_MS else 'MISSED'}"
     )
 
 

@@ -5,6 +5,7 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.operations.health import OldDatabase, require_current_database
 from config.lib.owned import system_tx
 from config.lib.threads import run_in_thread
-from memory.recall.search import warm_words
+from memory.recall.search import warm_recall
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class Lifespan:
 async def _warm_client() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
     with suppress(DatabaseError, InterfaceError):  # the first query loads what is missing
-        await run_in_thread(warm_words)
+        await run_in_thread(partial(warm_recall, now=timezone.now()))
     with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
         await asyncio.to_thread(door.warm)
     await asyncio.to_thread(freeze_modules)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -35,8 +35,9 @@ MAX_REMOTE: Final = 256  # maximum vectors fetched from a remote model per query
 MAX_RERANKED: Final = 100  # facts compared for owners above the maximum
 MAX_NAMED: Final = 100  # facts read by id; above it, reading all current facts is faster
 CACHED: Final = 16_384  # facts; 6 MB of search terms
-WARM_USERS: Final = 10  # whose words a process loads at its start
+WARM_USERS: Final = 10  # whose facts a process loads at its start
 WARM_FACTS: Final = 1_000  # of each, the last referenced ones
+COUNT_AGE: Final = timedelta(minutes=1)  # that the number of an owner's many facts is used again
 # Thresholds for a fact without a word of the query. Cosines of static vectors are 0 for unrelated texts. Other models
 # have other scales, so there a fact must stand out among the compared ones.
 SIMILAR_COSINE: Final = 0.2
@@ -73,7 +74,8 @@ _READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary
 # A fact's text never changes (`UserFact.frozen_columns`), so its search terms (digests) and vector are cached by id.
 # The database decides each time which facts there are.
 _terms: Final = RecentCache[Key, str](CACHED)
-_owners_of_many: Final[set[int]] = set()  # owners above MAX_COMPARED when last counted
+# Of owners above MAX_COMPARED: how many facts they had, and when. A few more or fewer hardly change a rank.
+_counts: Final = RecentCache[int, tuple[datetime, int]](1_024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +98,19 @@ class RecallResult:
         return self.total > len(self.rows)
 
 
-def warm_words() -> None:
-    """Load the vectors of the words of the users who signed in last.
+def warm_recall(*, now: datetime) -> None:
+    """Load the search terms and vectors of facts of the users who signed in last.
 
-    A user's first query needs a vector of each word of their facts, and users have most words in common.
+    A first query makes a vector of each fact and of its words. Other users have most words in common with these.
     """
     if settings.MEMORY_EMBEDDING_MODEL:
         last = get_user_model()._default_manager.order_by(F("last_login").desc(nulls_last=True), "-pk")
-        texts: list[str] = []
         for user_id in last.values_list("pk", flat=True)[:WARM_USERS]:
             with owned(user_id):
-                texts += _FACTS.believed().by_reference().values_list("content", flat=True)[:WARM_FACTS]
-        warm(texts)
+                _count_facts(now)
+                rows = list(_READ.current(now).by_reference()[:WARM_FACTS])
+            _terms.keep((key, terms) for key, terms, _, _ in rows)
+            warm(_join_texts(rows))
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
@@ -207,19 +210,31 @@ class _Ranked:
 
 
 def _rank_by_words(query: str, now: datetime) -> _Ranked:
-    owner = owner_id()
-    wanted = build_tokens(list_query_terms(query), owner)
-    held = _BELIEVED.count() if owner in _owners_of_many else 0
+    wanted = build_tokens(list_query_terms(query), owner_id())
+    held = _count_many(now)
     if held <= MAX_COMPARED:
         if ranked := _rank_all(wanted, now):
-            _owners_of_many.discard(owner)
             return ranked
-        _owners_of_many.add(owner)
-        held = _BELIEVED.count()
+        held = _count_facts(now)
     found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
     scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies, weights=KEYWORDS)
     return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)
+
+
+def _count_many(now: datetime) -> int:
+    """Return the number of the owner's facts if they were many when last counted, otherwise 0."""
+    (known,) = _counts.look_up([owner_id()])
+    if known is None or known[1] <= MAX_COMPARED:
+        return 0
+    counted_at, count = known
+    return count if abs(now - counted_at) < COUNT_AGE else _count_facts(now)
+
+
+def _count_facts(now: datetime) -> int:
+    count: int = _BELIEVED.count()
+    _counts.keep([(owner_id(), (now, count))])
+    return count
 
 
 def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:

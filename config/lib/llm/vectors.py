@@ -201,11 +201,12 @@ def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 
-def warm(texts: Iterable[str] = ()) -> None:
-    """Load the static vectors, and those of the words of texts, at most half of what is kept; slow."""
-    words = dict.fromkeys(chain.from_iterable(text.split() for text in texts))
-    if _static_files() is not None and words:
-        _words.rows_of(list(words)[: CACHED_WORDS // 2])
+def warm(texts: Mapping[str, str] | None = None) -> None:
+    """Load the static vectors, and make those of texts by id; slow."""
+    if texts and _static_files() is not None:
+        _static_vectors(list(texts), lambda missing: [texts[key] for key in missing])
+    else:
+        _static_files()
 
 
 @cache

@@ -32,7 +32,7 @@ def _nothing_is_kept():
     """Let each test begin like a process that met nobody: ids of users come again."""
     vectors._cache.clear()
     recall_module._terms.clear()
-    recall_module._owners_of_many.clear()
+    recall_module._counts.clear()
 
 
 @pytest.fixture
@@ -421,12 +421,12 @@ def test_only_facts_that_were_not_met_are_read(most_named, as_trader, monkeypatc
 
 
 @pytest.mark.parametrize("query", ["gold", "gold silver tin 3 11"])
-def test_very_many_matches_take_four_statements(query, metals, monkeypatch, django_assert_num_queries):
+def test_very_many_matches_take_three_statements(query, metals, monkeypatch, django_assert_num_queries):
     monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
     monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
-    contents(query)  # a process that meets the owner looks first whether there are few
+    contents(query)  # a process that meets the owner looks first whether there are few, and counts them
 
-    with django_assert_num_queries(4):  # how many, how many hold each word, the candidates, the best whole
+    with django_assert_num_queries(3):  # how many hold each word, the candidates, the best whole
         assert recall_facts(query=query, limit=2, now=JUNE).truncated
 
 
@@ -438,7 +438,8 @@ def test_recall_compares_all_facts_again_below_the_maximum(as_trader, monkeypatc
 
     reads.delete()
 
-    assert contents("cryptocurrency") == ["Only trades BTC"]
+    later = recall_facts(query="cryptocurrency", now=JUNE + recall_module.COUNT_AGE)
+    assert [row.fact.content for row in later.rows] == ["Only trades BTC"]
 
 
 # --- What a process keeps ---
@@ -504,27 +505,50 @@ def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, mo
     assert contents("btc") == ["Holds BTC"]
 
 
-def test_a_process_knows_the_words_of_the_last_users_before_their_first_query(trader, stranger, monkeypatch):
+def test_a_process_knows_the_facts_of_the_last_users_before_their_first_query(trader, stranger, monkeypatch):
     for user, content in ((trader, "Only funds"), (stranger, "Never options")):
         as_owner(user, lambda content=content: UserFactFactory(content=content))
     words = vectors._Words()
     monkeypatch.setattr(vectors, "_words", words)
 
-    recall_module.warm_words()
+    recall_module.warm_recall(now=JUNE)
 
     assert {"Only", "funds", "Never", "options"} <= words._rows.keys()
-    assert (len(vectors._cache), len(recall_module._terms)) == (0, 0)  # words alone: nothing of whose facts they are
+    assert len(vectors._cache) == len(recall_module._terms) == 2
+    for user, content in ((trader, "Only funds"), (stranger, "Never options")):
+        assert as_owner(user, lambda: contents("funds options")) == [content]
 
 
-def test_words_are_taken_from_few_users_who_signed_in_last(trader, stranger, monkeypatch):
+def test_a_process_loads_the_facts_of_few_users_who_signed_in_last(trader, stranger, monkeypatch):
     monkeypatch.setattr(recall_module, "WARM_USERS", 1)
     trader.last_login = JULY
     trader.save()
-    as_owner(trader, lambda: UserFactFactory(content="Only funds"))
+    fact = as_owner(trader, lambda: UserFactFactory(content="Only funds"))
     as_owner(stranger, lambda: UserFactFactory(content="Never options"))
-    words = vectors._Words()
-    monkeypatch.setattr(vectors, "_words", words)
 
-    recall_module.warm_words()
+    recall_module.warm_recall(now=JUNE)
 
-    assert words._rows.keys() == {"Only", "funds"}
+    assert list(map(UUID, recall_module._terms)) == [fact.pk]
+
+
+def test_a_process_loads_no_facts_where_search_goes_by_words_alone(trader, words_alone):
+    as_owner(trader, lambda: UserFactFactory(content="Only funds"))
+
+    recall_module.warm_recall(now=JUNE)
+
+    assert len(recall_module._terms) == 0
+
+
+def test_the_number_of_many_facts_is_counted_again_after_a_minute(as_trader, words_alone, monkeypatch):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 2)
+    for content in ("Trades BTC", "Trades ETH", "Trades SOL"):
+        UserFactFactory(content=content)
+
+    def count_held(seconds: int) -> int:
+        return recall_module._rank_by_words("btc", JUNE + timedelta(seconds=seconds)).held
+
+    assert count_held(0) == 3
+    UserFactFactory(content="Trades gold")
+    assert [count_held(59), count_held(60)] == [3, 4]
+    UserFact.objects.exclude(content="Trades ETH").delete()
+    assert [count_held(119), count_held(120), count_held(121)] == [4, 1, 1]
