@@ -37,6 +37,7 @@ MAX_NAMED: Final = 100  # facts read by id; above it, reading all current facts 
 CACHED: Final = 16_384  # facts; 6 MB of search terms
 WARM_USERS: Final = 10  # whose facts a process loads at its start
 WARM_FACTS: Final = 1_000  # of each, the last referenced ones
+WARM_TEXTS: Final = 20_000  # of each, whose words are loaded: of many facts those with rare words are compared
 COUNT_AGE: Final = timedelta(minutes=1)  # that the number of an owner's many facts is used again
 # Thresholds for a fact without a word of the query. Cosines of static vectors are 0 for unrelated texts. Other models
 # have other scales, so there a fact must stand out among the compared ones.
@@ -109,8 +110,10 @@ def warm_recall(*, now: datetime) -> None:
             with owned(user_id):
                 _count_facts(now)
                 rows = list(_READ.current(now).by_reference()[:WARM_FACTS])
+                contents = _FACTS.current(now).by_reference().values_list("content", flat=True)
+                others = list(contents[WARM_FACTS:WARM_TEXTS])
             _terms.keep((key, terms) for key, terms, _, _ in rows)
-            warm(_join_texts(rows))
+            warm(_join_texts(rows), others)
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:

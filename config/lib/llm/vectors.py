@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -160,6 +160,9 @@ class _Words:
         self._table: Table | None = None
         self._rows: dict[str, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def rows_of(self, words: Collection[str]) -> tuple[Table, Mapping[str, int]]:
         """Return the table and the words' rows, which never change."""
         import numpy  # noqa: PLC0415 - takes 0.3 s
@@ -201,12 +204,12 @@ def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 
-def warm(texts: Mapping[str, str] | None = None) -> None:
-    """Load the static vectors, and make those of texts by id; slow."""
-    if texts and _static_files() is not None:
+def warm(texts: Mapping[str, str], others: Iterable[str] = ()) -> None:
+    """Make the static vectors of texts by id, and of words of others while half of the table is free; slow."""
+    if _static_files() is not None:
         _static_vectors(list(texts), lambda missing: [texts[key] for key in missing])
-    else:
-        _static_files()
+        words = dict.fromkeys(chain.from_iterable(text.split() for text in others))
+        _words.rows_of(list(islice(words, max(0, CACHED_WORDS // 2 - len(_words)))))
 
 
 @cache

@@ -531,6 +531,31 @@ def test_a_process_loads_the_facts_of_few_users_who_signed_in_last(trader, stran
     assert list(map(UUID, recall_module._terms)) == [fact.pk]
 
 
+def test_a_process_knows_the_words_of_many_facts_and_the_vectors_of_few(trader, monkeypatch):
+    monkeypatch.setattr(recall_module, "WARM_FACTS", 1)
+    monkeypatch.setattr(recall_module, "WARM_TEXTS", 2)
+    for content, created_at in (("Only funds", JULY), ("Never options", JUNE), ("Reads charts", MAY)):
+        as_owner(trader, lambda row=(content, created_at): UserFactFactory(content=row[0], created_at=row[1]))
+    words = vectors._Words()
+    monkeypatch.setattr(vectors, "_words", words)
+
+    recall_module.warm_recall(now=JULY)
+
+    assert words._rows.keys() == {"Only", "funds", "Never", "options"}
+    assert len(vectors._cache) == len(recall_module._terms) == 1
+
+
+def test_the_start_leaves_half_of_the_table_of_words_free(monkeypatch):
+    words = vectors._Words()
+    monkeypatch.setattr(vectors, "_words", words)
+    monkeypatch.setattr(vectors, "CACHED_WORDS", 8)
+
+    vectors.warm({"1": "Only funds"}, ["Never options or futures"])
+    vectors.warm({}, ["Reads charts"])
+
+    assert list(words._rows) == ["Only", "funds", "Never", "options"]
+
+
 def test_a_process_loads_no_facts_where_search_goes_by_words_alone(trader, words_alone):
     as_owner(trader, lambda: UserFactFactory(content="Only funds"))
 
