@@ -3,7 +3,7 @@ FROM python:3.12-slim AS build
 WORKDIR /src
 COPY requirements/base.txt requirements/base.txt
 RUN python -m venv /usr/local/lib/keel && /usr/local/lib/keel/bin/pip install --no-cache-dir --require-hashes -r requirements/base.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY chat chat
 COPY config config
 COPY memory memory

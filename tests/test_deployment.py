@@ -174,4 +174,5 @@ def test_wheel_holds_pages_and_runs_the_checks_outside_of_the_checkout(tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site/config/pages/templates/base.html").exists()
     assert (tmp_path / "site/config/pages/static/css/base.css").exists()
+    assert list((tmp_path / "site").glob("*.dist-info/licenses/LICENSE"))
     assert "keel = config.command:main" in next((tmp_path / "site").glob("*.dist-info/entry_points.txt")).read_text()

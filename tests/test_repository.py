@@ -102,6 +102,17 @@ def test_litellm_is_above_its_compromised_versions(version):
     assert locked(ROOT / "requirements" / "base.txt")["litellm"] > Version(version)
 
 
+def test_licence_of_the_project_is_the_text_beside_it():
+    text = (ROOT / "LICENSE").read_text()
+
+    assert (PROJECT["project"]["license"], PROJECT["project"]["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert "Apache License" in text[:200]
+    assert "END OF TERMS AND CONDITIONS" in text
+    # The image is built from a context that leaves out all that is not listed.
+    assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
+    assert re.search(r"^COPY .*\bLICENSE\b", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+
+
 def test_no_file_names_a_registry_or_a_path_of_a_machine():
     found = []
     for name in tracked_files():
