@@ -110,7 +110,7 @@ def _to_try_again(failures: str) -> list[str]:
     """Return the tests that failed, if browsers or clocks alone may be to blame: those suffer on a busy machine."""
     noted = Path(failures)  # missing if pytest broke off before its first test
     lines = [line.split("\t") for line in noted.read_text().splitlines()] if noted.exists() else []
-    return [name for _, name in lines] if all(kind == "may repeat" for kind, _ in lines) else []
+    return sorted(name for _, name in lines) if all(kind == "may repeat" for kind, _ in lines) else []
 
 
 def _spread(arguments: list[str]) -> Iterator[str]:
