@@ -15,11 +15,12 @@ from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.mail import get_connection
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
 from config.lib.llm import door
+from config.lib.operations.health import check_databases
 from config.lib.owned import OwnedModel
 
 logger = logging.getLogger(__name__)
@@ -112,6 +113,11 @@ def _check_migrations(now: datetime) -> tuple[State, str]:
     return ("fail", f"{len(missing)} are missing: run `migrate`.") if missing else ("ok", "all applied")
 
 
+def _check_search(now: datetime) -> tuple[State, str]:
+    found = check_databases(databases=[DEFAULT_DB_ALIAS])
+    return ("fail", f"{found[0].msg} {found[0].hint}") if found else ("ok", "its triggers follow each write")
+
+
 def _check_redis(now: datetime) -> tuple[State, str]:
     if not settings.REDIS_URL:
         return "ok", "not used: one process serves the site"
@@ -192,6 +198,7 @@ _CHECKS: Final[dict[str, Callable[[datetime], tuple[State, str]]]] = {
     "role": _check_role,
     "policies": _check_policies,
     "migrations": _check_migrations,
+    "search": _check_search,
     "clock": _check_clock,
     "Redis": _check_redis,
     "mail": _check_mail,

@@ -1,15 +1,16 @@
 """Liveness, readiness, and the refusal of old databases."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from itertools import product
 from typing import Final
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.cache import cache
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
@@ -17,6 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.lib.errors import StateConflict
+from config.lib.fields import SearchTermsField
+from config.lib.search.index import has_triggers
 
 # The first migrations of each app before each squash. Every older database has applied one of them.
 _OLD_MIGRATIONS: Final = set(product(("chat", "memory", "trading"), ("0001_initial", "0001_schema")))
@@ -36,8 +39,29 @@ class OldDatabase(StateConflict):
 
 
 def check_databases(*, databases: Collection[str] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """Report old databases: a system check that `migrate` runs."""
-    return [Error(_REASON, hint=_REMEDY, id="keel.E001") for alias in databases or () if _is_old(alias)]
+    """Report old databases and search indexes that miss new rows: a system check that `migrate` runs."""
+    return [problem for alias in databases or () for problem in _list_problems(alias)]
+
+
+def _list_problems(alias: str) -> Iterator[CheckMessage]:
+    if _is_old(alias):
+        yield Error(_REASON, hint=_REMEDY, id="keel.E001")
+        return
+    with suppress(DatabaseError):  # an outage, as for an old database
+        using = connections[alias]
+        tables = set(using.introspection.table_names())
+        for model in apps.get_models():
+            is_searched = any(isinstance(field, SearchTermsField) for field in model._meta.concrete_fields)
+            if not is_searched or model._meta.db_table not in tables or has_triggers(model, using):
+                continue
+            # A warning: `migrate` stops at errors, and the cure is a migration.
+            yield Warning(
+                f"The table {model._meta.db_table} lost its search triggers, so search misses new rows.",
+                hint=f'End the migration that altered it with KeepSearchIndex("{model.__name__}", ...), or add a'
+                ' migration with it: docs/architecture.md, "A column".',
+                obj=model,
+                id="keel.W001",
+            )
 
 
 def require_current_database() -> None:

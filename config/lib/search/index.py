@@ -68,6 +68,10 @@ _TAKE_IN: Final[_Script] = {
         " WHERE {column} <> '' AND {unless} IS NULL",
     ),
 }
+# SQLite alone drops triggers with the table that it remakes, and then misses rows; elsewhere the index is complete.
+_EMPTY: Final[_Script] = {
+    "sqlite": ("INSERT INTO {table}_search ({table}_search) VALUES ('delete-all')", "DELETE FROM {table}_search_rows")
+}
 _DROP: Final[_Script] = {
     "sqlite": ("DROP TABLE {table}_search", "DROP TABLE {table}_search_rows"),
     "postgresql": ("DROP FUNCTION {table}_search_follow()", "DROP TABLE {table}_search"),
@@ -103,6 +107,10 @@ _FOLLOW: Final[_Script] = {
     ),
 }
 _TRIGGERS: Final = ("insert", "update", "delete")
+_LIST_TRIGGERS: Final = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(%s) AND NOT tgisinternal",
+}
 _UNFOLLOW: Final[_Script] = {
     "sqlite": tuple(f"DROP TRIGGER IF EXISTS {{table}}_search_{act}" for act in _TRIGGERS),
     "postgresql": tuple(f"DROP TRIGGER IF EXISTS {{table}}_search_{act} ON {{table}}" for act in _TRIGGERS),
@@ -220,6 +228,14 @@ def _join_tokens(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
     return _OR[using.vendor].join(wanted)
 
 
+def has_triggers(model: type[models.Model], using: BaseDatabaseWrapper) -> bool:
+    """Tell whether the index of a searched model follows its writes."""
+    table = model._meta.db_table
+    with using.cursor() as cursor:
+        cursor.execute(_LIST_TRIGGERS[using.vendor], [table])
+        return {f"{table}_search_{act}" for act in _TRIGGERS} <= {name for (name,) in cursor.fetchall()}
+
+
 class _OnIndex(Operation):
     """A migration operation on the index of one model."""
 
@@ -267,14 +283,16 @@ class AddSearchIndex(_OnIndex):
 
 
 class KeepSearchIndex(_OnIndex):
-    """Make the triggers of an index again.
+    """Make the triggers of an index again, and on SQLite its entries.
 
     SQLite alters a table by creating another, and drops the triggers with the old one. A migration that alters a
-    searched model ends with this operation, and begins with it for the reverse.
+    searched model ends with this operation, and begins with it for the reverse. In a later migration the operation
+    also indexes the rows that were written without triggers.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
+        refill = (_EMPTY, _TAKE_IN) if schema_editor.connection.vendor in _EMPTY else ()
+        self._run(app_label, schema_editor, to_state, _UNFOLLOW, *refill, _FOLLOW)
 
     database_backwards = database_forwards
 

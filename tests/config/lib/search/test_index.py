@@ -83,21 +83,6 @@ def test_tables_of_the_index_never_hold_a_word(as_trader):
     assert [text for text in texts if text in before or text in dump_index()] == []
 
 
-@pytest.mark.parametrize("model", SEARCHED, ids=lambda model: model.__name__)
-def test_index_has_its_triggers_after_all_migrations(model, db):
-    # SQLite alters a table by making another one, and triggers go with the old: a migration that alters a searched
-    # model ends with `KeepSearchIndex`.
-    table = model._meta.db_table
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [table])
-        else:
-            cursor.execute("SELECT tgname FROM pg_trigger WHERE tgrelid = %s::regclass AND NOT tgisinternal", [table])
-        names = {name for (name,) in cursor.fetchall()}
-
-    assert {f"{table}_search_{act}" for act in ("insert", "update", "delete")} <= names
-
-
 def test_searched_models_are_those_with_the_column():
 
     found = [m for m in apps.get_models() if any(isinstance(f, SearchTermsField) for f in m._meta.concrete_fields)]
