@@ -107,6 +107,8 @@ def _spell_number(key: str, value: Decimal) -> str:
         return (figures.format_signed_pct if is_signed else figures.format_pct)(value / 100, places)
     if key.endswith("price"):
         return figures.format_price(value)
+    if key == "quantity":
+        return figures.format_quantity(value)
     if key.endswith("minutes"):
         return figures.format_duration(timedelta(minutes=max(0, int(min(value, Decimal(10**9))))))
     if key == "sentiment":

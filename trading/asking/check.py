@@ -77,7 +77,7 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
     values = [value for one in positions if (value := one.notional_usd) is not None]
     similar = TradeQuery(zone, "expectancy", where={"symbol": (plan.symbol,), "side": (plan.side,)})
     nets = TradeTable(similar).list_values("expectancy")
-    verdict, why = _decide(verdicts, len(nets), is_capped=sizing.is_capped)
+    verdict, why = _decide(verdicts, len(nets), sizing)
     return Check(
         plan=plan,
         verdict=verdict,
@@ -174,12 +174,14 @@ def _list_coming(plan: Plan, now: datetime, *, is_simulated: bool) -> list[Comin
     return [ComingEvent(one, measure_impact(moves[one.kind, plan.symbol], is_long=is_long)) for one in shown]
 
 
-def _decide(verdicts: Sequence[Judgement], similar: int, *, is_capped: bool) -> tuple[str, list[str]]:
-    """Return the verdict, and why in sentences."""
+def _decide(verdicts: Sequence[Judgement], similar: int, sizing: Sizing) -> tuple[str, list[str]]:
+    """Return the verdict, and why in sentences; a plan without a size never fits."""
     why = [f"{one.reading}: {one.label}, {one.why}." for one in verdicts if one.verdict != "kept"]
-    why += ["The leverage bounds the size below the risk asked for."] if is_capped else []
+    why += ["The leverage bounds the size below the risk asked for."] if sizing.is_capped else []
     if any(one.verdict == "broken" for one in verdicts):
         return "breaks a rule", why
+    if sizing.size_usd is None:
+        return "not enough record", [*why, "The size is not known: give it, or a stop, a risk and your equity."]
     if similar < MIN_TRADES:
         count = format_count(similar, "closed trade", zero="no")
         return "not enough record", [*why, f"{count.capitalize()} of this symbol and side, of at least {MIN_TRADES}."]

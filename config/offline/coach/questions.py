@@ -25,7 +25,7 @@ from config.lib.search.sentences import (
     strip_lead_in,
     strip_preface,
 )
-from config.offline.coach import ledger
+from config.offline.coach import ledger, sizing
 from config.offline.coach.actions import action_steps, click_steps, order_steps
 from config.offline.coach.telling import VIEWS, list_inside, tell
 from config.offline.drafting import drafting_steps, is_drafting
@@ -93,8 +93,8 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if told := TERMS.get(named) or TERMS.get(named.removesuffix("s")):
         return say_text(told)
     words = read_words(asked)
-    if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and ledger.is_check(words):
-        return ledger.check_steps(talk, words)
+    if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and sizing.is_check(words):
+        return sizing.check_steps(talk, words)
     is_asked = is_asked or asked != plain or is_question(plain) or bool(_COMMAND.match(asked))
     if not words.is_covered or (not is_asked and (_STATES.search(strip_preface(asked)) or read_contrast(asked))):
         return None

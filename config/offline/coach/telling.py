@@ -100,8 +100,8 @@ ranked query_trades groups
 check query_trades rules
     row: |{told}|{rule}: {verdict}
     head: {symbol} {side} of {size_usd}| ({quantity} coins)| at {price}| with the stop at {stop_price}|
-        ({stop_distance_pct} away)| would lose {risk_usd} there|, {risk_pct} of {equity_usd}|. Leverage {leverage}|.
-        The price is {is_simulated}|<break>Verdict: **{verdict}**.
+        ({stop_distance_pct} away)| would lose {risk_usd} there|, {risk_pct} of {equity_usd} ({equity_of})|. Leverage
+        {leverage}|. The price is {is_simulated}|<break>Verdict: **{verdict}**.
     note: |Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between
         {interval_90pct_usd})|, win rate {win_rate_pct}|<break>I commit nothing: this is arithmetic on what you told me
         and your record.

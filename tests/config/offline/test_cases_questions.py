@@ -292,7 +292,7 @@ def test_example_of_the_start_page_is_answered_as_shown(trader):
         ("check a short of 3 ETH, stop 4,300", {"side": "short", "quantity": 3}),
         ("can I sell 10 SOL with a stop at 250", {"side": "short", "quantity": 10}),
         ("can I buy 1.5 bitcoin with a stop at 58000?", {"side": "long", "quantity": 1.5}),
-        ("should I go long BTC here with stop 57000 and 1000 dollars", {"side": "long", "size_usd": 1000}),
+        ("should I go long BTC here with stop 57000 and a size of 1000 dollars", {"side": "long", "size_usd": 1000}),
         ("long ETH for 2k usdt, stop 1500, ok?", {"side": "long", "size_usd": 2000}),
         ("size a short on ETH with stop at 5200 risking 50 dollars", {"side": "short", "risk_usd": 50}),
         ("would a $2000 ETH long with a stop at 1000 be ok?", {"side": "long", "size_usd": 2000}),

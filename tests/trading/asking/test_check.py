@@ -100,6 +100,17 @@ def test_plan_fits_with_its_rules_kept_and_enough_record(account):
     assert (found.expectancy.trades, found.expectancy.value, found.win_rate.value) == (5, 19.0, 1)
 
 
+def test_plan_without_a_size_never_fits(account):
+    for number in range(5):
+        TradeFactory(deployment=account, entry_tick_at=MAY + number * HOUR, side="short")
+
+    found = check(stop="95")
+
+    assert found.sizing.size_usd is None
+    assert found.verdict == "not enough record"
+    assert found.why == ["The size is not known: give it, or a stop, a risk and your equity."]
+
+
 @pytest.mark.parametrize("words", [{"symbol": "ADA", "stop": "1"}, {"symbol": "ADA", "stop": "1", "size_usd": "100"}])
 def test_risk_without_a_price_cannot_be_told(account, words):
     rule(RiskPerTrade(limit=D(1), unit="usd"))
