@@ -12,9 +12,14 @@ from chat.tools import records
 from chat.tools.base import Args, Result, ToolContext, make_tool
 from config.lib.figures import format_count, format_instant, round_usd
 from config.lib.text import prompt_line
-from trading.market.queries import find_marks
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import ListedDeployment, OpenPosition, list_deployments, list_open_positions
+from trading.record.deployment_queries import (
+    ListedDeployment,
+    OpenPosition,
+    find_trade_marks,
+    list_deployments,
+    list_open_positions,
+)
 from trading.record.notes import list_active_notes
 from trading.record.performance import ZERO
 from trading.record.trade_queries import TradeFilter, list_last_closed
@@ -31,7 +36,7 @@ class GetMyDeploymentsArgs(Args):
 def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Result:
     with_trades, with_lessons = args.detail in ("trades", "full"), args.detail in ("lessons", "full")
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
-    marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
+    marks = find_trade_marks((trade for one in listed for trade in one.positions), context.now)
     held = [list_open_positions(one.deployment, one.positions, marks) for one in listed]
     rows = [
         _deployment_row(one, positions, context.now, with_reasons=with_trades)

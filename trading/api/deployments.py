@@ -20,6 +20,7 @@ from trading.api.serializers import deployments as shapes
 from trading.api.serializers.fields import AmountField
 from trading.api.serializers.trades import TradeSerializer
 from trading.market.queries import find_marks
+from trading.market.tape import choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
 from trading.record.decisions import get_decision
 from trading.record.deployment_queries import get_deployment
@@ -119,7 +120,7 @@ def _gather_memory(deployment: Deployment, at: datetime) -> context.ContextInput
     """Return only the record's inputs; agents elsewhere read the market themselves."""
     payload = parse_payload(deployment.version.payload)
     record, equity = context.read_record(deployment.pk, payload), get_latest_equity(deployment)
-    found = find_marks({trade.symbol for trade in record.open_trades}, at)
+    found = find_marks({trade.symbol for trade in record.open_trades}, at, choose_tape(deployment))
     marks = {symbol: mark.price for symbol, mark in found.items()}
     return context.ContextInputs(
         at=at, payload=payload, portfolio=context.Portfolio(equity, equity), marks=marks, record=record

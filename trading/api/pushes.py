@@ -10,6 +10,7 @@ from config.lib.rest.operations import NEW_OR_KNOWN, write
 from config.lib.rest.views import ApiView
 from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
 from trading.market.queries import get_regime
+from trading.market.tape import REAL
 from trading.models import EntrySource, OrderOrigin
 from trading.record.deployments import get_pushed_deployment
 from trading.record.executions import Execution
@@ -57,7 +58,7 @@ class TicksView(ApiView):
             skill_version=deployment.version.version,
             intents={one["fill_id"]: _build_intent(one) for one in fields["reasons"] if "fill_id" in one},
             symbol_intents={one["symbol"]: _build_intent(one) for one in fields["reasons"] if "symbol" in one},
-            regimes={symbol: get_regime(symbol, tick.at) for symbol in beginning},
+            regimes={symbol: get_regime(symbol, tick.at, REAL) for symbol in beginning},
             equity_usd=fields["equity_usd"],
             now=timezone.now(),
         )

@@ -15,8 +15,9 @@ from trading.asking.sizing import Plan, Sizing, size_plan
 from trading.asking.table import TradeTable
 from trading.market.moves import Impact, measure_impact
 from trading.market.queries import Mark, find_marks, list_events, list_past_moves
+from trading.market.tape import STORED, choose_tape
 from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent, Trade, TradeSide
-from trading.record.deployment_queries import OpenPosition, get_deployment, list_open_positions
+from trading.record.deployment_queries import OpenPosition, find_trade_marks, get_deployment, list_open_positions
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
 from trading.rules.grammar import RiskPerTrade
@@ -63,8 +64,9 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
     equity, equity_of = _find_equity(plan, accounts)
     held = Trade.objects.open().filter(deployment__in=[one.pk for one in accounts]).newest_first().defer("state")
     trades = list(held[:_POSITIONS])
-    marks = find_marks({plan.symbol, *(trade.symbol for trade in trades)}, now)
-    mark = None if "price" in plan.numbers else marks.get(plan.symbol)
+    marks = find_trade_marks(trades, now)
+    tape = choose_tape(accounts[0]) if accounts else STORED  # own accounts stand alone or come first
+    mark = None if "price" in plan.numbers else find_marks([plan.symbol], now, tape).get(plan.symbol)
     price = plan.numbers.get("price") or (mark.price if mark else None)
     rules = [one for one in list_valid_rules() if one.holds_at(now)]
     sizing = size_plan(plan, price=price, equity_usd=equity, limit_usd=_find_limit(rules, equity))

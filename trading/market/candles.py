@@ -36,9 +36,12 @@ class _Group(Func):
         return self.as_sql(compiler, connection, template=template, **context)
 
 
-def read_candles(symbol: str, since: datetime, until: datetime, most: int = MOST) -> Candles:
+def read_candles(
+    symbol: str, since: datetime, until: datetime, most: int = MOST, *, only_real: bool = False
+) -> Candles:
     """Return at most so many candles of a time: stored bars, or groups of them made by the database."""
-    rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until).order_by()
+    which = {"is_simulated": False} if only_real else {}
+    rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until, **which).order_by()
     names = ("opened_at", "open", "high", "low", "close", "is_simulated")
     is_short = until - since <= most * min(INTERVALS.values())  # so that all of its bars are read at once
     few = list(rows.order_by("opened_at").values_list(*names, "interval")) if is_short else []

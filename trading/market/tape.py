@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.db.models import DateTimeField, Model, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from trading.models import Bar, FundingRate, MarketEvent, NewsItem
+from trading.models import Bar, BrokerKind, Deployment, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
@@ -27,6 +27,7 @@ _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)  # before any bar
 _LONGEST: Final = max(INTERVALS.values())  # of a bar, and the longest that a schedule waits
 
 Row = TypeVar("Row", bound=Model)
+Span = tuple[datetime, datetime]
 
 
 class Tape(ABC):
@@ -76,10 +77,12 @@ class Tape(ABC):
 class StoredTape(Tape):
     """The tape of the database."""
 
+    _which: Mapping[str, bool] = {}
+
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
         newest = [
             Subquery(
-                Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
+                Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length, **self._which)
                 .order_by("-opened_at")
                 .values("pk")[:1]
             )
@@ -89,7 +92,13 @@ class StoredTape(Tape):
         return list(Bar.objects.filter(pk__in=newest)) if newest else []
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
-        return _Rows(model, which)
+        return _Rows(model, {**which, **self._which})
+
+
+class RealTape(StoredTape):
+    """The tape of the database without what a model has made: own trades see nothing else."""
+
+    _which = {"is_simulated": False}  # noqa: RUF012 - read only
 
 
 class InstantTape(StoredTape):
@@ -127,21 +136,42 @@ class InstantTape(StoredTape):
 
 
 STORED: Final = StoredTape()
+REAL: Final = RealTape()
+
+
+def choose_tape(deployment: Deployment) -> Tape:
+    """Return the tape by which a record is measured: own trades by real bars only (settled 41)."""
+    return REAL if deployment.broker_kind == BrokerKind.LIVE else STORED
 
 
 def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) -> list[Bar]:
     """Return the shortest bars of each stretch, without overlap."""
     kept: list[Bar] = []
     covered = timedelta(0)
+    spans: list[Span] = []  # of the kept bars, merged, in order
     for interval, length in INTERVALS.items():
-        taken = [(bar.opened_at, bar.closed_at) for bar in kept]
+        begins = [begin for begin, _ in spans]
+        free: list[Bar] = []
         for bar in tape.bars_ended(symbol, interval, after, until):
-            if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
-                kept.append(bar)
-                covered += length
+            place = bisect_left(begins, bar.opened_at + length) - 1  # the last span that begins before the bar ends
+            if place < 0 or spans[place][1] <= bar.opened_at:
+                free.append(bar)
+        kept += free
+        covered += length * len(free)
         if covered >= until - after:
             break
+        spans = _merge_spans([*spans, *((bar.opened_at, bar.opened_at + length) for bar in free)])
     return sorted(kept, key=lambda bar: bar.opened_at)
+
+
+def _merge_spans(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 class ReplayTape(Tape):
@@ -168,7 +198,7 @@ class ReplayTape(Tape):
 class _Rows(Generic[Row]):
     """The rows of a model in the order of time."""
 
-    def __init__(self, model: type[Row], which: Mapping[str, str]) -> None:
+    def __init__(self, model: type[Row], which: Mapping[str, object]) -> None:
         self._column = _INSTANTS[model]
         self._source = model._default_manager.filter(**which).order_by(self._column, "id")
 

@@ -10,7 +10,6 @@ from uuid import UUID
 from config.lib.errors import StateConflict
 from config.lib.figures import format_count, format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
-from trading.market.queries import find_marks
 from trading.models import (
     BacktestRun,
     BrokerKind,
@@ -24,7 +23,13 @@ from trading.models import (
 )
 from trading.models.deployments import ActionType
 from trading.record import backtests
-from trading.record.deployment_queries import OpenPosition, find_last_backtest, get_deployment, list_open_positions
+from trading.record.deployment_queries import (
+    OpenPosition,
+    find_last_backtest,
+    find_trade_marks,
+    get_deployment,
+    list_open_positions,
+)
 from trading.record.deployments import (
     STARTING_EQUITY_USD,
     deploy_skill,
@@ -300,8 +305,7 @@ def _format_limits(risk: RiskCaps) -> str:
 
 def _position_lines(deployment: Deployment, now: datetime) -> list[Line]:
     trades = list_open(deployment.pk)
-    marks = find_marks({trade.symbol for trade in trades}, now)
-    held = list_open_positions(deployment, trades, marks)
+    held = list_open_positions(deployment, trades, find_trade_marks(trades, now))
     return [(f"{one.trade.symbol} {one.trade.side}", _format_position(one)) for one in held]
 
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Coalesce
 from config.lib.errors import NotFound
 from trading import models
 from trading.market.queries import Mark, find_marks
+from trading.market.tape import REAL
 from trading.record.performance import EquityAt, thin_curve
 
 MAX_COMMANDS: Final = 10
@@ -200,22 +201,48 @@ def list_commands(deployment_id: UUID) -> Newest[models.DeploymentCommand]:
 def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade]]], now: datetime) -> Marked:
     """Return the open trades of deployments at their marks."""
     given = list(held)
-    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
-    marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    marks = find_trade_marks((trade for _, trades in given for trade in trades), now)
+    traded = {
+        symbol
+        for deployment, _ in given
+        for symbol in deployment.version.payload["context"]["symbols"]
+        if deployment.broker_kind != models.BrokerKind.LIVE
+    }
+    seen = [*marks.values(), *find_marks(traded - {mark.bar.symbol for mark in marks.values()}, now).values()]
     return Marked(
         {deployment.pk: list_open_positions(deployment, trades, marks) for deployment, trades in given},
-        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+        sorted({mark.bar.symbol for mark in seen if mark.bar.is_simulated}),
     )
 
 
+def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, Mark]:
+    """Return the last known price of each trade, by its id; own trades see real bars only (settled 41)."""
+    held = list(trades)
+    marks = find_marks({trade.symbol for trade in held}, now)
+    own = find_own(trade for trade in held if trade.symbol in marks and marks[trade.symbol].bar.is_simulated)
+    real = find_marks({trade.symbol for trade in own}, now, REAL)
+    found = ((trade, (real if trade in own else marks).get(trade.symbol)) for trade in held)
+    return {trade.pk: mark for trade, mark in found if mark is not None}
+
+
+def find_own(trades: Iterable[models.Trade]) -> set[models.Trade]:
+    """Return those of the trades that the user or a program of theirs made, not an agent of Keel."""
+    asked = list(trades)
+    if not asked:
+        return set()
+    live = models.Deployment.objects.filter(broker_kind=models.BrokerKind.LIVE)
+    known = set(live.filter(pk__in={trade.deployment_id for trade in asked}).values_list("pk", flat=True))
+    return {trade for trade in asked if trade.deployment_id in known}
+
+
 def list_open_positions(
-    deployment: models.Deployment, trades: Iterable[models.Trade], marks: Mapping[str, Mark]
+    deployment: models.Deployment, trades: Iterable[models.Trade], marks: Mapping[UUID, Mark]
 ) -> list[OpenPosition]:
-    """Return open trades with their marks and stop prices."""
+    """Return open trades with their marks, by the id of each, and stop prices."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
     stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
     return [
-        OpenPosition(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
+        OpenPosition(trade, marks.get(trade.pk), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
 

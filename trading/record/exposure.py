@@ -7,9 +7,9 @@ from decimal import Decimal
 from uuid import UUID
 
 from trading.market.moves import Impact, measure_impact
-from trading.market.queries import find_marks, is_about, list_past_moves
+from trading.market.queries import is_about, list_past_moves
 from trading.models import MarketEvent, Trade
-from trading.record.deployment_queries import get_deployment
+from trading.record.deployment_queries import find_trade_marks, get_deployment
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,20 @@ class Exposure:
 
 def list_exposures(events: Iterable[MarketEvent], positions: Sequence[Trade], now: datetime) -> list[Exposure]:
     """Return each open position against each relevant event."""
-    marks = find_marks({trade.symbol for trade in positions}, now)
+    marks = find_trade_marks(positions, now)
     pairs = [(event, trade) for event in events for trade in positions if is_about(event.symbols, [trade.symbol])]
-    simulated = {symbol for symbol, mark in marks.items() if mark.bar.is_simulated}
-    moves = list_past_moves({(event.kind, trade.symbol) for event, trade in pairs}, now, simulated=simulated)
+    simulated = {pk for pk, mark in marks.items() if mark.bar.is_simulated}
+    moves = {}  # an own trade and an agent's may hold one symbol, one by real and one by simulated bars
+    for is_made in (False, True):
+        wanted = {(event.kind, trade.symbol) for event, trade in pairs if (trade.pk in simulated) is is_made}
+        moves[is_made] = list_past_moves(wanted, now, simulated={symbol for _, symbol in wanted} if is_made else ())
     exposures = []
     for event, trade in pairs:
-        mark = marks.get(trade.symbol)
+        mark = marks.get(trade.pk)
         price, price_at = (mark.price, mark.at) if mark else (trade.entry_price, trade.entry_at)
-        past = measure_impact(moves[event.kind, trade.symbol], is_long=trade.side == "long")
+        past = measure_impact(moves[trade.pk in simulated][event.kind, trade.symbol], is_long=trade.side == "long")
         notional = abs(trade.quantity) * price
-        exposures.append(Exposure(event, trade, notional, price_at, trade.symbol in simulated, past))
+        exposures.append(Exposure(event, trade, notional, price_at, trade.pk in simulated, past))
     return exposures
 
 

@@ -23,11 +23,12 @@ from django.db.models import Q
 from config.lib.errors import StateConflict
 from config.lib.fields import AmongRows
 from trading import models
+from trading.market.tape import Span
 from trading.record import ledger_rows
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution
 from trading.record.positions import Book, Check, Funding, Tick, Trip, read_snapshot
-from trading.record.rebuild import Rebuilt, Span, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
+from trading.record.rebuild import Rebuilt, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
 
 _FEW: Final = 20  # fills, that are looked up one by one
 _TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number

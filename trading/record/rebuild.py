@@ -17,7 +17,7 @@ from typing import Any, Final
 from django.db.models import Max, Q
 
 from config.lib.fields import AmongRows
-from trading.market.tape import STORED, finest_bars
+from trading.market.tape import Span, choose_tape, finest_bars
 from trading.models import (
     Bar,
     BrokerKind,
@@ -46,8 +46,6 @@ _EXIT: Final = ("exit_kind", "exit_reason", "exit_decided_at", "exit_snapshot_id
 _KEPT: Final = ("id", "created_at", "skill_version", *_ENTRY)
 _READ: Final = (*_KEPT, *_EXIT, "status", "side", "first_fill_id", "entry_at", "exit_at")
 
-
-Span = tuple[datetime, datetime]
 Entry = Execution | Funding | Check | Fill | FundingPayment | PositionCheck
 
 
@@ -126,7 +124,7 @@ def _rebuild_symbol(
     rows = Trade.objects.filter(begun, deployment=deployment, symbol=symbol)
     # Sorted here: SQLite would read all trades in the order of an index to find the open one.
     old = sorted(rows.values(*_READ), key=itemgetter("entry_at"))
-    if bars := _read_path(symbol, trips, after, now):
+    if bars := _read_path(deployment, symbol, trips, after, now):
         book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
         # What an open trade did before its state was kept counts as told only if bars told it then.
         _drop_uncovered(trips, bars, after if state.get("path_minutes") else None, now)
@@ -147,7 +145,7 @@ def fold_until(deployment: Deployment, symbol: str, since: datetime, until: date
     known = [fill for fill in entries.fills if (fill.settled_at or fill.at) <= until]
     entries = replace(entries, fills=known)
     book, _ = _fold(deployment, symbol, {}, entries, None, ())
-    bars = _read_path(symbol, list(book.open.values()), after, until)
+    bars = _read_path(deployment, symbol, list(book.open.values()), after, until)
     book, _ = _fold(deployment, symbol, {}, entries, None, bars)
     return book.open.get(symbol)
 
@@ -251,7 +249,9 @@ def _fold(
     return book, [*(trip for trip in trips if all(trip is not one for one in touched)), *touched]
 
 
-def _read_path(symbol: str, trips: Sequence[Trip], after: datetime | None, now: datetime) -> list[PathBar]:
+def _read_path(
+    deployment: Deployment, symbol: str, trips: Sequence[Trip], after: datetime | None, now: datetime
+) -> list[PathBar]:
     """Return the stored bars of the times in which something was held."""
     if not trips or not Bar.objects.filter(symbol=symbol).exists():
         return []
@@ -265,7 +265,7 @@ def _read_path(symbol: str, trips: Sequence[Trip], after: datetime | None, now: 
     return [
         PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close)
         for since, until in spans
-        for bar in finest_bars(STORED, symbol, after=since, until=min(until, now))
+        for bar in finest_bars(choose_tape(deployment), symbol, after=since, until=min(until, now))
     ]
 
 

@@ -303,7 +303,7 @@ class SkillAccounts:
 
     deployments: list[models.Deployment]
     performance: dict[str, Performance]  # by broker kind
-    first_trades: dict[str, datetime]  # by symbol: when the first one that closed was entered
+    first_trades: dict[str, datetime]  # by symbol: when the first one of an agent that closed was entered
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
@@ -320,7 +320,8 @@ def read_skill_accounts(skill_id: UUID) -> SkillAccounts:
     closed = _read_closed(deployments)
     known, found = _find_funding(closed), {}
     first_trades: dict[str, datetime] = {}
-    for trade in (trade for trades in closed.values() for trade in trades):
+    of_agents = [one.pk for one in deployments if one.broker_kind != models.BrokerKind.LIVE]
+    for trade in (trade for pk in of_agents for trade in closed[pk]):
         first_trades[trade.symbol] = min(trade.opened_at, first_trades.get(trade.symbol, trade.opened_at))
     for kind in dict.fromkeys(one.broker_kind for one in reversed(deployments)):
         own = [one for one in deployments if one.broker_kind == kind]

@@ -35,7 +35,8 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
     """Return the price around a trade, with its fills, stops, extremes and events."""
     ends_at = trade.exit_at or now
     beside = max((ends_at - trade.entry_at) / 4, _BESIDE)
-    candles = read_candles(trade.symbol, trade.entry_at - beside, min(ends_at + beside, now))
+    is_own = trade.deployment.broker_kind == BrokerKind.LIVE
+    candles = read_candles(trade.symbol, trade.entry_at - beside, min(ends_at + beside, now), only_real=is_own)
     held = [bar for bar in candles.bars if bar.at + candles.length > trade.entry_at and bar.at < ends_at]
     ends = _iter_fills(trade, fills) if fills else list_marks(trade)  # no fills: read from the position alone
     return draw_price(
@@ -44,7 +45,7 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
         marks=[*ends, *_iter_extremes(trade, held), *_iter_events(trade, candles)],
         levels=list_levels(trade, stops),
         spans=[draw_span(trade)],
-        empty=f"No bars of {trade.symbol} at this time are stored, so the path of its price is not known.",
+        empty=f"No prices of {trade.symbol} for these days are stored. Import bars, and its path can be drawn.",
         simulated=candles.is_simulated,
     )
 

@@ -10,10 +10,16 @@ from django.db.models import Exists, Q
 
 from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
-from trading.market.queries import find_marks
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeStatus, TradingRule
 from trading.models.remarks import split_tags
-from trading.record.deployment_queries import count_payments, find_backtest_of, knows_funding, widen_excursion
+from trading.record.deployment_queries import (
+    count_payments,
+    find_backtest_of,
+    find_own,
+    find_trade_marks,
+    knows_funding,
+    widen_excursion,
+)
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import (
@@ -74,9 +80,9 @@ def describe_trades(
     """Return a page of trades as rows; a number too high gives the last."""
     page = get_trade_page(which, number, with_tags="tags" in columns)
     held = [trade for trade in page.trades if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
-    marks = find_marks({trade.symbol for trade in held}, now) if held else {}
+    marks = find_trade_marks(held, now)
     for trade in held:  # as on the trade's own page
-        excursion = widen_excursion(trade, marks[trade.symbol].price if trade.symbol in marks else None)
+        excursion = widen_excursion(trade, marks[trade.pk].price if trade.pk in marks else None)
         trade.mfe_usd, trade.mae_usd = excursion or (trade.mfe_usd, trade.mae_usd)
     stops, tags = {}, {}
     if "r" in columns:
@@ -84,10 +90,11 @@ def describe_trades(
     if "tags" in columns:
         tags = {trade.pk: split_tags(vars(trade)["tags"] or "") for trade in page.trades}
     simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades})
+    made = [trade for trade in page.trades if trade.symbol in simulated]
     return {
         "page": page,
         "rows": build_rows(page.trades, columns, stops=stops, tags=tags),
-        "simulated": simulated,
+        "simulated": sorted({trade.symbol for trade in {*made} - find_own(made)}),
         "columns": columns,
     }
 
@@ -101,7 +108,7 @@ def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
 def describe_trade(trade_id: UUID, now: datetime) -> dict[str, object]:
     """Return what the page of a trade shows. Raises TradeNotFound."""
     trade = get_trade(trade_id)
-    mark = find_marks([trade.symbol], now).get(trade.symbol) if trade.status == TradeStatus.OPEN else None
+    mark = find_trade_marks([trade], now).get(trade.pk) if trade.status == TradeStatus.OPEN else None
     fills, stops = list_fills(trade), list_stops(trade, now)
     payments = count_payments(trade) if trade.funding_usd or trade.deployment.broker_kind == BrokerKind.LIVE else 0
     of_entry = {order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price}

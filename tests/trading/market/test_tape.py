@@ -9,8 +9,9 @@ from tests.factories.memory import MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
 from tests.properties import examples
 from trading.market import tape as tape_module
-from trading.market.tape import LONGEST_AHEAD, LONGEST_NEWS, STORED, ReplayTape
+from trading.market.tape import LONGEST_AHEAD, LONGEST_NEWS, STORED, ReplayTape, finest_bars
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
+from trading.models.choices import INTERVALS
 
 pytestmark = pytest.mark.django_db
 
@@ -175,3 +176,73 @@ def test_replay_answers_like_the_database(monkeypatch, quarters, hours, days, ra
     for later, about, interval, limit, reach in asked:
         at += later * STEP
         assert ask(replay, at, about, interval, limit, reach) == ask(STORED, at, about, interval, limit, reach)
+
+
+# --- The shortest bars of each stretch ---
+
+
+class CountedBar:
+    """A bar that counts how often its instants are read."""
+
+    reads = 0
+
+    def __init__(self, opened_at, length):
+        self._opened_at, self._length = opened_at, length
+
+    @property
+    def opened_at(self):
+        CountedBar.reads += 1
+        return self._opened_at
+
+    @property
+    def closed_at(self):
+        CountedBar.reads += 1
+        return self._opened_at + self._length
+
+
+class ListTape(ReplayTape):
+    """A tape of bars by their interval."""
+
+    def __init__(self, bars):
+        self._bars = bars
+
+    def bars_ended(self, symbol, interval, after, until):
+        bars = [CountedBar(MAY + minute * MINUTE, INTERVALS[interval]) for minute in self._bars.get(interval, ())]
+        return [bar for bar in bars if after < bar.closed_at <= until]
+
+
+def choose_by_all_pairs(tape, until):
+    """Return what `finest_bars` returns, by comparing each bar with each kept one."""
+    kept = []
+    for interval in INTERVALS:
+        taken = [(bar.opened_at, bar.closed_at) for bar in kept]
+        for bar in tape.bars_ended("BTC", interval, MAY, until):
+            if all(bar.closed_at <= begin or end <= bar.opened_at for begin, end in taken):
+                kept.append(bar)
+    return sorted((bar.opened_at, bar.closed_at) for bar in kept)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(data=st.data(), minutes=st.integers(1, 300))
+def test_finest_bars_are_those_of_all_pairs(data, minutes):
+    bars = {
+        name: sorted(data.draw(st.sets(st.integers(0, 300 // step).map(lambda at, step=step: at * step), max_size=40)))
+        for name, step in (("1m", 1), ("5m", 5), ("15m", 15), ("1h", 60), ("4h", 240))
+    }
+    tape, until = ListTape(bars), MAY + minutes * MINUTE + MINUTE / 2
+
+    found = [(bar.opened_at, bar.closed_at) for bar in finest_bars(tape, "BTC", after=MAY, until=until)]
+
+    assert found == choose_by_all_pairs(tape, until)
+
+
+def test_work_for_finest_bars_grows_with_the_bars_and_no_faster():
+    def count_reads(days: int) -> int:
+        # Minutes with holes, so that longer bars are compared, too, and a span that ends within a bar.
+        minutes = [minute for minute in range(days * 1440) if minute % 50]
+        tape = ListTape({"1m": minutes, "5m": range(0, days * 1440, 5), "1h": range(0, days * 1440, 60)})
+        CountedBar.reads = 0
+        assert finest_bars(tape, "BTC", after=MAY, until=MAY + days * DAY + MINUTE / 2)
+        return CountedBar.reads
+
+    assert count_reads(16) < 5 * count_reads(4)

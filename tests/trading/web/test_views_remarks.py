@@ -94,7 +94,7 @@ def test_trade_page_draws_the_shortest_bars_that_cover_the_time(client, made):
 
 
 def test_trade_page_without_bars_says_why_there_is_no_chart(client, made):
-    assert "No bars of BTC at this time are stored" in text_of(client.get(page_of(made(TradeFactory))))
+    assert "No prices of BTC for these days are stored" in text_of(client.get(page_of(made(TradeFactory))))
 
 
 @pytest.mark.parametrize(

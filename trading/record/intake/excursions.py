@@ -8,9 +8,10 @@ from uuid import UUID
 from django.db.models import Max, Min, Value
 from django.db.models.functions import Coalesce
 
+from trading.market.tape import Span
 from trading.models import Bar, BrokerKind, Deployment, TradeQuerySet
 from trading.record.ledger import lock_deployment
-from trading.record.rebuild import Span, rebuild_symbols
+from trading.record.rebuild import rebuild_symbols
 
 _LONGEST_BAR: Final = timedelta(days=1)
 
@@ -23,7 +24,7 @@ def measure_paths(trades: TradeQuerySet, *, now: datetime) -> int:
     spans: dict[UUID, dict[str, Span]] = defaultdict(dict)
     for row in unknown.order_by().values("deployment", "symbol").annotate(first=Min("entry_at"), last=last):
         held = row["first"] - _LONGEST_BAR, row["last"]
-        if Bar.objects.filter(symbol=row["symbol"], opened_at__range=held).exists():
+        if Bar.objects.filter(symbol=row["symbol"], is_simulated=False, opened_at__range=held).exists():
             spans[row["deployment"]][row["symbol"]] = row["first"], row["last"]
     before = unknown.count()
     for deployment_id, by_symbol in spans.items():

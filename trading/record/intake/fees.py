@@ -47,11 +47,10 @@ def _find_price(bars: _Bars, at: datetime) -> Decimal | None:
 
 
 def _read_day(coin: str, day: date) -> _Bars:
-    """Return the bars of a coin that may price a fee of a day, the shortest first."""
+    """Return the real bars of a coin that may price a fee of a day, the shortest first."""
     begin = datetime.combine(day, time.min, UTC)
-    rows = Bar.objects.filter(symbol=coin, opened_at__range=(begin - 2 * MAX_AGE, begin + MAX_AGE)).order_by(
-        "opened_at"
-    )
+    near = (begin - 2 * MAX_AGE, begin + MAX_AGE)
+    rows = Bar.objects.filter(symbol=coin, is_simulated=False, opened_at__range=near).order_by("opened_at")
     bars: _Bars = {length: ([], []) for length in INTERVALS.values()}
     for interval, opened_at, close in rows.values_list("interval", "opened_at", "close"):
         opened, closes = bars[INTERVALS[interval]]
