@@ -187,7 +187,8 @@ class FactStore(RuleBasedStateMachine):
             return
         fact = self.pick(self.rows, step)
         last = self.line(fact.lineage)[-1]
-        refusal = None if last.is_archived else FactChanged
+        is_gone = last.gone_at is not None and last.gone_at < self.now  # in the trash for more than 30 days
+        refusal = FactNotFound if is_gone else None if last.is_archived else FactChanged
 
         written = self.write(lambda: restore_fact(fact_id=fact.pk, now=self.now), refusal=refusal)
 
