@@ -18,6 +18,7 @@ RAW_SQL = {
     "config.lib.operations.backups": "copies whole tables",
     "config.lib.operations.doctor": "asks the database for its state; reads no rows",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
+    "config.lib.search.index.has_triggers": "asks the database for the triggers of a table; reads no rows",
     "chat.conversations.standing.get_standing": "one round trip before the first token",
     "chat.conversations.history.read_history": "before the first token, too",
     "chat.conversations.lifecycle.lock_conversation": "before the first token, too",

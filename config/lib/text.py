@@ -32,6 +32,15 @@ def _is_broken(char: str) -> bool:
     return is_bidi_control or unicodedata.category(char) in {"Cc", "Cs"} or char in "\u2028\u2029\ufeff"
 
 
+def is_small_json(text: str, *, containers: int, values: int) -> bool:
+    """Tell whether a JSON text has at most so many objects and lists, and values.
+
+    Counted before the text is parsed, since each value of a few bytes takes fifty times as much memory. Signs within
+    quoted texts count, too.
+    """
+    return text.count("{") + text.count("[") <= containers and text.count(",") <= values
+
+
 def one_line(text: str) -> str:
     """Return one NFKC line without controls, bidi and zero-width characters."""
     if text.isascii() and text.isprintable():

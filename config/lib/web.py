@@ -82,6 +82,17 @@ def owned_act(view: View) -> View:
     return require_POST(owned_view(view))
 
 
+def scoped_form(view: View) -> View:
+    """Serve a page as `owned_form` does; the view opens its scopes itself, and none while it reads an upload."""
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        with or_404():
+            return view(request, *args, **kwargs)
+
+    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(inner))
+
+
 def render_now(response: HttpResponseBase) -> HttpResponseBase:
     """Render a lazy response while its owner is in scope."""
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:

@@ -14,13 +14,14 @@ from config.lib.rest.views import ApiView
 from memory.api import serializers as shapes
 from memory.facts.document import build_document
 from memory.facts.queries import get_next_block, get_switches
-from memory.facts.schemas import MAX_DOCUMENT
+from memory.facts.schemas import MAX_DOCUMENT, MemoryDocument
 from memory.facts.services import set_switches
 from memory.facts.undo import undo_batch, undo_event
 from memory.models import MemoryEvent
-from memory.transfer.arrival import MAX_ARCHIVE, import_archive
-from memory.transfer.documents import import_document
-from memory.transfer.lists import import_list
+from memory.transfer.arrival import MAX_ARCHIVE, Archive, check_archive, import_archive
+from memory.transfer.documents import import_document, parse_document
+from memory.transfer.foreign import ForeignFact
+from memory.transfer.lists import import_list, parse_list
 
 
 class EventsView(ApiView):
@@ -58,28 +59,40 @@ class DocumentView(ApiView):
         """Return everything Keel knows as one document."""
         return Response(build_document(now=timezone.now()).model_dump(mode="json"))
 
-    @write("import_memory", "memory", shapes.ImportedSerializer, shapes.DocumentInput)
-    def post(self, **fields: Any) -> Any:
+    @write(
+        "import_memory",
+        "memory",
+        shapes.ImportedSerializer,
+        shapes.DocumentInput,
+        parse=lambda fields: parse_document(json.dumps(fields, ensure_ascii=False)),
+    )
+    def post(self, document: MemoryDocument) -> Any:
         """Import a document; known facts and places stay unchanged."""
-        return import_document(text=json.dumps(self.request.data, ensure_ascii=False), now=timezone.now())
+        return import_document(document, now=timezone.now())
 
 
 class ArchiveView(ApiView):
     max_body_bytes = MAX_ARCHIVE
 
-    @write("import_memory_archive", "memory", shapes.ImportedSerializer, shapes.ArchiveInput)
-    def post(self, **fields: Any) -> Any:
+    @write("import_memory_archive", "memory", shapes.ImportedSerializer, shapes.ArchiveInput, parse=check_archive)
+    def post(self, archive: Archive) -> Any:
         """Import `memory.json` of an export as it was; what is known stays unchanged."""
-        return import_archive(text=json.dumps(self.request.data), now=timezone.now())
+        return import_archive(archive, now=timezone.now())
 
 
 class ListView(ApiView):
     max_body_bytes = 4 * MAX_DOCUMENT
 
-    @write("import_fact_list", "memory", shapes.ImportedSerializer, shapes.ListInput)
-    def post(self, text: str) -> Any:
+    @write(
+        "import_fact_list",
+        "memory",
+        shapes.ImportedSerializer,
+        shapes.ListInput,
+        parse=lambda fields: parse_list(fields["text"]),
+    )
+    def post(self, facts: list[ForeignFact]) -> Any:
         """Propose the facts of a plain list; accepting one saves it."""
-        return import_list(text=text, now=timezone.now())
+        return import_list(facts, now=timezone.now())
 
 
 class SwitchesView(ApiView):

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key, parse_row
-from config.lib.text import one_line
+from config.lib.text import is_small_json, one_line
 from memory import models, wording
 from memory.claims.subjects import read_subject
 from memory.facts.conflicts import list_rivals
@@ -22,11 +22,16 @@ from memory.facts.review import fingerprint_merge, fingerprint_text, propose_fac
 from memory.facts.versions import Origin, add_tombstone, lock_memory, log_event
 from memory.transfer import archive
 
-MAX_ARCHIVE: Final = 64 * 1024 * 1024  # bytes
+MAX_ARCHIVE: Final = 32 * 1024 * 1024  # bytes
+_MAX_CONTAINERS: Final = 500_000  # objects and lists of a file
+_MAX_VALUES: Final = 3_000_000
 _FORGOTTEN: Final = {
     *(models.ArchivedReason.AGENT_FORGET, models.ArchivedReason.USER_DELETED),
     *(models.ArchivedReason.USER_ARCHIVED, models.ArchivedReason.STAFF_ARCHIVED),
 }
+
+
+Archive = dict[str, Any]  # its parts: facts, links, places, proposals, switches
 
 
 class DocumentRefused(DomainError):
@@ -48,13 +53,12 @@ def is_archive(text: str) -> bool:
     return f'"format": "{archive.FORMAT}"' in text[:200]
 
 
-def import_archive(*, text: str, now: datetime) -> ImportResult:
+def import_archive(data: Archive, *, now: datetime) -> ImportResult:
     """Import an archive; lineages, places and proposals that are known stay.
 
     All or nothing, but for invalid or secret texts, which are named in `refused`. One batch undoes the facts and
     places. Raises DocumentRefused.
     """
-    data = _parse_archive(text)
     lock_memory()
     arrival = Arrival(now)
     has_own_facts = arrival.has_facts
@@ -75,11 +79,24 @@ def import_archive(*, text: str, now: datetime) -> ImportResult:
         raise DocumentRefused(f"This archive cannot be imported: {problem}. Nothing was changed.") from None
 
 
-def _parse_archive(text: str) -> dict[str, Any]:
+def refuse_large(text: str) -> None:
+    """Refuse a file with more values than a memory has, before they are parsed. Raises DocumentRefused."""
+    if not is_small_json(text, containers=_MAX_CONTAINERS, values=_MAX_VALUES):
+        raise DocumentRefused("This file holds too many values to be a memory.")
+
+
+def parse_archive(text: str) -> Archive:
+    """Return the parts of an archive, outside of transactions. Raises DocumentRefused."""
+    refuse_large(text)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         raise DocumentRefused("This is no JSON.") from None
+    return check_archive(data)
+
+
+def check_archive(data: Any) -> Archive:
+    """Return the parts of an archive that was parsed. Raises DocumentRefused."""
     if not isinstance(data, dict) or data.get("format") != archive.FORMAT:
         raise DocumentRefused("This is no archive of a memory of Keel.")
     if data.get("version") != archive.VERSION:

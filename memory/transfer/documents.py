@@ -9,17 +9,16 @@ from pydantic import ValidationError
 from memory.facts.schemas import MAX_DOCUMENT, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import lock_memory
 from memory.models import ArchivedReason, Confidence, FactSource
-from memory.transfer.arrival import Arrival, DocumentRefused, ImportResult, shorten_text
+from memory.transfer.arrival import Arrival, DocumentRefused, ImportResult, refuse_large, shorten_text
 from memory.transfer.foreign import parse_moment
 
 
-def import_document(*, text: str, now: datetime) -> ImportResult:
+def import_document(document: MemoryDocument, *, now: datetime) -> ImportResult:
     """Import a memory document; skip facts and places that are known.
 
     A fact is known by its id or its text. An invalid fact is skipped and named in `refused`. Current facts become
     asserted, ended facts archived. Raises DocumentRefused.
     """
-    document = _parse_document(text)
     lock_memory()
     updated_at = min(_parse_instant(document.metadata.last_updated), now)
     arrival = Arrival(now, is_document=True)
@@ -69,7 +68,9 @@ def _iter_mentions(place: DocumentPlace) -> Iterator[dict[str, Any]]:
             yield {"conversation_ref": conversation, "message_ref": message, "mentioned_at": _parse_instant(moment)}
 
 
-def _parse_document(text: str) -> MemoryDocument:
+def parse_document(text: str) -> MemoryDocument:
+    """Return a memory document, outside of transactions. Raises DocumentRefused."""
+    refuse_large(text)
     if len(text) > MAX_DOCUMENT:
         raise DocumentRefused(f"This file is too long; a memory document has at most {MAX_DOCUMENT:,} characters.")
     try:

@@ -28,7 +28,7 @@ _TEXTS: Final = ("memory", "content", "text", "fact", "value", "data", "conversa
 _DATES: Final = ("created_at", "date", "timestamp", "updated_at", "create_time")
 _LISTS: Final = ("results", "memories", "facts", "items")
 
-_BULLET: Final = re.compile(r"^\s*(?:[-*•–+]|\(?\d{1,4}[.)])\s+")
+_BULLET: Final = re.compile(r"^\s*(?:[-*•–+]|\(?\d{1,4}[.)])(?:\s+|$)")
 _LEADING_DATE: Final = re.compile(
     r"^[\[(]?(?P<day>\d{4}-\d{2}-\d{2}|(?:unknown|no date|date unknown)(?=[\])]))(?:[T ][\d:.]+Z?)?[\])]?"
     r"[.,:]?\s*(?:[-–—|]\s*)?",
@@ -79,14 +79,14 @@ _THIRD: Final = (
 )
 
 
-def read_foreign(text: str) -> list[ForeignFact]:
-    """Return the facts of a pasted text or of a JSON file, in order."""
+def read_foreign(text: str) -> Iterator[ForeignFact]:
+    """Yield the facts of a pasted text or of a JSON file, in order."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     found = _iter_values(value, None) if isinstance(value, (list, dict)) else _iter_lines(text, None)
-    return [fact for fact in found if fact.text]
+    yield from (fact for fact in found if fact.text)
 
 
 def in_first_person(text: str) -> str:
@@ -162,7 +162,8 @@ def _iter_values(value: Any, said_at: datetime | None, heading: str = "") -> Ite
 
 def _iter_lines(text: str, said_at: datetime | None, heading: str = "") -> Iterator[ForeignFact]:
     for line in text.splitlines():
-        if _FENCE.match(line) or not line.strip():
+        line = " ".join(line.split())  # a pattern that ends at the line's end takes long over a run of spaces
+        if not line or _FENCE.match(line):
             continue
         if title := _HEADING.match(line.strip()):
             heading = next(word for word in title.groups() if word)

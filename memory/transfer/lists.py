@@ -2,31 +2,51 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
 from memory.facts.review import propose_fact
-from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
+from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, MemoryDocument
 from memory.facts.versions import Origin
 from memory.models import ProposalKind
-from memory.transfer.arrival import MAX_ARCHIVE, DocumentRefused, ImportResult, import_archive, is_archive, shorten_text
-from memory.transfer.documents import import_document
-from memory.transfer.foreign import read_foreign
+from memory.transfer.arrival import (
+    MAX_ARCHIVE,
+    Archive,
+    DocumentRefused,
+    ImportResult,
+    import_archive,
+    is_archive,
+    parse_archive,
+    refuse_large,
+    shorten_text,
+)
+from memory.transfer.documents import import_document, parse_document
+from memory.transfer.foreign import ForeignFact, read_foreign
 from memory.wording import FactRefused
+
+_MAX_LINES: Final = 5 * MAX_ITEMS  # of a list, with headings and empty ones
 
 # The file of an export that has the memory: Keel's, Claude's, ChatGPT's.
 _MEMBERS: Final = ("memory.json", "memories.json", "conversations.json")
 
 
-def import_list(*, text: str, now: datetime) -> ImportResult:
-    """Propose each fact of a list. Raises DocumentRefused (empty, too long)."""
-    if len(text) > MAX_DOCUMENT:
-        raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters.")
-    facts = read_foreign(text)
+def parse_list(text: str) -> list[ForeignFact]:
+    """Return the facts of a list, outside of transactions. Raises DocumentRefused (empty, too long)."""
+    refuse_large(text)
+    if len(text) > MAX_DOCUMENT or text.count("\n") > _MAX_LINES:
+        raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters and {_MAX_LINES:,} lines.")
+    facts = list(islice(read_foreign(text), MAX_ITEMS + 1))
     if not 0 < len(facts) <= MAX_ITEMS:
-        raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(facts)}.")
+        has = "more" if facts else "none"
+        raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {has}.")
+    return facts
+
+
+def import_list(facts: Sequence[ForeignFact], *, now: datetime) -> ImportResult:
+    """Propose each fact of a list."""
     added, refused = 0, []
     for fact in facts:
         dated = f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else ""
@@ -47,9 +67,16 @@ def import_list(*, text: str, now: datetime) -> ImportResult:
     return ImportResult(None, added, len(facts) - added - len(refused), refused)
 
 
-def import_own(*, text: str, now: datetime) -> ImportResult:
-    """Import what Keel exported: an archive or a document. Raises DocumentRefused."""
-    return (import_archive if is_archive(text) else import_document)(text=text, now=now)
+def parse_own(text: str) -> Archive | MemoryDocument:
+    """Return what Keel exported, an archive or a document, outside of transactions. Raises DocumentRefused."""
+    return parse_archive(text) if is_archive(text) else parse_document(text)
+
+
+def import_own(own: Archive | MemoryDocument, *, now: datetime) -> ImportResult:
+    """Import what Keel exported. Raises DocumentRefused."""
+    if isinstance(own, MemoryDocument):
+        return import_document(own, now=now)
+    return import_archive(own, now=now)
 
 
 def read_upload(data: bytes) -> str:
@@ -79,6 +106,7 @@ def read_upload(data: bytes) -> str:
 
 def _find_bio(text: str) -> str:
     """Return what ChatGPT noted about the user in its conversations, as a JSON list."""
+    refuse_large(text)
     try:
         conversations = json.loads(text)
     except (ValueError, RecursionError):

@@ -34,6 +34,23 @@ class ImportRefused(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
+class NewFile:
+    """An uploaded file that holds a table."""
+
+    packed: bytes
+    mapping: FillMapping
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A waiting file, its table and how to read it."""
+
+    file: TradeFile
+    table: Table
+    mapping: FillMapping
+
+
+@dataclass(frozen=True, slots=True)
 class FilePreview:
     file: TradeFile
     table: Table
@@ -59,16 +76,17 @@ class FilePreview:
         return not self.reading.fills and not self.reading.funding
 
 
-def keep_file(*, name: str, content: bytes, zone: str, now: datetime) -> TradeFile:
-    """Keep a file with the mapping that fits it; needs `owned_tx(user)`. Raises TableRefused."""
-    mapping = propose_mapping(read_table(content), zone=zone)
+def read_upload(content: bytes, *, zone: str) -> NewFile:
+    """Return an uploaded file with the mapping that fits it, outside of transactions. Raises TableRefused."""
+    return NewFile(gzip.compress(content, 6), propose_mapping(read_table(content), zone=zone))
+
+
+def keep_file(new: NewFile, *, name: str, now: datetime) -> TradeFile:
+    """Keep a file until it is imported; needs `owned_tx(user)`."""
     waiting = TradeFile.objects.order_by("-created_at", "id").values_list("pk", flat=True)
     TradeFile.objects.filter(pk__in=list(waiting[MAX_WAITING - 1 :])).delete()
     return TradeFile.objects.create(
-        name=one_line(name)[-200:] or "file",
-        content=gzip.compress(content, 6),
-        mapping=mapping.to_json(),
-        created_at=now,
+        name=one_line(name)[-200:] or "file", content=new.packed, mapping=new.mapping.to_json(), created_at=now
     )
 
 
@@ -79,30 +97,41 @@ def get_file(file_id: UUID) -> TradeFile:
     )
 
 
-def open_file(file: TradeFile) -> tuple[Table, FillMapping]:
-    """Return the table of a waiting file and how to read it."""
-    return read_table(gzip.decompress(bytes(file.content))), FillMapping.from_json(file.mapping)
+def open_file(file: TradeFile) -> OpenFile:
+    """Return a waiting file with its table, outside of transactions."""
+    return OpenFile(file, read_table(gzip.decompress(bytes(file.content))), FillMapping.from_json(file.mapping))
 
 
-def preview_file(file: TradeFile, *, now: datetime) -> FilePreview:
-    """Return a file as its mapping reads it."""
-    table, mapping = open_file(file)
-    reading = read_fills(table, mapping, now=now)
-    return FilePreview(file, table, mapping, reading, preview_reading(reading, venue=name_venue(mapping), now=now))
+def read_file(opened: OpenFile, *, now: datetime) -> Reading:
+    """Return what an open file holds, outside of transactions."""
+    return read_fills(opened.table, opened.mapping, now=now)
 
 
-def correct_mapping(file: TradeFile, changes: Mapping[str, Any]) -> None:
-    """Store another mapping; needs `owned_tx(user)`."""
+def preview_file(opened: OpenFile, reading: Reading, *, now: datetime) -> FilePreview:
+    """Return a file as its mapping reads it, with what an import would add."""
+    accounts = preview_reading(reading, venue=name_venue(opened.mapping), now=now)
+    return FilePreview(opened.file, opened.table, opened.mapping, reading, accounts)
+
+
+def correct_mapping(file_id: UUID, changes: Mapping[str, Any]) -> TradeFile:
+    """Store another mapping and return the file; needs `owned_tx(user)`. Raises FileNotFound."""
+    file = get_file(file_id)
     file.mapping = replace(FillMapping.from_json(file.mapping), **changes).to_json()
     file.save(update_fields=["mapping"])
+    return file
 
 
-def import_file(file: TradeFile, *, leaves_out: bool, now: datetime) -> list[LedgerImport]:
-    """Import a file whole and drop it, see `import_reading`; needs `owned_tx(user)`."""
-    table, mapping = open_file(file)
-    reading = read_fills(table, mapping, now=now)
-    check_reading(reading, leaves_out=leaves_out)
-    done = import_reading(reading, mapping, source=EntrySource.FILE, name=file.name, now=now)
+def import_file(opened: OpenFile, reading: Reading, *, now: datetime) -> list[LedgerImport]:
+    """Import what `check_reading` let pass and drop the file; needs `owned_tx(user)`.
+
+    Raises:
+        FileNotFound: the file was imported or dropped since it was read.
+        ImportRefused: its mapping was corrected since.
+    """
+    file = get_file(opened.file.pk)
+    if FillMapping.from_json(file.mapping) != opened.mapping:
+        raise ImportRefused("The columns of this file were corrected in another window. Nothing was imported.")
+    done = import_reading(reading, opened.mapping, source=EntrySource.FILE, name=file.name, now=now)
     file.delete()
     return done
 

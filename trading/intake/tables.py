@@ -1,25 +1,35 @@
-"""Read an exported file into a table: header, numbered rows, what stands above the header. Pure."""
+"""Read an exported file into a table: header, numbered rows, what stands above the header. Pure.
+
+Columns, rows and cells are bounded while they are read: a file of a few kilobytes may unpack to millions of them.
+"""
 
 import csv
-import io
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, Final
 
 from config.lib.errors import DomainError
+from config.lib.text import is_small_json
 from trading.intake.values import looks_like_value
 
 MAX_BYTES: Final = 20 * 1024 * 1024
 MAX_ROWS: Final = 50_000
+MAX_COLUMNS: Final = 200
+_MAX_CELLS: Final = 40 * MAX_ROWS
+_MAX_LINES: Final = 4 * MAX_ROWS  # with empty ones, and those within quoted cells
+_MAX_OBJECTS: Final = 4 * MAX_ROWS  # a record may hold others, such as its fee
+_LONGEST_HEADER: Final = 100 * MAX_COLUMNS  # characters
 _HEADER_LINES: Final = 15  # a header stands within the first lines
 _MIN_COLUMNS: Final = 4
 _DEPTH: Final = 5
 _DELIMITERS: Final = ",;\t|"
 _ZONE: Final = re.compile(r"(?:UTC|GMT)(?:\s*([+-])\s*(\d{1,2})(?::?(\d\d))?)?", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"\s*\((?:UTC|GMT)[^)]*\)", re.IGNORECASE)
+_LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|(?<=[^\r\n])\Z)")
 _NOT_TEXT: Final = (
     (b"PK\x03\x04", "is a spreadsheet or a zip archive. Save it as CSV, or unpack it, and try again"),
     (b"\xd0\xcf\x11\xe0", "is an old Excel file. Save it as CSV and try again"),
@@ -56,16 +66,29 @@ def read_table(content: bytes) -> Table:
     table = _read_json(text) if first in "[{" and first else _read_csv(text)
     if not table.rows:
         raise TableRefused("The file has a header and no rows. Nothing was imported.")
-    if len(table.rows) > MAX_ROWS:
-        raise TableRefused(f"The file has more than {MAX_ROWS:,} rows. Export shorter periods, one file each.")
     return table
 
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table of a venue's answer."""
-    rows = [TableRow(number, _flatten(record)) for number, record in enumerate(records, start=1)]
-    titles = {name: name for row in rows for name in row.cells}
+    """Return the table of a venue's answer. Raises TableRefused."""
+    _refuse_too_many(rows=len(records))
+    rows: list[TableRow] = []
+    titles: dict[str, str] = {}
+    for number, record in enumerate(records, start=1):
+        rows.append(TableRow(number, _flatten(record)))
+        titles |= {name: name for name in rows[-1].cells if name not in titles}
+        _refuse_too_many(columns=len(titles))
     return Table(tuple(titles), rows, "item", titles=titles)
+
+
+def _refuse_too_many(*, rows: int = 0, columns: int = 0, cells: int = 0) -> None:
+    """Refuse a table beyond its bounds. Raises TableRefused."""
+    if rows > MAX_ROWS:
+        raise TableRefused(f"The file has more than {MAX_ROWS:,} rows. Export shorter periods, one file each.")
+    if cells > _MAX_CELLS:
+        raise TableRefused(f"The file has more than {_MAX_CELLS:,} cells. Export shorter periods, one file each.")
+    if columns > MAX_COLUMNS:
+        raise TableRefused(f"The file has more than {MAX_COLUMNS} columns, so it is no list of fills.")
 
 
 def normal_name(title: str) -> str:
@@ -115,23 +138,34 @@ def _unpack(content: bytes) -> bytes:
 
 
 def _read_csv(text: str) -> Table:
-    lines = text.splitlines()
-    delimiter, place = _find_header(lines)
-    preamble = " ".join(lines[:place])
-    reader = csv.reader(io.StringIO("\n".join(lines[place:])), delimiter=delimiter, strict=True, skipinitialspace=True)
+    lines = _iter_lines(text)
+    first = list(islice(lines, _HEADER_LINES))
+    delimiter, place = _find_header(first)
+    _refuse_too_many(cells=text.count(delimiter))
+    reader = csv.reader(chain(first[place:], lines), delimiter=delimiter, strict=True, skipinitialspace=True)
     rows: list[TableRow] = []
     number = place
     try:
         written = _name_columns(next(reader))
+        columns = tuple(written)
         number += 1
         for cells in reader:
             number, begun = place + reader.line_num, number + 1
             cells = [cell.replace("\ufeff", "").strip() for cell in cells]
             if any(cells):
-                rows.append(_make_row(begun, cells, list(written)))
+                rows.append(_make_row(begun, cells, columns))
+                _refuse_too_many(rows=len(rows))
     except csv.Error as error:
         raise TableRefused(f"Row {number + 1}: a quotation mark is not closed, or a cell is too long.") from error
-    return Table(tuple(written), rows, zone=parse_offset(preamble), titles=written)
+    return Table(columns, rows, zone=parse_offset(" ".join(first[:place])), titles=written)
+
+
+def _iter_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, each with its end, up to more than any export has. Raises TableRefused."""
+    for number, match in enumerate(_LINE.finditer(text)):
+        if number > _MAX_LINES:
+            _refuse_too_many(rows=number)
+        yield f"{match[1]}\n"
 
 
 def _make_row(number: int, cells: list[str], columns: Sequence[str]) -> TableRow:
@@ -153,8 +187,12 @@ def _name_columns(titles: Sequence[str]) -> dict[str, str]:
 def _find_header(lines: Sequence[str]) -> tuple[str, int]:
     """Return the delimiter and the header's place: the widest line of names among the first."""
     best = (0, 0, ",")
+    is_wide = False
     for delimiter in _DELIMITERS:
-        for place, line in enumerate(lines[:_HEADER_LINES]):
+        for place, line in enumerate(lines):
+            is_wide |= (has_many := line.count(delimiter) >= MAX_COLUMNS)
+            if has_many or len(line) > _LONGEST_HEADER:
+                continue
             try:
                 cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
             except csv.Error:  # a cell that is too long, which names no column
@@ -163,6 +201,7 @@ def _find_header(lines: Sequence[str]) -> tuple[str, int]:
             if len(named) > best[0] and not any(looks_like_value(cell) for cell in named):
                 best = (len(named), place, delimiter)
     if best[0] < _MIN_COLUMNS:
+        _refuse_too_many(columns=MAX_COLUMNS + 1 if is_wide else 0)
         raise TableRefused(
             "No header was found in the first lines. Keel needs a line that names the columns, such as time, symbol, "
             "side, quantity, price."
@@ -171,11 +210,13 @@ def _find_header(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def _read_json(text: str) -> Table:
+    if not is_small_json(text, containers=_MAX_OBJECTS, values=_MAX_CELLS):
+        _refuse_too_many(cells=_MAX_CELLS + 1)
     line, values = 0, []
     try:
         if text.lstrip()[0] == "{" and "\n{" in text.strip():
-            for line, item in enumerate(text.splitlines()):  # noqa: B007 - told when one cannot be read
-                values += [_load_json(item)] if item.strip() else []
+            for line, item in enumerate(_iter_lines(text)):  # noqa: B007 - told when one cannot be read
+                values += [_load_json(item.strip())] if item.strip() else []
         value: Any = values or _load_json(text)
     except (ValueError, RecursionError) as error:
         where = f", line {line + error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
@@ -196,6 +237,7 @@ def find_records(value: Any, depth: int = _DEPTH) -> Iterator[list[Mapping[str, 
     if not isinstance(value, dict) or not depth:
         return
     context = {name: child for name, child in value.items() if isinstance(child, str)}
+    _refuse_too_many(columns=len(context))  # each record gets a copy
     for child in value.values():
         if isinstance(child, dict) and child and all(_is_record(item) for item in child.values()):
             yield [{"txid": name} | item for name, item in child.items()]  # Kraken: by the id of the trade
@@ -217,4 +259,5 @@ def _flatten(record: Mapping[str, Any], prefix: str = "", depth: int = 3) -> dic
             cells |= _flatten(value, f"{name}.", depth - 1)
         elif not isinstance(value, dict | list):
             cells[name] = "" if value is None else str(value).strip()
+        _refuse_too_many(columns=len(cells))
     return cells

@@ -64,9 +64,18 @@ def describe_pages(name: str, tag: str, item: Answer, query: type[PageQuery] = P
 
 
 def write(
-    name: str, tag: str, answer: Answer | None, body: Answer | None = None, *, status: int = HTTPStatus.OK
+    name: str,
+    tag: str,
+    answer: Answer | None,
+    body: Answer | None = None,
+    *,
+    status: int = HTTPStatus.OK,
+    parse: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Callable[[Method], Method]:
-    """Describe a write, which runs in its owner's transaction."""
+    """Describe a write, which runs in its owner's transaction.
+
+    `parse` makes the method's one argument of a large body, before any transaction.
+    """
     responses: Any = answer if status == HTTPStatus.OK else {status: answer}
     if status == NEW_OR_KNOWN:
         responses = {HTTPStatus.OK: answer, HTTPStatus.CREATED: answer}
@@ -75,8 +84,12 @@ def write(
         @wraps(method)
         def operate(view: ApiView, request: ApiRequest, **ids: Any) -> Response:
             fields = view.body(body) if body else {}
+            given: list[Any] = []
+            if parse:
+                with view.door_closed():
+                    given, fields = [parse(fields)], {}
             with owned_tx(request.user):
-                written = method(view, **ids, **fields)
+                written = method(view, *given, **ids, **fields)
             if status != NEW_OR_KNOWN:
                 return _respond(written, answer, status)
             row, is_new = written

@@ -10,7 +10,10 @@ from typing import IO, Any, Final, NoReturn
 from rest_framework import exceptions
 from rest_framework.parsers import BaseParser
 
+from config.lib.text import is_small_json
+
 MAX_DEPTH: Final = 20
+MAX_CONTAINERS: Final = 500_000  # objects and lists of a body
 
 _MAX_INTEGER: Final = 2**63 - 1  # what a database column takes
 _UNSAFE = re.compile(r"[\0\ud800-\udfff]")
@@ -42,8 +45,11 @@ class StrictJSONParser(BaseParser):
 def parse_json(body: bytes) -> object:
     """Return the value of a strict JSON text: no repeated keys, NaN, NUL, deep nesting. Raises ParseError."""
     try:
+        text = body.decode()
+        if not is_small_json(text, containers=MAX_CONTAINERS, values=10 * MAX_CONTAINERS):
+            raise BodyTooLarge("The body holds too many values.")
         value = json.loads(
-            body.decode(),
+            text,
             object_pairs_hook=_parse_object,
             parse_int=_parse_integer,
             parse_float=_parse_float,

@@ -151,6 +151,8 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Open the scope after authentication, permission and throttle."""
         super().initial(request, *args, **kwargs)
+        if self.max_body_bytes > ApiView.max_body_bytes and request.method in ("POST", "PUT", "PATCH"):
+            request.data  # noqa: B018 - parsed now: a large body takes a second, and the scope may be a transaction
         self._door.enter_context(owned(request.user))
 
     @contextmanager

@@ -21,7 +21,7 @@ from memory.facts.services import archive_fact, delete_fact, forget_fact, rememb
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import PAGE, FactNotFound, Origin
 from memory.models import EventKind, MemoryEvent, UserFact
-from memory.transfer.documents import import_document
+from memory.transfer.documents import import_document, parse_document
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.properties import examples
 
@@ -122,7 +122,7 @@ class OneMemory(RuleBasedStateMachine):
     @rule(place=PLACES)
     def bring_in(self, place: int) -> None:
         if self.documents:
-            import_document(text=self.documents[place % len(self.documents)], now=self.now)
+            import_document(parse_document(self.documents[place % len(self.documents)]), now=self.now)
 
     @invariant()
     def as_of_now_is_the_current_set(self) -> None:
@@ -214,7 +214,7 @@ def test_import_document_proposes_what_contradicts_a_known_fact(as_trader):
     UserFact.objects.all().delete()
     remember_fact(content="My max leverage is 3x", now=datetime(2026, 6, 2, tzinfo=JUNE.tzinfo))
 
-    result = import_document(text=text, now=datetime(2026, 6, 3, tzinfo=JUNE.tzinfo))
+    result = import_document(parse_document(text), now=datetime(2026, 6, 3, tzinfo=JUNE.tzinfo))
 
     assert result.added == 0
     assert "contradicts" in result.refused[0]

@@ -12,7 +12,7 @@ from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import PAGE, Origin
 from memory.learning.writes import TrustRefused, learn_fact
 from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
-from memory.transfer.documents import import_document
+from memory.transfer.documents import import_document, parse_document
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
@@ -313,5 +313,5 @@ def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
     UserFact.objects.filter(supersedes__isnull=False).delete()
     UserFact.objects.all().delete()
 
-    assert import_document(text=text, now=JUNE).refused == []
+    assert import_document(parse_document(text), now=JUNE).refused == []
     assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])

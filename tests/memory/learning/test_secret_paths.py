@@ -13,8 +13,8 @@ from memory.facts.services import link_facts, remember_fact, supersede_fact
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
 from memory.models import UserFact
-from memory.transfer.documents import import_document
-from memory.transfer.lists import import_list
+from memory.transfer.documents import import_document, parse_document
+from memory.transfer.lists import import_list, parse_list
 from memory.wording import FactRefused
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.strangers import dump
@@ -57,7 +57,7 @@ def bring(facts: list[dict], places: list[dict]):
         "placer_user_datapoints": [{**time, **row} for row in places],
         "metadata": {"last_updated": "2026-05-01T12:00:00Z", **counts},
     }
-    return import_document(text=json.dumps(document), now=JUNE)
+    return import_document(parse_document(json.dumps(document)), now=JUNE)
 
 
 REFUSING = {
@@ -85,7 +85,7 @@ LEAVING_OUT = {
     "imported place id": lambda: bring([], [{"place_id": WORDS, "place_name": "Home"}]),
     "imported place name": lambda: bring([], [{"place_id": "home", "place_name": WORDS}]),
     "imported notes": lambda: bring([], [{"place_id": "home", "place_name": "Home", "notes": WORDS}]),
-    "listed line": lambda: import_list(text=f"- My {WORDS}", now=JUNE),
+    "listed line": lambda: import_list(parse_list(f"- My {WORDS}"), now=JUNE),
 }
 
 

@@ -31,7 +31,7 @@ from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.models import FactLink, MemoryEvent, MemoryProposal, ProposalKind, Tombstone, UserFact
 from memory.transfer.archive import iter_archive
-from memory.transfer.arrival import DocumentRefused, import_archive
+from memory.transfer.arrival import DocumentRefused, import_archive, parse_archive
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.factories.trading import TraderFactory
 from tests.properties import examples
@@ -100,7 +100,7 @@ def move(user) -> tuple[str, object]:
     erase_user(user_id=user.pk)
     target = TraderFactory()
     with owned_tx(target):
-        import_archive(text=text, now=NOW + DAY)
+        import_archive(parse_archive(text), now=NOW + DAY)
     return text, target
 
 
@@ -120,7 +120,7 @@ def test_import_beside_its_original_makes_rows_of_its_own(full):
     target = TraderFactory()
 
     with owned_tx(target):
-        done = import_archive(text=text, now=NOW)
+        done = import_archive(parse_archive(text), now=NOW)
 
     assert done.added == 7
     assert export(target) == text == export(full)
@@ -130,7 +130,7 @@ def test_import_twice_adds_nothing(full):
     text, target = move(full)
 
     with owned_tx(target):
-        again = import_archive(text=text, now=NOW + 2 * DAY)
+        again = import_archive(parse_archive(text), now=NOW + 2 * DAY)
 
     assert (again.added, again.batch_id) == (0, None)
     assert export(target) == text
@@ -140,7 +140,7 @@ def test_import_by_its_own_account_adds_nothing(full):
     text = export(full)
 
     with owned_tx(full):
-        assert import_archive(text=text, now=NOW).added == 0
+        assert import_archive(parse_archive(text), now=NOW).added == 0
     assert export(full) == text
 
 
@@ -149,11 +149,11 @@ def test_undo_of_an_import_takes_its_facts_back(full):
     target = TraderFactory()
 
     with owned_tx(target):
-        done = import_archive(text=text, now=NOW)
+        done = import_archive(parse_archive(text), now=NOW)
         undo_batch(batch_id=done.batch_id, now=NOW + DAY)
 
         assert not UserFact.objects.believed().exists()
-        assert import_archive(text=text, now=NOW + 2 * DAY).added == 7
+        assert import_archive(parse_archive(text), now=NOW + 2 * DAY).added == 7
 
 
 def test_import_keeps_forgotten_facts_from_coming_back(full):
@@ -176,7 +176,7 @@ def test_import_into_a_filled_memory_keeps_the_known_fact_and_links_it(full):
     target = TraderFactory()
     with owned_tx(target):
         known = remember_fact(content="Trades BTC and ETH", now=JULY).fact
-        import_archive(text=text, now=NOW)
+        import_archive(parse_archive(text), now=NOW)
 
         assert UserFact.objects.believed().get(content="Trades BTC and ETH").pk == known.pk
         assert MemoryEvent.objects.filter(kind="link").count() == 0
@@ -191,7 +191,7 @@ def test_import_of_a_fact_that_contradicts_a_known_one_is_proposed(trader):
 
     with owned_tx(target):
         remember_fact(content="My max leverage is 5x", topic="risk", now=JULY)
-        done = import_archive(text=text, now=NOW)
+        done = import_archive(parse_archive(text), now=NOW)
 
         assert (done.added, len(done.refused)) == (0, 1)
         assert UserFact.objects.believed().get().content == "My max leverage is 5x"
@@ -234,7 +234,7 @@ def test_import_of_a_forged_archive_is_refused_and_changes_nothing(full, change)
 
     with owned_tx(target):
         with pytest.raises(DocumentRefused):
-            import_archive(text=text, now=NOW)
+            import_archive(parse_archive(text), now=NOW)
 
         assert not UserFact.objects.exists()
 
@@ -244,7 +244,7 @@ def test_import_of_a_secret_leaves_that_fact_out(full):
     target = TraderFactory()
 
     with owned_tx(target):
-        done = import_archive(text=text, now=NOW)
+        done = import_archive(parse_archive(text), now=NOW)
 
         assert len(done.refused) == 1
         assert "hunter2" not in " ".join(done.refused)

@@ -29,8 +29,8 @@ from memory.models import (
     UserFact,
 )
 from memory.transfer.arrival import DocumentRefused
-from memory.transfer.documents import import_document
-from memory.transfer.lists import import_list
+from memory.transfer.documents import import_document, parse_document
+from memory.transfer.lists import import_list, parse_list
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
@@ -82,7 +82,7 @@ def written(facts=(), places=(), **metadata) -> str:
 
 
 def bring(text: str, now=JULY):
-    return import_document(text=text, now=now)
+    return import_document(parse_document(text), now=now)
 
 
 def believed() -> list[str]:
@@ -396,10 +396,9 @@ def test_import_refuses_what_is_no_document_and_says_where(trader, text, says):
 
 
 def test_import_list_proposes_each_line(as_trader):
-    done = import_list(
-        text="- Trades gold only\n* Funds only\n\n1. Risks 1%\n[2024-11-20] - Likes islands\n• Retires at 50\n",
-        now=JUNE,
-    )
+    text = "- Trades gold only\n* Funds only\n\n1. Risks 1%\n[2024-11-20] - Likes islands\n• Retires at 50\n"
+
+    done = import_list(parse_list(text), now=JUNE)
 
     proposals = MemoryProposal.objects.order_by("created_at")
     assert sorted(row.payload["content"] for row in proposals) == [
@@ -415,11 +414,11 @@ def test_import_list_proposes_each_line(as_trader):
 
 
 def test_import_list_accepts_json(as_trader):
-    assert import_list(text='["Trades gold only", 7, "- Funds only"]', now=JUNE).added == 2
+    assert import_list(parse_list('["Trades gold only", 7, "- Funds only"]'), now=JUNE).added == 2
 
 
 def test_accepted_line_is_asserted_and_imported(as_trader):
-    import_list(text="Trades gold only", now=JUNE)
+    import_list(parse_list("Trades gold only"), now=JUNE)
 
     accept_proposal(proposal_id=MemoryProposal.objects.get().pk, now=JULY)
 
@@ -430,7 +429,7 @@ def test_accepted_line_is_asserted_and_imported(as_trader):
 def test_import_list_counts_known_and_refused_lines(as_trader):
     UserFactFactory(content="Trades gold only")
 
-    done = import_list(text="trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2", now=JUNE)
+    done = import_list(parse_list("trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2"), now=JUNE)
 
     assert (done.added, done.known, len(done.refused)) == (1, 2, 2)
     assert not any("hunter2" in str(row.payload) for row in MemoryProposal.objects.all())
@@ -449,7 +448,7 @@ def test_import_list_counts_known_and_refused_lines(as_trader):
 )
 def test_list_without_lines_or_with_too_many_is_refused(as_trader, text, says):
     with pytest.raises(DocumentRefused, match=says):
-        import_list(text=text, now=JUNE)
+        import_list(parse_list(text), now=JUNE)
 
 
 def test_import_keeps_the_dates_of_facts(as_trader):

@@ -112,4 +112,4 @@ def test_claude_json_reads_prose_and_projects():
 
 @pytest.mark.parametrize("text", ["7", "null", "{}", "[]", "[[[]]]", '{"memory": 7}', "[" * 5000, "\n\n", '"x"'])
 def test_text_of_no_known_form_raises_nothing(text):
-    read_foreign(text)
+    list(read_foreign(text))

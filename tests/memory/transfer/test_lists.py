@@ -8,7 +8,7 @@ import pytest
 from memory.facts.review import accept_proposal
 from memory.models import MemoryProposal, UserFact
 from memory.transfer.arrival import DocumentRefused
-from memory.transfer.lists import import_list, import_own, read_upload
+from memory.transfer.lists import import_list, import_own, parse_list, parse_own, read_upload
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 
 
@@ -21,7 +21,7 @@ def pack(**files: object) -> bytes:
 
 
 def test_import_dated_list_proposes_facts_with_date_and_topic(as_trader):
-    import_list(text="1. [2025-04-02]. The user never risks more than 1%", now=JUNE)
+    import_list(parse_list("1. [2025-04-02]. The user never risks more than 1%"), now=JUNE)
 
     proposal = MemoryProposal.objects.get()
     assert proposal.payload["content"] == "I never risk more than 1%"
@@ -35,13 +35,13 @@ def test_import_dated_list_proposes_facts_with_date_and_topic(as_trader):
 def test_import_list_leaves_out_a_fact_known_in_the_first_person(as_trader):
     UserFactFactory(content="I trade BTC only")
 
-    done = import_list(text="[2025-04-02] - The user trades BTC only.", now=JUNE)
+    done = import_list(parse_list("[2025-04-02] - The user trades BTC only."), now=JUNE)
 
     assert (done.added, done.known) == (0, 1)
 
 
 def test_import_list_ignores_a_date_in_the_future(as_trader):
-    import_list(text="[2999-01-01] Trades BTC only", now=JUNE)
+    import_list(parse_list("[2999-01-01] Trades BTC only"), now=JUNE)
 
     assert "said_at" not in MemoryProposal.objects.get().payload
 
@@ -55,7 +55,7 @@ def test_read_upload_of_chatgpts_zip_returns_the_notes_of_its_chats(as_trader):
     other = {"recipient": "all", "content": {"parts": ["Hello"]}}
     chats = [{"mapping": {"a": {"message": note}, "b": {"message": other}, "c": {"message": None}}}, 7]
 
-    import_list(text=read_upload(pack(conversations=chats)), now=JUNE)
+    import_list(parse_list(read_upload(pack(conversations=chats))), now=JUNE)
 
     assert MemoryProposal.objects.get().payload["content"] == "I trade BTC only"
 
@@ -70,4 +70,4 @@ def test_read_upload_of_another_file_is_refused(data):
 
 def test_import_own_refuses_a_text_that_is_neither(as_trader):
     with pytest.raises(DocumentRefused):
-        import_own(text="Trades BTC only", now=JUNE)
+        import_own(parse_own("Trades BTC only"), now=JUNE)

@@ -13,7 +13,7 @@ from tests.owners import as_owner
 from tests.trading.data import FILLS, needs_fills
 from tests.trading.intake.test_sync import add, server, sync_due_accounts
 from tests.trading.record.test_rebuild import read_real_fills, rows
-from trading.intake.files import ImportRefused, import_file, keep_file
+from trading.intake.files import ImportRefused, check_reading, import_file, keep_file, open_file, read_file, read_upload
 from trading.models import Deployment, Fill, ImportBatch, Trade, VenueAccount
 from trading.record.intake.entries import Entries
 from trading.record.intake.services import add_entries
@@ -55,6 +55,18 @@ def as_pushed(one: dict) -> dict:
     return row | {"quantity": one["quantity"], "start_quantity": one["start"], "fee_in_coin": "0.1"}
 
 
+def bring_file(trader, content: bytes, now) -> list:
+    """Upload a file, read it and import it, as the pages do."""
+    new = read_upload(content, zone="UTC")
+    with owned_tx(trader):
+        file = keep_file(new, name="fills.json", now=now)
+    opened = open_file(file)
+    reading = read_file(opened, now=now)
+    check_reading(reading, leaves_out=False)
+    with owned_tx(trader):
+        return import_file(opened, reading, now=now)
+
+
 @dataclass
 class Path:
     """One way into a record; `said` is what the user reads of the last delivery."""
@@ -75,9 +87,7 @@ class Path:
     def _by_file(self, fills: list[dict]) -> None:
         content = json.dumps([as_hyperliquid(one) for one in fills]).encode()
         try:
-            with owned_tx(self.trader):
-                file = keep_file(name="fills.json", content=content, zone="UTC", now=NOW)
-                [done] = import_file(file, leaves_out=False, now=NOW)
+            [done] = bring_file(self.trader, content, NOW)
             self.said = " ".join(conflict.text for conflict in done.record.conflicts)
         except ImportRefused as refusal:
             self.said = str(refusal)
@@ -184,10 +194,7 @@ def push_real(trader, api, server) -> None:
 
 
 def import_real(trader, api, server) -> None:
-    with owned_tx(trader):
-        import_file(
-            keep_file(name="fills.json", content=FILLS.read_bytes(), zone="UTC", now=LATER), leaves_out=False, now=LATER
-        )
+    bring_file(trader, FILLS.read_bytes(), LATER)
 
 
 def sync_real(trader, api, server) -> None:

@@ -1,23 +1,28 @@
 """A user's own trades: files, accounts at venues, what was imported."""
 
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from config.lib.errors import DomainError
+from config.lib.errors import DomainError, NotFound
 from config.lib.figures import format_count
-from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_act, owned_form
+from config.lib.owned import owned, owned_tx
+from config.lib.web import AuthedRequest, owned_act, render_now, scoped_form
 from trading.intake import files
 from trading.intake.feeds import SOURCES
+from trading.intake.formats import FillMapping
 from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers
+from trading.intake.reading import Reading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.models import EntrySource, ImportBatch, TradeFile
 from trading.record.intake.entries import Entries, EntriesRefused
@@ -28,48 +33,46 @@ REFUSED = 422
 BATCHES_SHOWN = 20
 
 
-@owned_form
-def show_imports(request: AuthedRequest) -> HttpResponse:
+@scoped_form
+def show_imports(request: AuthedRequest) -> HttpResponseBase:
     """Show the ways in and the past imports, or keep a file."""
-    if request.method != "POST":
-        return _render_imports(request)
-    form = TradeFileForm(request.POST, request.FILES)
-    if form.is_valid():
+    form = TradeFileForm(request.POST, request.FILES) if request.method == "POST" else None
+    if form and form.is_valid():
         file = form.cleaned_data["file"]
         try:
+            new = files.read_upload(file.read(), zone=request.user.time_zone)
             with owned_tx(request.user):
-                kept = files.keep_file(
-                    name=file.name, content=file.read(), zone=request.user.time_zone, now=timezone.now()
-                )
+                kept = files.keep_file(new, name=file.name, now=timezone.now())
         except DomainError as error:
             form.add_error("file", str(error))
         else:
             return redirect("trading:import_file", kept.pk)
-    return _render_imports(request, file_form=form, status=REFUSED)
+    with owned(request.user):
+        return render_now(_render_imports(request, file_form=form, status=REFUSED if form else HTTPStatus.OK))
 
 
-@owned_form
-def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
+@scoped_form
+def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponseBase:
     """Show what a file holds; correct the mapping, import the file or drop it."""
-    file = files.get_file(file_id)
-    if request.method != "POST":
-        return _render_file(request, file)
+    with owned(request.user):
+        file = files.get_file(file_id)
     act = request.POST.get("act", "")
     if act == "drop":
         with owned_tx(request.user):
             files.drop_file(file_id)
         messages.info(request, f"Dropped {file.name}. Nothing was imported.")
         return redirect("trading:imports")
-    table, mapping = files.open_file(file)
-    form = MappingForm(request.POST, table=table, mapping=mapping)
+    opened = files.open_file(file)
+    if request.method != "POST":
+        return _render_file(request, opened)
+    form = MappingForm(request.POST, table=opened.table, mapping=opened.mapping)
     if not form.is_valid():
-        return _render_file(request, file, form=form, status=REFUSED)
+        return _render_file(request, opened, form=form, status=REFUSED)
     with owned_tx(request.user):
-        file = files.get_file(file_id)
-        files.correct_mapping(file, form.get_changes())
+        corrected = files.correct_mapping(file_id, form.get_changes())
     if act != "import":
         return redirect(f"{reverse('trading:import_file', args=[file_id])}#found")
-    return _import(request, file)
+    return _import(request, replace(opened, file=corrected, mapping=FillMapping.from_json(corrected.mapping)))
 
 
 @owned_act
@@ -134,12 +137,18 @@ def change_account(request: AuthedRequest, account_id: UUID) -> HttpResponse:
     return redirect(f"{reverse('trading:imports')}#accounts")
 
 
-def _import(request: AuthedRequest, file: TradeFile) -> HttpResponse:
+def _import(request: AuthedRequest, opened: files.OpenFile) -> HttpResponseBase:
+    now = timezone.now()
+    reading = files.read_file(opened, now=now)
     try:
+        files.check_reading(reading, leaves_out=request.POST.get("leaves_out") == "on")
         with owned_tx(request.user):
-            done = files.import_file(file, leaves_out=request.POST.get("leaves_out") == "on", now=timezone.now())
+            done = files.import_file(opened, reading, now=now)
+    except NotFound as error:
+        messages.info(request, str(error))
+        return redirect("trading:imports")
     except DomainError as error:
-        return _render_file(request, file, refusal=str(error), status=REFUSED)
+        return _render_file(request, opened, reading, refusal=str(error), status=REFUSED)
     for one in done:
         messages.success(request, _describe_import(one))
     if len(done) == 1:
@@ -180,18 +189,26 @@ def _render_imports(
 
 
 def _render_file(
-    request: AuthedRequest, file: TradeFile, *, form: MappingForm | None = None, refusal: str = "", status: int = 200
-) -> HttpResponse:
-    shown = files.preview_file(file, now=timezone.now())
+    request: AuthedRequest,
+    opened: files.OpenFile,
+    reading: Reading | None = None,
+    *,
+    form: MappingForm | None = None,
+    refusal: str = "",
+    status: int = 200,
+) -> HttpResponseBase:
+    now = timezone.now()
+    reading = reading or files.read_file(opened, now=now)
     context: dict[str, Any] = {
-        "shown": shown,
-        "file": file,
-        "form": form or MappingForm(table=shown.table, mapping=shown.mapping),
-        "problems": shown.reading.problems[: files.PROBLEMS_SHOWN],
-        "hidden_problems": max(0, len(shown.reading.problems) - files.PROBLEMS_SHOWN),
-        "period": shown.reading.period,
-        "fills_shown": shown.reading.fills[:5],
-        "left_out": sorted(shown.reading.left_out.items()),
+        "file": opened.file,
+        "form": form or MappingForm(table=opened.table, mapping=opened.mapping),
+        "problems": reading.problems[: files.PROBLEMS_SHOWN],
+        "hidden_problems": max(0, len(reading.problems) - files.PROBLEMS_SHOWN),
+        "period": reading.period,
+        "fills_shown": reading.fills[:5],
+        "left_out": sorted(reading.left_out.items()),
         "refusal": refusal,
     }
-    return TemplateResponse(request, "trading/import_file.html", context, status=status)
+    with owned(request.user):
+        context["shown"] = files.preview_file(opened, reading, now=now)
+        return render_now(TemplateResponse(request, "trading/import_file.html", context, status=status))

@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
 from config.lib.paging import get_page
-from config.lib.rest.parsing import MAX_DEPTH, parse_json
+from config.lib.rest.parsing import MAX_CONTAINERS, MAX_DEPTH, BodyTooLarge, parse_json
 from config.lib.rest.views import (
     ApiRequest,
     ApiView,
@@ -399,6 +399,12 @@ def test_json_comes_in_as_it_is(value):
 
 def test_json_may_be_as_deep_as_the_limit():
     assert parse_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+
+
+@pytest.mark.parametrize("part", [b"{},", b"[],", b'"a",'])
+def test_body_of_too_many_values_is_refused_before_they_are_made(part):
+    with pytest.raises(BodyTooLarge):
+        parse_json(b"[" + part * (10 * MAX_CONTAINERS + 1) + b"7]")
 
 
 in_one_test = hypothesis.settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,0 +1,248 @@
+"""Uploads are bounded while they are read, and read outside of transactions."""
+
+import gzip
+import json
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from config.lib.rest import parsing
+from memory.api import memory as memory_api
+from memory.transfer import lists
+from memory.transfer.arrival import DocumentRefused
+from memory.web.views import exchange
+from tests.factories.trading import TraderFactory
+from tests.source import ROOT
+from tests.trading.web.test_views_imports import fields_of
+from trading.api import imports as api_imports
+from trading.intake import files
+from trading.intake.tables import MAX_COLUMNS, MAX_ROWS, TableRefused, read_table
+
+HEADER = "Time,Symbol,Side,Quantity,Price"
+ROW = "2026-05-01 12:00:00,BTC,buy,1,100"
+
+# Each unpacks to far more than it weighs; with the words of its refusal.
+LARGE = {
+    "columns": (lambda: ",".join(f"c{number}" for number in range(100_000)) + "\n1\n", "200 columns"),
+    "nameless columns": (lambda: "," * 5_000_000 + "\n1\n", "200 columns"),
+    "rows": (lambda: f"{HEADER}\n" + "1\n" * 9_000_000, "50,000 rows"),
+    "empty lines": (lambda: HEADER + "\n" * 10_000_000, "50,000 rows"),
+    "cells": (lambda: f"{HEADER}\n" + ("," * 390 + "x\n") * 49_000, "2,000,000 cells"),
+    "an open quote": (lambda: f'{HEADER}\n"' + "a\n" * 5_000_000, "quotation mark"),
+    "objects": (lambda: "[" + "{}," * 2_600_000 + "{}]", "2,000,000 cells"),
+    "lists": (lambda: "[" + "[]," * 6_000_000 + "{}]", "2,000,000 cells"),
+    "values": (lambda: '[{"a":[' + "1," * 9_000_000 + "1]}]", "2,000,000 cells"),
+    "keys of one record": (lambda: json.dumps([{f"k{n}": 1 for n in range(300_000)}]), "200 columns"),
+    "keys of many records": (lambda: json.dumps([{f"k{n}": 1} for n in range(40_000)]), "200 columns"),
+    # Each record would get a copy of the texts around the list.
+    "texts around a list": (
+        lambda: json.dumps({f"k{n}": "x" for n in range(40_000)} | {"list": [{"a": "b"}] * 40_000}),
+        "200 columns",
+    ),
+    "lines of JSON": (lambda: '{"a": 1}\n' * 60_000, "50,000 rows"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_read_table_refuses_what_is_beyond_its_bounds(name):
+    build, words = LARGE[name]
+    packed = gzip.compress(build().encode(), 1)
+
+    with pytest.raises(TableRefused, match=words):
+        read_table(packed)
+
+
+# Reads each large file under a limit of memory. VmSize: what the limit counts.
+UNDER_A_LIMIT = """
+import gzip, resource, sys
+import django
+django.setup()
+from tests.trading.intake.test_bounds import LARGE
+from trading.intake.tables import TableRefused, read_table
+packed = [gzip.compress(build().encode(), 1) for build, _ in LARGE.values()]
+held = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (held + int(sys.argv[1]), -1))
+for one in packed:
+    try:
+        read_table(one)
+    except TableRefused:
+        pass
+print("read", len(packed))
+"""
+
+
+@pytest.mark.computing
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_large_uploads_take_less_than_200_megabytes():
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT, str(200 * 2**20)], cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert done.stdout == f"read {len(LARGE)}\n", done.stderr[-500:]
+
+
+def test_table_at_its_bounds_is_read():
+    wide = ",".join([*HEADER.split(","), *(f"c{number}" for number in range(MAX_COLUMNS - 5))])
+    assert len(read_table(f"{wide}\n{ROW}\n".encode()).columns) == MAX_COLUMNS
+    with pytest.raises(TableRefused, match="200 columns"):
+        read_table(f"{wide},one more\n{ROW}\n".encode())
+
+    rows = f"{HEADER}\n" + f"{ROW}\n" * MAX_ROWS
+    assert len(read_table(rows.encode()).rows) == MAX_ROWS
+    with pytest.raises(TableRefused, match="50,000 rows"):
+        read_table(f"{rows}{ROW}\n".encode())
+
+
+def test_long_text_in_a_row_is_no_header_and_no_reason_to_refuse():
+    note = "a, " * 300
+
+    table = read_table(f'{HEADER},Note\n{ROW},"{note}"\n'.encode())
+
+    assert [row.cells["note"] for row in table.rows] == [note.strip()]
+
+
+def pack(**members: str) -> bytes:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(f"{name}.json", text)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"memory": '{"format": "keel-memory", "facts": [' + "{}," * 6_000_000 + "{}]}"},
+        {"memory": " " * 60_000_000},
+        {"conversations": "[" + "[]," * 6_000_000 + "7]"},
+        {"memories": "[" + '"a",' * 6_000_000 + '"a"]'},
+    ],
+    ids=["objects", "size", "lists", "texts"],
+)
+@pytest.mark.parametrize("parse", [lists.parse_own, lists.parse_list])
+def test_zip_of_a_memory_is_refused_before_its_values_are_made(members, parse):
+    with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
+        parse(lists.read_upload(pack(**members)))
+
+
+@pytest.mark.parametrize(
+    "text", ["- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000], ids=["facts", "lines", "sentences"]
+)
+def test_list_beyond_its_bounds_is_refused_while_it_is_read(text):
+    with pytest.raises(DocumentRefused, match=r"has more|too long"):
+        lists.parse_list(text)
+
+
+def test_line_with_a_long_run_of_spaces_is_read_at_once():
+    [fact] = lists.parse_list("I trade BTC" + " " * 1_000_000 + "only.")
+
+    assert fact.text == "I trade BTC only."
+
+
+# --- Outside of transactions ---
+
+
+@pytest.fixture
+def client(transactional_db):
+    client = Client()
+    client.force_login(TraderFactory())
+    return client
+
+
+def watch(monkeypatch, module, name: str) -> list[bool]:
+    """Note whether a transaction is open whenever a module calls one of its readers."""
+    read, seen = getattr(module, name), []
+
+    def note(*args, **kwargs):
+        seen.append(connection.in_atomic_block)
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, note)
+    return seen
+
+
+def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(client, monkeypatch):
+    tables, readings = watch(monkeypatch, files, "read_table"), watch(monkeypatch, files, "read_fills")
+
+    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
+    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    assert tables == [False]
+
+    fields = fields_of(client.get(place))
+    assert (tables, readings) == ([False] * 2, [False])
+
+    response = client.post(place, fields | {"act": "import"})
+
+    assert response.status_code == 302
+    assert (tables, readings) == ([False] * 3, [False] * 2)
+
+
+def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions(client, monkeypatch):
+    seen = [
+        watch(monkeypatch, api_imports, "read_table"),
+        watch(monkeypatch, memory_api, "parse_list"),
+        watch(monkeypatch, exchange, "parse_list"),
+        watch(monkeypatch, exchange, "parse_own"),
+    ]
+
+    def post(path: str, body: dict) -> None:
+        assert client.post(path, body, content_type="application/json").status_code < 300
+
+    post("/api/imports/", {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True})
+    post("/api/memory/list/", {"text": "I trade BTC only"})
+    for kind in ("list", "document"):
+        client.post(reverse("memory:import"), {"kind": kind, "text": "I trade ETH only"})
+
+    assert seen == [[False]] * 4
+
+
+def test_body_of_a_request_is_parsed_outside_of_transactions(client, monkeypatch):
+    seen = watch(monkeypatch, parsing, "parse_json")
+
+    client.post("/api/memory/list/", {"text": "I trade BTC only"}, content_type="application/json")
+
+    assert seen == [False]
+
+
+def test_import_of_a_file_that_was_corrected_in_another_window_is_refused(client, monkeypatch):
+    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
+    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    fields = fields_of(client.get(place))
+    check = files.check_reading
+
+    def correct_meanwhile(*args, **kwargs):
+        check(*args, **kwargs)
+        client.post(place, fields | {"zone": "Asia/Tokyo", "act": "correct"})
+
+    monkeypatch.setattr(files, "check_reading", correct_meanwhile)
+
+    response = client.post(place, fields | {"act": "import"})
+
+    assert response.status_code == 422
+    assert "corrected in another window" in response.content.decode()
+
+
+def test_second_import_of_a_file_says_that_it_is_gone(client, monkeypatch):
+    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
+    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    fields = fields_of(client.get(place))
+    check = files.check_reading
+
+    def import_meanwhile(*args, **kwargs):
+        check(*args, **kwargs)
+        monkeypatch.setattr(files, "check_reading", check)
+        client.post(place, fields | {"act": "import"})
+
+    monkeypatch.setattr(files, "check_reading", import_meanwhile)
+
+    response = client.post(place, fields | {"act": "import"}, follow=True)
+
+    assert response.redirect_chain[0][0] == reverse("trading:imports")
+    assert "not here any more" in response.content.decode()
