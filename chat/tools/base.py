@@ -67,13 +67,17 @@ class Tool(Generic[A]):
     run: Run[A]
     summarise: Callable[[Result], str] | None = None  # one line of the call's card; None: a general one
     acts: frozenset[str] = frozenset()  # on the memory: remember, forget, update, confirm, link; empty: writes none
-    reads_untrusted: bool = False  # its results hold text that the user did not type
+    untrusted: tuple[str, ...] = ()  # keys of its result under which text stands that the user did not type
     asks_model: bool = False  # it opens its own doors, since no model is called inside a transaction
 
     @property
     def schema(self) -> Json:
         function = {"name": self.name, "description": self.description, "parameters": _describe_parameters(self.args)}
         return {"type": "function", "function": function}
+
+    def brings_untrusted(self, result: Result) -> bool:
+        """Tell whether a result holds text that the user did not type; an empty or refused call brings none."""
+        return any(result.get(key) for key in self.untrusted)
 
     def accepts(self, arguments: str) -> bool:
         """Tell whether JSON text is valid as the arguments."""

@@ -71,7 +71,7 @@ GET_MY_DEPLOYMENTS = make_tool(
     "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
     "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised; all: sums of all deployments.",
     summarise=_summarise_deployments,
-    reads_untrusted=True,
+    untrusted=("deployments", "trades", "lessons"),
 )
 
 

@@ -6,12 +6,12 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Run, ToolContext, make_tool
-from chat.tools.gate import WriteRefused, admit_end, admit_write, hold_for_review
+from chat.tools.gate import WriteRefused, admit_write, end_fact, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
 from memory.facts.document import build_document
 from memory.facts.places import add_place
-from memory.facts.services import forget_fact, resolve_fact
+from memory.facts.services import resolve_fact
 from memory.facts.versions import FactWrite
 from memory.models import Confidence
 
@@ -67,7 +67,9 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
 @or_candidates("fact_id")
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
-    written = forget_fact(id_or_substring=str(fact.pk), origin=admit_end(context, fact), now=context.now)
+    written = end_fact(context, fact)
+    if not isinstance(written, FactWrite):
+        return written
     assert written.event is not None, "a forget always changes something"
     return {
         "fact_id": str(written.fact.pk),

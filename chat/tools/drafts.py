@@ -183,7 +183,7 @@ CRITIQUE_DRAFT = make_tool(
     "Review of the draft",
     "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
     " when asked, or before they save.",
-    reads_untrusted=True,
+    untrusted=("summary", "findings"),
     asks_model=True,
     summarise=lambda result: count_rows(result, "findings", "finding", or_none=True),
 )

@@ -6,10 +6,10 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, ToolContext, make_tool
-from chat.tools.gate import admit_end
+from chat.tools.gate import end_fact
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
-from memory.facts.services import forget_fact, resolve_fact
+from memory.facts.services import resolve_fact
 from memory.facts.versions import FactWrite
 from memory.models import ArchivedReason
 
@@ -52,12 +52,9 @@ REMEMBER = make_tool(
 @or_candidates("fact_id")
 def _forget(context: ToolContext, args: ForgetArgs) -> Result:
     fact = resolve_fact(args.fact_id, context.now)
-    written = forget_fact(
-        id_or_substring=str(fact.pk),
-        reason=ArchivedReason(args.reason),
-        origin=admit_end(context, fact),
-        now=context.now,
-    )
+    written = end_fact(context, fact, ArchivedReason(args.reason))
+    if not isinstance(written, FactWrite):
+        return written
     assert written.event is not None, "a forget always changes something"
     return {
         "fact_id": str(written.fact.pk),

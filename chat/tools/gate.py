@@ -17,11 +17,12 @@ from config.lib.errors import DomainError
 from memory.claims.statements import keep_statements
 from memory.claims.subjects import judge_change
 from memory.claims.support import Quote, TypedMessage, find_support, supports_all
-from memory.claims.wishes import Naming, affirms, find_naming, relates, states_change
+from memory.claims.wishes import Naming, affirms, asks_to_forget, find_naming, relates, states_change
 from memory.facts.queries import list_topics
-from memory.facts.review import propose_fact
-from memory.facts.versions import FactAmbiguous, Origin
-from memory.models import ProposalKind, UserFact
+from memory.facts.review import find_held, hold_fact
+from memory.facts.services import forget_fact
+from memory.facts.versions import FactAmbiguous, FactWrite, Origin
+from memory.models import ArchivedReason, ProposalKind, UserFact
 from memory.wording import filter_topic, parse_detail, parse_topic, stored_line
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
@@ -36,6 +37,9 @@ NOT_ASKED: Final = (
     "It can be asked for in plain words that name the fact, or changed on the page of facts."
 )
 NOT_MEANT: Final = "Nothing was forgotten: the user's message does not name this fact. Is this the one to forget?"
+WAITS: Final = (
+    "Not forgotten yet: the new line waits for the user's decision on the page of facts. The old one holds until then."
+)
 TEMPORARY: Final = (
     "This chat is temporary: nothing of it is kept. A fact can be saved in an ordinary chat or on the page of facts."
 )
@@ -73,6 +77,17 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
     if not context.window.is_untrusted:
         return topic
     return filter_topic(parse_topic(topic), content, list_topics())
+
+
+def end_fact(
+    context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
+) -> FactWrite | Json:
+    """Forget a fact, or let its end wait with the write that replaces it; see `admit_end` for the refusals."""
+    origin = admit_end(context, fact)
+    held = find_held(fact, origin, is_change=is_change(context))
+    if held is not None:
+        return {"held_for_review": held.payload["content"], "still_holds": fact.content, "note": WAITS}
+    return forget_fact(id_or_substring=str(fact.pk), reason=reason, origin=origin, now=context.now)
 
 
 def admit_end(context: ToolContext, fact: UserFact) -> Origin:
@@ -123,18 +138,29 @@ def hold_for_review(
     target_id: UUID | None = None,
 ) -> Json:
     """Queue a write for review; return the tool's result."""
-    propose_fact(
+    kept = hold_fact(
         kind=ProposalKind.UNTRUSTED,
         content=content,
         detail=detail,
         topic=topic,
         category=category,
         target_id=target_id,
+        is_change=is_change(context),
         why="A chat wanted to save this while text of others was in view.",
         origin=origin_of(context),
         now=context.now,
     )
-    return {"held_for_review": content, "note": HELD}
+    return {"held_for_review": content, **describe_kept(kept), "note": HELD}
+
+
+def is_change(context: ToolContext) -> bool:
+    """Tell whether the user's newest message asks to forget nothing, so that what ends makes room for something new."""
+    return not any(asks_to_forget(message.text) for message in _list_typed_messages(context, last=1))
+
+
+def describe_kept(facts: Sequence[UserFact]) -> Json:
+    """Return what a held write keeps in force, for the tool's result."""
+    return {"still_holds": ", ".join(fact.content for fact in facts)} if facts else {}
 
 
 def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:

@@ -79,7 +79,7 @@ GET_RECENT_NEWS = make_tool(
     "News",
     "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); no symbols: the whole market.",
     summarise=lambda result: _count_in_hours(result, "news", "headline", result.get("lookback_hours")),
-    reads_untrusted=True,
+    untrusted=("news",),
 )
 
 
@@ -106,7 +106,7 @@ GET_UPCOMING_EVENTS = make_tool(
     "past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below zero is "
     "against the position. Null below three such events: warn in words, without numbers.",
     summarise=lambda result: _count_in_hours(result, "events", "event", result.get("lookahead_hours")),
-    reads_untrusted=True,
+    untrusted=("events",),
 )
 
 

@@ -5,11 +5,11 @@ from typing import Final, Literal
 from pydantic import Field, field_validator
 
 from chat.tools.base import Args, Result, ToolContext, make_tool
-from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, hold_for_review
+from chat.tools.gate import admit_confirmation, admit_link, admit_update, end_fact, hold_for_review
 from chat.tools.memory_lines import memory_event, or_candidates
 from chat.tools.saving import describe_replaced, save_fact
 from memory.facts.queries import list_current
-from memory.facts.services import confirm_fact, forget_fact, link_facts, resolve_fact, supersede_fact
+from memory.facts.services import confirm_fact, link_facts, resolve_fact, supersede_fact
 from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactCategory, FactSource, UserFact
 from memory.recall.search import recall_facts
@@ -121,8 +121,8 @@ UPDATE_PREFERENCE = make_tool(
 @or_candidates("id")
 def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
-    origin = admit_end(context, fact)
-    return _describe_write(forget_fact(id_or_substring=str(fact.pk), origin=origin, now=context.now), "Forgotten.")
+    written = end_fact(context, fact)
+    return _describe_write(written, "Forgotten.") if isinstance(written, FactWrite) else written
 
 
 FORGET_PREFERENCE = make_tool(

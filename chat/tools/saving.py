@@ -7,10 +7,10 @@ from uuid import UUID
 from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
-from chat.tools.gate import admit_topic, admit_write, hold_for_review, origin_of
+from chat.tools.gate import admit_topic, admit_write, describe_kept, hold_for_review, is_change, origin_of
 from memory.claims.wishes import states_change
 from memory.facts.conflicts import FactDisputed, find_conflict
-from memory.facts.review import dismiss_proposal, find_waiting, propose_fact
+from memory.facts.review import dismiss_proposal, find_waiting, hold_fact
 from memory.facts.services import WhenUnsure, remember_fact
 from memory.facts.versions import FactWrite, Origin
 from memory.models import FactSource, ProposalKind, UserFact
@@ -89,10 +89,11 @@ def _find_answer(context: ToolContext, content: str, known: UserFact) -> WhenUns
 
 
 def _ask(context: ToolContext, content: str, dispute: FactDisputed, **words: Any) -> Json:
-    propose_fact(
+    kept = hold_fact(
         kind=ProposalKind.CONFLICT,
         content=content,
         target_id=dispute.fact.pk,
+        is_change=is_change(context),
         why="You said something that may contradict this.",
         origin=origin_of(context),
         now=context.now,
@@ -100,6 +101,7 @@ def _ask(context: ToolContext, content: str, dispute: FactDisputed, **words: Any
     )
     return {
         "held_for_review": content,
+        **describe_kept(kept),
         "conflicts_with": {"fact_id": str(dispute.fact.pk), "fact": dispute.fact.content},
         "note": f"Not saved yet. {dispute}",
     }

@@ -45,6 +45,7 @@ LIST_MY_SKILLS = make_tool(
 
 def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
     skill = get_skill(args.skill_id)
+    context.window.is_untrusted |= skill.is_untrusted  # the result names it
     result: Result = {
         "skill_id": str(skill.pk),
         "name": prompt_line(skill.name),
@@ -85,7 +86,7 @@ GET_SKILL_PERFORMANCE = make_tool(
     "intervals; null: too little to say. detail adds the last 30 closed trades or lessons; record_of: whose "
     "(deployments, else the last backtest). Trade percents are of its size, unlevered, net of fees and funding.",
     summarise=_summarise_performance,
-    reads_untrusted=True,
+    untrusted=("trades", "lessons"),
 )
 
 

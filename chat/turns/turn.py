@@ -270,9 +270,6 @@ class _Turn:
         tool = self.tools.get(call.name)
         if tool is None:
             return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
-        if tool.reads_untrusted:
-            # From here on, and before the next call of the same step: the model may call several at once.
-            self.window.is_untrusted = True
         task = asyncio.create_task(run_in_tool_thread(tool.call, self.context, call.arguments))
         end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
         while not task.done() and (left := end - time.monotonic()) > 0:
@@ -282,6 +279,8 @@ class _Turn:
             if self.control.is_stopped:
                 end = min(end, time.monotonic() + STOP_SECONDS)
         if task.done():
+            # Before the next call of the same step: the model may call several at once.
+            self.window.is_untrusted |= tool.brings_untrusted(task.result())
             return task.result()
         # A thread cannot be cancelled, but a call that still waits for one will not run any more.
         task.cancel()

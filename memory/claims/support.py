@@ -12,8 +12,9 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
+from config.lib.search.sentences import straight
 from memory.claims.claims import Reading, Term, read_claims, stem_word
-from memory.claims.statements import keep_statements
+from memory.claims.statements import MASK, keep_statements
 from memory.claims.vocabulary import DOUBTS, FREE_WORDS, LIGHT_WORDS
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
@@ -92,6 +93,17 @@ def verify_quotes(
         return tuple(verified)
     found = find_support(content, messages, is_exact=is_exact)
     return (found,) if found else ()
+
+
+def locate_quotes(quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
+    """Return the quotes that the user typed as statements of their own, whatever they support."""
+    found: dict[Quote, None] = {}
+    for quote in quotes:
+        for message, start, end in _locate_quote(quote, messages):
+            if keep_statements(message.text)[start:end].replace(MASK, " ").strip(" .!?,;:"):
+                found[Quote(message.id, start, end)] = None
+                break
+    return tuple(found)
 
 
 def contradicts(one: str, other: str) -> bool:
@@ -242,10 +254,10 @@ def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple
     among = [message for message in messages if message_id is None or message.id == message_id]
     if not isinstance(text, str) or not text.strip():
         return []
-    literal = text.strip()
+    literal = straight(text.strip()).lower()
     return [
         (message, at, at + len(literal))
         # The model may give a wrong id with the right text, so search the other messages too.
         for message in [*among, *(message for message in messages if message not in among)]
-        if (at := message.text.lower().find(literal.lower())) >= 0 and len(message.text.lower()) == len(message.text)
+        if (at := straight(message.text).lower().find(literal)) >= 0 and len(message.text.lower()) == len(message.text)
     ]

@@ -115,6 +115,11 @@ def read_contrast(text: str) -> tuple[str, str] | None:
     return (match["old"] or match["was"], match["new"] or match["now"]) if match else None
 
 
+def asks_to_forget(text: str) -> bool:
+    """Tell whether a message asks outright to forget something; a correction or a change does not."""
+    return any(_END.match(sentence) for sentence in _iter_sentences(text))
+
+
 def states_change(text: str, fact: str) -> bool:
     """Tell whether a message announces a change of a fact's subject, or says what stands instead of its value."""
     return any(

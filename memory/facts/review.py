@@ -12,9 +12,17 @@ from config.lib.fields import content_key
 from memory.claims.validity import Validity
 from memory.facts.periods import find_validity
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
-from memory.facts.undo import undo_batch
-from memory.facts.versions import FactChanged, FactWrite, Origin, get_last_version, lock_memory
-from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, ProposalStatus, UserFact
+from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.facts.versions import (
+    FactChanged,
+    FactWrite,
+    Origin,
+    get_last_version,
+    is_about_same,
+    list_forgotten,
+    lock_memory,
+)
+from memory.models import Confidence, FactSource, MemoryEvent, MemoryProposal, ProposalKind, ProposalStatus, UserFact
 from memory.wording import find_category, parse_content, parse_detail, parse_topic
 
 
@@ -25,6 +33,8 @@ class ProposalNotFound(NotFound):
 class ProposalDecided(StateConflict):
     """The proposal was already accepted or dismissed."""
 
+
+_HELD: Final = (ProposalKind.UNTRUSTED, ProposalKind.CONFLICT)  # of chats
 
 # The source of an accepted fact; imported text was not typed here.
 _SOURCE: Final = {ProposalKind.IMPORT: FactSource.IMPORTED}
@@ -58,6 +68,67 @@ def propose_fact(
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
     columns = {"target": target, "conversation_id": origin.conversation_id, "created_at": now}
     return _insert_proposal(kind, fingerprint_text(text, target), payload=payload, evidence=evidence, **columns)
+
+
+def hold_fact(
+    *,
+    kind: ProposalKind,
+    content: str,
+    topic: str = "",
+    target_id: UUID | None = None,
+    is_change: bool = False,
+    origin: Origin,
+    now: datetime,
+    **words: Any,
+) -> list[UserFact]:
+    """Queue a write of a chat until the owner decides. Raises FactRefused, FactNotFound.
+
+    To forget a fact and to state its subject anew in one turn is one decision (settled 3): what the turn has forgotten
+    of the subject holds again until this write is accepted, and is what it replaces. Returns those facts. `is_change`:
+    the user asked to forget nothing, so that whatever the turn forgot made room for this write.
+    """
+    lock_memory()
+    ended = list_forgotten(content, topic, origin, is_change=is_change)
+    kept = [event for event in ended if _hold_again(event, now)]
+    target_id = target_id or next((event.before_id for event in kept), None)
+    held = _find_pending(kind, content, origin)
+    if held is None:
+        propose_fact(kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words)
+    else:
+        # Asked again, perhaps by a later message, whose acts it then belongs to.
+        held.evidence |= {"message_id": origin.message_id}
+        held.target = held.target or (get_last_version(target_id) if target_id else None)
+        held.save(update_fields=["evidence", "target"])
+    return [event.before for event in kept if event.before is not None]
+
+
+def find_held(fact: UserFact, origin: Origin, *, is_change: bool) -> MemoryProposal | None:
+    """Return the write of this turn that waits and states the fact's subject anew; it then names what it replaces."""
+    if origin.conversation_id is None or origin.message_id is None:
+        return None
+    waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING, conversation_id=origin.conversation_id)
+    for held in waiting.filter(kind__in=_HELD, evidence__message_id=origin.message_id).order_by("created_at", "id"):
+        if is_change or is_about_same(fact, held.payload["content"], held.payload["topic"]):
+            if held.target_id is None:
+                held.target = fact
+                held.save(update_fields=["target"])
+            return held
+    return None
+
+
+def _hold_again(event: MemoryEvent, now: datetime) -> bool:
+    """Undo a forget; False if something else holds in its place."""
+    try:
+        undo_event(event_id=event.pk, now=now)
+    except UndoRefused:
+        return False
+    return True
+
+
+def _find_pending(kind: ProposalKind, content: str, origin: Origin) -> MemoryProposal | None:
+    pending = MemoryProposal.objects.filter(kind=kind, status=ProposalStatus.PENDING)
+    of_chat = pending.filter(conversation_id=origin.conversation_id, payload__content=parse_content(content))
+    return of_chat.select_related("target").first()
 
 
 def find_waiting(content: str, target: UserFact) -> MemoryProposal | None:

@@ -212,8 +212,14 @@ def _change_later(
 
 def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | None:
     """Return the one forget of this turn whose fact had the subject of `content`, or None."""
+    found = list_forgotten(content, topic, origin)
+    return found[0] if len(found) == 1 else None
+
+
+def list_forgotten(content: str, topic: str, origin: Origin, *, is_change: bool = False) -> list[MemoryEvent]:
+    """Return the forgets of this turn whose facts had the subject of `content`, of a change all."""
     if origin.conversation_id is None or origin.message_id is None:
-        return None
+        return []
     events = MemoryEvent.objects.filter(
         kind=EventKind.FORGET,
         undone_at__isnull=True,
@@ -222,14 +228,27 @@ def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | No
     )
     by_fact = {event.before_id: event for event in events}
     ended = UserFact.objects.last_of_lineage().filter(pk__in=by_fact, trashed_at__isnull=True)
-    found = [old for old in ended if (topic and old.topic == topic) or _share_a_word(old.content, content)]
-    return by_fact[found[0].pk] if len(found) == 1 else None
+    return [by_fact[old.pk] for old in ended if is_change or is_about_same(old, content, topic)]
 
 
-def _share_a_word(one: str, other: str) -> bool:
-    # Of two acts in one turn, any word in common is enough: "I trade on Binance", "I trade on Kraken".
-    first, second = ({term.key for term in read_claims(text).of_kind("word")} for text in (one, other))
-    return not first.isdisjoint(second)
+def is_about_same(old: UserFact, content: str, topic: str) -> bool:
+    """Tell whether a fact and a statement of one turn have one subject.
+
+    Where both state a subject of the table, it decides. Else, of two acts in one turn, a topic, a word or the unit of
+    a number in common is enough: "I trade on Binance", "I trade on Kraken"; "3x is my ceiling", "never above 2x".
+    """
+    before, after = read_subject(old.content), read_subject(content)
+    if before.is_single and after.is_single:
+        return before.key == after.key
+    if topic and old.topic == topic:
+        return True
+    mine, theirs = (_list_marks(text) for text in (old.content, content))
+    return not mine.isdisjoint(theirs)
+
+
+def _list_marks(text: str) -> set[object]:
+    reading = read_claims(text)
+    return {term.key for term in reading.of_kind("word")} | {term.unit for term in reading.of_kind("number")} - {""}
 
 
 def replace_forgotten(

@@ -13,7 +13,7 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
-from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
+from memory.claims.support import Quote, TypedMessage, contradicts, locate_quotes, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 from memory.models import UserFact
@@ -38,8 +38,8 @@ class Turn:
 class Candidate:
     """A proposed fact, checked without the database.
 
-    The target of an update or skip is a known fact; `conflicts_with` is a known explicit fact. Without quotes, nothing
-    the user typed supports it.
+    The target of an update or skip is a known fact; `conflicts_with` is a known explicit fact. Without `quotes`,
+    nothing the user typed supports it.
     """
 
     op: Op
@@ -50,6 +50,7 @@ class Candidate:
     confidence: float  # LEAST_CONFIDENCE..1
     quotes: tuple[Quote, ...]
     conflicts_with: UUID | None = None
+    said: tuple[Quote, ...] = ()  # what the model quotes of the user without support: the content words it otherwise
 
     @property
     def is_supported(self) -> bool:
@@ -241,6 +242,7 @@ def _check_fact(
     if against is None:
         explicit = (other for other in known.values() if other.score is None)
         against = next((other for other in explicit if contradicts(other.content, fact.content)), None)
+    quotes = verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact)
     return Candidate(
         op="add" if target is None else "update",
         target_id=target.id if target else None,
@@ -248,8 +250,9 @@ def _check_fact(
         topic=fact.topic,
         content=fact.content,
         confidence=fact.confidence,
-        quotes=verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact),
+        quotes=quotes,
         conflicts_with=against.id if against else None,
+        said=() if quotes else locate_quotes(fact.quotes, typed),
     )
 
 

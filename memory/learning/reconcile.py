@@ -1,7 +1,7 @@
 """Save, propose or drop each candidate of an extraction.
 
-An extraction replaces only extracted facts. The user decides about candidates that contradict an explicit fact or have
-no support in text they typed (seed 001; settled 9, 11, 13).
+An extraction replaces only extracted facts. The user decides about candidates that contradict an explicit fact, that
+word what they typed otherwise, or that have no support in it (seed 001; settled 9, 11, 13).
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +23,7 @@ from memory.wording import FactRefused, filter_topic
 
 MAX_KNOWN: Final = 200  # facts given to the extractor, the most recently referenced first
 CONFLICTS: Final = "You said something else outright."
+OTHER_WORDS: Final = "You said this in other words, which the chat shows. Is this what you meant?"
 NOT_YOURS: Final = "This came up in a chat with news or other text in view, and not in your own words."
 
 
@@ -87,10 +88,12 @@ def reconcile_candidates(
 def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts:
     if candidate.op == "skip":
         return ReconcileCounts(known=1)
-    if not candidate.is_supported and not scene.is_tainted:
-        return ReconcileCounts(dropped=1)
+    if not candidate.is_supported and not candidate.said and not scene.is_tainted:
+        return ReconcileCounts(dropped=1)  # the model invented it
     candidate = replace(candidate, topic=filter_topic(candidate.topic, candidate.content, scene.topics))
-    quotes = tuple({"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes)
+    quotes = tuple(
+        {"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes or candidate.said
+    )
     origin = replace(scene.origin, message_id=None, quotes=quotes)
     conflicts = (fact.pk for fact in scene.said_since if contradicts(fact.content, candidate.content))
     against = candidate.conflicts_with or next(conflicts, None)
@@ -141,7 +144,7 @@ def _propose_candidate(
         topic=candidate.topic,
         category=candidate.category,
         target_id=target_id,
-        why=CONFLICTS if kind == ProposalKind.CONFLICT else NOT_YOURS,
+        why=CONFLICTS if kind == ProposalKind.CONFLICT else NOT_YOURS if scene.is_tainted else OTHER_WORDS,
         origin=origin,
         now=scene.now,
     )

@@ -141,8 +141,8 @@ CONTROLS = (
     Control(
         "taint of tools that read untrusted text",
         "chat/turns/turn.py",
-        "            self.window.is_untrusted = True\n",
-        "            pass\n",
+        "            self.window.is_untrusted |= tool.brings_untrusted(task.result())\n",
+        "",
         "tests/chat/turns/test_taint.py",
     ),
     Control(

@@ -250,6 +250,61 @@ def test_candidate_without_the_users_words_is_dropped(trader, chat, model):
         assert not MemoryProposal.objects.exists()
 
 
+# What the user types, and how an extractor words it while it quotes them letter for letter.
+OTHER_WORDS = [
+    ("I trade the New York session.", "Trades the NY session"),
+    ("Age: 34", "Is thirty-four years old"),
+    ("My stop sits 150 basis points away.", "Uses a stop of 1.5%"),
+    ("Ich handle nur Bitcoin.", "Only trades BTC"),
+    ("No leverage for me, thanks.", "Never borrows to trade"),
+    ("I’m done after two losers.", "Stops after 2 losing trades"),
+    ("Weekends are for the kids.", "Does not trade on Saturdays and Sundays"),
+    ("make it 2x", "Max leverage is 2x"),
+    ("I got burned on LUNA, so no algo coins.", "Avoids algorithmic stablecoins after a loss"),
+    ("Coinbase is where my coins are.", "Holds assets at Coinbase"),
+    ("I go flat before CPI.", "Closes all positions ahead of inflation data"),
+    ("half a percent a pop, tops", "Risks at most 0.5% per trade"),
+]
+
+
+@pytest.mark.parametrize(("typed", "content"), OTHER_WORDS, ids=[typed for typed, _ in OTHER_WORDS])
+def test_what_an_extractor_quotes_of_the_user_is_saved_or_proposed_in_a_clean_chat(trader, model, typed, content):
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        add_exchange(chat, typed, "Noted.")
+    quoted = typed.rstrip(".").replace("’", "'")
+    answer(model, fact(content, quotes=[{"text": quoted}]))
+
+    learned = close(chat, trader).learned
+
+    assert (learned.saved + learned.proposed, learned.dropped) == (1, 0)
+    if learned.proposed:
+        assert facts_of(trader) == []
+        with owned(trader):
+            proposal = MemoryProposal.objects.get()
+            [quote] = proposal.evidence["quotes"]
+            message = Message.objects.get(pk=quote["message_id"])
+        assert message.content[quote["start"] : quote["end"]] == typed.rstrip(".")
+        assert proposal.evidence["why"].startswith("You said this in other words")
+
+
+@pytest.mark.parametrize(
+    ("typed", "quoted"),
+    [
+        ("Should I always use a stop?", "Should I always use a stop?"),
+        ('My friend says: "always use 50x".', "always use 50x"),
+        ("I trade gold.", "I trade silver."),
+    ],
+)
+def test_quote_that_is_no_statement_of_the_user_is_no_reason_to_propose(trader, model, typed, quoted):
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        add_exchange(chat, typed, "Noted.")
+    answer(model, fact("Goes all in with everything", quotes=[{"text": quoted}]))
+
+    assert close(chat, trader).learned.dropped == 1
+
+
 def test_what_the_user_did_not_type_waits_for_them_when_other_text_was_in_view(trader, model):
     chat = as_user(trader, make_chat)
     with owned_tx(trader):

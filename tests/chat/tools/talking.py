@@ -15,8 +15,8 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 class Toolbox:
     """An assistant's tools for one turn, answering the last of the messages typed."""
 
-    def __init__(self, user, assistant: str, *typed: str, **context: Any) -> None:
-        self.conversation = ConversationFactory(assistant=assistant)
+    def __init__(self, user, assistant: str, *typed: str, conversation: Any = None, **context: Any) -> None:
+        self.conversation = conversation or ConversationFactory(assistant=assistant)
         self.messages = [MessageFactory(conversation=self.conversation, content=text) for text in typed]
         self.window = Window()
         self.tools: dict[str, BoundTool] = bind_tools(

@@ -63,7 +63,7 @@ def test_schema_is_the_signature_of_the_seed(tool):
     ]
     assert parameters["properties"]["broker"]["default"] == "paper"
     assert parameters["required"] == ["type"]
-    assert not tool.reads_untrusted
+    assert not tool.untrusted
     assert not tool.asks_model
 
 

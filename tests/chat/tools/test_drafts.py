@@ -426,4 +426,4 @@ def test_critique_is_marked_as_asking_a_model_and_reading_untrusted_text():
     made = TOOLS
 
     assert [name for name, one in made.items() if one.asks_model] == ["critique_draft"]
-    assert [name for name, one in made.items() if one.reads_untrusted] == ["critique_draft"]
+    assert [name for name, one in made.items() if one.untrusted] == ["critique_draft"]

@@ -362,7 +362,7 @@ def test_schema_of_the_question_is_short():
 
 
 def test_tools_that_bring_in_text_of_others_are_marked():
-    assert {name for name, tool in tools_of("coach").items() if tool.reads_untrusted} == UNTRUSTED
+    assert {name for name, tool in tools_of("coach").items() if tool.untrusted} == UNTRUSTED
 
 
 def test_only_the_review_asks_a_model():
