@@ -183,7 +183,8 @@ def model_messages(parts: list[Part]) -> list[Json]:
 
 
 def _assistant_message(text: str, calls: list[Part]) -> Json:
-    message: Json = {"role": "assistant", "content": text}
+    # LiteLLM takes an empty text beside calls for an error and writes words of its own into it.
+    message: Json = {"role": "assistant", "content": text or (None if calls else "")}
     if calls:
         message["tool_calls"] = [
             {

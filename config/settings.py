@@ -38,7 +38,7 @@ PAGES_DIR = BASE_DIR if IS_CHECKOUT else BASE_DIR / "config" / "pages"
 HOME_DIR = Path(read_text("KEEL_HOME") or (BASE_DIR if IS_CHECKOUT else Path.home() / ".local" / "share" / "keel"))
 HOME_DIR.mkdir(parents=True, exist_ok=True)
 
-_EFFORTS = ("low", "medium", "high", "")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "")
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
 
 

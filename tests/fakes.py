@@ -217,6 +217,7 @@ class WireRequest:
 
     body: dict[str, Any]
     headers: dict[str, str]
+    path: str = ""
     hung_up: threading.Event = field(default_factory=threading.Event)  # the client left before the end
 
 
@@ -328,11 +329,11 @@ class _Connection(socketserver.StreamRequestHandler):
                     return
 
     def _read(self) -> WireRequest | None:
-        if not self.rfile.readline():
+        if not (begin := self.rfile.readline()):
             return None
         headers = dict(self._header_lines())
         body = self.rfile.read(int(headers.get("content-length", 0)))
-        return WireRequest(json.loads(body), headers)
+        return WireRequest(json.loads(body), headers, path=begin.decode().split()[1])
 
     def _header_lines(self) -> Iterator[tuple[str, str]]:
         while line := self.rfile.readline().strip():

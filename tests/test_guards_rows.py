@@ -49,7 +49,8 @@ STORES = {
     "config.lib.threads": "one mark for each acceptance that waits",
     "config.lib.work.embedded": "keys of the rows that wait for a worker of this process",
     "config.lib.llm.own": "providers by name",
-    "config.lib.llm.direct": "HTTP clients by event loop",
+    "config.lib.llm.direct": "HTTP clients by event loop; names of models and what they refused",
+    "config.lib.llm.door": "names of models that OpenAI's newer protocol serves",
     "config.lib.llm.vectors": "vectors by a digest of their text, or by an id whose text never changes",
 }
 

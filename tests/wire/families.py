@@ -95,9 +95,51 @@ def gemini_answer(part: Json) -> list[Step]:
     return [event({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-3-pro"})]
 
 
+def responses_answer(item: Json, *deltas: Json) -> list[Step]:
+    """Make an answer of OpenAI's Responses API with one output item."""
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": [], "tools": []}
+    response |= {"status": "in_progress", "parallel_tool_calls": True, "tool_choice": "auto"}
+    usage = {"input_tokens": 2_000, "input_tokens_details": {"cached_tokens": 1_500}, "output_tokens": 20}
+    usage |= {"output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 2_020}
+    place = {"output_index": 0, "item_id": item["id"]}
+    begun = item | {"status": "in_progress", **({"arguments": ""} if "arguments" in item else {"content": []})}
+    events = [
+        {"type": "response.created", "response": response},
+        {"type": "response.output_item.added", **place, "item": begun},
+        *({**place, **piece} for piece in deltas),
+        {"type": "response.output_item.done", **place, "item": {**item, "status": "completed"}},
+        {
+            "type": "response.completed",
+            "response": {**response, "status": "completed", "output": [item], "usage": usage},
+        },
+    ]
+    return sse(*({**one, "sequence_number": number} for number, one in enumerate(events)))
+
+
+def respond_call() -> list[Step]:
+    """Make an answer of the Responses API that calls the tool."""
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": TOOL, "arguments": "{}"}
+    return responses_answer(item, {"type": "response.function_call_arguments.delta", "delta": "{}"})
+
+
+def respond_text() -> list[Step]:
+    """Make an answer of the Responses API with the text."""
+    content = [{"type": "output_text", "text": TEXT, "annotations": []}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}
+    return responses_answer(item, {"type": "response.output_text.delta", "content_index": 0, "delta": TEXT})
+
+
 def find_call(body: Json) -> Json:
     """Return the assistant message with the call, in OpenAI's protocol."""
     return next(message for message in body["messages"] if message.get("tool_calls"))
+
+
+def read_thinking(body: Json) -> str:
+    """Return the signature of the one block of thinking that goes back, which has to be as it came."""
+    contents = [message["content"] for message in body["messages"] if message["role"] == "assistant"]
+    [block] = [block for content in contents for block in content if block["type"] == "thinking"]
+    assert block == {"type": "thinking", "thinking": "Look first.", "signature": SIGNATURE}
+    return block["signature"]
 
 
 def openai_error(status: int, told: str, **error: Any) -> Failure:
@@ -155,7 +197,8 @@ FAMILIES = (
             (
                 {"type": "thinking", "thinking": "", "signature": ""},
                 [
-                    {"type": "thinking_delta", "thinking": "Look first."},
+                    {"type": "thinking_delta", "thinking": "Look "},
+                    {"type": "thinking_delta", "thinking": "first."},
                     {"type": "signature_delta", "signature": SIGNATURE},
                 ],
             ),
@@ -171,13 +214,7 @@ FAMILIES = (
         usage=WRITTEN,
         limit=lambda body: body["max_tokens"],
         marks=4,
-        state=lambda body: next(
-            block["signature"]
-            for message in body["messages"]
-            if message["role"] == "assistant"
-            for block in message["content"]
-            if block["type"] == "thinking"
-        ),
+        state=read_thinking,
         failures=(
             Failure(
                 400,

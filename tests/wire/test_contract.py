@@ -10,13 +10,13 @@ import os
 import pytest
 
 from chat.models import Message, MessageStatus
-from config.lib.llm import door
+from config.lib.llm import direct, door, litellm
 from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.litellm import load_litellm
 from config.lib.owned import owned
 from config.lib.threads import run_in_thread
 from tests.fakes import Respond, WireServer
-from tests.wire.families import FAMILIES, SIGNATURE, TEXT, TOOL
+from tests.wire.families import FAMILIES, SIGNATURE, TEXT, TOOL, respond_call, respond_text
 from tests.wire.forwarding import forward_to
 
 ROUTED = [family for family in FAMILIES if family.model.startswith(("openai/", "openrouter/"))]
@@ -209,6 +209,92 @@ def test_reasoning_effort_goes_by_the_name_that_the_provider_takes(reach, model,
     with_effort, without = (request.body for request in server.requests)
     assert {key: with_effort.get(key) for key in body} == body
     assert with_effort.keys() - without.keys() == body.keys()
+
+
+# --- OpenAI's current models: tools and reasoning only in the newer protocol ---
+
+REASONER = "openai/gpt-5.6-terra"
+NO_TOOLS = Respond(
+    400,
+    json.dumps(
+        {"error": {"message": "No function tools with it; set it to 'none'.", "type": "x", "param": "reasoning_effort"}}
+    ).encode(),
+)
+OPENAI = next(family for family in FAMILIES if family.name == "OpenAI")
+
+
+@pytest.fixture
+def reasoner(reach, settings, monkeypatch):
+    """A server of OpenAI's current family, which nothing is known of yet."""
+    monkeypatch.setattr(direct, "_reasoning_without_tools", set())
+    monkeypatch.setattr(door, "_of_responses", set())
+    server = reach(OPENAI)
+    settings.CHAT_AGENT_MODEL = REASONER
+    return server
+
+
+def paths_of(server) -> list[str]:
+    return [request.path.rpartition("/v1/")[2] for request in server.requests]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_model_that_reasons_by_default_is_asked_without_once_and_remembered(reasoner, talk):
+    reasoner.script(NO_TOOLS)
+    for answer in (OPENAI.call, OPENAI.text, OPENAI.call, OPENAI.text):
+        reasoner.script(*answer)
+
+    results = [await ask(talk), await ask(talk)]
+
+    assert [(result.failures, result.text) for result in results] == [([], TEXT)] * 2
+    efforts = [request.body.get("reasoning_effort") for request in reasoner.requests]
+    assert efforts == [None, "none", "none", "none", "none"]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_model_that_takes_an_effort_in_the_newer_protocol_alone_is_reached_by_litellm(reasoner, talk, settings):
+    settings.CHAT_REASONING_EFFORT = "low"
+    reasoner.script(NO_TOOLS)
+    for answer in (respond_call(), respond_text(), respond_text()):
+        reasoner.script(*answer)
+
+    results = [await ask(talk), await ask(talk)]
+
+    assert [(result.failures, result.text) for result in results] == [([], TEXT)] * 2
+    assert paths_of(reasoner) == ["chat/completions", "responses", "responses", "responses"]
+    bodies = [request.body for request in reasoner.requests[1:]]
+    assert [(body["model"], body["reasoning"]) for body in bodies] == [("gpt-5.6-terra", {"effort": "low"})] * 3
+    outputs = [item["output"] for item in bodies[1]["input"] if item["type"] == "function_call_output"]
+    assert len(outputs) == 1
+    assert "deployments" in json.dumps(outputs)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_effort_without_litellm_fails_with_the_setting_to_change(reasoner, talk, settings, monkeypatch):
+    monkeypatch.setattr(litellm, "find_spec", lambda name: None)
+    settings.CHAT_REASONING_EFFORT = "low"
+    reasoner.script(NO_TOOLS)
+
+    result = await ask(talk)
+
+    [failure] = result.failures
+    assert "CHAT_REASONING_EFFORT" in failure
+    assert "keel[providers]" in failure
+
+
+@pytest.mark.parametrize("model", ["openrouter/anthropic/claude-sonnet-4.6", REASONER])
+def test_effort_that_a_model_does_not_know_names_the_setting(reach, reasoner, model):
+    server = reach(next(family for family in FAMILIES if family.model == model)) if model != REASONER else reasoner
+    for _ in range(2):
+        server.script(NO_TOOLS)
+
+    async def read():
+        try:
+            return [chunk async for chunk in door.stream(USER, models=[model], effort="minimal")]
+        finally:
+            await door.close()
+
+    with pytest.raises(LLMUnavailable, match="CHAT_REASONING_EFFORT"):
+        asyncio.run(read())
 
 
 @pytest.mark.skipif("WIRE_API_BASE" not in os.environ, reason="needs a server: set WIRE_API_BASE")

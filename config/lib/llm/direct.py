@@ -12,7 +12,9 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, closing, suppress
+from dataclasses import replace
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,7 +23,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 
 from config.lib.llm.answer import DRAIN_SECONDS, Message, Piece, Usage
-from config.lib.llm.errors import LOW_CREDIT, report_failure
+from config.lib.llm.errors import EFFORT, LOW_CREDIT, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ _TOO_LONG: Final = (
 )
 _CONTENT: Final = ("content_policy_violation", "content_filter", "content management policy")
 
+_reasoning_without_tools: set[str] = set()  # models that were refused with tools at their own effort
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, ClientSession] = WeakKeyDictionary()
 
 
@@ -74,6 +77,10 @@ class ContextWindowExceededError(HTTPStatusError):
 
 class ContentPolicyViolationError(HTTPStatusError):
     """The provider declined the content."""
+
+
+class EffortRefused(HTTPStatusError):
+    """The provider refused the reasoning effort, given or its own, in this protocol."""
 
 
 class StreamError(Exception):
@@ -95,18 +102,37 @@ def can_serve(model: str) -> bool:
 
 @asynccontextmanager
 async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
-    """Request a streamed answer and yield its pieces. Raises LLMUnavailable.
+    """Request a streamed answer and yield its pieces. Raises LLMUnavailable, EffortRefused.
 
-    The pieces raise StreamError, ValueError, HTTPStatusError, and whatever aiohttp raises.
+    OpenAI's current models take tools here only without reasoning, and reason by default: such a model is asked once
+    more without, and from then on at once. The pieces raise StreamError, ValueError, HTTPStatusError, and whatever
+    aiohttp raises.
     """
     try:
-        response = await _send(model, request)
+        response = await _send_or_calm(model, request)
+    except EffortRefused:
+        raise
     except Exception as error:  # noqa: BLE001 - aiohttp raises anything; it becomes our one exception
         raise report_failure(model, error, otherwise="unreachable") from None
     with closing(response):
         async with aclosing(_read_pieces(response)) as pieces:
             yield pieces
             await _drain_stream(pieces)
+
+
+async def _send_or_calm(model: str, request: Request) -> ClientResponse:
+    """Send the request, if need be without reasoning; raise EffortRefused if an effort was asked for."""
+    has_own_effort = bool(request.effort) or not request.tools
+    if not has_own_effort and model in _reasoning_without_tools:
+        return await _send(model, replace(request, effort="none"))
+    try:
+        return await _send(model, request)
+    except EffortRefused:
+        if has_own_effort:
+            raise
+        response = await _send(model, replace(request, effort="none"))
+        _reasoning_without_tools.add(model)
+        return response
 
 
 async def _send(model: str, request: Request) -> ClientResponse:
@@ -257,6 +283,8 @@ def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
             return ContextWindowExceededError(status)
         if any(words in said for words in _CONTENT):
             return ContentPolicyViolationError(status)
+    if status == HTTPStatus.BAD_REQUEST and EFFORT.search(said):
+        return EffortRefused(status)
     return HTTPStatusError(status)
 
 

@@ -8,14 +8,14 @@ LiteLLM for everybody else (`litellm`), which is imported only when a model need
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 
 from config.lib.llm import direct, litellm, own
 from config.lib.llm.answer import Answer, Chunk, Completion, Message, Piece, ToolCall, ToolSchema, Usage
-from config.lib.llm.errors import LLMUnavailable, report_failure
+from config.lib.llm.errors import EFFORT_REFUSED, LLMUnavailable, report_failure
 from config.lib.llm.own import register_provider
 from config.lib.llm.prices import cost_usd, find_limits
 from config.lib.llm.requests import Request, limit_output
@@ -43,6 +43,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 EMBEDDING_BATCH = 64  # texts a call; the least that a common provider takes is 96
+_of_responses: set[str] = set()  # models whose effort OpenAI's chat protocol refused with tools, and its newer one took
 TAIL_SECONDS = 5.0  # how long usage may lag behind the end of an answer
 
 
@@ -158,7 +159,8 @@ async def _stream_model(
 ) -> AsyncGenerator[Chunk, None]:
     answer, finish, usage = Answer(), None, None
     written = WrittenCalls([tool["function"]["name"] for tool in request.tools], accepts)
-    async with _find_path(model).open_pieces(model, limit_output(model, request)) as pieces:
+    async with AsyncExitStack() as stack:
+        pieces = await _open_pieces(stack, model, limit_output(model, request))
         try:
             async for piece in pieces:
                 if text := written.take(answer.take_piece(piece)):
@@ -184,6 +186,28 @@ async def _stream_model(
         )
         if answer.full:
             await pieces.aclose()  # there may be megabytes more
+
+
+async def _open_pieces(stack: AsyncExitStack, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+    """Request an answer and return its pieces, which the stack closes.
+
+    A model that refuses an effort with tools in OpenAI's chat protocol takes it in the newer one, which LiteLLM speaks.
+    """
+    if model in _of_responses:
+        return await stack.enter_async_context(litellm.open_pieces(model, request, in_responses=True))
+    try:
+        return await stack.enter_async_context(_find_path(model).open_pieces(model, request))
+    except direct.EffortRefused as error:
+        report_failure(model, error, otherwise="misconfigured")
+        if not litellm.can_respond(model):
+            raise LLMUnavailable("misconfigured", EFFORT_REFUSED) from None
+        try:
+            pieces = await stack.enter_async_context(litellm.open_pieces(model, request, in_responses=True))
+        except LLMUnavailable as failure:
+            is_final = failure.kind in ("refused", "misconfigured")
+            raise LLMUnavailable("misconfigured", EFFORT_REFUSED) if is_final else failure from None
+        _of_responses.add(model)
+        return pieces
 
 
 async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:

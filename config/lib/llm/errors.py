@@ -31,6 +31,11 @@ _MESSAGES: dict[Kind, str] = {
     ),
 }
 NO_LITELLM = "This model needs LiteLLM. Whoever runs this site should install it: pip install 'keel[providers]'."
+EFFORT_REFUSED = (
+    "The model does not take this reasoning effort together with tools. Whoever runs this site should set"
+    " CHAT_REASONING_EFFORT (of agents: TRADING_REASONING_EFFORT) to none or another value, or install LiteLLM, which"
+    " reaches OpenAI's models by another way: pip install 'keel[providers]'."
+)
 TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
 _NO_CREDIT = (
     "The account with the model's provider has too little credit for this answer. Whoever runs this site should add "
@@ -44,6 +49,9 @@ _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNOREC
 LOW_CREDIT = re.compile(
     r"credit balance is too low|insufficient[ _](?:quota|credits|balance)|requires more credits", re.I
 )
+
+
+EFFORT = re.compile(r"reasoning[_. ]effort", re.IGNORECASE)  # names the parameter that was refused
 
 
 class LLMUnavailable(DomainError):
@@ -77,6 +85,8 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
         return LLMUnavailable("misconfigured")
     if any(LOW_CREDIT.search(str(link)) for link in _iter_chain(error)):
         return LLMUnavailable("refused", _NO_CREDIT)
+    if find_status(error) == HTTPStatus.BAD_REQUEST and any(EFFORT.search(str(link)) for link in _iter_chain(error)):
+        return LLMUnavailable("misconfigured", EFFORT_REFUSED)
     if "ContextWindowExceededError" in names:
         return LLMUnavailable("refused", TOO_LONG)
     if "ContentPolicyViolationError" in names:

@@ -10,7 +10,7 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, Final
@@ -43,12 +43,20 @@ Stream = Any  # a streamed response of LiteLLM
 _litellm: Any = None  # mypy skips LiteLLM's types: they take minutes to read
 
 
+def can_respond(model: str) -> bool:
+    """Tell whether LiteLLM is installed and reaches a model by OpenAI's newer protocol."""
+    return model.startswith("openai/") and find_spec("litellm") is not None
+
+
 @asynccontextmanager
-async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
-    """Request a streamed answer and yield its pieces."""
+async def open_pieces(
+    model: str, request: Request, *, in_responses: bool = False
+) -> AsyncIterator[AsyncGenerator[Piece, None]]:
+    """Request a streamed answer and yield its pieces; `in_responses`: by OpenAI's newer protocol."""
     if _litellm is None:
         await asyncio.to_thread(load_litellm)
-    response = await _ask(model, request, stream=True, stream_options={"include_usage": True})
+    name = model.replace("openai/", "openai/responses/", 1) if in_responses else model
+    response = await _ask(model, request, name=name, stream=True, stream_options={"include_usage": True})
     _close_at_end(response)
     try:
         async with aclosing(_read_pieces(model, response)) as pieces:
@@ -101,15 +109,21 @@ def _read_state(model: str, message: object) -> dict[str, object]:
     extra = getattr(message, "provider_specific_fields", None) or {}
     state = {
         "reasoning_details": getattr(message, "reasoning_details", None) or extra.get("reasoning_details"),
-        "thinking_blocks": getattr(message, "thinking_blocks", None),
+        "thinking_blocks": _list_signed(getattr(message, "thinking_blocks", None)),
     }
     if model.startswith(_WANT_REASONING):
         state["reasoning_content"] = getattr(message, "reasoning_content", None)
     return {name: value for name, value in state.items() if value is not None}
 
 
-async def _ask(model: str, request: Request, **options: object) -> Any:
-    """Return LiteLLM's response. Its retries are off."""
+def _list_signed(blocks: Sequence[Mapping[str, object]] | None) -> list[Mapping[str, object]] | None:
+    """Return the whole blocks: LiteLLM passes each delta on as a block, and then the signed whole."""
+    whole = [one for one in blocks or () if one.get("signature") or one.get("type") == "redacted_thinking"]
+    return whole or None
+
+
+async def _ask(model: str, request: Request, *, name: str, **options: object) -> Any:
+    """Return LiteLLM's response; `name` is the model's for LiteLLM. Its retries are off."""
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     if request.tools:
@@ -123,7 +137,7 @@ async def _ask(model: str, request: Request, **options: object) -> Any:
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
     try:
         return await _litellm.acompletion(
-            model=model,
+            model=name,
             messages=prepare_messages(model, request.messages),
             max_tokens=request.max_tokens,
             timeout=timeout,
