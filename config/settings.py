@@ -105,6 +105,7 @@ try:
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
     TRUSTED_PROXIES = read_proxies()
     IDENTITY_PROVIDERS = read_identity_providers()
+    SIGN_UP = read_choice("SIGN_UP", "open", ("open", "closed"))
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
     LOG_FORMAT = read_choice("LOG_FORMAT", "line", ("line", "json"))
@@ -276,6 +277,7 @@ PASSWORD_HASHERS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
+ACCOUNT_ADAPTER = "config.lib.edge.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]  # the form can show what was typed
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
@@ -287,6 +289,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_FORMS = {"signup": "trading.web.forms.SignupForm"}
 globals().update(EMAIL)
+EMAIL_TIMEOUT = 10  # seconds; without it a silent server holds a request for ever
 
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

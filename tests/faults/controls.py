@@ -130,6 +130,34 @@ CONTROLS = (
         "",
         "tests/chat/web/test_card_views.py",
     ),
+    Control(
+        "second factor of a command, by page",
+        "trading/web/views/deployments.py",
+        "if factor := ask_second_factor(",
+        "if False and ask_second_factor(",
+        "tests/trading/web/test_second_factor.py",
+    ),
+    Control(
+        "second factor of a command, by API",
+        "trading/api/deployments.py",
+        "if self.request.auth is None:",
+        "if False:",
+        "tests/trading/web/test_second_factor.py",
+    ),
+    Control(
+        "second factor of a token",
+        "trading/web/views/account.py",
+        "if factor := ask_second_factor(",
+        "if False and ask_second_factor(",
+        "tests/trading/web/test_second_factor.py",
+    ),
+    Control(
+        "sign-up closed",
+        "config/lib/edge/accounts.py",
+        'return bool(settings.SIGN_UP == "open")',
+        "return True",
+        "tests/config/lib/edge/test_accounts.py",
+    ),
     # Prompt injection
     Control(
         "gate of writes under untrusted text",

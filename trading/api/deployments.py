@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework.response import Response
 
+from config.lib.edge.second_factor import require_second_factor
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
 from config.lib.rest.views import ApiView
@@ -112,6 +113,8 @@ class CommandsView(ApiView):
     def post(self, deployment_id: UUID, kind: str) -> Any:
         """Queue a deployment's command; 200 if it is waiting already."""
         now = timezone.now()
+        if self.request.auth is None:  # a session, as of a page; a token was made with the factor
+            require_second_factor(self.request, now=now)
         command = request_command(deployment_id=deployment_id, kind=kind, now=now)
         return command, command.created_at == now
 

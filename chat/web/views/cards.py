@@ -13,11 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.vary import vary_on_headers
-from django_htmx.http import HttpResponseClientRedirect
 
 from chat.cards import CardNotFound, CardOutdated, CardView, cancel_card, confirm_card, get_card, view_card
 from chat.models import ActionCard
-from config.lib.edge.second_factor import find_second_factor_page
+from config.lib.edge.second_factor import ask_second_factor
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_page
@@ -37,9 +36,9 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
     now, digest = timezone.now(), request.POST.get("digest", "")
-    if factor := find_second_factor_page(request, next_url=reverse("chat:card", args=[card_id]), now=now):
-        messages.info(request, "This site asks for a second factor before it confirms a card.")
-        return HttpResponseClientRedirect(factor) if request.headers.get("HX-Request") else redirect(factor)
+    place = reverse("chat:card", args=[card_id])
+    if asked := ask_second_factor(request, act="it confirms a card", next_url=place, now=now):
+        return asked
     return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
 
 

@@ -1,9 +1,10 @@
-"""The second factor: its secrets at rest, hostile answers, and the demand for it before a card is confirmed."""
+"""The second factor: its secrets at rest, hostile answers, and the demand for it before an act that counts."""
 
 import struct
 from base64 import urlsafe_b64encode
 from datetime import datetime
 from hashlib import sha256
+from http import HTTPStatus
 from urllib.parse import urlencode
 
 from allauth.account import app_settings
@@ -14,8 +15,13 @@ from allauth.mfa.utils import is_mfa_enabled
 from allauth.mfa.webauthn import forms
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
-from django.http import HttpRequest
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+
+from config.lib.errors import DomainError
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -62,8 +68,35 @@ class ConfirmKeyForm(_GuardedForm, forms.ReauthenticateWebAuthnForm):  # type: i
     """Proves with a key that it is still the user."""
 
 
+class SecondFactorNeeded(DomainError):
+    """The site asks for a second factor before this act."""
+
+    http_status = HTTPStatus.FORBIDDEN
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This site asks for a second factor before this. Show it on the site and try again within five minutes, or"
+            " use a token."
+        )
+
+
+def require_second_factor(request: HttpRequest, *, now: datetime) -> None:
+    """Raise SecondFactorNeeded unless the session of a request has shown the factor a moment ago, or need not."""
+    if find_second_factor_page(request, next_url="/", now=now):
+        raise SecondFactorNeeded
+
+
+def ask_second_factor(request: HttpRequest, *, act: str, next_url: str, now: datetime) -> HttpResponse | None:
+    """Return the way to the page that asks for the second factor before an act, "it confirms a card"; None: go on."""
+    page = find_second_factor_page(request, next_url=next_url, now=now)
+    if page is None:
+        return None
+    messages.info(request, f"This site asks for a second factor before {act}.")
+    return HttpResponseClientRedirect(page) if request.headers.get("HX-Request") else redirect(page)
+
+
 def find_second_factor_page(request: HttpRequest, *, next_url: str, now: datetime) -> str | None:
-    """Return the page that asks for the second factor before a card is confirmed, or adds one; None: not needed now."""
+    """Return the page that asks for the second factor before an act, or adds one; None: not needed now."""
     if not settings.CONFIRM_NEEDS_SECOND_FACTOR:
         return None
     since = now.timestamp() - app_settings.REAUTHENTICATION_TIMEOUT

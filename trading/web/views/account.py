@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from config.lib.edge.second_factor import ask_second_factor
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
@@ -79,6 +80,9 @@ def add_token(request: AuthedRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _render_profile(request, token_form=form, status=422)
+    place = f"{reverse('trading:profile')}#tokens"
+    if factor := ask_second_factor(request, act="it makes a token", next_url=place, now=now):
+        return factor
     try:
         with owned_tx(request.user):
             row, token = create_token(

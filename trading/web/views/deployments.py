@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from config.lib.edge.second_factor import ask_second_factor
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
@@ -148,9 +149,12 @@ def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     if kind not in COMMANDS:
         messages.error(request, "There is no such command.")
         return redirect("trading:deployment", shown.pk)
+    now, place = timezone.now(), reverse("trading:deployment", args=[shown.pk])
+    if factor := ask_second_factor(request, act="an agent gets a command", next_url=place, now=now):
+        return factor
     try:
         with owned_tx(request.user):
-            asked = request_command(deployment_id=shown.pk, kind=kind, now=timezone.now())
+            asked = request_command(deployment_id=shown.pk, kind=kind, now=now)
     except CommandRefused as error:
         messages.error(request, str(error))
     else:

@@ -1,0 +1,120 @@
+"""A site that asks for the second factor asks at each door of an act that counts, not for cards alone."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from django.test import Client
+from django.urls import reverse
+
+from tests.factories.memory import JUNE
+from tests.factories.record import DeploymentFactory
+from tests.owners import as_owner
+from trading.account.tokens import create_token
+from trading.models import ApiToken, DeploymentCommand
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def noon():
+    with time_machine.travel(JUNE, tick=False) as traveller:
+        yield traveller
+
+
+@pytest.fixture(autouse=True)
+def careful(settings):
+    settings.CONFIRM_NEEDS_SECOND_FACTOR = True
+
+
+@pytest.fixture
+def client(trader, noon) -> Client:
+    """A browser that is signed in and has never shown the factor, such as one with a stolen cookie."""
+    client = Client()
+    client.force_login(trader)
+    return client
+
+
+@pytest.fixture
+def deployment(trader):
+    return as_owner(trader, DeploymentFactory)
+
+
+def pause(client, deployment):
+    return client.post(reverse("trading:command", args=[deployment.pk]), {"kind": "pause"})
+
+
+def pause_over_api(client, deployment, **headers):
+    address = f"/api/deployments/{deployment.pk}/commands/"
+    return client.post(address, {"kind": "pause"}, content_type="application/json", headers=headers)
+
+
+def make_token(client, deployment):
+    return client.post(reverse("trading:add_token"), {"name": "bot", "scope": "write", "days": "90"})
+
+
+DOORS = {"page of commands": pause, "API of commands": pause_over_api, "page of tokens": make_token}
+
+
+def done(trader) -> int:
+    return as_owner(trader, lambda: DeploymentCommand.objects.count() + ApiToken.objects.count())
+
+
+def show_factor(client, secret: str) -> None:
+    code = format_hotp_value(hotp_value(secret, int(JUNE.timestamp()) // 30))
+    assert client.post(reverse("mfa_reauthenticate"), {"code": code, "next": "/"}).status_code == 302
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_session_without_the_factor_does_nothing_and_is_led_to_it(client, trader, deployment, door):
+    TOTP.activate(trader, generate_totp_secret())
+
+    response = DOORS[door](client, deployment)
+
+    assert done(trader) == 0
+    if door == "API of commands":
+        assert response.status_code == 403
+        assert "second factor" in response.json()["detail"]
+    else:
+        assert response.url.startswith(f"{reverse('mfa_reauthenticate')}?next=")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_session_of_a_user_without_a_factor_is_led_to_its_set_up(client, trader, deployment, door):
+    response = DOORS[door](client, deployment)
+
+    assert done(trader) == 0
+    assert response.status_code == 403 if door == "API of commands" else response.url == reverse("mfa_index")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_session_that_showed_the_factor_acts_for_five_minutes(client, trader, deployment, noon, door):
+    TOTP.activate(trader, secret := generate_totp_secret())
+    show_factor(client, secret)
+
+    assert DOORS[door](client, deployment).status_code in (200, 201, 302)
+    assert done(trader) == 1
+
+    noon.shift(timedelta(minutes=5, seconds=1))
+    refused = DOORS[door](client, deployment)
+    assert refused.status_code == 403 or "reauthenticate" in refused.url
+    assert done(trader) == 1
+
+
+def test_token_acts_by_its_scope(trader, deployment, noon):
+    _, token = as_owner(trader, lambda: create_token(name="bot", scope="write", now=JUNE))
+
+    response = pause_over_api(Client(), deployment, Authorization=f"Bearer {token}")
+
+    assert response.status_code == 201
+    assert as_owner(trader, DeploymentCommand.objects.count) == 1
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_site_that_asks_for_no_factor_lets_a_session_act(client, trader, deployment, settings, door):
+    settings.CONFIRM_NEEDS_SECOND_FACTOR = False
+
+    DOORS[door](client, deployment)
+
+    assert done(trader) == 1
