@@ -15,7 +15,8 @@ MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 # What a reason says stands behind these, and counts for nothing.
 _TRADE: Final = re.compile(r"- \S+ → \S+ \S+ (?:long|short) -?\$[\d,.]+ @ [\d,.]+ → [\d,.]+ (?P<net>[+-]?\$[\d,.]+) \(")
 _GROUP: Final = re.compile(
-    r"- (?P<name>\S+ \w+): \d+ trades?, \d+ won, net (?P<net>-?\$[\d,.]+)(?:; a trade [-$\d,.]+ to [-$\d,.]+)?: [a-z ]+"
+    r"- (?P<name>\S+ \w+): \d+ trades?, \d+ won, net (?P<net>-?\$[\d,.]+): [a-z ]+ by the first \d+"
+    r"(?: \(a trade [-$\d,.]+ to [-$\d,.]+\))?; next look at \d+"
 )
 
 

@@ -42,14 +42,15 @@ from trading.record.deployment_queries import get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import lint_lessons
-from trading.reviews.verdicts import judge_groups, record_lines
+from trading.reviews.verdicts import ClosedNet, judge_groups, record_lines
 from trading.skills.schemas import MemoryDial, PayloadInvalid, Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
 
 logger = logging.getLogger(__name__)
 
 MAX_WINDOW: Final = 100  # trades in one reflection, the newest
-MAX_RECORD: Final = 500  # trades whose groups are compared, the newest
+MAX_RECORD: Final = 500  # trades that lessons may name, the newest
+_OF_RESULT: Final = ("symbol", "side", "entry_regime_tag", "realized_pnl_usd")
 ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bullets
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
 REFLECT: Final = "reflect"  # the task
@@ -85,6 +86,7 @@ class _Work:
     skill_version: int
     trades: Sequence[Trade]  # oldest exit first
     record: Sequence[Trade]  # newest exit first; begins with those
+    results: Sequence[ClosedNet]  # of all closed trades, oldest exit first
     before: ReflectionNote | None
 
 
@@ -180,7 +182,16 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     record = list(closed.order_by("-exit_tick_at", "-exit_at", "id").defer("state")[:MAX_RECORD])
     if not record:
         return None
-    return _Work(payload, deployment.skill_id, deployment.version.version, record[length - 1 :: -1], record, before)
+    columns = closed.order_by("exit_tick_at", "exit_at", "-id").values_list(*_OF_RESULT)
+    return _Work(
+        payload,
+        deployment.skill_id,
+        deployment.version.version,
+        record[length - 1 :: -1],
+        record,
+        [ClosedNet(*row) for row in columns],
+        before,
+    )
 
 
 def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
@@ -308,8 +319,8 @@ def _fail_run(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Refle
 async def _ask_model(work: _Work) -> Completion:
     request = reflection_request(
         work.payload,
-        record_lines=record_lines(judge_groups(work.record)),
-        record_trades=len(work.record),
+        record_lines=record_lines(judge_groups(work.results, symbols=work.payload.context.symbols)),
+        record_trades=len(work.results),
         trade_lines=[review_line(trade) for trade in work.trades],
         before=work.before,
     )

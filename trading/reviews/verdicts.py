@@ -1,18 +1,24 @@
-"""Verdicts on groups of trades; a verdict needs an interval without zero. Pure."""
+"""Verdicts on groups of trades, decided at planned looks; a verdict needs an interval without zero. Pure.
 
-from collections.abc import Callable, Iterable, Sequence
+A record is read at each reflection, and an interval of 90 % that is right at one look is wrong at some look of many:
+an agent without any edge read a false verdict in more than half of all records. So a group is decided only when it has
+10, 20, 40 ... trades, on its first ones in the order of exit. Look j (from 0) spends 1 / ((j + 1)(j + 2)) of the 10 %;
+these shares add up to one. In between the last decision stands.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from config.lib.figures import format_count, format_usd
-from config.lib.intervals import MIN_VALUES
-from trading.models import RegimeTag, Trade
+from trading.models import RegimeTag, TradeSide
 from trading.record.performance import Figure, measure_sum
 
 MAX_GROUPS: Final = 12  # lines of each kind in a prompt
+FIRST_LOOK: Final = 10  # trades; each further look at twice as many
+_REGIMES: Final = len(RegimeTag) - 1  # without the unknown one
 
 
 class Verdict(StrEnum):
@@ -22,62 +28,99 @@ class Verdict(StrEnum):
     TOO_FEW = "too few trades"
 
 
+class ClosedNet(NamedTuple):
+    """What a closed trade says of its groups."""
+
+    symbol: str
+    side: str
+    regime: str  # at the entry
+    net_usd: Decimal
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Trades of one symbol and side, or of one regime."""
 
     name: str
+    trades: int
     won: int
-    net: Figure  # the intervals of all groups together cover about 90 %
+    net_usd: float
+    decided: Figure | None  # the trades of the last planned look; its interval holds over all looks and groups together
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the mean net differs from zero."""
-        if self.net.trades < MIN_VALUES:
+        """Whether the mean net differs from zero, as decided at the last planned look."""
+        if self.decided is None:
             return Verdict.TOO_FEW
-        low, high = self.net.interval or (None, None)
+        low, high = self.decided.interval or (None, None)
         if low is not None and low > 0:
             return Verdict.REPEAT
         return Verdict.AVOID if high is not None and high < 0 else Verdict.OPEN
 
+    @property
+    def next_look(self) -> int:
+        """The number of trades at which the group is decided next."""
+        return FIRST_LOOK if self.decided is None else 2 * self.decided.trades
 
-def judge_groups(trades: Iterable[Trade]) -> list[Group]:
-    """Return the groups of closed trades by symbol and side, then by regime, the largest net first."""
+
+def judge_groups(trades: Iterable[ClosedNet], *, symbols: Collection[str]) -> list[Group]:
+    """Return the groups of a record by symbol and side, then by regime, the largest net first.
+
+    The trades are all of the record, in the order of exit: a cut would move the first ones. `symbols` are those of the
+    skill: how many groups are compared may not grow with the record, since that would be a look, too.
+    """
     closed = list(trades)
     kinds = _split(closed, lambda trade: f"{trade.symbol} {trade.side}")
-    regimes = _split(closed, lambda trade: f"regime {trade.entry_regime_tag}")
+    regimes = _split(closed, lambda trade: f"regime {trade.regime}")
     regimes.pop(f"regime {RegimeTag.UNKNOWN}", None)
     if len(regimes) < 2:
         regimes = {}  # the same trades again
-    compared = sum(len(nets) >= MIN_VALUES for nets in chain(kinds.values(), regimes.values()))
+    compared = max(len(TradeSide) * len(symbols) + _REGIMES, len(kinds) + len(regimes))
+    found = ([_judge(name, nets, compared) for name, nets in groups.items()] for groups in (kinds, regimes))
     return [
-        Group(name, sum(net > 0 for net in nets), measure_sum([float(net) for net in nets], compared))
-        for groups in (kinds, regimes)
-        for name, nets in sorted(groups.items(), key=lambda item: (-abs(sum(item[1], Decimal(0))), item[0]))[
-            :MAX_GROUPS
-        ]
+        group
+        for groups in found
+        for group in sorted(groups, key=lambda group: (-abs(group.net_usd), group.name))[:MAX_GROUPS]
     ]
 
 
-def _split(trades: Sequence[Trade], key: Callable[[Trade], str]) -> dict[str, list[Decimal]]:
-    groups: dict[str, list[Decimal]] = {}
+def _split(trades: Sequence[ClosedNet], key: Callable[[ClosedNet], str]) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
     for trade in trades:
-        groups.setdefault(key(trade), []).append(trade.realized_pnl_usd)
+        groups.setdefault(key(trade), []).append(float(trade.net_usd))
     return groups
 
 
+def _judge(name: str, nets: Sequence[float], compared: int) -> Group:
+    total = measure_sum(nets).value or 0.0
+    return Group(name, len(nets), sum(net > 0 for net in nets), total, decide_at_looks(nets, compared))
+
+
+def decide_at_looks(nets: Sequence[float], compared: int) -> Figure | None:
+    """Return the figure by which a group is decided, None before its first look.
+
+    `nets` in the order of exit; `compared` groups are decided side by side. It is a function of the trades alone.
+    """
+    look, length = -1, FIRST_LOOK
+    while length <= len(nets):
+        look, length = look + 1, 2 * length
+    return None if look < 0 else measure_sum(nets[: length // 2], compared * (look + 1) * (look + 2))
+
+
 def record_lines(groups: Iterable[Group]) -> list[str]:
-    """Return each group as a line of a prompt."""
+    """Return each group that was decided as a line of a prompt; smaller ones say nothing."""
     return [
-        f"- {group.name}: {format_count(group.net.trades, 'trade')}, {group.won} won,"
-        f" net {_format_usd(group.net.value)}{_format_interval(group.net)}: {group.verdict}"
+        f"- {group.name}: {format_count(group.trades, 'trade')}, {group.won} won, net {_format_usd(group.net_usd)}:"
+        f" {group.verdict} by the first {group.decided.trades}{_format_interval(group.decided)};"
+        f" next look at {group.next_look}"
         for group in groups
+        if group.decided is not None
     ]
 
 
 def _format_interval(net: Figure) -> str:
     low, high = net.interval or (None, None)
-    return f"; a trade {_format_usd(low)} to {_format_usd(high)}" if low is not None else ""
+    return f" (a trade {_format_usd(low)} to {_format_usd(high)})" if low is not None else ""
 
 
 def _format_usd(amount: float | None) -> str:

@@ -13,7 +13,7 @@ from trading.reviews.by_rules import reflect_by_rules
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import Code, lint_lessons, list_bullets
 from trading.reviews.reflection import review_line
-from trading.reviews.verdicts import judge_groups, record_lines
+from trading.reviews.verdicts import ClosedNet, judge_groups, record_lines
 from trading.skills.schemas import parse_payload
 
 D = Decimal
@@ -34,13 +34,17 @@ def trade(net, *, symbol="BTC", side="long", minutes=60, fees="0.50", at=0, **va
     )
 
 
+def result(row) -> ClosedNet:
+    return ClosedNet(row.symbol, row.side, row.entry_regime_tag, row.realized_pnl_usd)
+
+
 def request(*trades, avoid=(), before=None):
     payload = parse_payload({**WHOLE, "strategy": {"thesis": "Dips are bought", "avoid": list(avoid)}})
     return reflection_request(
         payload,
         trade_lines=[review_line(trade) for trade in trades],
         before=before,
-        record_lines=record_lines(judge_groups(trades)),
+        record_lines=record_lines(judge_groups(map(result, trades), symbols=["BTC", "ETH"])),
         record_trades=len(trades),
     )
 
@@ -65,23 +69,22 @@ def test_trades_are_counted_whatever_stands_in_their_lines():
 
 
 RECORD = [
-    trade("30", minutes=30),
-    trade("20", minutes=50),
-    trade("10", minutes=40),
-    trade("1234.50", minutes=40, entry_regime_tag="trend"),
-    trade("-5", minutes=100, entry_regime_tag="chop"),
-    trade("-15.25", symbol="ETH", side="short", minutes=300, entry_regime_tag="chop"),
-    trade("0", symbol="ETH", side="short", minutes=10, fees="-0.25"),
+    *(trade(net, entry_regime_tag="trend") for net in ("30", "20", "10", "1234.50", "-5", "7", "8", "-2", "3", "4")),
+    *(trade(f"-{net}", symbol="ETH", side="short", entry_regime_tag="chop") for net in range(1, 11)),
+    trade("0", symbol="ETH", side="long"),
 ]
 
 
 def test_lessons_are_counts_and_sums_of_the_trades():
-    assert bullets(*RECORD) == [
-        "Won 4 of 7 trades (57%), net $1,274.25 after fees.",
-        "BTC long: 5 trades, 4 won, net $1,289.50; a trade -$62.16 to $1,791.31: no verdict",
-        "ETH short: 2 trades, 0 won, net -$15.25: too few trades",
-        "regime chop: 2 trades, 0 won, net -$20.25: too few trades",
+    first, *told = bullets(*RECORD)
+
+    assert first == "Won 8 of 21 trades (38%), net $1,254.50 after fees."
+    assert [bullet.partition(" (a trade")[0] for bullet in told] == [
+        "BTC long: 10 trades, 8 won, net $1,309.50: no verdict by the first 10",
+        "ETH short: 10 trades, 0 won, net -$55.00: avoid by the first 10",
+        "regime chop: 10 trades, 0 won, net -$55.00: avoid by the first 10",
     ]
+    assert all(bullet.endswith("; next look at 20") for bullet in told)
 
 
 @pytest.mark.parametrize("count", range(5))
@@ -93,23 +96,32 @@ def test_below_five_trades_n_is_too_small(count):
 
 
 def test_regime_that_lost_nothing_is_left_out():
-    assert bullets(*[trade("10", entry_regime_tag="trend")] * 5)[1:] == [
-        "BTC long: 5 trades, 5 won, net $50.00: no verdict"
+    rows = [trade("10", entry_regime_tag="trend")] * 10 + [trade("10", entry_regime_tag="chop")] * 10
+
+    assert bullets(*rows)[1:] == [
+        "BTC long: 20 trades, 20 won, net $200.00: no verdict by the first 20; next look at 40"
     ]
 
 
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "repeat"), (-1, "avoid")], ids=["paid", "cost"])
 def test_a_verdict_needs_an_interval_without_zero(sign, verdict):
-    told = bullets(*(trade(sign * net, at=net) for net in (12, 9, 15, 11, 8, 14, 10)))
+    told = bullets(*(trade(sign * net, at=net) for net in (12, 9, 15, 11, 8, 14, 10, 13, 9, 12)))
 
-    assert told[1].startswith(f"BTC long: 7 trades, {7 if sign > 0 else 0} won, ")
-    assert "; a trade " in told[1]
-    assert told[1].endswith(f": {verdict}")
+    assert told[1].startswith(f"BTC long: 10 trades, {10 if sign > 0 else 0} won, ")
+    assert f": {verdict} by the first 10 (a trade " in told[1]
+
+
+def test_group_below_the_first_look_says_nothing():
+    assert bullets(*(trade(net) for net in (12, 9, 15, 11, 8, 14, 10))) == [
+        "Won 7 of 7 trades (100%), net $79.00 after fees."
+    ]
 
 
 def test_verdicts_are_of_the_whole_record():
     few = [trade("10")] * 5
-    record = ["- BTC long: 34 trades, 20 won, net $120.00; a trade $0.20 to $8.20: repeat"]
+    record = [
+        "- BTC long: 34 trades, 20 won, net $120.00: repeat by the first 20 (a trade $0.20 to $8.20); next look at 40"
+    ]
     payload = parse_payload(WHOLE)
     told = reflect_by_rules(
         reflection_request(
@@ -123,9 +135,9 @@ def test_verdicts_are_of_the_whole_record():
 def test_a_bullet_with_words_of_an_avoid_rule_is_left_out():
     told = bullets(*RECORD, avoid=["No BTC longs", "No trade in a chop regime"])
 
-    assert told == [
-        "Won 4 of 7 trades (57%), net $1,274.25 after fees.",
-        "ETH short: 2 trades, 0 won, net -$15.25: too few trades",
+    assert [bullet.partition(" (a trade")[0] for bullet in told] == [
+        "Won 8 of 21 trades (38%), net $1,254.50 after fees.",
+        "ETH short: 10 trades, 0 won, net -$55.00: avoid by the first 10",
     ]
 
 
