@@ -53,7 +53,8 @@ holding: how (?:fast|quickly|soon) do i (?:cut|close|exit|sell|take)|how long(?:
 mae: adverse excursions?|(?:(?:go(?:es|ne)?|went|move[ds]?) )?against (?:me|us)
 size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
     |position siz(?:e|ing)|(?:max(?:imum)?|largest) (?:position|size)|how (?:much|many)(?: (?:{COIN}|dollars|usd|bucks
-    |coins|contracts))?(?= (?:can|should|could|may) i\b)|how (?:much|big|large|many coins)$|^size(?= an?\b)
+    |coins|contracts))?(?= (?:can|should|could|may) i\b)|how much$
+    |how (?:big|large|many (?:coins|contracts))(?=$| (?:at|with|for) (?:an? |my )?\$?\d)|^size(?= an?\b)
 count: ^count|how many(?: times)?|how often|number of|trade count
 stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
 away: from (?:the )?(?:entry|price); risking: (?:at |with )?(?=\d[\d.]*% risk)

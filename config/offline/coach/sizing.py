@@ -26,11 +26,10 @@ _ASK_CHECK: Final = (
     " BTC long be with a stop 4% away?”"
 )
 _ASK_NAMES: Final = (
-    "I compute nothing before I know what each figure is. Name each one, once: “entry 3,200, stop 3,120, account"
-    " 25,000, risk 1%”."
+    "I compute nothing before I know what each figure is. Name each one, once: “entry …, stop …, account …, risk …%”."
 )
 _ASK_SIZE: Final = (
-    "How large is your account? Ask again with it and the risk (“account 25,000, risk 1%”), or with a size in dollars."
+    "How large is your account? Ask again with it and the risk (“account …, risk …%”), or with a size in dollars."
 )
 _ASKS: Final = Pattern(
     r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b|^(?:i'd|i would) like to\b|^i want to\b"
@@ -224,14 +223,16 @@ def is_check(words: Words) -> bool:
 
 def check_steps(talk: Talk, words: Words) -> Steps:
     """Check and size a planned trade, a stop in percent by the price of the market."""
-    others = [one for one in map(read_words, sentences(talk.text)) if one.symbols and is_check(one)]
-    if others and not words.symbols:
+    others = [(one, read_words(one)) for one in sentences(talk.text)]
+    if not words.symbols and any(other.symbols and is_check(other) for _, other in others):
         return ""  # "How many coins?" behind the plan, which is answered
+    # The plan may stand in other sentences of the message; what another question says is not of it.
+    plan = " ".join(one for one, other in others if "?" not in one or _has_stop(one) or is_check(other))
+    words = words if words.symbols else read_words(plan)
     symbol = words.symbols[0] if len(set(words.symbols)) == 1 else ""
     side = _find_side(words)
     limit = next((fact.text for fact in talk.known if read_subject(fact.text).key == "risk per trade"), "")
-    # Figures may stand in other sentences of the message; those of another question are not of this plan.
-    read = read_figures(" ".join(one for one in sentences(talk.text) if "?" not in one or _has_stop(one)), symbol)
+    read = read_figures(plan, symbol)
     if not symbol or not side or (read is not None and not {"stop", "away"} & read.keys()):
         return f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK
     if read is None:
@@ -248,10 +249,10 @@ def check_steps(talk: Talk, words: Words) -> Steps:
         away = check.pop("away") / 100
         check["stop"] = float(f"{float(price) * (1 - away if side == 'long' else 1 + away):.6g}")
     [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
-    plan = block(answer.as_row, "check")
+    checked = block(answer.as_row, "check")
     told = [tell_figures(read), f"By what you told me: {escape(limit)}." if is_by_limit else ""]
-    is_judged = number(plan, "size_usd") or exact(plan, "verdict") == "breaks a rule"
-    return paragraphs(*told, talk.tell_errors([answer]) or (_tell_check(plan) if is_judged else _ASK_SIZE))
+    is_judged = number(checked, "size_usd") or exact(checked, "verdict") == "breaks a rule"
+    return paragraphs(*told, talk.tell_errors([answer]) or (_tell_check(checked) if is_judged else _ASK_SIZE))
 
 
 def _tell_check(plan: Row) -> str:

@@ -182,6 +182,16 @@ def ask(text: str, **more) -> tuple[str, list[str]]:
             "Read: stop 4% away, account $12,000.00, risk 1%.",
             f"$3,000.00 ({12_000 * 0.01 / 0.04 / 4000} coins) at 4,000 with the stop at 3,840",
         ),
+        (
+            "I want to long ETH. Entry 3,200, stop 3,120, account 25,000, risk 1%. How big?",
+            "Read: entry 3,200, stop 3,120, account $25,000.00, risk 1%.",
+            "$10,000.00 (3.125 coins)",
+        ),
+        (
+            "Thinking of an ETH short. Entry 3,200 and my stop is at 3,280. Account is 25k. How many coins at 1% risk?",
+            "Read: entry 3,200, stop 3,280, account $25,000.00, risk 1%.",
+            "$10,000.00 (3.125 coins)",
+        ),
         ("How big can an ETH long be with a stop 4% below my entry of 3000 and $120 at risk?", "compute nothing", ""),
     ],
 )
