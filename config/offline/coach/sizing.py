@@ -11,7 +11,7 @@ from typing import Final
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
 from config.lib import figures
-from config.lib.search.quantities import MULTIPLIERS, NUMBER_WORDS
+from config.lib.search.quantities import MULTIPLIERS, NUMBER_WORDS, word_set
 from config.lib.search.sentences import Pattern, sentences
 from config.offline.coach.telling import tell
 from config.offline.facts import Call, Outcome
@@ -37,19 +37,20 @@ _ASKS: Final = Pattern(
 
 # A token a line; the first that fits counts. "25.000" may mean 25 or 25,000, so it is no figure.
 _TOKENS: Final = r"""
-figure: (?<![\w.,])\$? ?(?!0*[1-9]\d{0,2}\.\d{3}(?!\d))(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)k?
+figure: (?<![\w.,])\$? ?(?!0*[1-9]\d{0,2}\.\d{3}(?!\d))(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?: ?k\b)?
     (?: ?(?:%|percent\b|x\b|usd[tc]?\b|dollars\b|bucks\b)|(?!\w|[.,]\d))
-stop: \bstop(?:[ -]?loss)?(?:es|s)?\b|\bsl\b
-risk: \b(?:risk(?:ing|ed)?|los(?:e|ing))\b
-equity: \b(?:account|capital|equity|balance|bankroll)\b
+stop: \bstop(?:[ -]?loss)?(?:es|s)?(?: price| level)?\b|\bsl\b
+risk: \brisk(?:ing)?\b|\bmax(?:imum)? (?:loss|risk)\b|\blose\b
+equity: \b(?:account|acct|capital|equity|balance|bankroll)\b
 leverage: \blev(?:erage)?\b
-target: \btargets?\b|\btp\b|\btake[ -]profits?\b
-price: \b(?:entry|enter(?:ing)?|price)\b
+target: \b(?:price )?targets?(?: price)?\b|\btp\b|\btake[ -]profits?\b
+price: \b(?:entry(?: price)?|enter(?:ing)?|price)\b
 away: \b(?:away|below|above|under|over|lower|higher|points?|ticks?|pips?)\b
-trade: \b(?:size|position|notional|worth|buy(?:ing)?|long|short|trade|put(?:ting)?)\b
+trade: \b(?:size|position|notional|worth|buy(?:ing)?|long|short|trade|put(?:ting)?|sell(?:ing)?(?= \$?\d))\b
 at: \bat\b|@
-joint: \b(?:is|are|of|from|as|to|in|out|for|about|around|roughly|only|just|be|order|set|my|the|an?)\b|[:=]
+joint: \b(?:is|are|of|from|as|to|in|out|for|about|around|roughly|only|just|be|order|set|sits|my|the|an?)\b|[:=]
 word: [^\W\d_]+(?:'\w+)?
+cut: [,;.!?()]
 other: [^\w\s]|\S+
 """
 _LABELS: Final = frozenset({"stop", "risk", "equity", "leverage", "target", "price", "away", "trade", "symbol"})
@@ -57,6 +58,17 @@ _AFTER: Final = frozenset(
     {"of", "from", "as", "in", "for", "my", "the", "a", "an"}
 )  # joints between a figure and its label
 _SPOKEN: Final = frozenset({*NUMBER_WORDS, *MULTIPLIERS, "grand"})
+_ENTERS: Final = frozenset({"here", "now", "take", "go", "open", "it"})  # before "at 3200"
+# Words that change no figure beside them. Any other word in the clause of a figure ("1.5 ATR", "3% a day", "I risked",
+# "25,000 EUR", "the 50 EMA") may say that the figure is another one than its label does.
+_PLAIN: Final = word_set("""
+    and at by for if into of on per so then to too w with can could may might should would will do does am has have got
+    i i'd i'll i'm i've im it its me mine we you your another new next that there this want wanna like need looking
+    look thinking planning plan going go gonna take taking open opening let let's lets use using give tell show check
+    calculate compute figure work how what what's whats which when where much many big bigger large right good ok okay
+    please thanks hi hey keel here now idea setup coin coins contract contracts unit units perp perps perpetual future
+    futures swap spot usd usdt usdc sizing sized positions trades fit fits rules rule allowed max maximum
+""")
 _SURELY_USD: Final = 20  # a bare risk above it is no percent
 _MOST_FIGURES: Final = 8
 # What a label says of a figure, by the figure's unit: percent, times, dollars, or none.
@@ -76,7 +88,9 @@ _NAMES: Final[
     "risk_pct": ("risk", lambda value: f"{value:g}%"),
     "leverage": ("leverage", lambda value: f"{value:g}x"),
 }
-_SLOTS: Final = {"away": "stop", "risk_pct": "risk", "risk_usd": "risk"}  # names that exclude each other
+# Names that exclude each other: a second stop, and what already says how large the trade is.
+_SLOTS: Final = {"away": "stop", "risk_pct": "size", "risk_usd": "size", "size_usd": "size", "quantity": "size"}
+_MOST_RATIO: Final = 2  # of entry and stop; beyond it one of them is something else
 
 _Name = tuple[str, int | None]  # of a figure, and the place of the label that says so
 
@@ -95,7 +109,7 @@ def read_figures(text: str, symbol: str) -> dict[str, float] | None:
     """
     tokens = _split(text, symbol)
     places = [at for at, token in enumerate(tokens) if token.kind == "figure"]
-    if len(places) > _MOST_FIGURES or any(_is_unread(token) for token in tokens):
+    if len(places) > _MOST_FIGURES or not all(map(_is_plain, _split_clauses(tokens))):
         return None
     readings = set()
     for names in product(*(_list_names(tokens, at) for at in places)):
@@ -105,7 +119,15 @@ def read_figures(text: str, symbol: str) -> dict[str, float] | None:
             readings.add(tuple(name for name, _ in names))
     if len(readings) != 1:
         return None
-    return dict(zip(readings.pop(), (_read_amount(tokens[at].text) for at in places), strict=True))
+    read = dict(zip(readings.pop(), (_read_amount(tokens[at].text) for at in places), strict=True))
+    return read if _is_plausible(read) else None
+
+
+def _is_plausible(numbers: Mapping[str, float]) -> bool:
+    """Tell whether the figures fit each other: "an 80 stop" may be a distance, "$500 at 10x" a margin."""
+    price, stop = numbers.get("price"), numbers.get("stop")
+    is_near = not price or not stop or 1 / _MOST_RATIO < stop / price < _MOST_RATIO
+    return is_near and not {"size_usd", "leverage"} <= numbers.keys()
 
 
 def tell_figures(numbers: Mapping[str, float]) -> str:
@@ -129,32 +151,52 @@ def _compile_tokens() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, _, pattern in lines), re.IGNORECASE)
 
 
-def _is_unread(token: _Token) -> bool:
-    is_number = token.kind == "other" and any(map(str.isdigit, token.text))
-    return is_number or (token.kind == "word" and token.text in _SPOKEN)
+def _split_clauses(tokens: Sequence[_Token]) -> list[list[_Token]]:
+    clauses: list[list[_Token]] = [[]]
+    for token in tokens:
+        if token.kind == "cut":
+            clauses.append([])
+        else:
+            clauses[-1].append(token)
+    return clauses
+
+
+def _is_plain(clause: Sequence[_Token]) -> bool:
+    """Tell whether a clause has no figure, or no word that could change one."""
+    is_spoken = any(token.kind == "word" and token.text in _SPOKEN for token in clause)
+    if is_spoken or any(token.kind == "other" and any(map(str.isdigit, token.text)) for token in clause):
+        return False
+    has_figure = any(token.kind == "figure" for token in clause)
+    return not has_figure or all(token.kind != "word" or token.text in _PLAIN for token in clause)
 
 
 def _list_names(tokens: Sequence[_Token], at: int) -> list[_Name]:
     """Return the names that the neighbours of a figure allow."""
     unit = _find_unit(tokens[at].text)
-    left, joints = _find_left(tokens, at)
+    left, joints, opens = _find_left(tokens, at)
     right, is_from = _find_right(tokens, at)
     before = tokens[left].kind if left is not None else ""
     after = tokens[right].kind if right is not None else ""
-    if after == "away" and unit != "%":
-        return []  # a distance in points or dollars
+    is_counted = after == "symbol" and not unit and right == at + 1
+    if (after == "away" and unit != "%") or (is_counted and before not in ("", "trade")):
+        return []  # a distance in points or dollars; a risk in coins
     if unit == "x":
         return [("leverage", None)] if before in ("", "leverage", "trade", "symbol") else []
+    if unit == "%" and after == "equity" and before != "risk":
+        return []  # a share of the account that is no risk by its words
     if unit == "%":
         own = _OF_PERCENT.get(before)
-        next_ = "away" if after == "price" and is_from else "risk_pct" if after == "equity" else _OF_PERCENT.get(after)
+        next_ = "away" if after == "price" and is_from else _OF_PERCENT.get(after)
         return [(name, place) for name, place in ((own, left), (next_, right)) if name]
     names = [(_name_amount(before, tokens[at].text, unit), left), (_name_amount(after, tokens[at].text, unit), right)]
-    if joints & {"at", "@", "from"} and before in ("", "trade", "symbol"):
+    if after == "stop" and unit == "$":
+        names[1] = ("", None)  # "an $80 stop" is a distance
+    is_entered = before in ("trade", "symbol") or (not before and (opens in _ENTERS or (not opens and "in" in joints)))
+    if joints & {"at", "@", "from"} and is_entered:
         names[0] = ("price", None)
     elif "for" in joints and unit == "$" and not before:
         names[0] = ("size_usd", None)
-    if after == "symbol" and not unit and right == at + 1:
+    if is_counted:
         names[1] = ("quantity", right)
     return [(name, place) for name, place in names if name]
 
@@ -170,17 +212,21 @@ def _name_amount(label: str, text: str, unit: str) -> str:
     return _OF_AMOUNT.get(label, "")
 
 
-def _find_left(tokens: Sequence[_Token], at: int) -> tuple[int | None, set[str]]:
-    """Return the place of the label before a figure, and the joints between them."""
+def _find_left(tokens: Sequence[_Token], at: int) -> tuple[int | None, set[str], str]:
+    """Return the place of the label before a figure, the joints between them, and the word that ends them without one.
+
+    The word is "" where the clause begins.
+    """
     joints: set[str] = set()
     for place in range(at - 1, -1, -1):
-        if tokens[place].kind in _LABELS:
-            is_near = tokens[place].kind != "symbol" or "at" in joints
-            return (place if is_near else None), joints
-        if tokens[place].kind not in ("at", "joint"):
-            break
-        joints.add(tokens[place].text)
-    return None, joints
+        token = tokens[place]
+        if token.kind in _LABELS:
+            is_near = token.kind != "symbol" or bool(joints & {"at", "@", "from"})
+            return (place if is_near else None), joints, token.text
+        if token.kind not in ("at", "joint"):
+            return None, joints, "" if token.kind == "cut" else token.text
+        joints.add(token.text)
+    return None, joints, ""
 
 
 def _find_right(tokens: Sequence[_Token], at: int) -> tuple[int | None, bool]:
@@ -205,7 +251,7 @@ def _find_unit(text: str) -> str:
 
 def _read_amount(text: str) -> float:
     digits = re.sub(r"[^\d.]", "", text)
-    amount = float(digits) * (1000 if re.search(r"\dk", text) else 1)
+    amount = float(digits) * (1000 if re.search(r"\d ?k", text) else 1)
     return int(amount) if amount == int(amount) else amount
 
 
@@ -251,6 +297,9 @@ def check_steps(talk: Talk, words: Words) -> Steps:
     [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
     checked = block(answer.as_row, "check")
     told = [tell_figures(read), f"By what you told me: {escape(limit)}." if is_by_limit else ""]
+    price, stop = (float(number(checked, key) or 0) for key in ("price", "stop_price"))
+    if not _is_plausible({"price": price, "stop": stop}):
+        return _ASK_NAMES
     is_judged = number(checked, "size_usd") or exact(checked, "verdict") == "breaks a rule"
     return paragraphs(*told, talk.tell_errors([answer]) or (_tell_check(checked) if is_judged else _ASK_SIZE))
 

@@ -8,7 +8,8 @@ from config.offline.coach.sizing import read_figures
 from tests.config.offline.chat import Chat
 
 # A message, its symbol, and what each figure is; "ask" where a figure has no name or a name has two figures. The
-# code was written with TUNED in view; HELD_OUT was written with it, before the code, and tried afterwards.
+# code was written with TUNED in view; HELD_OUT was written beside it and tried once the code was done. Of its 46 one
+# was misread then ("stop 5% of my account").
 TUNED = """
 size an ETH long, entry 3200, stop 3120, account 25000, risk 1%
     ETH price=3200 stop=3120 equity_usd=25000 risk_pct=1
@@ -62,6 +63,50 @@ Size ETH long, entry 3200, stop 3120, account 25000, risk 1% or 2%
     ETH ask
 should I go long BTC here with stop 57000 and 1000 dollars
     BTC ask
+size an ETH long entry 3200 stop 1.5 ATR account 25000 risk 1%
+    ETH ask
+SOL long at 160, stop 150 bps below entry, 20k account, risk 1%, what size?
+    SOL ask
+size a BTC long, entry 65k, stop 63k, account 2 mil, risk 0.25%
+    BTC ask
+how many coins on an ETH short: entry 3400, stop 3470, account 25 K, risk 1%
+    ETH equity_usd=25000 price=3400 stop=3470 risk_pct=1
+I have a 25k account and hold 2 ETH. What size for another ETH long, entry 3200, stop 3120, risk 1%?
+    ETH ask
+How big is a BTC long with 20% of my account, stop 5% away? account is 30k
+    BTC ask
+Size an ETH long at 3200 with an $80 stop, account 25000, risk 1%
+    ETH ask
+Last time I risked 2%. Size an ETH long now, entry 3200, stop 3120, account 25k
+    ETH ask
+how big can an ETH long be with stop 3120, sell at 3400, account 25k, risk 1%
+    ETH ask
+ETH long with target price 3500 and stop 3120, account 25k, risk 1%, how big?
+    ETH target=3500 stop=3120 equity_usd=25000 risk_pct=1
+How big can a BTC long be with a stop 4% away? My account sits at 25k and I risk 1%
+    BTC away=4 equity_usd=25000 risk_pct=1
+ETH is down from 3500, how big a long here with stop 3120, account 25k, risk 1%
+    ETH ask
+size ETH long, entry 3200, stop at the 50 EMA, account 25k, risk 1%
+    ETH ask
+How big can an ETH long at 3200 be with a stop 1% below the swing low, 25k account, risk 1%?
+    ETH ask
+BTC long at 64000, stop 62000, risk 0.01 BTC, what size?
+    BTC ask
+Can I long ETH for $500 at 10x with a stop 2% away?
+    ETH ask
+BTC long, 5x leverage, liq price 52,000, stop 4% below, account 25k, risk 1%, what size?
+    BTC ask
+I can risk 3% a day. Size a BTC long, entry 64k, stop 63k, account 40k
+    BTC ask
+ETHUSDT long, entry: 3,050.5 / SL: 2,990 / TP: 3,200 / balance: 5,000 USDT / risk: 2% -> size?
+    ETH price=3050.5 stop=2990 target=3200 equity_usd=5000 risk_pct=2
+want to long BTC after CPI at 2 pm, stop 3% away, account 25k, risk 1%, how big?
+    BTC ask
+Want to go long ETH at 2850, SL 2790, got a 40k account and I risk 1% per trade. What size?
+    ETH price=2850 stop=2790 equity_usd=40000 risk_pct=1
+my account is down 5% to 25,000. what size for an ETH long, entry 3150 and stop 3080, risking 1%
+    ETH ask
 """
 HELD_OUT = """
 I'm looking at a long on ETH at 3,180 with my stop at 3,090. Account 15,000, risking 1%.
@@ -115,6 +160,46 @@ how big can a BTC long be with a stop 4% away and another at 6%
 ETH long, entry 3200, stop 2x ATR, account 25000
     ETH ask
 Size an ETH long on the 4h chart, entry 3200, stop 3120
+    ETH ask
+long BTC at 63k, stop 61.8k, 40k account, risk 1%. how many contracts?
+    BTC price=63000 stop=61800 equity_usd=40000 risk_pct=1
+How big can a SOL short be with entry 151, stop level 157, capital 12,500 and max loss $150?
+    SOL price=151 stop=157 equity_usd=12500 risk_usd=150
+ETH short: entry price 3,310; stop price 3,380; price target 3,100; acct 18 k; risk 0.8%
+    ETH price=3310 stop=3380 target=3100 equity_usd=18000 risk_pct=0.8
+size a BTC long, entry 64k, stop 2 daily ranges below, account 30k, risk 1%
+    BTC ask
+size an ETH long, entry 3150, stop 35 bucks under, account 20k, risk 1%
+    ETH ask
+My account made 4% this month and is at 26k. ETH long, entry 3200, stop 3120, risk 1%, size?
+    ETH ask
+I made $300 on BTC. How big can an ETH long be, entry 3200, stop 3120, account 20k, risk 1%?
+    ETH ask
+size an ETH long, account 20k minus 3k margin, entry 3200, stop 3120, risk 1%
+    ETH ask
+Size an ETH long: entry 3200, stop 3120, account 20k, risk no more than 1%
+    ETH ask
+size ETH long at the 200 day average, stop 3100, account 20k, risk 1%
+    ETH ask
+ETH long, resistance at 3400, support at 3100, stop 3050, account 20k, risk 1%, what size?
+    ETH ask
+how big an ETH long, entry 3200, stop 5% of my account, account 20k
+    ETH ask
+Size a BTC short, entry 64000, stop 65000, account 2000000 yen, risk 1%
+    BTC ask
+size a SOL long entry 150 stop 144, margin 2000, leverage 5
+    SOL ask
+How much ETH can I buy with $2,000 at 3,200 if my stop is 3,100?
+    ETH ask
+Size an ETH long, entry 3200 in 2 parts, stop 3120, account 20k, risk 1%
+    ETH ask
+How many ETH can I long at 3200 with stop at 3136 if account is 50k and risk is 0.4%
+    ETH price=3200 stop=3136 equity_usd=50000 risk_pct=0.4
+what size for a long in BTC with 61k entry, 59.5k stop, 15k equity, 1.5% risk
+    BTC price=61000 stop=59500 equity_usd=15000 risk_pct=1.5
+Size a BTC long please: entry 64000, stop 63000, balance 10000 usdt, risk 2 %
+    BTC price=64000 stop=63000 equity_usd=10000 risk_pct=2
+ETH long in at 3180 out at 3400 stop 3120 account 20k risk 1%, size?
     ETH ask
 """
 
