@@ -2,11 +2,12 @@
 
 import io
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, MemoryDocument
@@ -38,7 +39,10 @@ def parse_list(text: str) -> list[ForeignFact]:
     refuse_large(text)
     if len(text) > MAX_DOCUMENT or text.count("\n") > _MAX_LINES:
         raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters and {_MAX_LINES:,} lines.")
-    facts = list(islice(read_foreign(text), MAX_ITEMS + 1))
+    try:
+        facts = list(islice(read_foreign(text), MAX_ITEMS + 1))
+    except RecursionError:
+        raise DocumentRefused("This list is nested too deeply.") from None
     if not 0 < len(facts) <= MAX_ITEMS:
         has = "more" if facts else "none"
         raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {has}.")
@@ -94,9 +98,12 @@ def read_upload(data: bytes) -> str:
             member = next((name for name in _MEMBERS if name in names), None)
             if member is None:
                 raise DocumentRefused("This zip has no memory.json of Keel and no memories of another assistant.")
+            packing = packed.getinfo(names[member]).compress_type
+            if packing not in (ZIP_STORED, ZIP_DEFLATED):
+                raise NotImplementedError  # the other ways unpack all at once, whatever is asked for
             with packed.open(names[member]) as file:
                 text = file.read(MAX_ARCHIVE + 1)
-    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OSError):
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OSError, zlib.error):
         raise DocumentRefused("This zip cannot be read. Export it again.") from None
     if len(text) > MAX_ARCHIVE:
         raise DocumentRefused("The memory in this zip is too large.")

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, Final
 
 from config.lib.errors import DomainError
@@ -22,6 +23,8 @@ MAX_COLUMNS: Final = 200
 _MAX_CELLS: Final = 40 * MAX_ROWS
 _MAX_LINES: Final = 4 * MAX_ROWS  # with empty ones, and those within quoted cells
 _MAX_OBJECTS: Final = 4 * MAX_ROWS  # a record may hold others, such as its fee
+_LONGEST_NAME: Final = 200  # characters of a column's name that count
+_MAX_MEMBERS: Final = 100  # of a gzip file that was joined
 _LONGEST_HEADER: Final = 100 * MAX_COLUMNS  # characters
 _HEADER_LINES: Final = 15  # a header stands within the first lines
 _MIN_COLUMNS: Final = 4
@@ -30,6 +33,7 @@ _DELIMITERS: Final = ",;\t|"
 _ZONE: Final = re.compile(r"(?:UTC|GMT)(?:\s*([+-])\s*(\d{1,2})(?::?(\d\d))?)?", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"\s*\((?:UTC|GMT)[^)]*\)", re.IGNORECASE)
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|(?<=[^\r\n])\Z)")
+_PACKED: Final = b"\x1f\x8b"
 _NOT_TEXT: Final = (
     (b"PK\x03\x04", "is a spreadsheet or a zip archive. Save it as CSV, or unpack it, and try again"),
     (b"\xd0\xcf\x11\xe0", "is an old Excel file. Save it as CSV and try again"),
@@ -71,7 +75,6 @@ def read_table(content: bytes) -> Table:
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table of a venue's answer. Raises TableRefused."""
-    _refuse_too_many(rows=len(records))
     rows: list[TableRow] = []
     titles: dict[str, str] = {}
     for number, record in enumerate(records, start=1):
@@ -85,15 +88,16 @@ def _refuse_too_many(*, rows: int = 0, columns: int = 0, cells: int = 0) -> None
     """Refuse a table beyond its bounds. Raises TableRefused."""
     if rows > MAX_ROWS:
         raise TableRefused(f"The file has more than {MAX_ROWS:,} rows. Export shorter periods, one file each.")
-    if cells > _MAX_CELLS:
-        raise TableRefused(f"The file has more than {_MAX_CELLS:,} cells. Export shorter periods, one file each.")
     if columns > MAX_COLUMNS:
         raise TableRefused(f"The file has more than {MAX_COLUMNS} columns, so it is no list of fills.")
+    if cells > _MAX_CELLS:
+        raise TableRefused(f"The file has more than {_MAX_CELLS:,} cells. Export shorter periods, one file each.")
 
 
 def normal_name(title: str) -> str:
     """Return a column's name without case, spaces and time zone."""
-    return "".join(_IN_BRACKETS.sub("", title.replace("\ufeff", "")).replace("_", " ").split()).casefold()
+    spaced = " ".join(title.replace("\ufeff", "").split())[:_LONGEST_NAME]  # the pattern is slow on long texts
+    return "".join(_IN_BRACKETS.sub("", spaced).replace("_", " ").split()).casefold()
 
 
 def parse_offset(text: str) -> str:
@@ -105,7 +109,7 @@ def parse_offset(text: str) -> str:
 
 
 def _decode(content: bytes) -> str:
-    if content[:2] == b"\x1f\x8b":
+    if content.startswith(_PACKED):
         content = _unpack(content)
     if len(content) > MAX_BYTES:
         raise TableRefused(f"The file is larger than {MAX_BYTES // 2**20} MB. Export shorter periods, one file each.")
@@ -127,14 +131,21 @@ def _decode(content: bytes) -> str:
 
 
 def _unpack(content: bytes) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacker.decompress(content, MAX_BYTES + 1)
-    except zlib.error as error:
-        raise TableRefused("The packed file is damaged. Download it again.") from error
-    if len(unpacked) <= MAX_BYTES and not unpacker.eof:
-        raise TableRefused("The packed file ends too early. Download it again.")
-    return unpacked
+    unpacked = b""
+    for _ in range(_MAX_MEMBERS):  # files that were joined stay packed one by one
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            unpacked += unpacker.decompress(content, MAX_BYTES + 1 - len(unpacked))
+        except zlib.error as error:
+            raise TableRefused("The packed file is damaged. Download it again.") from error
+        if len(unpacked) > MAX_BYTES:
+            return unpacked
+        if not unpacker.eof:
+            raise TableRefused("The packed file ends too early. Download it again.")
+        content = unpacker.unused_data
+        if not content.startswith(_PACKED):
+            return unpacked
+    raise TableRefused("The packed file was joined of too many. Unpack it and try again.")
 
 
 def _read_csv(text: str) -> Table:
@@ -146,7 +157,9 @@ def _read_csv(text: str) -> Table:
     rows: list[TableRow] = []
     number = place
     try:
-        written = _name_columns(next(reader))
+        header = next(reader)
+        _refuse_too_many(columns=len(header))  # a quoted cell goes on in the next line
+        written = _name_columns(header)
         columns = tuple(written)
         number += 1
         for cells in reader:
@@ -222,6 +235,7 @@ def _read_json(text: str) -> Table:
         where = f", line {line + error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise TableRefused(f"The file begins like JSON and cannot be read{where}. Download it again.") from error
     for records in find_records(value):
+        _refuse_too_many(rows=len(records))
         return table_of_records(records)
     raise TableRefused("The JSON holds no list of fills.")
 
@@ -230,19 +244,28 @@ def _load_json(text: str) -> Any:
     return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
 
 
-def find_records(value: Any, depth: int = _DEPTH) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the lists of objects in a venue's answer, the outermost first."""
+def find_records(
+    value: Any, depth: int = _DEPTH, context: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the lists of objects in a venue's answer, the outermost first.
+
+    Each record gets the texts of the objects around it, `context`. Raises TableRefused.
+    """
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        yield value
+        yield _add_context(value, context)
     if not isinstance(value, dict) or not depth:
         return
-    context = {name: child for name, child in value.items() if isinstance(child, str)}
-    _refuse_too_many(columns=len(context))  # each record gets a copy
+    around = {**context, **{name: child for name, child in value.items() if isinstance(child, str)}}
     for child in value.values():
         if isinstance(child, dict) and child and all(_is_record(item) for item in child.values()):
-            yield [{"txid": name} | item for name, item in child.items()]  # Kraken: by the id of the trade
-        for records in find_records(child, depth - 1):
-            yield [context | dict(record) for record in records]
+            by_id = [{"txid": name} | item for name, item in child.items()]  # Kraken: by the id of the trade
+            yield _add_context(by_id, context)
+        yield from find_records(child, depth - 1, around)
+
+
+def _add_context(records: list[dict[str, Any]], context: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    _refuse_too_many(columns=len(context), cells=len(context) * len(records))  # before they are copied
+    return [{**context, **record} for record in records] if context else list(records)
 
 
 def _is_record(value: Any) -> bool:

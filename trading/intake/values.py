@@ -33,6 +33,7 @@ _GROUPED: Final = {
     ".": re.compile(r"(\d{1,3}(?:[,'’_ ]\d{3})+|\d*)(?:\.(\d*))?\Z"),
     ",": re.compile(r"(\d{1,3}(?:[.'’_ ]\d{3})+|\d*)(?:,(\d*))?\Z"),
 }
+_LONGEST: Final = 100  # characters of a cell's value; the patterns are slow on long texts
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap]\.?m\.?)?", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"\s*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?|UTC|GMT|Z)\s*\Z", re.IGNORECASE)
@@ -59,11 +60,15 @@ def is_empty(text: str) -> bool:
 
 def looks_like_value(text: str) -> bool:
     """Tell whether a cell is a number or an instant, not a column's name."""
+    if len(text) > _LONGEST:
+        return False
     return bool(_NUMBER.match(text.strip())) or bool(_CLOCK.search(text)) or bool(_DAY.match(text.strip()))
 
 
 def parse_number(text: str, decimal: str = ".") -> Decimal:
     """Return a finite number written with this decimal sign. Raises ValueError."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:40]!r}… is not a number")
     stripped = text.strip().strip("$€£").replace("\u00a0", " ").replace("\u202f", " ").replace("\u2212", "-").strip()
     if stripped.startswith("(") and stripped.endswith(")"):
         stripped = f"-{stripped[1:-1]}"
@@ -91,6 +96,8 @@ def round_amount(value: Decimal) -> Decimal:
 
 def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[Decimal, str]:
     """Return the number and the coin, perhaps one of `coins`, of an amount such as `0.01BTC`. Raises ValueError."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:40]!r}… is no amount")
     stripped = text.strip()
     upper = stripped.upper()
     for coin in coins:

@@ -23,7 +23,8 @@ from tests.source import ROOT
 from tests.trading.web.test_views_imports import fields_of
 from trading.api import imports as api_imports
 from trading.intake import files
-from trading.intake.tables import MAX_COLUMNS, MAX_ROWS, TableRefused, read_table
+from trading.intake.tables import MAX_COLUMNS, MAX_ROWS, TableRefused, normal_name, read_table, table_of_records
+from trading.intake.values import looks_like_value, parse_number, split_amount
 
 HEADER = "Time,Symbol,Side,Quantity,Price"
 ROW = "2026-05-01 12:00:00,BTC,buy,1,100"
@@ -31,6 +32,7 @@ ROW = "2026-05-01 12:00:00,BTC,buy,1,100"
 # Each unpacks to far more than it weighs; with the words of its refusal.
 LARGE = {
     "columns": (lambda: ",".join(f"c{number}" for number in range(100_000)) + "\n1\n", "200 columns"),
+    "columns of a header over two lines": (lambda: f'{HEADER},"x\n"' + "," * 100_000 + f"\n{ROW}\n", "200 columns"),
     "nameless columns": (lambda: "," * 5_000_000 + "\n1\n", "200 columns"),
     "rows": (lambda: f"{HEADER}\n" + "1\n" * 9_000_000, "50,000 rows"),
     "empty lines": (lambda: HEADER + "\n" * 10_000_000, "50,000 rows"),
@@ -45,6 +47,10 @@ LARGE = {
     "texts around a list": (
         lambda: json.dumps({f"k{n}": "x" for n in range(40_000)} | {"list": [{"a": "b"}] * 40_000}),
         "200 columns",
+    ),
+    "texts around many records": (
+        lambda: json.dumps({f"k{n}": "x" for n in range(190)} | {"list": [{"a": "b"}] * 49_000}),
+        "2,000,000 cells",
     ),
     "lines of JSON": (lambda: '{"a": 1}\n' * 60_000, "50,000 rows"),
 }
@@ -108,9 +114,32 @@ def test_long_text_in_a_row_is_no_header_and_no_reason_to_refuse():
     assert [row.cells["note"] for row in table.rows] == [note.strip()]
 
 
-def pack(**members: str) -> bytes:
+def test_long_cells_and_names_are_no_work():
+    digits, zones = "1" * 200_000 + "x", "(UTC" * 50_000
+
+    assert not looks_like_value(digits)
+    for read in (parse_number, lambda text: split_amount(text, ["BTC"])):
+        with pytest.raises(ValueError, match=r"is no(t a number| amount)"):
+            read(digits)
+    assert normal_name(zones) == normal_name(zones[:200])
+    assert normal_name(" " * 200_000 + "Time (UTC+8)") == "time"
+
+
+def test_feed_of_a_venue_may_be_longer_than_a_file():
+    assert len(table_of_records([{"coin": "BTC"}] * (MAX_ROWS + 1)).rows) == MAX_ROWS + 1
+
+
+def test_packed_file_that_was_joined_is_read_whole():
+    parts = [gzip.compress(text.encode()) for text in (f"{HEADER}\n{ROW}\n", f"{ROW}\n")]
+
+    assert len(read_table(b"".join(parts)).rows) == 2
+    with pytest.raises(TableRefused, match="joined of too many"):
+        read_table(gzip.compress(f"{HEADER}\n".encode()) + gzip.compress(b"\n") * 200)
+
+
+def pack(packing: int = zipfile.ZIP_DEFLATED, **members: str) -> bytes:
     packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", packing) as archive:
         for name, text in members.items():
             archive.writestr(f"{name}.json", text)
     return packed.getvalue()
@@ -130,6 +159,28 @@ def pack(**members: str) -> bytes:
 def test_zip_of_a_memory_is_refused_before_its_values_are_made(members, parse):
     with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
         parse(lists.read_upload(pack(**members)))
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
+def test_zip_that_unpacks_all_at_once_is_refused_unread(packing, monkeypatch):
+    packed = pack(packing, memory="{}")
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
+
+    with pytest.raises(DocumentRefused, match="cannot be read"):
+        lists.read_upload(packed)
+
+
+def test_damaged_zip_is_refused():
+    packed = bytearray(pack(memory=json.dumps([str(number) for number in range(500)])))
+    packed[60:90] = b"\xff" * 30
+
+    with pytest.raises(DocumentRefused, match="cannot be read"):
+        lists.read_upload(bytes(packed))
+
+
+def test_list_that_is_nested_deeply_is_refused():
+    with pytest.raises(DocumentRefused, match="nested too deeply"):
+        lists.parse_list('{"memories":[' * 440 + '"x"' + "]}" * 440)
 
 
 @pytest.mark.parametrize(
