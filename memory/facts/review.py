@@ -90,16 +90,24 @@ def hold_fact(
     lock_memory()
     ended = list_forgotten(content, topic, origin, is_change=is_change)
     kept = [event for event in ended if _hold_again(event, now)]
-    target_id = target_id or next((event.before_id for event in kept), None)
+    facts = [event.before for event in kept if event.before is not None]
+    # Of several that have other subjects it is not known which one this write replaces.
+    known = len(facts) == 1 or any(is_about_same(fact, content, topic) for fact in facts)
+    target_id = target_id or (facts[0].pk if known else None)
     held = _find_pending(kind, content, origin)
     if held is None:
-        propose_fact(kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words)
-    else:
-        # Asked again, perhaps by a later message, whose acts it then belongs to.
+        made = propose_fact(
+            kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words
+        )
+        held = None if made else _find_known(kind, content, target_id)
+    if held is not None:
+        # Asked again, in this chat or another, perhaps after it was dismissed: it belongs to the acts of this turn.
         held.evidence |= {"message_id": origin.message_id}
+        held.conversation_id = origin.conversation_id
         held.target = held.target or (get_last_version(target_id) if target_id else None)
-        held.save(update_fields=["evidence", "target"])
-    return [event.before for event in kept if event.before is not None]
+        held.status, held.decided_at, held.batch_id = ProposalStatus.PENDING, None, None
+        held.save(update_fields=["evidence", "conversation_id", "target", "status", "decided_at", "batch_id"])
+    return facts
 
 
 def find_held(fact: UserFact, origin: Origin, *, is_change: bool) -> MemoryProposal | None:
@@ -107,13 +115,27 @@ def find_held(fact: UserFact, origin: Origin, *, is_change: bool) -> MemoryPropo
     if origin.conversation_id is None or origin.message_id is None:
         return None
     waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING, conversation_id=origin.conversation_id)
-    for held in waiting.filter(kind__in=_HELD, evidence__message_id=origin.message_id).order_by("created_at", "id"):
-        if is_change or is_about_same(fact, held.payload["content"], held.payload["topic"]):
-            if held.target_id is None:
-                held.target = fact
-                held.save(update_fields=["target"])
+    of_turn = waiting.filter(kind__in=_HELD, evidence__message_id=origin.message_id).select_related("target")
+    every = list(of_turn.order_by("created_at", "id"))
+    for held in every:
+        words = held.payload["content"], held.payload["topic"]
+        if held.target is not None and held.target.lineage == fact.lineage:
             return held
-    return None
+        if is_about_same(fact, *words):
+            if held.target is None or not is_about_same(held.target, *words):
+                _set_target(held, fact)
+            return held
+    free = [held for held in every if held.target is None]
+    if not is_change or not free:
+        return None
+    if len(free) == 1:
+        _set_target(free[0], fact)
+    return free[0]
+
+
+def _set_target(held: MemoryProposal, fact: UserFact) -> None:
+    held.target = fact
+    held.save(update_fields=["target"])
 
 
 def _hold_again(event: MemoryEvent, now: datetime) -> bool:
@@ -129,6 +151,15 @@ def _find_pending(kind: ProposalKind, content: str, origin: Origin) -> MemoryPro
     pending = MemoryProposal.objects.filter(kind=kind, status=ProposalStatus.PENDING)
     of_chat = pending.filter(conversation_id=origin.conversation_id, payload__content=parse_content(content))
     return of_chat.select_related("target").first()
+
+
+def _find_known(kind: ProposalKind, content: str, target_id: UUID | None) -> MemoryProposal | None:
+    """Return the write that was proposed before, unless it was accepted."""
+    target = get_last_version(target_id) if target_id else None
+    proposed = MemoryProposal.objects.filter(kind=kind).exclude(status=ProposalStatus.ACCEPTED)
+    return (
+        proposed.filter(fingerprint=fingerprint_text(parse_content(content), target)).select_related("target").first()
+    )
 
 
 def find_waiting(content: str, target: UserFact) -> MemoryProposal | None:

@@ -217,7 +217,7 @@ def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | No
 
 
 def list_forgotten(content: str, topic: str, origin: Origin, *, is_change: bool = False) -> list[MemoryEvent]:
-    """Return the forgets of this turn whose facts had the subject of `content`, of a change all."""
+    """Return the forgets of this turn whose facts had the subject of `content`, in order; of a change else all."""
     if origin.conversation_id is None or origin.message_id is None:
         return []
     events = MemoryEvent.objects.filter(
@@ -228,7 +228,9 @@ def list_forgotten(content: str, topic: str, origin: Origin, *, is_change: bool 
     )
     by_fact = {event.before_id: event for event in events}
     ended = UserFact.objects.last_of_lineage().filter(pk__in=by_fact, trashed_at__isnull=True)
-    return [by_fact[old.pk] for old in ended if is_change or is_about_same(old, content, topic)]
+    about_same = [by_fact[old.pk] for old in ended if is_about_same(old, content, topic)]
+    found = about_same if about_same or not is_change else [by_fact[old.pk] for old in ended]
+    return sorted(found, key=lambda event: (event.created_at, event.pk))
 
 
 def is_about_same(old: UserFact, content: str, topic: str) -> bool:

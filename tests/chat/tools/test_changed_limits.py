@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.facts.review import accept_proposal
+from memory.facts.review import accept_proposal, dismiss_proposal
 from memory.models import MemoryEvent, MemoryProposal, ProposalStatus, UserFact
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import UserFactFactory
@@ -97,6 +97,64 @@ def test_wish_to_forget_something_else_is_done_though_a_write_waits(as_trader):
     held = box.call("remember", fact="Leverage stays below 2x", confidence="asserted")
 
     assert "still_holds" not in held
+    assert current() == ["My max leverage is 3x"]
+
+
+LIMIT, VENUE = "My daily loss limit is 3%", "I trade on Binance"
+NEW_LIMIT, NEW_VENUE = "Stops for the day after losing 2%", "Uses Kraken as the exchange these days"
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        [LIMIT, VENUE, NEW_VENUE, NEW_LIMIT],
+        [LIMIT, NEW_VENUE, VENUE, NEW_LIMIT],
+        [NEW_VENUE, NEW_LIMIT, LIMIT, VENUE],
+        [VENUE, NEW_VENUE, LIMIT, NEW_LIMIT],
+    ],
+    ids=["ends first", "mixed", "saves first", "one by one"],
+)
+def test_each_of_two_changes_waits_for_its_own_line(as_trader, acts):
+    facts = {text: UserFactFactory(content=text, topic="") for text in (LIMIT, VENUE)}
+    box = Toolbox(as_trader, "coach", "I moved from Binance to Kraken. My daily loss limit is 2% now.")
+    box.window.is_untrusted = True
+
+    for text in acts:
+        if text in facts:
+            box.call("forget", fact_id=str(facts[text].pk))
+        else:
+            box.call("remember", fact=text, confidence="asserted")
+
+    assert set(current()) == {LIMIT, VENUE}
+    accept_proposal(proposal_id=MemoryProposal.objects.get(payload__content=NEW_VENUE).pk, now=NOW)
+    assert LIMIT in current()  # its own line still waits
+
+
+@pytest.mark.parametrize("is_dismissed", [False, True], ids=["waits", "was dismissed"])
+def test_write_that_waits_under_another_chat_keeps_the_old_line_too(as_trader, is_dismissed):
+    fact = UserFactFactory(content="My max leverage is 3x", topic="")
+    for at in range(2):
+        box = Toolbox(as_trader, "coach", "Actually, make my leverage limit 2x from now on.")
+        box.window.is_untrusted = True
+        box.call("remember", fact="I keep leverage at 2x or less", confidence="asserted")
+        if is_dismissed and not at:
+            dismiss_proposal(proposal_id=MemoryProposal.objects.get().pk, now=NOW)
+
+    box.call("forget", fact_id=str(fact.pk))
+
+    assert current() == ["My max leverage is 3x"]
+    assert MemoryProposal.objects.get().status == ProposalStatus.PENDING
+
+
+def test_end_of_another_fact_is_done_though_a_change_waits(as_trader):
+    leverage, gold = (UserFactFactory(content=text, topic="") for text in ("My max leverage is 3x", "I trade gold"))
+    box = Toolbox(as_trader, "coach", "Actually, make my leverage limit 2x from now on. I don't trade gold any more.")
+    box.window.is_untrusted = True
+
+    box.call("remember", fact="I keep leverage at 2x or less", confidence="asserted")
+    box.call("forget", fact_id=str(leverage.pk))
+    box.call("forget", fact_id=str(gold.pk))
+
     assert current() == ["My max leverage is 3x"]
 
 
