@@ -183,8 +183,8 @@ def model_messages(parts: list[Part]) -> list[Json]:
 
 
 def _assistant_message(text: str, calls: list[Part]) -> Json:
-    # LiteLLM takes an empty text beside calls for an error and writes words of its own into it.
-    message: Json = {"role": "assistant", "content": text or (None if calls else "")}
+    # LiteLLM takes a blank text beside calls for an error and writes words of its own into it.
+    message: Json = {"role": "assistant", "content": None if calls and not text.strip() else text}
     if calls:
         message["tool_calls"] = [
             {

@@ -260,7 +260,9 @@ def _continue_messages(answer: Completion, results: Sequence[str]) -> list[Messa
         }
         for call in answer.tool_calls
     ]
-    told: list[Message] = [{"role": "assistant", "content": answer.text[:MAX_TEXT], "tool_calls": calls}]
+    # LiteLLM takes a blank text beside calls for an error and writes words of its own into it.
+    text = answer.text[:MAX_TEXT] if answer.text.strip() else None
+    told: list[Message] = [{"role": "assistant", "content": text, "tool_calls": calls}]
     for call, result in zip(answer.tool_calls, results, strict=True):
         told.append({"role": "tool", "tool_call_id": call.id, "content": result})
     return told

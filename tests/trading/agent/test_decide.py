@@ -277,13 +277,14 @@ def test_of_fifty_calls_at_once_the_first_few_are_answered():
     assert len(decision.steps[0]["calls"]) == 2 * MAX_CALLS
 
 
-def test_every_call_has_one_result_by_its_id():
-    script = Script(answer(("what", {}), ("why", {}), text="Looking."), answer(WAIT))
+@pytest.mark.parametrize(("text", "told"), [("Looking.", "Looking."), ("", None), (" \n", None)])
+def test_every_call_has_one_result_by_its_id(text, told):
+    script = Script(answer(("what", {}), ("why", {}), text=text), answer(WAIT))
 
     decided(script)
 
     *_, said, first, second = script.asked[1][0]
-    assert (said["role"], said["content"]) == ("assistant", "Looking.")
+    assert (said["role"], said["content"]) == ("assistant", told)
     assert [call["id"] for call in said["tool_calls"]] == ["call_0", "call_1"]
     assert [(message["role"], message["tool_call_id"]) for message in (first, second)] == [
         ("tool", "call_0"),
