@@ -208,7 +208,8 @@ def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade
         for symbol in deployment.version.payload["context"]["symbols"]
         if deployment.broker_kind != models.BrokerKind.LIVE
     }
-    seen = [*marks.values(), *find_marks(traded - {mark.bar.symbol for mark in marks.values()}, now).values()]
+    made = {mark.bar.symbol for mark in marks.values() if mark.bar.is_simulated}
+    seen = [*marks.values(), *find_marks(traded - made, now).values()]
     return Marked(
         {deployment.pk: list_open_positions(deployment, trades, marks) for deployment, trades in given},
         sorted({mark.bar.symbol for mark in seen if mark.bar.is_simulated}),

@@ -94,6 +94,8 @@ def test_price_of_an_open_own_trade_is_real_while_an_agent_sees_the_simulated_ma
     held = [(one.deployment, [one]) for one in (own, of_agent)]
     assert mark_positions(held, MAY).simulated == ["BTC"]
     assert mark_positions(held[:1], MAY).simulated == []
+    flat = [held[0], (of_agent.deployment, [])]
+    assert mark_positions(flat, MAY).simulated == ["BTC"]  # the market of the agent, though the own mark is real
 
 
 def test_exposure_of_own_trades_counts_real_bars_and_past_moves_alone():
