@@ -140,8 +140,22 @@ CONTROLS = (
     Control(
         "second factor of a command, by API",
         "trading/api/deployments.py",
-        "if self.request.auth is None:",
-        "if False:",
+        "require_second_factor(self.request, now=now)",
+        "pass",
+        "tests/trading/web/test_second_factor.py",
+    ),
+    Control(
+        "second factor of a deployment, by page",
+        "trading/web/views/skills.py",
+        "if factor := ask_second_factor(",
+        "if False and ask_second_factor(",
+        "tests/trading/web/test_second_factor.py",
+    ),
+    Control(
+        "second factor of a deployment, by API",
+        "trading/api/skills.py",
+        "require_second_factor(self.request, now=now)",
+        "pass",
         "tests/trading/web/test_second_factor.py",
     ),
     Control(

@@ -113,8 +113,7 @@ class CommandsView(ApiView):
     def post(self, deployment_id: UUID, kind: str) -> Any:
         """Queue a deployment's command; 200 if it is waiting already."""
         now = timezone.now()
-        if self.request.auth is None:  # a session, as of a page; a token was made with the factor
-            require_second_factor(self.request, now=now)
+        require_second_factor(self.request, now=now)
         command = request_command(deployment_id=deployment_id, kind=kind, now=now)
         return command, command.created_at == now
 

@@ -13,6 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 from rest_framework.response import Response
 
+from config.lib.edge.second_factor import require_second_factor
 from config.lib.rest.operations import NEW_OR_KNOWN, make_act_view, read, read_pages, write
 from config.lib.rest.views import ApiView
 from trading.api.serializers import skills as shapes
@@ -82,7 +83,9 @@ class DeploySkillView(ApiView):
     @write("deploy_skill", "skills", DeploymentSerializer, shapes.DeployInput, status=HTTPStatus.CREATED)
     def post(self, skill_id: UUID, **fields: Any) -> Any:
         """Set the newest version of a skill to run on paper."""
-        return deploy_skill(skill_id=skill_id, **fields, now=timezone.now())
+        now = timezone.now()
+        require_second_factor(self.request, now=now)
+        return deploy_skill(skill_id=skill_id, **fields, now=now)
 
 
 class SkillPerformanceView(ApiView):

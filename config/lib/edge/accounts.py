@@ -22,7 +22,7 @@ _SENT: Final = "account/messages/email_confirmation_sent.txt"
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Asks the settings who may sign up; a mail server that is away fails no page."""
 
-    def is_open_for_signup(self, request: HttpRequest) -> bool:
+    def is_open_for_signup(self, request: HttpRequest | None) -> bool:
         """Tell whether strangers may make accounts, single sign-on included."""
         return bool(settings.SIGN_UP == "open")
 
@@ -30,7 +30,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Send a mail; if its server is away or silent, say so on the next page, alike for every address."""
         request: HttpRequest | None = allauth_context.request
         try:
-            super().send_mail(template_prefix, email, context)
+            super().send_mail(template_prefix, email, {**context, "can_sign_up": self.is_open_for_signup(request)})
         except OSError as error:  # SMTPException and time-outs, too
             logger.exception("Mail %s was not sent: %s", template_prefix, type(error).__name__)
             if request is not None:

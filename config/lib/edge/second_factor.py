@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
+from rest_framework.request import Request
 
 from config.lib.errors import DomainError
 
@@ -80,9 +81,12 @@ class SecondFactorNeeded(DomainError):
         )
 
 
-def require_second_factor(request: HttpRequest, *, now: datetime) -> None:
-    """Raise SecondFactorNeeded unless the session of a request has shown the factor a moment ago, or need not."""
-    if find_second_factor_page(request, next_url="/", now=now):
+def require_second_factor(request: Request, *, now: datetime) -> None:
+    """Raise SecondFactorNeeded unless the session of a request has shown the factor a moment ago, or need not.
+
+    A request with a token need not: the token was made with the factor.
+    """
+    if request.auth is None and find_second_factor_page(request, next_url="/", now=now):
         raise SecondFactorNeeded
 
 

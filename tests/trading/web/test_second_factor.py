@@ -12,7 +12,7 @@ from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
 from trading.account.tokens import create_token
-from trading.models import ApiToken, DeploymentCommand
+from trading.models import ApiToken, Deployment, DeploymentCommand
 
 pytestmark = pytest.mark.django_db
 
@@ -54,11 +54,28 @@ def make_token(client, deployment):
     return client.post(reverse("trading:add_token"), {"name": "bot", "scope": "write", "days": "90"})
 
 
-DOORS = {"page of commands": pause, "API of commands": pause_over_api, "page of tokens": make_token}
+def deploy(client, deployment):
+    return client.post(reverse("trading:deploy", args=[deployment.skill_id]), {"starting_equity_usd": "5000"})
+
+
+def deploy_over_api(client, deployment):
+    address = f"/api/skills/{deployment.skill_id}/deploy/"
+    return client.post(address, {"starting_equity_usd": "5000"}, content_type="application/json")
+
+
+DOORS = {
+    "page of commands": pause,
+    "API of commands": pause_over_api,
+    "page of tokens": make_token,
+    "page of skills": deploy,
+    "API of skills": deploy_over_api,
+}
 
 
 def done(trader) -> int:
-    return as_owner(trader, lambda: DeploymentCommand.objects.count() + ApiToken.objects.count())
+    """Return how many acts were done; the deployment of the fixture is none."""
+    models = (DeploymentCommand, ApiToken, Deployment)
+    return as_owner(trader, lambda: sum(model.objects.count() for model in models) - 1)
 
 
 def show_factor(client, secret: str) -> None:
@@ -73,7 +90,7 @@ def test_session_without_the_factor_does_nothing_and_is_led_to_it(client, trader
     response = DOORS[door](client, deployment)
 
     assert done(trader) == 0
-    if door == "API of commands":
+    if door.startswith("API"):
         assert response.status_code == 403
         assert "second factor" in response.json()["detail"]
     else:
@@ -85,7 +102,7 @@ def test_session_of_a_user_without_a_factor_is_led_to_its_set_up(client, trader,
     response = DOORS[door](client, deployment)
 
     assert done(trader) == 0
-    assert response.status_code == 403 if door == "API of commands" else response.url == reverse("mfa_index")
+    assert response.status_code == 403 if door.startswith("API") else response.url == reverse("mfa_index")
 
 
 @pytest.mark.parametrize("door", DOORS)

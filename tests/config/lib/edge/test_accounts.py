@@ -48,6 +48,16 @@ def test_closed_site_makes_no_account_and_offers_none(client, closed):
         assert "/accounts/signup/" not in client.get(path).content.decode()
 
 
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_mail_to_an_unknown_address_offers_an_account_on_an_open_site_only(client, settings, mailoutbox, state):
+    settings.SIGN_UP = state
+
+    client.post("/accounts/password/reset/", {"email": "nobody@example.com"})
+
+    [mail] = mailoutbox
+    assert ("/accounts/signup/" in mail.body) == (state == "open")
+
+
 def test_closed_site_takes_no_new_account_of_single_sign_on_either(rf, closed):
     from allauth.socialaccount.adapter import get_adapter  # noqa: PLC0415
 
