@@ -3,7 +3,6 @@ import re
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.core import mail
-from django.core.cache import cache
 from django.test import Client
 
 from tests.factories.trading import TraderFactory
@@ -12,13 +11,6 @@ from trading.models import Trader
 PASSWORD = "a-harbour-in-the-north-9"
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _no_counts_of_other_tests():
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

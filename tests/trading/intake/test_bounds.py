@@ -219,11 +219,16 @@ def watch(monkeypatch, module, name: str) -> list[bool]:
     return seen
 
 
+def upload(client: Client) -> str:
+    """Upload a file of one fill; return the address of its page."""
+    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
+    return client.post(reverse("trading:imports"), {"file": file})["Location"]
+
+
 def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(client, monkeypatch):
     tables, readings = watch(monkeypatch, files, "read_table"), watch(monkeypatch, files, "read_fills")
 
-    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
-    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    place = upload(client)
     assert tables == [False]
 
     fields = fields_of(client.get(place))
@@ -263,8 +268,7 @@ def test_body_of_a_request_is_parsed_outside_of_transactions(client, monkeypatch
 
 
 def test_import_of_a_file_that_was_corrected_in_another_window_is_refused(client, monkeypatch):
-    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
-    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    place = upload(client)
     fields = fields_of(client.get(place))
     check = files.check_reading
 
@@ -281,8 +285,7 @@ def test_import_of_a_file_that_was_corrected_in_another_window_is_refused(client
 
 
 def test_second_import_of_a_file_says_that_it_is_gone(client, monkeypatch):
-    file = SimpleUploadedFile("trades.csv", f"{HEADER}\n{ROW}\n".encode())
-    place = client.post(reverse("trading:imports"), {"file": file})["Location"]
+    place = upload(client)
     fields = fields_of(client.get(place))
     check = files.check_reading
 

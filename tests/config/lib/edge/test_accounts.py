@@ -22,13 +22,6 @@ PASSWORD = "a-harbour-in-the-north-9"
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _no_counts_of_other_tests():
-    cache.clear()
-    yield
-    cache.clear()
-
-
 # --- Sign-up ---
 
 
