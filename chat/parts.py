@@ -26,7 +26,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from config.lib.llm.door import ToolCall
-from config.lib.llm.text import clean
+from config.lib.llm.text import clean, content_beside_calls
 from config.lib.llm.tokens import estimate_tokens
 
 Json = dict[str, Any]  # an object
@@ -183,8 +183,7 @@ def model_messages(parts: list[Part]) -> list[Json]:
 
 
 def _assistant_message(text: str, calls: list[Part]) -> Json:
-    # LiteLLM takes a blank text beside calls for an error and writes words of its own into it.
-    message: Json = {"role": "assistant", "content": None if calls and not text.strip() else text}
+    message: Json = {"role": "assistant", "content": content_beside_calls(text) if calls else text}
     if calls:
         message["tool_calls"] = [
             {

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, ToolCall
+from config.lib.llm.text import content_beside_calls
 from config.lib.text import one_line
 from trading.agent.context import STABLE_END, AgentPrompt, bar_line, event_line, news_line
 from trading.market.queries import list_events, list_news
@@ -260,9 +261,8 @@ def _continue_messages(answer: Completion, results: Sequence[str]) -> list[Messa
         }
         for call in answer.tool_calls
     ]
-    # LiteLLM takes a blank text beside calls for an error and writes words of its own into it.
-    text = answer.text[:MAX_TEXT] if answer.text.strip() else None
-    told: list[Message] = [{"role": "assistant", "content": text, "tool_calls": calls}]
+    content = content_beside_calls(answer.text[:MAX_TEXT])
+    told: list[Message] = [{"role": "assistant", "content": content, "tool_calls": calls}]
     for call, result in zip(answer.tool_calls, results, strict=True):
         told.append({"role": "tool", "tool_call_id": call.id, "content": result})
     return told

@@ -14,3 +14,8 @@ def clean(text: str) -> str:
         return text
     joined = text.replace("\x00", "").encode("utf-16-le", "surrogatepass")
     return joined.decode("utf-16-le", "replace")
+
+
+def content_beside_calls(text: str) -> str | None:
+    """Return the content of a message that makes calls: None for a blank text, where LiteLLM puts words of its own."""
+    return text if text.strip() else None
