@@ -54,9 +54,8 @@ cut: [,;.!?()]
 other: [^\w\s]|\S+
 """
 _LABELS: Final = frozenset({"stop", "risk", "equity", "leverage", "target", "price", "away", "trade", "symbol"})
-_AFTER: Final = frozenset(
-    {"of", "from", "as", "in", "for", "my", "the", "a", "an"}
-)  # joints between a figure and its label
+# Joints between a figure and the label behind it.
+_AFTER: Final = frozenset({"of", "from", "as", "in", "for", "my", "the", "a", "an"})
 _SPOKEN: Final = frozenset({*NUMBER_WORDS, *MULTIPLIERS, "grand"})
 _ENTERS: Final = frozenset({"here", "now", "take", "go", "open", "it"})  # before "at 3200"
 # Words that change no figure beside them. Any other word in the clause of a figure ("1.5 ATR", "3% a day", "I risked",
@@ -74,9 +73,8 @@ _MOST_FIGURES: Final = 8
 # What a label says of a figure, by the figure's unit: percent, times, dollars, or none.
 _OF_PERCENT: Final = {"stop": "away", "away": "away", "risk": "risk_pct"}
 _OF_AMOUNT: Final = {"stop": "stop", "price": "price", "equity": "equity_usd", "target": "target"}
-_NAMES: Final[
-    dict[str, tuple[str, Callable[[Decimal], str]]]
-] = {  # of a check, in the order in which they are repeated
+# What the reply calls a figure of a check, and writes it by; in the order in which they are repeated.
+_NAMES: Final[dict[str, tuple[str, Callable[[Decimal], str]]]] = {
     "quantity": ("coins", figures.format_quantity),
     "price": ("entry", figures.format_price),
     "stop": ("stop", figures.format_price),
