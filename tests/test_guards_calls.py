@@ -45,6 +45,7 @@ MODEL_VALUES = {
     "cost_usd",
     "SEGMENT_SEPARATOR",
     "clean",
+    "content_beside_calls",
     "estimate_tokens",
     "count_tokens",
     "CHARS_PER_TOKEN",

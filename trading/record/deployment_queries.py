@@ -1,7 +1,7 @@
 """Read deployments, their commands and open positions."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -201,7 +201,10 @@ def list_commands(deployment_id: UUID) -> Newest[models.DeploymentCommand]:
 def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade]]], now: datetime) -> Marked:
     """Return the open trades of deployments at their marks."""
     given = list(held)
-    marks = find_trade_marks((trade for _, trades in given for trade in trades), now)
+    own = {
+        trade for deployment, trades in given if deployment.broker_kind == models.BrokerKind.LIVE for trade in trades
+    }
+    marks = find_trade_marks((trade for _, trades in given for trade in trades), now, own=own)
     traded = {
         symbol
         for deployment, _ in given
@@ -216,11 +219,17 @@ def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade
     )
 
 
-def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, Mark]:
-    """Return the last known price of each trade, by its id; own trades see real bars only (settled 41)."""
+def find_trade_marks(
+    trades: Iterable[models.Trade], now: datetime, *, own: Set[models.Trade] | None = None
+) -> dict[UUID, Mark]:
+    """Return the last known price of each trade, by its id; own trades see real bars only (settled 41).
+
+    Own are those of the trades that no agent of Keel made; without them they are looked up.
+    """
     held = list(trades)
     marks = find_marks({trade.symbol for trade in held}, now)
-    own = find_own(trade for trade in held if trade.symbol in marks and marks[trade.symbol].bar.is_simulated)
+    simulated = {trade for trade in held if trade.symbol in marks and marks[trade.symbol].bar.is_simulated}
+    own = find_own(simulated) if own is None else simulated & own
     real = find_marks({trade.symbol for trade in own}, now, REAL)
     found = ((trade, (real if trade in own else marks).get(trade.symbol)) for trade in held)
     return {trade.pk: mark for trade, mark in found if mark is not None}
