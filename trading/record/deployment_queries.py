@@ -201,37 +201,35 @@ def list_commands(deployment_id: UUID) -> Newest[models.DeploymentCommand]:
 def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade]]], now: datetime) -> Marked:
     """Return the open trades of deployments at their marks."""
     given = list(held)
-    own = {
-        trade for deployment, trades in given if deployment.broker_kind == models.BrokerKind.LIVE for trade in trades
-    }
-    marks = find_trade_marks((trade for _, trades in given for trade in trades), now, own=own)
-    traded = {
-        symbol
-        for deployment, _ in given
-        for symbol in deployment.version.payload["context"]["symbols"]
-        if deployment.broker_kind != models.BrokerKind.LIVE
-    }
-    made = {mark.bar.symbol for mark in marks.values() if mark.bar.is_simulated}
-    seen = [*marks.values(), *find_marks(traded - made, now).values()]
+    trades = [trade for _, held_by_one in given for trade in held_by_one]
+    agents = {one.pk: one for one, _ in given if one.broker_kind != models.BrokerKind.LIVE}
+    traded = {symbol for agent in agents.values() for symbol in agent.version.payload["context"]["symbols"]}
+    stored = find_marks({trade.symbol for trade in trades} | traded, now)
+    marks = _mark_trades(trades, stored, {trade for trade in trades if trade.deployment_id not in agents}, now)
+    seen = [*marks.values(), *(mark for symbol, mark in stored.items() if symbol in traded)]
     return Marked(
-        {deployment.pk: list_open_positions(deployment, trades, marks) for deployment, trades in given},
+        {deployment.pk: list_open_positions(deployment, held_by_one, marks) for deployment, held_by_one in given},
         sorted({mark.bar.symbol for mark in seen if mark.bar.is_simulated}),
     )
 
 
-def find_trade_marks(
-    trades: Iterable[models.Trade], now: datetime, *, own: Set[models.Trade] | None = None
-) -> dict[UUID, Mark]:
-    """Return the last known price of each trade, by its id; own trades see real bars only (settled 41).
-
-    Own are those of the trades that no agent of Keel made; without them they are looked up.
-    """
+def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, Mark]:
+    """Return the last known price of each trade, by its id; own trades see real bars only (settled 41)."""
     held = list(trades)
-    marks = find_marks({trade.symbol for trade in held}, now)
-    simulated = {trade for trade in held if trade.symbol in marks and marks[trade.symbol].bar.is_simulated}
-    own = find_own(simulated) if own is None else simulated & own
-    real = find_marks({trade.symbol for trade in own}, now, REAL)
-    found = ((trade, (real if trade in own else marks).get(trade.symbol)) for trade in held)
+    stored = find_marks({trade.symbol for trade in held}, now)
+    simulated = [trade for trade in held if trade.symbol in stored and stored[trade.symbol].bar.is_simulated]
+    return _mark_trades(held, stored, find_own(simulated), now)
+
+
+def _mark_trades(
+    held: Iterable[models.Trade], stored: Mapping[str, Mark], own: Set[models.Trade], now: datetime
+) -> dict[UUID, Mark]:
+    """Return the mark of each trade: the stored one, or the real one where the trade is own and the stored is not."""
+    symbols = {trade.symbol for trade in own if trade.symbol in stored and stored[trade.symbol].bar.is_simulated}
+    real = find_marks(symbols, now, REAL)
+    found = (
+        (trade, (real if trade in own and trade.symbol in symbols else stored).get(trade.symbol)) for trade in held
+    )
     return {trade.pk: mark for trade, mark in found if mark is not None}
 
 
