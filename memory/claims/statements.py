@@ -59,7 +59,7 @@ _ACCORDING: Final = re.compile(
 _ENDS_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n")
 _ENDS_SENTENCE: Final = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
 _WHITE: Final = re.compile(r"\s*")
-_SENTENCE: Final = re.compile(r"(?:[^.!?。！？\n]|[.!?](?![\s\x00)\"'”’]|\Z))+[.!?。！？]*|[.!?。！？]+", re.DOTALL)
+SENTENCE: Final = re.compile(r"(?:[^.!?。！？\n]|[.!?](?![\s\x00)\"'”’]|\Z))+[.!?。！？]*|[.!?。！？]+", re.DOTALL)
 
 _LEAD_IN: Final = r"^\W*(?:(?:hi|hello|hey|so|well|ok|okay|and|but|also|keel|please|btw)\b[\s,.!:-]*)*"
 _REQUEST: Final = re.compile(
@@ -84,7 +84,7 @@ _SUPPOSES: Final = re.compile(
 
 def keep_statements(text: str) -> str:
     """Mask all but the user's own statements, questions and suppositions too, keeping the length."""
-    return _SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
+    return SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
 
 
 def keep_typed_words(text: str) -> str:

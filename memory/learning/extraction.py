@@ -13,10 +13,20 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
-from memory.claims.support import Quote, TypedMessage, contradicts, locate_quotes, verify_quotes
+from memory.claims.subjects import judge_change
+from memory.claims.support import (
+    Quote,
+    TypedMessage,
+    contradicts,
+    find_sentence,
+    locate_quotes,
+    read_quote,
+    verify_quotes,
+)
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 from memory.models import UserFact
+from memory.wording import MAX_CONTENT, MIN_CONTENT
 
 CHUNK_TOKENS: Final = 8_000  # estimated tokens of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
@@ -225,7 +235,8 @@ def _check_fact(
     Unknown ids are dropped, and an equal text becomes a skip. An update without a known target becomes an add. A
     contradiction of an explicit fact is a conflict, even if the model calls it an update.
     """
-    same = by_words.get(normal_form(fact.content)) if fact.content else None
+    content, quotes, said = _word_fact(fact, typed, is_exact=is_exact)
+    same = by_words.get(normal_form(content)) if content else None
     target = same or (known.get(fact.target_id) if fact.target_id else None)
     if same is not None or fact.op == "skip":
         if target is None:
@@ -237,23 +248,43 @@ def _check_fact(
         target, against = target or against, None  # learned facts are simply replaced
     elif fact.op == "add":
         target = None
+    if target is not None and content != fact.content and judge_change(target.content, content) == "apart":
+        target = None  # the sentence that is stored is not about it
     if target is not None and target.score is None:
         against = target
     if against is None:
         explicit = (other for other in known.values() if other.score is None)
-        against = next((other for other in explicit if contradicts(other.content, fact.content)), None)
-    quotes = verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact)
+        against = next((other for other in explicit if contradicts(other.content, content)), None)
     return Candidate(
         op="add" if target is None else "update",
         target_id=target.id if target else None,
         category=fact.category,
         topic=fact.topic,
-        content=fact.content,
+        content=content,
         confidence=fact.confidence,
         quotes=quotes,
         conflicts_with=against.id if against else None,
-        said=() if quotes else locate_quotes(fact.quotes, typed),
+        said=said,
     )
+
+
+def _word_fact(
+    fact: AnsweredFact, typed: Sequence[TypedMessage], *, is_exact: bool
+) -> tuple[str, tuple[Quote, ...], tuple[Quote, ...]]:
+    """Return the content to store, the quotes that support it, and what is quoted without support.
+
+    In a chat without text of others the sentence that the model quotes is stored where the user's words do not support
+    the model's (settled 13). Beside text of others it waits for the user.
+    """
+    if fact.op == "skip":
+        return fact.content, (), ()
+    quotes = verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact)
+    said = () if quotes else locate_quotes(fact.quotes, typed)
+    sentence = find_sentence(fact.content, typed, quotes=said) if said and not is_exact else None
+    words = clean_text(read_quote(sentence, typed)) if sentence is not None else ""
+    if sentence is not None and MIN_CONTENT <= len(words) <= MAX_CONTENT:
+        return words, (sentence,), ()
+    return fact.content, quotes, said
 
 
 def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:

@@ -21,6 +21,7 @@ from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, 
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
 from tests.factories.chat import MemorySnapshotFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.memory.claims.test_sentences import TUNED, UNSEEN
 from tests.owners import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -278,7 +279,9 @@ def test_what_an_extractor_quotes_of_the_user_is_saved_or_proposed_in_a_clean_ch
     learned = close(chat, trader).learned
 
     assert (learned.saved + learned.proposed, learned.dropped) == (1, 0)
-    if learned.proposed:
+    if learned.saved:
+        assert facts_of(trader) == [typed.rstrip(".").replace("’", "'")]  # the user's sentence, not the model's wording
+    else:
         assert facts_of(trader) == []
         with owned(trader):
             proposal = MemoryProposal.objects.get()
@@ -286,6 +289,19 @@ def test_what_an_extractor_quotes_of_the_user_is_saved_or_proposed_in_a_clean_ch
             message = Message.objects.get(pk=quote["message_id"])
         assert message.content[quote["start"] : quote["end"]] == typed.rstrip(".")
         assert proposal.evidence["why"].startswith("You said this in other words")
+
+
+def test_most_of_what_an_extractor_words_otherwise_is_saved_at_once(trader, model):
+    counts = []
+    for typed, content in [*TUNED, *UNSEEN]:
+        chat = as_user(trader, make_chat)
+        with owned_tx(trader):
+            add_exchange(chat, typed, "Noted.")
+        answer(model, fact(content, quotes=[{"text": typed}]))
+        counts.append(close(chat, trader).learned)
+
+    assert sum(learned.dropped for learned in counts) == 0
+    assert sum(learned.saved for learned in counts) >= 18, counts  # of 20; the others wait for a click
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,6 @@ SOURCES = {
     "a friend": lambda chat: add_exchange(chat, f"{BTC} My friend says I always use 50x leverage."),
     "a question": lambda chat: add_exchange(chat, f"{BTC} Should I always use 50x leverage?"),
     "a supposition": lambda chat: add_exchange(chat, f"{BTC} Suppose I always use 50x leverage."),
-    "what is denied": lambda chat: add_exchange(chat, f"{BTC} I never use 50x leverage."),
     "two messages": lambda chat: [add_exchange(chat, "I use leverage always."), add_exchange(chat, "50x.")],
     "another chat": lambda chat: [add_exchange(chat, BTC), make_chat((SENTENCE, PLANTED))],
     "nowhere": lambda chat: add_exchange(chat, BTC),
@@ -129,6 +128,18 @@ def test_the_same_claims_are_learned_when_the_user_says_so(trader, model):
 
     assert learn_from(model, chat, trader, fact(PLANTED)).saved == 1
     assert PLANTED in blocks(trader)
+
+
+@pytest.mark.parametrize("op", ["add", "update"])
+def test_denied_sentence_is_learned_as_the_user_typed_it(trader, model, op):
+    learned = as_user(trader, lambda: UserFactFactory(content="Likes calm markets", learned=True))
+    chat = as_user(trader, lambda: make_chat((f"{BTC} I never use 50x leverage.", "Noted.")))
+    claim = fact(PLANTED, op=op, target_id=str(learned.pk), quotes=["I never use 50x leverage"])
+
+    assert learn_from(model, chat, trader, claim).saved == 1
+    assert "I never use 50x leverage" in blocks(trader)
+    assert PLANTED not in blocks(trader)
+    assert {"Likes calm markets", "I never use 50x leverage"} <= set(believed(trader))
 
 
 @pytest.mark.django_db(transaction=True)

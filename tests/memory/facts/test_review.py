@@ -34,6 +34,12 @@ from tests.owners import as_owner
 QUOTE = {"message_id": 7, "start": 0, "end": 9}
 
 
+# Ids count, too, and two of one length may differ by some tokens: a document of a short line must still be the shorter.
+LONG_LINE = (
+    "Treasures gold bars in a vault by the lake, and nothing else at all, whatever silver, platinum or copper may do"
+)
+
+
 def propose(content: str = "Trades silver only", **values) -> MemoryProposal | None:
     given = {"kind": ProposalKind.UNTRUSTED, "why": "A chat wanted it.", "origin": Origin(), "now": MAY, **values}
     return propose_fact(content=content, **given)
@@ -341,7 +347,7 @@ def test_undo_event_reopens_the_proposal(twins, is_merge):
 
 
 def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
-    old = UserFactFactory(content="Treasures gold bars, and nothing else at all", learned=True)
+    old = UserFactFactory(content=LONG_LINE, learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
     evicted = MemoryEvent.objects.get(kind=EventKind.EVICT)
@@ -354,7 +360,7 @@ def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
 
 
 def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
-    old = UserFactFactory(content="Treasures gold bars, and nothing else at all", learned=True)
+    old = UserFactFactory(content=LONG_LINE, learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
 
