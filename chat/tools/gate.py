@@ -15,9 +15,9 @@ from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
 from memory.claims.statements import keep_statements
-from memory.claims.subjects import judge_change
+from memory.claims.subjects import judge_change, read_subject
 from memory.claims.support import Quote, TypedMessage, find_support, supports_all
-from memory.claims.wishes import Naming, affirms, asks_to_forget, find_naming, relates, states_change
+from memory.claims.wishes import Naming, affirms, asks_to_forget, count_wished, find_naming, relates, states_change
 from memory.facts.queries import list_topics
 from memory.facts.review import find_held, hold_fact
 from memory.facts.services import forget_fact
@@ -26,6 +26,7 @@ from memory.models import ArchivedReason, ProposalKind, UserFact
 from memory.wording import filter_topic, parse_detail, parse_topic, stored_line
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
+MAX_RIVALS: Final = 200  # facts that a wish is compared with, the most recently referenced first
 RELATIONS: Final = frozenset({"relates_to", "contradicts", "supersedes", "explains", "because_of", "exception_of"})
 # The person reads these too, so they address nobody and give the model no instruction.
 HELD: Final = (
@@ -37,6 +38,7 @@ NOT_ASKED: Final = (
     "It can be asked for in plain words that name the fact, or changed on the page of facts."
 )
 NOT_MEANT: Final = "Nothing was forgotten: the user's message does not name this fact. Is this the one to forget?"
+WHICH: Final = "Nothing was forgotten: more than one fact fits the user's words. Which is the one to forget?"
 WAITS: Final = (
     "Not forgotten yet: the new line waits for the user's decision on the page of facts. The old one holds until then."
 )
@@ -94,7 +96,7 @@ def admit_end(context: ToolContext, fact: UserFact) -> Origin:
     """Return the origin of a forget. Raises WriteRefused, and FactAmbiguous when the user does not mean this fact.
 
     With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the
-    text of others brought up.
+    text of others brought up. Without, a wish to forget is enough, unless its words fit another fact as well.
     """
     _refuse_temporary(context)
     typed = _list_typed_messages(context, last=2)
@@ -102,6 +104,8 @@ def admit_end(context: ToolContext, fact: UserFact) -> Origin:
     if not typed and not context.window.is_untrusted:
         return origin_of(context)  # nothing was typed here, as in a chat that a page opened
     if naming == "unnamed" and typed and _speaks_of_change(typed[-1].text, fact):
+        naming = "named"
+    if naming == "unnamed" and typed and not context.window.is_untrusted and _is_wished(context, typed[-1].text, fact):
         naming = "named"
     if naming == "unnamed" or (naming == "pointed" and context.window.is_untrusted):
         raise FactAmbiguous([fact], NOT_MEANT)
@@ -177,7 +181,25 @@ def _refuse_temporary(context: ToolContext) -> None:
 def _find_naming(typed: Sequence[TypedMessage], fact: UserFact) -> Naming:
     if not typed:
         return "unnamed"
-    return find_naming(typed[-1].text, f"{fact.content} {fact.topic}", before=typed[-2].text if typed[1:] else "")
+    return find_naming(typed[-1].text, _describe_fact(fact), before=typed[-2].text if typed[1:] else "")
+
+
+def _is_wished(context: ToolContext, text: str, fact: UserFact) -> bool:
+    """Tell whether a message wishes something forgotten, and fits this fact best. Raises FactAmbiguous."""
+    fit = count_wished(text, _describe_fact(fact))
+    if fit is None:
+        return False
+    others = UserFact.objects.current(context.now).exclude(pk=fact.pk).by_reference()[:MAX_RIVALS]
+    rivals = [other for other in others if (count_wished(text, _describe_fact(other)) or 0) >= max(fit, 1)]
+    if rivals:
+        raise FactAmbiguous([fact, *rivals], WHICH)
+    return True
+
+
+def _describe_fact(fact: UserFact) -> str:
+    """Return the words by which a person may call a fact: its own, its topic and its subject's name."""
+    subject = read_subject(fact.content)
+    return f"{fact.content} {fact.topic} {subject.key if subject.is_single else ''}"
 
 
 def _speaks_of_change(text: str, fact: UserFact) -> bool:

@@ -73,7 +73,7 @@ _ASKING: Final = (
     r"(?:what|which|who|whom|whose|where|when|why|how|do|does|did|is|are|am|was|were|can|could|should|shall|would|will"
     r"|may|might|have|has)"
 )
-_TURNS_TO_ASK: Final = re.compile(rf"[,;:—–]\s*(?:(?:so|but|and|then)\s+)?{_ASKING}\b", re.IGNORECASE)
+TURNS_TO_ASK: Final = re.compile(rf"[,;:—–]\s*(?:(?:so|but|and|then)\s+)?{_ASKING}\b", re.IGNORECASE)
 _ASKS: Final = re.compile(_LEAD_IN + _ASKING + r"\b", re.IGNORECASE)
 _SUPPOSES: Final = re.compile(
     _LEAD_IN + r"(?:suppose|supposing|imagine|assume|assuming|pretend|hypothetically|what if|let[’']?s say|say I\b"
@@ -155,7 +155,7 @@ def _mask_questions(sentence: str) -> str:
     body = sentence[: ending.start()]
     if _REQUEST.match(body) or _TAG.search(body):
         return sentence
-    turn = _TURNS_TO_ASK.search(body)
+    turn = TURNS_TO_ASK.search(body)
     if turn is None or _ASKS.match(body):
         return MASK * len(sentence)
     return sentence[: turn.start()] + MASK * (len(sentence) - turn.start())

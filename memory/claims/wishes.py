@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from config.lib.search.quantities import word_set
 from memory.claims.claims import read_claims, stem_word
-from memory.claims.statements import MASK, keep_typed_words
+from memory.claims.statements import MASK, TURNS_TO_ASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support
 from memory.claims.vocabulary import LIGHT_WORDS
 
@@ -32,7 +32,7 @@ _DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 _CHANGE: Final = re.compile(
-    r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new"
+    r"\b(?:(?<!for )now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new"
     r"|swapped|relocated|bumped|upped|halved|doubled|lower(?:ed)?|raised?|cut|increased?|reduced?|set|update[ds]?|rather|sorry|wrong|bring|tighten|since"
     r"|(?:fine|ok|okay|good|allowed) again)\b",
     re.IGNORECASE,
@@ -120,6 +120,17 @@ def asks_to_forget(text: str) -> bool:
     return any(_END.match(sentence) for sentence in _iter_sentences(text))
 
 
+def count_wished(text: str, fact: str) -> int | None:
+    """Return how many words of a fact a wish to forget has; None without one.
+
+    A wish that states the fact itself ("forget that I like gold") counts for nothing here: it must name the fact whole.
+    """
+    wishes = (match["object"] for sentence in _iter_sentences(text) if (match := _END.match(sentence)))
+    objects = [wish for wish in wishes if not _CLAUSE.search(wish)]
+    words = _list_words(fact)
+    return max((len(_list_words(wish) & words) for wish in objects), default=None)
+
+
 def states_change(text: str, fact: str) -> bool:
     """Tell whether a message announces a change of a fact's subject, or says what stands instead of its value."""
     return any(
@@ -146,7 +157,8 @@ def _iter_sentences(text: str) -> Iterator[str]:
     for match in _SENTENCE.finditer(keep_typed_words(text)):
         sentence = match[0].replace(MASK, " ").strip()
         is_question = text[match.end() : match.end() + 1] in {"?", "？"} or bool(_ASKS.match(sentence))
-        if sentence and (not is_question or _END.match(sentence)):
+        # "Forget the news, is my rule good?" asks, and wishes nothing of a fact.
+        if sentence and (not is_question or (_END.match(sentence) and not TURNS_TO_ASK.search(sentence))):
             yield sentence
 
 
