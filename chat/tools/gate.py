@@ -7,6 +7,7 @@ the form in which it is stored. A fact ends only if the user's message means it.
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -186,11 +187,11 @@ def _find_naming(typed: Sequence[TypedMessage], fact: UserFact) -> Naming:
 
 def _is_wished(context: ToolContext, text: str, fact: UserFact) -> bool:
     """Tell whether a message wishes something forgotten, and fits this fact best. Raises FactAmbiguous."""
-    fit = count_wished(text, _describe_fact(fact))
-    if fit is None:
-        return False
     others = UserFact.objects.current(context.now).exclude(pk=fact.pk).by_reference()[:MAX_RIVALS]
-    rivals = [other for other in others if (count_wished(text, _describe_fact(other)) or 0) >= max(fit, 1)]
+    fits = count_wished(text, map(_describe_fact, chain([fact], others)))  # without a wish, no fact is read
+    if not fits:
+        return False
+    rivals = [other for other, fit in zip(others, fits[1:], strict=True) if fit >= max(fits[0], 1)]
     if rivals:
         raise FactAmbiguous([fact, *rivals], WHICH)
     return True

@@ -221,7 +221,7 @@ class _Claim:
     def count_shared(self, sentence: Reading) -> int:
         """Return how many terms of the claim a sentence has, whatever it says of them; -1 if it lacks a number."""
         figures = sentence.of_kind("number")
-        if not all(any(_is_figure(given, wanted) for given in figures) for wanted in self.figures):
+        if not all(any(_is_stated(given, wanted) for given in figures) for wanted in self.figures):
             return -1
         given = {term.key for term in sentence.of_kind("word", "bound")} - LIGHT_WORDS
         shared = {term.key for term in self.words} & given
@@ -305,15 +305,15 @@ def _overlaps(one: Quote, other: Quote) -> bool:
     return one.message_id == other.message_id and one.start < other.end and other.start < one.end
 
 
-def _is_figure(given: Term, wanted: Term) -> bool:
-    return given.key == wanted.key and (wanted.unit in {given.unit, ""} or (wanted.unit, given.unit) == ("x", ""))
+def _is_stated(given: Term, wanted: Term) -> bool:
+    """Tell whether a term says what is wanted, whatever its polarity."""
+    # A claim may omit the unit or add the x of a multiple, but not use another unit.
+    has_unit = wanted.unit in {given.unit, ""} or (wanted.unit, given.unit) == ("x", "")
+    return given.kind == wanted.kind and given.key == wanted.key and has_unit
 
 
 def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
-    if given.kind != wanted.kind or given.key != wanted.key:
-        return False
-    # A claim may omit the unit or add the x of a multiple, but not use another unit.
-    if wanted.unit not in {given.unit, ""} and (wanted.unit, given.unit) != ("x", ""):
+    if not _is_stated(given, wanted):
         return False
     # "I trade BTC and ETH, never alts": the denied clause reuses the verb of the first one.
     return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))

@@ -5,7 +5,7 @@ angry after a loss", a fact about three losses has only one word.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from config.lib.search.quantities import word_set
@@ -120,15 +120,16 @@ def asks_to_forget(text: str) -> bool:
     return any(_END.match(sentence) for sentence in _iter_sentences(text))
 
 
-def count_wished(text: str, fact: str) -> int | None:
-    """Return how many words of a fact a wish to forget has; None without one.
+def count_wished(text: str, facts: Iterable[str]) -> list[int]:
+    """Return how many words of each fact a wish to forget has; nothing without a wish.
 
     A wish that states the fact itself ("forget that I like gold") counts for nothing here: it must name the fact whole.
     """
     wishes = (match["object"] for sentence in _iter_sentences(text) if (match := _END.match(sentence)))
-    objects = [wish for wish in wishes if not _CLAUSE.search(wish)]
-    words = _list_words(fact)
-    return max((len(_list_words(wish) & words) for wish in objects), default=None)
+    objects = [_list_words(wish) for wish in wishes if not _CLAUSE.search(wish)]
+    if not objects:
+        return []
+    return [max(len(wish & words) for wish in objects) for words in map(_list_words, facts)]
 
 
 def states_change(text: str, fact: str) -> bool:
