@@ -9,12 +9,12 @@ from django.contrib.auth import get_user_model
 
 from config.lib.columns import Columns
 from config.lib.owned import owner_id
+from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.markets import find_base
+from config.lib.words.rules import Rule, parse_rule
 from memory.claims.validity import strip_dates
 from memory.models import ArchivedReason, MemoryEvent, UserFact
-from trading.market.names import find_base
 from trading.models import Trade, TradingRule
-from trading.rules.compile import Refusal, compile_rule
-from trading.rules.grammar import Rule, parse_rule
 from trading.rules.services import RuleReading, follow_readings
 
 # A fact archived for one of these reasons was true until then; for another reason, such as a correction, never.

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from chat.parts import Json
-from config.lib.search.moments import MOMENT, spell_moment
+from config.lib.words.moments import MOMENT, spell_moment
 
 
 @dataclass(frozen=True, slots=True)

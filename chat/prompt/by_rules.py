@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from chat.prompt.titles import title_from
-from config.lib.search.sentences import sentences
 from config.lib.text import one_line
+from config.lib.words.sentences import sentences
 
 MAX_SUMMARY: Final = 1_200  # characters
 

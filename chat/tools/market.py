@@ -12,9 +12,9 @@ from chat.tools.base import Args, Result, ToolContext, make_tool
 from chat.tools.records import Row, count_rows, within_limits
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
+from config.lib.words.markets import EventKind
 from trading.market.queries import Overview, get_overview, list_events, list_news, list_symbols
 from trading.models import MarketEvent, NewsItem
-from trading.models.choices import EventKind
 from trading.record.exposure import Exposure, list_deployment_exposures
 from trading.record.trade_queries import list_symbols_in_use
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS, Symbol

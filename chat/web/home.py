@@ -18,6 +18,7 @@ from config.lib.charts.svg import draw_sparkline
 from config.lib.charts.values import Chart, draw_equity
 from config.lib.figures import format_count
 from config.lib.owned import owner_id
+from config.lib.words.rules import describe_rule, parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
 from trading.asking.accounts import Account, AccountsNow, Result, get_accounts
@@ -36,7 +37,6 @@ from trading.models import (
     WorkStatus,
 )
 from trading.record.deployment_queries import OpenPosition
-from trading.rules.grammar import describe_rule, parse_rule
 from trading.rules.judge import Trip
 from trading.rules.services import judge_period, list_rules, read_valid
 

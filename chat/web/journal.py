@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import Q
 
 from chat.conversations.journal import Kept, list_day_notes, list_kept_between
+from config.lib.words.rules import describe_rule
 from trading.asking.answers import Line, build_link, describe_figure
 from trading.asking.periods import parse_period
 from trading.asking.planner import compare_groups, take_figure
@@ -18,7 +19,6 @@ from trading.asking.table import TradeTable
 from trading.models import ReflectionNote, Trade
 from trading.record.performance import Figure, measure_sum
 from trading.record.trade_queries import TradeFilter, select_trades
-from trading.rules.grammar import describe_rule
 from trading.rules.judge import Judgement
 from trading.rules.services import judge_period, list_valid_rules
 

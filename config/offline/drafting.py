@@ -8,14 +8,14 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
-from config.lib.search.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
 from config.lib.text import one_line
+from config.lib.words.markets import symbols_in
+from config.lib.words.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
 from config.offline.facts import Call, Known, Outcome, best_matches, key_words
 from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell
 from config.offline.phrases import TERMS
 from config.offline.statements import read_statements
 from config.offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
-from trading.market.names import symbols_in
 from trading.skills.templates import TEMPLATES
 
 Fields = dict[str, Any]  # by argument of the tools

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from config.lib.search.sentences import Pattern, parse_table
+from config.lib.words.sentences import Pattern, parse_table
 from config.offline.facts import content_words
 from config.offline.figures import listing, paragraphs
 from config.offline.talk import Reply, Talk

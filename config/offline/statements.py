@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from config.lib.search.sentences import (
+from config.lib.text import normal_form, one_line
+from config.lib.words.markets import COIN
+from config.lib.words.sentences import (
     CLAUSE,
     CORRECTION,
     EXPLICIT,
@@ -21,11 +23,9 @@ from config.lib.search.sentences import (
     straight,
     strip_lead_in,
 )
-from config.lib.text import normal_form, one_line
 from memory.claims.statements import MASK, keep_statements
 from memory.claims.subjects import read_subject
 from memory.wording import MAX_CONTENT, MIN_CONTENT
-from trading.market.names import COIN
 
 MAX_FACTS: Final = 10  # of one message
 _LONGEST_SENTENCE: Final = 700  # longer ones are prose that was pasted; they are read only after "remember that"

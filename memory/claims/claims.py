@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal
 
-from config.lib.search import quantities
-from config.lib.search.quantities import parse_digits
 from config.lib.search.terms import SYNONYMS, porter_stem
+from config.lib.words import quantities
+from config.lib.words.quantities import parse_digits
 from memory.claims import vocabulary
 from memory.claims.statements import MASK
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from config.lib.search.quantities import word_set
+from config.lib.words.quantities import word_set
 
 Span = tuple[int, int]
 

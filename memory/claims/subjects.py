@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from config.lib.search.quantities import word_set
+from config.lib.words.quantities import word_set
 from memory.claims.claims import Reading, read_claims, stem_word
 from memory.claims.support import contradicts
 from memory.claims.validity import strip_dates

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
-from config.lib.search.sentences import straight, strip_preface
+from config.lib.words.sentences import straight, strip_preface
 from memory.claims.claims import Reading, Term, read_claims, stem_word
 from memory.claims.statements import MASK, SENTENCE, has_foreign_words, keep_statements
 from memory.claims.vocabulary import DOUBTS, FREE_WORDS, LIGHT_WORDS

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from typing import Any, Final, Literal, cast
 
-from config.lib.search.moments import MONTH_PATTERN
+from config.lib.words.moments import MONTH_PATTERN
 
 _DAYS: Final = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
 _MONTHS: Final = rf"(?:{MONTH_PATTERN})"

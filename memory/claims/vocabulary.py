@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from config.lib.search.quantities import map_words, word_set
 from config.lib.search.terms import STOP_WORDS
+from config.lib.words.quantities import map_words, word_set
 
 
 def _phrases_to(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
-from config.lib.search.quantities import word_set
+from config.lib.words.quantities import word_set
 from memory.claims.claims import read_claims, stem_word
 from memory.claims.statements import MASK, TURNS_TO_ASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support

@@ -7,12 +7,12 @@ import pytest
 
 from chat.endings.erasure import erase_fact
 from chat.rules import follow_facts
+from config.lib.words.rules import Leverage, dump_rule
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import undo_event
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import TradeFactory
 from trading.models import RuleState, TradingRule
-from trading.rules.grammar import Leverage, dump_rule
 from trading.rules.services import decide_rule, judge_period, list_valid_rules
 
 DAY = timedelta(days=1)

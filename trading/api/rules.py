@@ -6,9 +6,9 @@ from rest_framework import serializers
 
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView
+from config.lib.words.rules import KINDS
 from trading.api.serializers.fields import ValueSerializer
 from trading.api.serializers.skills import PerformanceSerializer
-from trading.rules.grammar import KINDS
 from trading.rules.services import list_rule_records
 
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from config.lib.figures import format_count
+from config.lib.words.rules import RiskPerTrade
 from trading.asking.planner import take_figure
 from trading.asking.query import TradeQuery
 from trading.asking.sizing import Plan, Sizing, size_plan
@@ -20,7 +21,6 @@ from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent
 from trading.record.deployment_queries import OpenPosition, find_trade_marks, get_deployment, list_open_positions
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
-from trading.rules.grammar import RiskPerTrade
 from trading.rules.judge import Judgement, Trip, ValidRule
 from trading.rules.services import get_book, judge_period, list_valid_rules
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from config.lib.search.sentences import spell_out, straight
+from config.lib.words.sentences import spell_out, straight
 from trading.asking.query import GROUPS, MEASURES
 from trading.asking.words import Words, read_words
 

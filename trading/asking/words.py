@@ -11,12 +11,12 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from config.lib.search.quantities import NUMBER_WORDS
-from config.lib.search.sentences import Pattern
 from config.lib.search.terms import STOP_WORDS, porter_stem
+from config.lib.words.markets import COIN, EVENT, events_in, symbols_in
+from config.lib.words.quantities import NUMBER_WORDS
+from config.lib.words.sentences import Pattern
 from trading.asking.periods import DAY, parse_period
 from trading.asking.query import GROUPS, MEASURES
-from trading.market.names import COIN, EVENT, events_in, symbols_in
 
 _MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
 # A line holds a tag (several with `+`), or `argument=value`, and its phrases. An indented line goes on.

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.lib.search.moments import MONTHS
+from config.lib.words.moments import MONTHS
 from trading.record.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
 
 _OTHER_QUOTES: Final = (

@@ -1,7 +1,6 @@
 """Enums and intervals that models and schemas share."""
 
 from datetime import timedelta
-from enum import StrEnum
 from typing import Final
 
 INTERVALS: Final[dict[str, timedelta]] = {
@@ -14,17 +13,3 @@ INTERVALS: Final[dict[str, timedelta]] = {
     "1d": timedelta(days=1),
 }
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
-
-class EventKind(StrEnum):
-    """The kinds of scheduled events (settled 33)."""
-
-    FOMC = "fomc"
-    CPI = "cpi"
-    NFP = "nfp"
-    PPI = "ppi"
-    GDP = "gdp"
-    TOKEN_UNLOCK = "token_unlock"  # noqa: S105  an event
-    OPTIONS_EXPIRY = "options_expiry"
-    UPGRADE = "upgrade"
-    OTHER = "other"

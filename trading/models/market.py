@@ -6,20 +6,9 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
-from trading.models.choices import INTERVALS, EventKind
+from config.lib.words.markets import EVENT_LABELS, EventKind
+from trading.models.choices import INTERVALS
 from trading.models.columns import amount_column, one_of_rule
-
-_EVENT_LABELS = {
-    EventKind.FOMC: "Fed decision",
-    EventKind.CPI: "Consumer prices",
-    EventKind.NFP: "Jobs report",
-    EventKind.PPI: "Producer prices",
-    EventKind.GDP: "Growth",
-    EventKind.TOKEN_UNLOCK: "Token unlock",
-    EventKind.OPTIONS_EXPIRY: "Options expiry",
-    EventKind.UPGRADE: "Network upgrade",
-    EventKind.OTHER: "Other",
-}
 
 
 class Bar(models.Model):
@@ -108,7 +97,7 @@ class MarketEvent(models.Model):
     key = models.CharField(
         max_length=64, unique=True, editable=False
     )  # sha256 of kind and day; of some kinds also of the title
-    kind = models.CharField(max_length=14, choices=[(kind.value, label) for kind, label in _EVENT_LABELS.items()])
+    kind = models.CharField(max_length=14, choices=[(kind.value, label) for kind, label in EVENT_LABELS.items()])
     title = models.CharField(max_length=160)
     starts_at = models.DateTimeField()
     importance = models.FloatField()  # 0..1

@@ -9,9 +9,9 @@ from functools import cache
 from itertools import chain
 from typing import Final, Literal
 
-from config.lib.search.moments import MOMENT, spell_moment, spell_time
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
+from config.lib.words.moments import MOMENT, spell_moment, spell_time
 from trading.models import Trade
 
 LEAST_TRADES: Final = 5  # below it everything is chance (seed 002)

@@ -16,10 +16,10 @@ from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from trading.market.names import is_market
+from config.lib.words import rules as grammar
+from config.lib.words.markets import is_market
+from config.lib.words.rules import Rule
 from trading.record.performance import add_usd
-from trading.rules import grammar
-from trading.rules.grammar import Rule
 
 Verdict = Literal["kept", "broken", "unknown"]
 Finding = tuple[Verdict, str]  # and why, in words

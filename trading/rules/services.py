@@ -12,10 +12,10 @@ from django.db.models import F, Q, Window
 from django.db.models.functions import Rank
 
 from config.lib.errors import NotFound
+from config.lib.words.rules import LossPause, Rule, describe_rule, dump_rule, parse_rule
 from trading.models import Deployment, RuleState, Trade, TradeQuerySet, TradingRule
 from trading.record.performance import ClosedTrade, Figure, Performance, measure_mean, summarise_trades
 from trading.record.trade_queries import TradeFilter, select_trades
-from trading.rules.grammar import LossPause, Rule, describe_rule, dump_rule, parse_rule
 from trading.rules.judge import Finding, Judgement, Trip, ValidRule, Verdict, iter_judgements, judge_trips
 from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events, name_book
 

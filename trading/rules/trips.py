@@ -12,8 +12,8 @@ from django.db.models import F, FloatField, OuterRef, Subquery
 from django.db.models.functions import Cast, Coalesce
 
 from config.lib.columns import Columns
+from config.lib.words.rules import HIGH_IMPORTANCE, RiskPerTrade
 from trading import models
-from trading.rules.grammar import HIGH_IMPORTANCE, RiskPerTrade
 from trading.rules.judge import NOT_READ, ScheduledEvent, Trip, ValidRule
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)

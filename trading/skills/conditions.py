@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final, cast
 
-from trading.models.choices import WEEKDAYS, EventKind
+from config.lib.words.markets import EventKind
+from trading.models.choices import WEEKDAYS
 from trading.skills.terms import (
     NUMBERED,
     Compare,

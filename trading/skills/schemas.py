@@ -19,7 +19,8 @@ from pydantic_core import ErrorDetails
 
 from config.lib.errors import DomainError
 from config.lib.text import clean_text, one_line
-from trading.models.choices import INTERVALS, EventKind
+from config.lib.words.markets import EventKind
+from trading.models.choices import INTERVALS
 
 SYMBOL: Final = re.compile(r"[A-Z0-9@][A-Z0-9@/:._-]{0,31}")
 MAX_REASON: Final = 280  # characters

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal
 
-from config.lib.search.quantities import NUMBER_WORDS
+from config.lib.words.quantities import NUMBER_WORDS
 from trading.models.choices import INTERVALS
 from trading.skills.terms import Bound
 

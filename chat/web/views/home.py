@@ -17,10 +17,10 @@ from chat.web.home import POSITIONS_SHOWN, SHOWN, STEPS, describe_home
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, find_time_zone, owned_act, owned_view
+from config.lib.words.compile import Refusal
 from memory.facts.services import remember_fact
 from memory.models import Confidence, FactSource
 from trading.account.services import skip_first_steps
-from trading.rules.compile import Refusal
 
 
 @require_safe

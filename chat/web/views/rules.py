@@ -12,10 +12,10 @@ from django.utils import timezone
 from chat.rules import follow_facts, read_fact
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
+from config.lib.words.compile import Refusal
+from config.lib.words.rules import describe_rule, parse_rule
 from memory.models import UserFact
 from trading.models import RuleState, TradingRule
-from trading.rules.compile import Refusal
-from trading.rules.grammar import describe_rule, parse_rule
 from trading.rules.services import decide_rule, get_rule, list_rule_records, list_rules
 
 FEW_UNREAD = 20  # shown at first: a long memory has hundreds

@@ -9,13 +9,13 @@ from typing import Final
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from config.lib.search.sentences import Pattern
 from config.lib.text import normal_form
+from config.lib.words.markets import symbols_in
+from config.lib.words.sentences import Pattern
 from config.offline.coach.telling import LABEL, VIEWS, tell
 from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, rows
 from config.offline.talk import Steps, Talk, say_text
-from trading.market.names import symbols_in
 
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
 

@@ -15,7 +15,8 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
-from config.lib.search.sentences import (
+from config.lib.words.markets import is_market
+from config.lib.words.sentences import (
     QUOTED,
     Pattern,
     is_question,
@@ -36,7 +37,6 @@ from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_anot
 from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words
-from trading.market.names import is_market
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer

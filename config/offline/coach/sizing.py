@@ -11,15 +11,15 @@ from typing import Final
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
 from config.lib import figures
-from config.lib.search.quantities import MULTIPLIERS, NUMBER_WORDS, word_set
-from config.lib.search.sentences import Pattern, sentences
+from config.lib.words.markets import symbols_in
+from config.lib.words.quantities import MULTIPLIERS, NUMBER_WORDS, word_set
+from config.lib.words.sentences import Pattern, sentences
 from config.offline.coach.telling import tell
 from config.offline.facts import Call, Outcome
 from config.offline.figures import Row, block, escape, exact, number, paragraphs, rows
 from config.offline.talk import Steps, Talk
 from memory.claims.subjects import read_subject
 from trading.asking.words import Words, read_words
-from trading.market.names import symbols_in
 
 _ASK_CHECK: Final = (
     "Name one market, one side and the stop, and I size it and check it against your rules and record: “how big can a"

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from config.lib.search.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
+from config.lib.words.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
 from config.offline.adapters import LOOKUPS
 from config.offline.coach.telling import tell
 from config.offline.facts import Call, Known, best_matches, key_words

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
-from config.lib.search.sentences import (
+from config.lib.text import normal_form, one_line
+from config.lib.words.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
     is_question,
@@ -16,7 +17,6 @@ from config.lib.search.sentences import (
     strip_lead_in,
     strip_preface,
 )
-from config.lib.text import normal_form, one_line
 from config.offline.facts import Known, Outcome, best_matches, content_words
 from config.offline.statements import Statement, read_statements, topic_of
 from memory.claims.subjects import judge_change

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from config.lib.search.sentences import Pattern, sentences
+from config.lib.words.sentences import Pattern, sentences
 from config.offline.drafting import list_drafted
 from config.offline.facts import Call
 from config.offline.figures import listing, paragraphs

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from config.lib.words.rules import LossPause, TradesPerDay, dump_rule
 from memory.models import UserFact
 from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory
@@ -27,7 +28,6 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.models import Trader, TradingRule
-from trading.rules.grammar import LossPause, TradesPerDay, dump_rule
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 D = Decimal

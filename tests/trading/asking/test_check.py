@@ -4,6 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from config.lib.words.rules import DailyLoss, Leverage, RiskPerTrade, StopRequired, Symbols, TradesPerDay, dump_rule
 from tests.factories.memory import MAY
 from tests.factories.record import (
     BarFactory,
@@ -19,7 +20,6 @@ from trading.asking.query import QueryRefused
 from trading.asking.sizing import parse_plan
 from trading.models import Order, Trade
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.rules.grammar import DailyLoss, Leverage, RiskPerTrade, StopRequired, Symbols, TradesPerDay, dump_rule
 
 D = Decimal
 HOUR = timedelta(hours=1)

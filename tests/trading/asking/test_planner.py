@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from config.lib.intervals import mean_interval
+from config.lib.words.rules import Symbols, dump_rule
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -25,7 +26,6 @@ from trading.asking.planner import MAX_GROUPS, MAX_IDS, answer_question
 from trading.asking.query import GROUPS, MEASURES, parse_query
 from trading.models import Trade
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.rules.grammar import Symbols, dump_rule
 from trading.skills.queries import SkillNotFound
 
 D = Decimal

@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.core.management import CommandError, call_command
 
+from config.lib.words.markets import EventKind
 from tests.trading.data import BARS, needs_bars, real_hours
 from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
 from trading.market.imports.events import SHIPPED, iter_shipped_events, to_utc
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
-from trading.models.choices import INTERVALS, EventKind
+from trading.models.choices import INTERVALS
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties import examples
-from trading.models.choices import EventKind
-from trading.rules.grammar import (
+from config.lib.words.markets import EventKind
+from config.lib.words.rules import (
     DailyLoss,
     Days,
     Events,
@@ -24,6 +23,7 @@ from trading.rules.grammar import (
     Symbols,
     TradesPerDay,
 )
+from tests.properties import examples
 from trading.rules.judge import ScheduledEvent, Trip, ValidRule, iter_judgements
 
 D = Decimal

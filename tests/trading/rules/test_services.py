@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from config.lib.words.rules import DailyLoss, Leverage, LossPause, RiskPerTrade, StopRequired, TradesPerDay, dump_rule
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -16,7 +17,6 @@ from tests.factories.record import (
     TradingRuleFactory,
 )
 from trading.models import RuleState, TradingRule
-from trading.rules.grammar import DailyLoss, Leverage, LossPause, RiskPerTrade, StopRequired, TradesPerDay, dump_rule
 from trading.rules.services import (
     RuleNotFound,
     RuleReading,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trading.models.choices import INTERVALS, EventKind
+from config.lib.words.markets import EventKind
+from trading.models.choices import INTERVALS
 from trading.skills.patches import BASICS, BLOCKS, default_payload, list_changes, merge_patch, parse_partial
 from trading.skills.schemas import (
     BuiltInTool,

@@ -5,9 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
+from config.lib.words.markets import EventKind
 from trading import models
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
-from trading.models.choices import EventKind
 from trading.models.remarks import MAX_REMARK, MAX_TAGS
 
 MAX_AHEAD_HOURS = 366 * 24

@@ -9,9 +9,9 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from config.lib.text import one_line
+from config.lib.words.markets import EventKind
 from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import MarketEvent
-from trading.models.choices import EventKind
 from trading.skills.schemas import symbol_name
 
 SHIPPED: Final = Path(__file__).with_name("calendar.json")

@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Final
 
-from trading.models.choices import EventKind
-from trading.rules.grammar import (
+from config.lib.words.markets import EventKind
+from config.lib.words.rules import (
     DailyLoss,
     Days,
     Events,

@@ -2,8 +2,37 @@
 
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final
+
+
+class EventKind(StrEnum):
+    """The kinds of scheduled events (settled 33)."""
+
+    FOMC = "fomc"
+    CPI = "cpi"
+    NFP = "nfp"
+    PPI = "ppi"
+    GDP = "gdp"
+    TOKEN_UNLOCK = "token_unlock"  # noqa: S105  an event
+    OPTIONS_EXPIRY = "options_expiry"
+    UPGRADE = "upgrade"
+    OTHER = "other"
+
+
+EVENT_LABELS: Final = {
+    EventKind.FOMC: "Fed decision",
+    EventKind.CPI: "Consumer prices",
+    EventKind.NFP: "Jobs report",
+    EventKind.PPI: "Producer prices",
+    EventKind.GDP: "Growth",
+    EventKind.TOKEN_UNLOCK: "Token unlock",
+    EventKind.OPTIONS_EXPIRY: "Options expiry",
+    EventKind.UPGRADE: "Network upgrade",
+    EventKind.OTHER: "Other",
+}
+
 
 # Names people write, and the symbols that stand for them. Words of everyday English only count in capitals.
 _NAMES: Final = {

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trading.rules.cases import OUTSIDE, TRAPS, WITHIN, ZONE
-from trading.rules.compile import Refusal, compile_rule
-from trading.rules.grammar import KINDS, describe_rule, dump_rule, parse_rule
+from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.rules import KINDS, describe_rule, dump_rule, parse_rule
+from tests.config.lib.words.rule_cases import OUTSIDE, TRAPS, WITHIN, ZONE
 
 
 @pytest.mark.parametrize(("words", "rule"), WITHIN)

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.lib.search.quantities import NUMBER_WORDS, SCALES, UNITS, parse_digits, word_set
-from trading.market.names import replace_events, symbols_in
-from trading.rules.grammar import DAY_MINUTES
+from config.lib.words.markets import replace_events, symbols_in
+from config.lib.words.quantities import NUMBER_WORDS, SCALES, UNITS, parse_digits, word_set
+from config.lib.words.rules import DAY_MINUTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,11 @@ from typing import Annotated, Any, Final, Literal, assert_never, get_args
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from config.lib.figures import format_count, format_quantity
-from trading.models import MarketEvent
-from trading.models.choices import EventKind
+from config.lib.words.markets import EVENT_LABELS, EventKind
 
 DAY_MINUTES: Final = 24 * 60
 HIGH_IMPORTANCE: Final = 0.7
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_EVENT_LABELS: Final[dict[str, str]] = dict(MarketEvent._meta.get_field("kind").flatchoices)
 
 Amount = Annotated[Decimal, Field(ge=0, allow_inf_nan=False), PlainSerializer(str, when_used="json")]
 Positive = Annotated[Amount, Field(gt=0)]
@@ -166,7 +164,7 @@ def _describe_pause(rule: LossPause) -> str:
 
 
 def _describe_events(rule: Events) -> str:
-    names = join_words([_EVENT_LABELS[kind] for kind in rule.kinds], "or") or "any event in the calendar"
+    names = join_words([EVENT_LABELS[kind] for kind in rule.kinds], "or") or "any event in the calendar"
     names = f"{names} of high importance" if rule.is_high else names
     if rule.before is None or rule.after is None:
         return f"No trade opens on a day with {names}, {rule.zone} time"
