@@ -14,10 +14,11 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from config.lib.words import rules as grammar
+from config.lib.words.lexer import Clock
 from config.lib.words.markets import EventKind
 from config.lib.words.quantities import word_set
 from config.lib.words.rules import Rule
-from config.lib.words.typed import Clock, Word, read_bare_hour, split_words
+from config.lib.words.typed import Word, read_bare_hour, split_words
 
 _BOUNDS: Final = word_set("MAX UNDER OVER MIN")
 _TRADING: Final = word_set(

@@ -1,0 +1,218 @@
+"""Cut a text into tokens, and read numbers with their units. Every reader of English begins here. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from config.lib.words.quantities import parse_digits
+from config.lib.words.vocabulary import Meaning, find_meaning, get_vocabulary
+
+Kind = Literal["word", "digits", "clock", "unspaced", "mark", "end", "blank"]
+
+MASK: Final = "\x00"  # stands in the place of words that are not to be read; it occurs in no message
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a text; `start` and `end` are offsets in it.
+
+    A `word` is in lower case with straight apostrophes; of "don't" it is "not". `digits` may have a sign and a money
+    sign. A `clock` is a time of day, `unspaced` a run of a script without spaces, `end` the end of a sentence, `blank`
+    what is masked, a `mark` any other character; a spaced hyphen is a dash, one within a word is left out.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with its unit, of so many tokens; a unit that no entry of the vocabulary names stands as written."""
+
+    value: Fraction | str  # digits that are no number stand as written
+    unit: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A time of day; `is_clear` unless it may be morning or evening."""
+
+    minute: int
+    is_clear: bool
+    is_24h: bool
+
+    def __str__(self) -> str:
+        return f"{self.minute // 60:02}:{self.minute % 60:02}"
+
+
+_MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+)
+_LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
+_INNER: Final = rf"(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])"
+_SCAN: Final = re.compile(
+    r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?![\d:])(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
+    r"|(?P<digits>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?\d+(?:[.,:]\d+)*)"
+    rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTER}{_INNER}*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
+    rf"|(?P<blank>{MASK}+)|(?P<end>[.!?](?=\s|\Z)|[。\n])|(?P<dash>(?<=\s)-(?=\s))|(?P<hyphen>(?<=\w)-(?={_LETTER}))"
+    r"|(?P<mark>\S)"
+)
+_CLOCK: Final = re.compile(r"(?P<hour>\d+)(?::(?P<minute>\d\d))?\s?(?P<half>[ap])?")
+_DIGITS: Final = re.compile(r"(?P<sign>[-\u2212])?(?P<money>[$€£])?(?P<digits>.*)", re.DOTALL)
+
+
+def read_tokens(text: str) -> list[Token]:
+    """Return the tokens of a text."""
+    folded, offsets = _fold(text)
+    return [_make_token(match, text, offsets) for match in _SCAN.finditer(folded) if match.lastgroup != "hyphen"]
+
+
+def _make_token(match: re.Match[str], text: str, offsets: Sequence[int]) -> Token:
+    kind, word = str(match.lastgroup), match[0].replace("’", "'")
+    start, end = offsets[match.start()], offsets[match.end() - 1] + 1
+    if kind == "word" and word.endswith("n't"):
+        word = "not"
+    elif kind == "dash":
+        kind, word = "mark", "–"
+    return Token(kind, word, start, end, text[start:end])  # type: ignore[arg-type]
+
+
+def _fold(text: str) -> tuple[str, Sequence[int]]:
+    """Return the NFKC lower-case text and the source offset of each character."""
+    if text.isascii():
+        return text.lower(), range(len(text) + 1)
+    pieces, offsets = [], []
+    for at, char in enumerate(text):
+        piece = unicodedata.normalize("NFKC", char).casefold() if char > "\x7f" else char.lower()
+        pieces.append(piece)
+        offsets += [at] * len(piece)
+    return "".join(pieces), [*offsets, len(text)]
+
+
+def find_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, Meaning] | None:
+    """Return how many tokens the longest phrase has that begins here and means one of the concepts, and its meaning."""
+    vocabulary, first = get_vocabulary(), tokens[at]
+    if first.written.isupper() and (found := vocabulary.find(first.written, concepts)):
+        return 1, found
+    words: list[str] = []
+    for token in tokens[at : at + vocabulary.longest.get(first.text, 0)]:
+        if token.kind not in ("word", "mark") or token.text in _ENDING:
+            break
+        words.append(token.text)
+    for length in range(len(words), 0, -1):
+        if found := vocabulary.find(" ".join(words[:length]), concepts):
+            return length, found
+    return None
+
+
+_ENDING: Final = frozenset(",;:()–—")
+
+
+def take_number(tokens: Sequence[Token], at: int) -> Number | None:
+    """Return the number that begins at a token, in digits or in words, with its scale and unit; None without one."""
+    token = tokens[at]
+    if token.kind == "digits":
+        return _take_digits(tokens, at)
+    found = _take_words(tokens, at) if token.kind == "word" else None
+    if found is None:
+        return None
+    value, length = found
+    unit, more = _take_unit(tokens, at + length, "")
+    return Number(value, unit, length + more)
+
+
+def _take_digits(tokens: Sequence[Token], at: int) -> Number:
+    match = _DIGITS.fullmatch(tokens[at].text)
+    assert match is not None, "the scanner lets nothing else through"
+    value = parse_digits(match["digits"])
+    unit, length, scale = find_meaning(match["money"] or "", "UNIT") or "", 1, 1
+    following = _token_at(tokens, at + 1)
+    if following is not None and (name := _read_scale(following, unit)):
+        scale, length = name, 2
+    more_unit, more = _take_unit(tokens, at + length, unit)
+    if unit == "" and more_unit == "" and length == 1 and _is_joined(tokens, at):
+        more_unit, more = tokens[at + 1].text, 1  # "3abc" is no three
+    elif more_unit == "min" and (money := _take_unit(tokens, at + length + more, ""))[0] in _MONEY:
+        scale, more_unit, more = 1_000_000, money[0], more + money[1]  # "1.5m usd"
+    if isinstance(value, Fraction):
+        value *= -scale if match["sign"] else scale
+    return Number(value, more_unit or unit, length + more)
+
+
+_MONEY: Final = frozenset("$€£")
+
+
+def _read_scale(token: Token, unit: str) -> int:
+    if token.text == "m" and unit:
+        return 1_000_000
+    return int(find_meaning(token.text, "SCALE") or 0) if token.kind == "word" else 0
+
+
+def _is_joined(tokens: Sequence[Token], at: int) -> bool:
+    following = _token_at(tokens, at + 1)
+    return following is not None and following.kind == "word" and following.start == tokens[at].end
+
+
+def _take_unit(tokens: Sequence[Token], at: int, unit: str) -> tuple[str, int]:
+    """Return the unit at a place and its tokens; a currency before the number is a unit already."""
+    following = [token.text for token in tokens[at : at + 2]]
+    if not unit and following in (["per", "cent"], ["a", "percent"]):
+        return "%", 2
+    token = _token_at(tokens, at)
+    found = find_meaning(token.text, "UNIT") if token is not None else None
+    if found is None or (unit and found != unit):
+        return "", 0
+    return found, 1
+
+
+def _take_words(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None:
+    """Return the value and the count of number words: "twenty five", "two hundred thousand"."""
+    total, current, length = Fraction(0), Fraction(0), 0
+    for token in tokens[at:]:
+        word = token.text if token.kind == "word" else ""
+        if (number := find_meaning(word, "NUMBER")) is not None:
+            current += Fraction(number)
+        elif (times := find_meaning(word, "TIMES")) is not None:
+            current = (current or Fraction(1)) * int(times)
+            if int(times) >= 1_000:
+                total, current = total + current, Fraction(0)
+        elif not (word == "and" and length and _continues(tokens, at + length)):
+            break
+        length += 1
+    return (total + current, length) if length else None
+
+
+def _continues(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether "and" joins two parts of one number."""
+    before, after = _token_at(tokens, at - 1), _token_at(tokens, at + 1)
+    return (
+        before is not None
+        and after is not None
+        and find_meaning(before.text, "TIMES") is not None
+        and find_meaning(after.text, "NUMBER") is not None
+    )
+
+
+def _token_at(tokens: Sequence[Token], at: int) -> Token | None:
+    return tokens[at] if 0 <= at < len(tokens) else None
+
+
+def parse_clock(text: str) -> Clock | None:
+    """Return the time of day, or None for one that does not exist."""
+    match = _CLOCK.match(text)
+    assert match is not None, "the scanner lets nothing else through"
+    hour, minute, half = int(match["hour"]), int(match["minute"] or 0), match["half"]
+    if minute > 59 or hour > 24 or (hour == 24 and minute) or (half and not 1 <= hour <= 12):
+        return None
+    if half:
+        return Clock((hour % 12 + 12 * (half == "p")) * 60 + minute, is_clear=True, is_24h=False)
+    is_24h = hour > 12 or hour == 0 or text.startswith("0")
+    return Clock(hour * 60 + minute, is_clear=is_24h, is_24h=is_24h)

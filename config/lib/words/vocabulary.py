@@ -1,0 +1,61 @@
+"""What words and phrases mean to all readers: the entries of `vocabulary.txt`. Pure."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_FILE: Final = Path(__file__).with_suffix(".txt")
+
+
+class Meaning(NamedTuple):
+    """A concept and its value, empty where the concept has none: `DAY` and `0` of "monday"."""
+
+    concept: str
+    value: str
+
+
+class Vocabulary:
+    """The meanings of words and phrases; `longest` has the words of the longest phrase by its first word."""
+
+    def __init__(self, text: str) -> None:
+        self.meanings: dict[str, tuple[Meaning, ...]] = {}
+        self.longest: dict[str, int] = {}
+        words: defaultdict[str, list[str]] = defaultdict(list)
+        for line in text.splitlines():
+            phrase, _, listed = line.partition(": ")
+            if not listed or line.startswith("#"):
+                continue
+            found = tuple(Meaning(*one.partition("=")[::2]) for one in listed.split())
+            self.meanings[phrase] = self.meanings.get(phrase, ()) + found
+            first, length = phrase.split()[0], phrase.count(" ") + 1
+            self.longest[first] = max(length, self.longest.get(first, 0))
+            for meaning in found:
+                words[meaning.concept].append(phrase)
+        self._words: Mapping[str, frozenset[str]] = {concept: frozenset(found) for concept, found in words.items()}
+
+    def find(self, phrase: str, concepts: Collection[str]) -> Meaning | None:
+        """Return what a phrase means among some concepts, or None."""
+        return next((one for one in self.meanings.get(phrase, ()) if one.concept in concepts), None)
+
+    def list_words(self, *concepts: str) -> frozenset[str]:
+        """Return the words and phrases of concepts."""
+        return frozenset[str]().union(*(self._words.get(concept, ()) for concept in concepts))
+
+
+@cache
+def get_vocabulary() -> Vocabulary:
+    """Return the vocabulary, read at its first use."""
+    return Vocabulary(_FILE.read_text(encoding="utf-8"))
+
+
+def find_meaning(word: str, *concepts: str) -> str | None:
+    """Return the value of a word's meaning among some concepts, empty without a value; None: it means none of them."""
+    found = get_vocabulary().find(word, concepts)
+    return None if found is None else found.value
+
+
+def list_words(*concepts: str) -> frozenset[str]:
+    """Return the words and phrases of concepts."""
+    return get_vocabulary().list_words(*concepts)
