@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
+from config.lib.words.lexer import MASK
 from config.lib.words.markets import COIN
 from config.lib.words.sentences import (
     CLAUSE,
@@ -23,7 +24,7 @@ from config.lib.words.sentences import (
     straight,
     strip_lead_in,
 )
-from memory.claims.statements import MASK, keep_statements
+from memory.claims.statements import keep_statements
 from memory.claims.subjects import read_subject
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 

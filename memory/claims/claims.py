@@ -9,14 +9,13 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, Literal
 
-from config.lib.search.terms import SYNONYMS, porter_stem
-from config.lib.words import quantities
-from config.lib.words.quantities import parse_digits
-from memory.claims import vocabulary
-from memory.claims.statements import MASK
+from config.lib.search.terms import STOP_WORDS, SYNONYMS, porter_stem
+from config.lib.words.lexer import Token, find_phrase, parse_clock, read_tokens, take_number
+from config.lib.words.quantities import word_set
+from config.lib.words.vocabulary import find_meaning, list_words
 
 Kind = Literal["word", "number", "bound", "only", "not", "condition"]
 Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
@@ -53,26 +52,20 @@ class Reading:
 REACH: Final = 8  # maximum words between a negation and the comparison it reverses
 BARRIER: Final = 100  # a masked part counts as so many sentences, so no span crosses it
 
-_MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+_CONCEPTS: Final = word_set("NOT OPENS PARTLY ONLY MAX MIN OVER UNDER BEFORE AFTER IF BREAK")
+_KINDS: Final = {"NOT": "not", "OPENS": "opens", "PARTLY": "partly", "ONLY": "only", "BREAK": "hard"}
+_COMPARING: Final = word_set("OVER UNDER BEFORE AFTER")  # only before a number: "over 5x", not "over the weekend"
+_TURNED: Final = {"over": ("min", "max"), "under": ("max", "min")}  # without and with a negation
+# Stop words of the search that matter in a claim: they restrict, deny or give a time.
+_CLAIMING: Final = word_set(
+    "after arent because before cant couldnt didnt doesnt dont further hadnt hasnt havent herself himself id ill im"
+    " isnt ive no nor not only ourselves shouldnt thats theres theyre through wasnt werent whats wont wouldnt youre"
+    " yourselves"
 )
-_LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
-_SCAN: Final = re.compile(
-    r"(?P<number>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?\d+(?:[.,:]\d+)*"
-    rf"(?:\s?%|\s?-?per\s?cents?\b|\s?×|[ -]?{_LETTER}+(?!['’\w]))?)"
-    rf"|(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<word>{_LETTER}(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
-    rf"|(?P<blank>{MASK}+)"
-    r"|(?P<sentence>[.!?](?=\s|\Z)|[。\n])"
-    r"|(?P<hard>[;:()\[\]—–]|(?<=\s)-(?=\s))"
-    r"|(?P<soft>[,、&+])"
-)
+_MARKS: Final = {**dict.fromkeys(";:()[]—–", "hard"), **dict.fromkeys(",、&+", "soft")}
 _UNSPACED_PARTS: Final = re.compile(
-    "(?P<hard>但是|但し|但|可是|不过|因为)"
-    "|(?P<only>只|仅|僅|だけ|のみ)"
-    "|(?P<not>不|没|沒|无|無|勿|莫|别(?!的)|非(?!常)|ない|ません|なし|않|없|못|ไม่)"
-    "|(?P<plain>.)",
+    "(?P<hard>但是|但し|但|可是|不过|因为)|(?P<only>只|仅|僅|だけ|のみ)"
+    "|(?P<not>不|没|沒|无|無|勿|莫|别(?!的)|非(?!常)|ない|ません|なし|않|없|못|ไม่)|(?P<plain>.)",
     re.DOTALL,
 )
 
@@ -94,7 +87,7 @@ class _Item:
 
 def read_claims(text: str) -> Reading:
     """Read a text's terms; `MASK` yields none and separates clauses."""
-    items = _classify_items(list(_scan_items(text)))
+    items = list(_read_items(text))
     _set_clauses(items)
     _turn_comparisons(items)
     polarities = _find_polarities(items)
@@ -125,199 +118,88 @@ _TERM_KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def _scan_items(text: str) -> Iterator[_Item]:
-    folded, offsets = _fold_text(text)
-    for match in _SCAN.finditer(folded):
-        kind = str(match.lastgroup)
-        start, end = match.span()
-        if kind == "unspaced":
-            yield from _scan_unspaced(match[0], [offsets[at] for at in range(start, end + 1)])
-        elif kind == "number":
-            yield from _scan_number(match[0], offsets, start)
-        elif kind == "word" and match[0].endswith(("n't", "n’t")):
-            # The verb of a contraction carries no content.
-            yield _Item("word", "n't", offsets[start], offsets[end - 1] + 1)
+def _read_items(text: str) -> Iterator[_Item]:
+    tokens, at, before = read_tokens(text), 0, ""
+    while at < len(tokens):
+        token, length = tokens[at], 1
+        if token.kind == "unspaced":
+            yield from _read_unspaced(token)
+        elif token.kind in ("end", "blank"):
+            yield _make_item("sentence" if token.kind == "end" else "blank", tokens, at)
+        elif token.kind == "mark":
+            if token.text in _MARKS:
+                yield _make_item(_MARKS[token.text], tokens, at)
+        elif token.kind == "clock":
+            yield _make_item("number", tokens, at, key=str(parse_clock(token.text) or token.text), unit="time")
         else:
-            yield _Item(kind, match[0].replace("’", "'"), offsets[start], offsets[end - 1] + 1)
+            item, length = _read_word(tokens, at, before)
+            yield item
+        before = token.text
+        at += length
 
 
-def _fold_text(text: str) -> tuple[str, list[int]]:
-    """Return the NFKC lower-case text and the source offset of each character."""
-    if text.isascii():
-        return text.lower(), [*range(len(text) + 1)]
-    pieces, offsets = [], []
-    for at, char in enumerate(text):
-        piece = unicodedata.normalize("NFKC", char).casefold() if char > "\x7f" else char.lower()
-        pieces.append(piece)
-        offsets += [at] * len(piece)
-    return "".join(pieces), [*offsets, len(text)]
+def _make_item(
+    kind: str, tokens: Sequence[Token], at: int, length: int = 1, *, key: str | Fraction = "", unit: str = ""
+) -> _Item:
+    return _Item(kind, tokens[at].text, tokens[at].start, tokens[at + length - 1].end, key, unit)
 
 
-def _scan_unspaced(run: str, offsets: Sequence[int]) -> Iterator[_Item]:
+def _read_unspaced(token: Token) -> Iterator[_Item]:
     """Yield character pairs of an unspaced script, split at negations and restrictions."""
     plain: list[int] = []
-    for match in _UNSPACED_PARTS.finditer(run):
+    for match in _UNSPACED_PARTS.finditer(token.text):
         if match.lastgroup == "plain":
             plain.append(match.start())
             continue
-        yield from _pair_neighbours(run, plain, offsets)
+        yield from _pair_neighbours(token, plain)
         plain = []
-        yield _Item(str(match.lastgroup), match[0], offsets[match.start()], offsets[match.end() - 1] + 1)
-    yield from _pair_neighbours(run, plain, offsets)
+        yield _Item(str(match.lastgroup), match[0], token.start + match.start(), token.start + match.end())
+    yield from _pair_neighbours(token, plain)
 
 
-def _pair_neighbours(run: str, places: Sequence[int], offsets: Sequence[int]) -> Iterator[_Item]:
+def _pair_neighbours(token: Token, places: Sequence[int]) -> Iterator[_Item]:
     for first in places[:-1] or places:
         last = min(first + 1, places[-1])
-        yield _Item("unspaced", run[first : last + 1], offsets[first], offsets[last] + 1)
+        pair = token.text[first : last + 1]
+        yield _Item("word", pair, token.start + first, token.start + last + 1, pair)
 
 
-_NUMBER_PARTS: Final = re.compile(
-    r"(?P<sign>[-\u2212])?(?P<money>[$€£])?(?P<digits>[\d.,:]+)[ -]?(?P<unit>.*)", re.DOTALL
-)
+def _read_word(tokens: Sequence[Token], at: int, before: str) -> tuple[_Item, int]:
+    """Return the item of a word, a phrase or a number, and its tokens; `before` is the word before."""
+    words = [token.text for token in tokens[at : at + 2]]
+    if words == ["used", "to"] and find_meaning(before, "BE") is None:
+        return _make_item("not", tokens, at, 2), 2
+    if words[0] in _ENDING and words[1:] and words[1].endswith("ing"):
+        return _make_item("not", tokens, at), 1
+    length, meaning = find_phrase(tokens, at, _CONCEPTS) or (1, None)
+    if meaning is not None and (meaning.concept not in _COMPARING or _has_number(tokens, at + length)):
+        if words[0] in {"no", "nope"} and length == 1 and _is_answer(tokens, at + 1):
+            return _make_item("stop", tokens, at), 1  # an answer; it does not deny what follows
+        if meaning.concept in _KINDS:
+            return _make_item(_KINDS[meaning.concept], tokens, at, length), length
+        kind, key = ("condition", meaning.value or words[0]) if meaning.concept == "IF" else ("bound", meaning.concept)
+        return _make_item(kind, tokens, at, length, key=key.casefold()), length
+    if find_meaning(before, "DETERMINER") is None and (number := take_number(tokens, at)):
+        value = number.value
+        unit = "time" if isinstance(value, str) and ":" in value else number.unit
+        return _make_item("number", tokens, at, number.length, key=value, unit=unit), number.length
+    if (condition := find_meaning(words[0], "IF")) is not None:
+        return _make_item("condition", tokens, at, key=condition or words[0]), 1
+    word = words[0].split("'")[0]
+    is_stop = (word in STOP_WORDS and word not in _CLAIMING) or not list_words("IDLE").isdisjoint({word, words[0]})
+    return _make_item("stop" if is_stop else "word", tokens, at, key="" if is_stop else stem_word(word)), 1
 
 
-def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
-    """Yield a number with its unit, a following other word separately."""
-    match = _NUMBER_PARTS.fullmatch(written)
-    assert match is not None, "the scanner lets nothing else through"
-    value = parse_digits(match["digits"])
-    tail = match["unit"].strip().replace("×", "x").replace("per cent", "percent")
-    unit, end, scale = quantities.UNITS.get(match["money"] or "", ""), len(written), 1
-    is_attached = match.end("digits") == match.start("unit")
-    if tail in {"am", "pm"} and isinstance(value, Fraction) and value.denominator == 1:
-        value, unit = f"{int(value) % 12 + (12 if tail == 'pm' else 0):02}:00", "time"
-    elif tail in quantities.SCALES or (tail == "m" and unit):
-        scale = quantities.SCALES.get(tail, 1_000_000)
-    elif tail in quantities.UNITS:
-        unit = quantities.UNITS[tail]
-    elif is_attached and tail:
-        unit = tail
-    else:
-        end = match.end("digits")
-    if isinstance(value, Fraction):
-        value *= -scale if match["sign"] else scale
-    elif ":" in value:
-        unit = "time"
-    yield _Item("number", written[:end], offsets[at], offsets[at + end - 1] + 1, value, unit)
-    if end < len(written) and tail:
-        start = at + match.start("unit")
-        yield _Item("word", tail, offsets[start], offsets[at + len(written) - 1] + 1)
+_ENDING: Final = word_set("stop stops stopped quit quits")
 
 
-def _classify_items(items: list[_Item]) -> list[_Item]:
-    """Set the kind of each word and join phrases and units."""
-    done: list[_Item] = []
-    at = 0
-    while at < len(items):
-        item = items[at]
-        length = 1
-        if item.kind == "word":
-            length = _classify_word(items, at, done)
-        elif item.kind == "unspaced":
-            item.kind, item.key = "word", item.text
-        elif item.kind == "number":
-            length = _join_unit(items, at)
-        if length:
-            done.append(item)
-        at += max(1, length)
-    return done
+def _is_answer(tokens: Sequence[Token], at: int) -> bool:
+    return at == len(tokens) or tokens[at].kind == "end" or tokens[at].text in _MARKS
 
 
-def _read_number_words(items: Sequence[_Item], at: int) -> tuple[Fraction, int] | None:
-    """Return value and count of the number words at an index."""
-    total, current, length = Fraction(0), Fraction(0), 0
-    for item in items[at:]:
-        word = item.text if item.kind == "word" else ""
-        if word in quantities.NUMBER_WORDS:
-            current += quantities.NUMBER_WORDS[word]
-        elif word in quantities.MULTIPLIERS and quantities.MULTIPLIERS[word] < 1_000:
-            current = (current or Fraction(1)) * quantities.MULTIPLIERS[word]
-        elif word in quantities.MULTIPLIERS:
-            total, current = total + (current or Fraction(1)) * quantities.MULTIPLIERS[word], Fraction(0)
-        elif not (word == "and" and length and _continues_number(items, at + length)):
-            break
-        length += 1
-    return (total + current, length) if length else None
-
-
-def _continues_number(items: Sequence[_Item], at: int) -> bool:
-    """Tell whether "and" joins two parts of one number."""
-    before, after = (items[place].text if 0 <= place < len(items) else "" for place in (at - 1, at + 1))
-    return before in quantities.MULTIPLIERS and after in quantities.NUMBER_WORDS
-
-
-def _join_unit(items: Sequence[_Item], at: int, after: int | None = None) -> int:
-    """Attach the unit behind a number ("10k usd"); return the item count."""
-    after = at + 1 if after is None else after
-    number, following = items[at], items[after] if after < len(items) else None
-    if not number.unit and [item.text for item in items[after : after + 2]] == ["per", "cent"]:
-        number.unit, number.end = "%", items[after + 1].end
-        return 3
-    if following is not None and following.text == "a" and "percent" in [item.text for item in items[after + 1 :][:1]]:
-        number.unit, number.end = "%", items[after + 1].end  # "half a percent"
-        return 3
-    if following is None or following.kind != "word" or following.text not in quantities.UNITS:
-        return 1
-    unit = quantities.UNITS[following.text]
-    if number.unit == "min" and unit in quantities.MONEY and isinstance(number.key, Fraction):
-        number.key *= 1_000_000  # "1.5m usd"
-    elif number.unit:
-        return 1
-    number.unit, number.end = unit, following.end
-    return 2
-
-
-def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> int:
-    """Classify the word or phrase at an index; return the item count."""
-    item = items[at]
-    words = [other.text if other.kind == "word" else "" for other in items[at : at + 3]]
-    for length in (3, 2):
-        meaning = vocabulary.PHRASES.get(tuple(words[:length])) if length <= len(words) else None
-        if meaning is not None and not (meaning in vocabulary.NEGATABLE and not _has_number(items, at + length)):
-            _set_meaning(item, meaning)
-            item.end = items[at + length - 1].end
-            return length
-    if words[:2] == ["used", "to"] and not (done and done[-1].text in vocabulary.USED_TO_PRECEDED):
-        _set_meaning(item, vocabulary.NOT)
-        return 2
-    if words[0] in {"stop", "stops", "stopped", "quit", "quits"} and len(words) > 1 and words[1].endswith("ing"):
-        _set_meaning(item, vocabulary.NOT)
-        return 1
-    if words[0] in vocabulary.BEFORE_NUMBERS and _has_number(items, at + 1):
-        _set_meaning(item, vocabulary.BEFORE_NUMBERS[words[0]])
-        return 1
-    if not (done and done[-1].text in vocabulary.NO_NUMBER_AFTER) and (number := _read_number_words(items, at)):
-        item.kind, (item.key, length) = "number", number
-        item.end = items[at + length - 1].end
-        return length - 1 + _join_unit(items, at, at + length)
-    if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
-        item.kind = "stop"  # an answer; it does not deny what follows
-        return 1
-    _set_meaning(item, vocabulary.WORDS.get(words[0], ""))
-    return 1
-
-
-def _has_number(items: Sequence[_Item], at: int) -> bool:
-    near = items[at : at + 2]
-    return any(item.kind == "number" or item.text in quantities.NUMBER_WORDS for item in near)
-
-
-def _set_meaning(item: _Item, meaning: str) -> None:
-    if meaning in {vocabulary.NOT, vocabulary.OPENS_NOT, vocabulary.PARTLY, vocabulary.ONLY}:
-        item.kind = meaning
-    elif meaning in vocabulary.CONDITIONS:
-        item.kind, item.key = "condition", meaning
-    elif meaning:
-        item.kind, item.key = "bound", meaning
-    elif item.text in vocabulary.CONDITIONS:
-        item.kind, item.key = "condition", item.text
-    elif item.text in vocabulary.BREAKS:
-        item.kind = "hard"
-    else:
-        word = item.text.split("'")[0]
-        is_stop = word in vocabulary.FILLER_WORDS or item.text in vocabulary.RESETS - {"always", "usually", "mostly"}
-        item.kind, item.key = ("stop", "") if is_stop else ("word", stem_word(word))
+def _has_number(tokens: Sequence[Token], at: int) -> bool:
+    near = tokens[at : at + 2]
+    return any(token.kind in ("digits", "clock") or find_meaning(token.text, "NUMBER") is not None for token in near)
 
 
 def _set_clauses(items: Sequence[_Item]) -> None:
@@ -341,9 +223,9 @@ def _set_clauses(items: Sequence[_Item]) -> None:
 def _turn_comparisons(items: Sequence[_Item]) -> None:
     """Turn "never above 5x" into a maximum, which uses the negation up."""
     for at, item in enumerate(items):
-        if item.kind != "bound" or item.key not in vocabulary.NEGATABLE:
+        if item.kind != "bound" or item.key not in _TURNED:
             continue
-        as_it_stands, turned = vocabulary.NEGATABLE[str(item.key)]
+        as_it_stands, turned = _TURNED[str(item.key)]
         item.key = as_it_stands
         for other in reversed(items[max(0, at - REACH) : at]):
             if other.kind in {"hard", "sentence", "blank", "bound"} or other.text == "unless":
@@ -365,8 +247,8 @@ def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
         polarity: Polarity = "~" if "partly" in kinds else "-" if "not" in kinds else "+"
         is_joined = bool(before) and (before[-1].kind == "soft" or before[-1].text in {"and", "plus"})
         if polarity == "+" and is_joined and polarities[before[0].clause] in {"-", "?"}:
-            polarity = "+" if held[0].text in vocabulary.RESETS or "only" in kinds else "?"
-        if held[0].text in vocabulary.EXCEPTIONS and before and polarities[before[0].clause] != "+":
+            polarity = "+" if find_meaning(held[0].text, "RESET") is not None or "only" in kinds else "?"
+        if find_meaning(held[0].text, "EXCEPTION") is not None and before and polarities[before[0].clause] != "+":
             polarity = "?"  # "never alts except SOL"
         polarities[clause] = polarity
         before = held
@@ -383,3 +265,9 @@ def stem_word(word: str) -> str:
     if same is not None:
         return same
     return porter_stem(normal)
+
+
+@cache
+def list_stems(*concepts: str) -> frozenset[str]:
+    """Return the stems of the words of concepts."""
+    return frozenset(map(stem_word, list_words(*concepts)))

@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
+from config.lib.words.lexer import MASK
 from memory.claims.pasted import find_pasted
-
-MASK: Final = "\x00"  # occurs in no message
 
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _QUOTED_LINE: Final = re.compile(r"^[ \t]*[>\uff1e].*$", re.MULTILINE)

@@ -12,10 +12,10 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
+from config.lib.words.lexer import MASK
 from config.lib.words.sentences import straight, strip_preface
-from memory.claims.claims import Reading, Term, read_claims, stem_word
-from memory.claims.statements import MASK, SENTENCE, has_foreign_words, keep_statements
-from memory.claims.vocabulary import DOUBTS, FREE_WORDS, LIGHT_WORDS
+from memory.claims.claims import Reading, Term, list_stems, read_claims
+from memory.claims.statements import SENTENCE, has_foreign_words, keep_statements
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
 MAX_FOREIGN: Final = 3  # content words of a claim that its support may lack
@@ -39,9 +39,6 @@ _TAKES_BACK: Final = re.compile(
     r"|(?:says|said|wrote|writes)\b|[-–—])",
     re.IGNORECASE,
 )
-_DOUBTS: Final = frozenset(map(stem_word, DOUBTS))
-_FREE: Final = frozenset(map(stem_word, FREE_WORDS))
-_IDLE: Final = _FREE | LIGHT_WORDS
 
 Content = tuple[str, Any, str, str]
 Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's terms it meets
@@ -157,7 +154,7 @@ def contradicts(one: str, other: str) -> bool:
     a, b = read_claims(one), read_claims(other)
     ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
     shared = ours.keys() & theirs.keys()
-    if not shared - LIGHT_WORDS or len(shared) < MIN_SHARE * max(len(ours), len(theirs)):
+    if not shared - list_stems("LIGHT") or len(shared) < MIN_SHARE * max(len(ours), len(theirs)):
         return False
     if any({ours[key], theirs[key]} == {"+", "-"} for key in shared):
         return True
@@ -181,22 +178,24 @@ class _Claim:
         self.conditions = _list_distinct(reading.of_kind("condition"))
         names = (term for term in self.words if term.kind == "bound" or term.is_name)
         self.indispensable = [*self.figures, *names, *self.conditions]
-        self.free = {_term_key(term) for term in self.words if term.kind == "word" and term.key in _FREE}
+        self.free = {_term_key(term) for term in self.words if term.kind == "word" and term.key in list_stems("FREE")}
         self.is_exclusive = bool(reading.of_kind("only"))
         self.is_denying = bool(reading.of_kind("not"))
         self.denied = self._denied_clauses(reading)
         # In a long claim, the share alone would allow a whole unsupported sentence.
         self.needed = max(ceil(MIN_SHARE * len(self.words) - 1e-9), len(self.words) - MAX_FOREIGN)
         self.longest = 3 * reading.length + SPARE_WORDS
-        heavy = {term.clause for term in self.words if term.key not in LIGHT_WORDS}
-        self.relaxed = {i for i, term in enumerate(self.words) if term.clause in heavy and term.key in LIGHT_WORDS}
+        heavy = {term.clause for term in self.words if term.key not in list_stems("LIGHT")}
+        self.relaxed = {
+            i for i, term in enumerate(self.words) if term.clause in heavy and term.key in list_stems("LIGHT")
+        }
 
     def _denied_clauses(self, reading: Reading) -> list[list[Term]]:
         """Return per denying clause the terms of which a span needs one."""
         groups = []
         for clause in dict.fromkeys(term.clause for term in reading.of_kind("not")):
             terms = [term for term in reading.of_kind("word", "number", "bound") if term.clause == clause]
-            groups.append([term for term in terms if term.key not in LIGHT_WORDS] or terms)
+            groups.append([term for term in terms if term.key not in list_stems("LIGHT")] or terms)
         return [group for group in groups if group]
 
     def find_span(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
@@ -223,7 +222,7 @@ class _Claim:
         figures = sentence.of_kind("number")
         if not all(any(_is_stated(given, wanted) for given in figures) for wanted in self.figures):
             return -1
-        given = {term.key for term in sentence.of_kind("word", "bound")} - LIGHT_WORDS
+        given = {term.key for term in sentence.of_kind("word", "bound")} - list_stems("LIGHT")
         shared = {term.key for term in self.words} & given
         return len(shared) + len(self.figures) if shared else 0
 
@@ -249,11 +248,13 @@ class _Claim:
         sentences = {term.sentence for term, _ in held}
         around = [(term, met) for term, met in given if term.sentence in sentences]
         left_out = [term for term, met in around if not met]
-        if any(term.kind == "condition" or (term.kind == "word" and term.key in _DOUBTS) for term in left_out):
+        if any(
+            term.kind == "condition" or (term.kind == "word" and term.key in list_stems("DOUBT")) for term in left_out
+        ):
             return False
         met = frozenset().union(*(names for _, names in around))
         added = {_term_key(term) for term in self.words} - met
-        is_complete = not any(term.kind == "word" and term.key not in _IDLE for term in left_out)
+        is_complete = not any(term.kind == "word" and term.key not in list_stems("FREE", "LIGHT") for term in left_out)
         return not added or (added <= self.free and is_complete)
 
     def _is_enough(self, held: Sequence[Held]) -> bool:
@@ -291,7 +292,7 @@ def _list_own_sentences(message: TypedMessage) -> list[tuple[Quote, Reading]]:
     for at, (start, end) in enumerate(spans):
         text, following = kept[start:end], message.text[spans[at + 1][0] :] if spans[at + 1 :] else ""
         reading = read_claims(text)
-        is_doubted = any(term.kind == "word" and term.key in _DOUBTS for term in reading.terms)
+        is_doubted = any(term.kind == "word" and term.key in list_stems("DOUBT") for term in reading.terms)
         is_stated = (
             MASK not in text and bool(_FIRST_PERSON.search(straight(text))) and not _UNSTATED.search(straight(text))
         )

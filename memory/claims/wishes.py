@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
+from config.lib.words.lexer import MASK
 from config.lib.words.quantities import word_set
-from memory.claims.claims import read_claims, stem_word
-from memory.claims.statements import MASK, TURNS_TO_ASK, keep_typed_words
+from memory.claims.claims import list_stems, read_claims, stem_word
+from memory.claims.statements import TURNS_TO_ASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support
-from memory.claims.vocabulary import LIGHT_WORDS
 
 Naming = Literal["named", "pointed", "unnamed"]
 
@@ -79,7 +79,6 @@ _CLAUSE: Final = re.compile(
     r"(?!(?:am|was|have|had|don|can|could|should|would|no)\b)(?P<verb>[a-z]+)",
     re.IGNORECASE,
 )
-_LIGHT: Final = frozenset(map(stem_word, LIGHT_WORDS))
 # Words of the wish itself: they name no fact.
 _IDLE: Final = frozenset(
     map(
@@ -183,7 +182,7 @@ def _is_named(wish: str, fact: str) -> bool:
     if clause is None:
         return True
     verb, stems = stem_word(clause["verb"].casefold()), {*map(stem_word, _WORD.findall(fact.casefold()))}
-    return verb in stems or (verb in _LIGHT and not _LIGHT.isdisjoint(stems))
+    return verb in stems or (verb in list_stems("LIGHT") and not list_stems("LIGHT").isdisjoint(stems))
 
 
 def _list_words(text: str) -> frozenset[object]:

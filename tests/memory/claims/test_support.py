@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from config.lib.words.lexer import MASK
 from memory.claims.claims import read_claims
-from memory.claims.statements import MASK, keep_statements, keep_typed_words
+from memory.claims.statements import keep_statements, keep_typed_words
 from memory.claims.support import Quote, TypedMessage, contradicts, find_support, verify_quotes
 
 
