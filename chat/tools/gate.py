@@ -15,8 +15,9 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
+from memory.claims.judge import judge_change
 from memory.claims.statements import keep_statements
-from memory.claims.subjects import judge_change, read_subject
+from memory.claims.subjects import read_subject
 from memory.claims.support import Quote, TypedMessage, find_support, supports_all
 from memory.claims.wishes import Naming, affirms, asks_to_forget, count_wished, find_naming, relates, states_change
 from memory.facts.queries import list_topics

@@ -1,23 +1,23 @@
-"""The subject of a fact, and whether a new statement about it excludes the old one.
+"""The subject of a fact: what it is about, and what it says of it.
 
-A table names the subjects that have one value at a time: limits, exchange, time zone, base currency, name, city,
-trading hours, trading style, symbols, answer length and language. For all other lines the subject is their words; lines
-with the same words contradict each other when a number, a bound or a negation differs.
+A sentence that states a rule of trading has that rule as its subject. A table names the other subjects that have one
+value at a time, by the concepts of the vocabulary that a line has. For all other lines the subject is their words.
 """
 
 import hashlib
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Final
 
+from config.lib.words import rules
+from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.lexer import Found, Token, find_meanings, read_tokens
 from config.lib.words.quantities import word_set
-from memory.claims.claims import Reading, read_claims, stem_word
-from memory.claims.support import contradicts
-from memory.claims.validity import strip_dates
+from config.lib.words.vocabulary import find_meaning, list_words
+from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
+from memory.claims.validity import has_beginning, strip_dates
 
-Verdict = Literal["same", "replaces", "unsure", "apart"]
 Values = frozenset[object]
 
 
@@ -27,222 +27,319 @@ class Subject:
 
     key: str
     values: Values = frozenset()
-    scope: frozenset[str] = frozenset()  # "on BTC", "at weekends": where the value holds
+    scope: frozenset[str] = frozenset()  # "on BTC", "at weekends", "average": where or of which the value holds
+    owner: str = ""  # "my wife risks 5%": whose value it is, unless the user's
     is_denied: bool = False  # "I stopped scalping" has the value, denied
     is_added: bool = False  # "I also trade on Kraken" is beside what is known
+    is_change: bool = False  # "now", "no longer", "moved": it says that something was otherwise
+    is_begun: bool = False  # "from July": it begins at a moment of its own
     bound: str = ""  # max or min, of a limit
-    is_single: bool = True  # a subject of the table
+    is_single: bool = True  # a rule, or a subject of the table
 
 
-def judge_change(old: str, new: str) -> Verdict:
-    """Compare a known line with a new statement.
+# --- A line ---
 
-    `same`: the new line says nothing else. `replaces`: they cannot both hold. `unsure`: they may exclude each other, so
-    the user has to be asked. `apart`: both can hold. Words that say when a line holds do not count.
-    """
-    before, after = read_subject(old), read_subject(new)
-    if before.key != after.key:
-        return "apart"
-    if before.is_single:
-        return _judge_values(before, after)
-    old, new = strip_dates(old), strip_dates(new)
-    if contradicts(old, new):
-        return "unsure"
-    return "same" if _list_words(old) == _list_words(new) else "apart"
+_CONCEPTS: Final = word_set(
+    "ANSWER SPEAK LENGTH LANGUAGE BASECURRENCY CURRENCY TIMEZONE ZONECODE EXCHANGE DEAL STYLE DRAWDOWN PERDAY PERWEEK"
+    " PERMONTH OPENPOSITIONS POSITIONSIZE TARGET ACCOUNTSIZE RETIRE SESSION LEVERAGE RISK LOSE ONELOSS PERTRADE TRADE"
+    " STOP PAUSE STOPLOSS CHANGE ENDED ALSO AGAIN PERSON WHICH DAY LIVE CALLED ONLY BEFORE BY AFTER BETWEEN OPPOSITE"
+    " MAX USESTOP"
+)
+_PREPOSITIONS: Final = word_set("on for in during when if while except with at after before since until")
+
+
+class Line:
+    """What a line says: its tokens, claims and concepts."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = read_tokens(text)
+        self.reading: Reading = read_claims(text)
+        self.found: list[Found] = find_meanings(self.tokens, _CONCEPTS)
+        self.concepts = {one.concept for one in self.found}
+
+    def has(self, needed: str) -> bool:
+        """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
+        return all(
+            term[1:] not in self.concepts if term[0] == "-" else not self.concepts.isdisjoint(term.split("|"))
+            for term in needed.split()
+        )
+
+    def numbers(self, units: str) -> list[Term]:
+        """Return the numbers in some units; "none" stands for those without one."""
+        wanted = {"" if unit == "none" else unit for unit in units.split()}
+        return [term for term in self.reading.of_kind("number") if term.unit in wanted]
+
+    @cached_property
+    def owner(self) -> str:
+        """The other person who is spoken of, before the user is."""
+        for at, token in enumerate(self.tokens):
+            if token.text.partition("'")[0] == "i":
+                return ""
+            if any(one.concept == "PERSON" and one.at == at for one in self.found):
+                return token.text.partition("'")[0]
+        return ""
+
+    @cached_property
+    def scope(self) -> frozenset[str]:
+        """Where, when or of which of several the value holds."""
+        found = {one.value for one in self.found if one.concept == "WHICH"} | self.days
+        for at, token in enumerate(self.tokens):
+            if token.text not in _PREPOSITIONS:
+                continue
+            behind = [one for one in self.tokens[at + 1 : at + 4] if find_meaning(one.text, "ARTICLE") is None]
+            if behind and behind[0].kind == "word" and find_meaning(behind[0].text, "NOSCOPE", "NUMBER", "MAX") is None:
+                found.add(behind[0].text.rstrip("s"))
+        return frozenset(found)
+
+    @cached_property
+    def days(self) -> frozenset[str]:
+        return frozenset(one.value for one in self.found if one.concept == "DAY")
+
+    @property
+    def is_ended(self) -> bool:
+        return "ENDED" in self.concepts or bool(self.reading.of_kind("not"))
+
+    @cached_property
+    def words(self) -> dict[object, str]:
+        """The stems of the words that make the subject, with their polarities; opposites have one name."""
+        skipped = list_stems("OFTEN", "CHANGE", "ENDED", "ALSO", "AGAIN")
+        words: dict[object, str] = {}
+        for term in self.reading.of_kind("word"):
+            if str(term.key) not in skipped:
+                axis = _find_axis(self.text[term.start : term.end].casefold())
+                words[axis[1:] or term.key] = _turn(term.polarity) if axis[:1] == "-" else term.polarity
+        return words
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The stems of all words in order, but for those that may be left out and those that deny or restrict."""
+        said = [token.text for token in self.tokens if token.kind != "mark" or token.text == "%"]
+        return [stem_word(word) for word in said if find_meaning(word, "TRIFLE", "NOT", "ONLY") is None]
+
+    @cached_property
+    def flags(self) -> tuple[bool, bool, bool]:
+        kinds = {term.kind for term in self.reading.terms}
+        return "only" in kinds, self.is_ended, "AGAIN" in self.concepts
+
+    def contradicts(self, other: "Line") -> bool:
+        """Tell whether two lines with the same words cannot both hold: a denial, a number or a bound differs."""
+        shared = self.words.keys() & other.words.keys()
+        is_told = bool(shared - list_stems("LIGHT"))  # "I trade" and "I never trade that" are of two things
+        is_turned = any({self.words[key], other.words[key]} == {"+", "-"} for key in shared)
+        if is_told and (is_turned or ("ENDED" in self.concepts) != ("ENDED" in other.concepts)):
+            return True
+        ours, theirs = (_list_figures(line.reading) for line in (self, other))
+        if ours and theirs and len(ours) == len(theirs):
+            has_units = sorted(unit for _, unit in ours) == sorted(unit for _, unit in theirs)
+            bounds = [{term.key for term in line.reading.of_kind("bound")} for line in (self, other)]
+            return (has_units and ours != theirs) or (ours == theirs and {"min", "max"} <= bounds[0] ^ bounds[1])
+        return False
+
+
+def _find_axis(word: str) -> str:
+    return find_meaning(word, "OPPOSITE") or ""
+
+
+def _turn(polarity: str) -> str:
+    return {"+": "-", "-": "+"}.get(polarity, polarity)
+
+
+def _list_figures(reading: Reading) -> set[tuple[object, str]]:
+    return {(term.key, term.unit) for term in reading.of_kind("number")}
 
 
 @lru_cache(maxsize=2048)
 def read_subject(text: str) -> Subject:
     """Return the subject of a line, whenever it holds."""
-    text = strip_dates(text)
-    reading = read_claims(text)
-    for name, pattern in _TABLE.items():
-        if pattern.search(text) and (subject := _READERS[name](name, text, reading)) is not None:
-            return subject
-    words = sorted({str(term.key) for term in reading.of_kind("word")})
-    return Subject(hashlib.sha256(" ".join(words).encode()).hexdigest() if words else "", is_single=False)
+    is_begun, text = has_beginning(text), strip_dates(text)
+    line = Line(text)
+    found = _read_rule(text)
+    for name, needed, read in _TABLE if found is None else ():
+        if line.has(needed) and (found := read(name, line)) is not None:
+            break
+    if found is None:
+        words = sorted(map(str, line.words))
+        key = hashlib.sha256(" ".join(words).encode()).hexdigest() if words else ""
+        found = Subject(key, is_single=False)
+    is_change, is_added = "CHANGE" in line.concepts, "ALSO" in line.concepts
+    return replace(found, owner=line.owner, is_change=is_change, is_added=is_added, is_begun=is_begun)
 
 
-def _judge_values(before: Subject, after: Subject) -> Verdict:
-    if after.is_denied or before.is_denied:
-        is_other = before.values.isdisjoint(after.values) or before.is_denied == after.is_denied
-        return "same" if before == after else "apart" if is_other else "replaces"
-    if before.scope != after.scope:
-        return _judge_scopes(before, after)
-    if before.values == after.values:
-        return "same" if before.bound == after.bound or not (before.bound and after.bound) else "unsure"
-    if before.bound != after.bound and {before.bound, after.bound} != {"", "max"}:
-        return "apart"  # a minimum beside a maximum
-    if before.key.startswith("leverage") and before.bound != after.bound:
-        # "Max leverage is 5x" allows "I use 3x leverage".
-        return _judge_limit(limit=before if before.bound else after, used=after if before.bound else before)
-    if before.key == "trading hours" and _names(before).isdisjoint(_names(after)):
-        return "apart"  # a beginning beside an end
-    return "apart" if after.is_added else "replaces"
+# --- Rules ---
 
 
-def _judge_limit(*, limit: Subject, used: Subject) -> Verdict:
-    return "unsure" if _greatest(used) > _greatest(limit) else "apart"
-
-
-def _judge_scopes(before: Subject, after: Subject) -> Verdict:
-    """Judge a rule and its exception: the special one may be stricter, not looser."""
-    if before.scope and after.scope:
-        return "apart"
-    general, special = (before, after) if after.scope else (after, before)
-    if not general.bound or _greatest(special) <= _greatest(general):
-        return "apart"
-    return "unsure"
-
-
-def _greatest(subject: Subject) -> float:
-    numbers = [float(value[0]) for value in subject.values if isinstance(value, tuple) and _is_number(value[0])]
-    return max(numbers, default=0.0)
-
-
-def _is_number(value: object) -> bool:
-    return not isinstance(value, str)
-
-
-def _names(subject: Subject) -> set[object]:
-    return {value[0] for value in subject.values if isinstance(value, tuple)}
-
-
-def _list_words(text: str) -> tuple[bool, bool, list[str]]:
-    """Return whether a line says "only", whether it denies, and its other words in order."""
-    words = [
-        stem_word(word) for word in _WORDS.findall(_CONTRACTED.sub("not", text.casefold())) if word not in _TRIFLES
-    ]
-    plain = [word for word in words if word != "onli" and word not in _DENIALS]
-    return "onli" in words, not _DENIALS.isdisjoint(words), plain
-
-
-_WORDS: Final = re.compile(r"[^\W_]+|%")
-_CONTRACTED: Final = re.compile(r"\b(?:do|does|ca|wo|is|are)n['’]?t\b")
-_DENIALS: Final = frozenset(map(stem_word, ("not", "never", "cannot", "avoid")))
-_TRIFLES: Final = word_set(
-    "a an the i my me user users s is am are do does have has had was be been would will ll ve m"
-)
+def _read_rule(text: str) -> Subject | None:  # noqa: C901 - one line a kind
+    """Return the subject of a sentence that states a rule with a limit."""
+    rule = compile_rule(text, zone="UTC")
+    match rule:
+        case rules.Leverage():
+            return Subject("leverage", frozenset({(rule.limit, "", rule.is_strict)}), bound="max")
+        case rules.RiskPerTrade():
+            return Subject("risk per trade", frozenset({(rule.limit, rule.unit, rule.is_strict)}), bound="max")
+        case rules.DailyLoss():
+            return Subject("loss per day", frozenset({(rule.limit, rule.unit, False)}), bound="max")
+        case rules.TradesPerDay():
+            return Subject("trades per day", frozenset({(rule.limit, "", False)}), bound="max")
+        case rules.Hours(mode="never"):
+            return Subject("hours avoided", frozenset({("from", rule.start), ("to", rule.end)}))
+        case rules.Hours():
+            ends = {("from", rule.start), ("to", rule.end)} - {("from", 0), ("to", rules.DAY_MINUTES)}
+            return Subject("trading hours", frozenset(ends))
+        case rules.LossPause():
+            return Subject("losses in a row", frozenset({(rule.losses, "", False), (rule.is_in_row, rule.minutes)}))
+        case rules.Events():
+            key = f"events {' '.join(sorted(rule.kinds))} {rule.is_high}"
+            return Subject(key, frozenset({("before", rule.before), ("after", rule.after)}))
+        case rules.Days(mode="only"):
+            return Subject("days", frozenset(rule.days))
+        case rules.StopRequired():
+            return Subject("stop required", frozenset({True}))
+        case Refusal():
+            return None
+    return None
 
 
 # --- The table ---
 
-_Read = Callable[[str, str, Reading], Subject | None]
-_SCOPE: Final = re.compile(
-    r"\b(?:on|for|in|during|when|if|while|except|with|at)\s+(?:the\s+|my\s+)?(?P<what>[A-Za-z][\w/-]*)", re.IGNORECASE
-)
-_NO_SCOPE: Final = word_set(
-    "a an any each every all one single trade trades position positions account accounts leverage risk total average"
-    " most i i'm i've average max maximum percent general principle future order case capital equity it that this most"
-    " least worst once row day week month"
-)
-_ALSO: Final = re.compile(r"\b(?:also|too|as well|in addition|besides|additionally|another)\b", re.IGNORECASE)
-_ENDED: Final = re.compile(
-    r"\b(?:stopped|stop|quit|no longer|any ?more|never|not|don['’]t|doesn['’]t|gave up|left|avoid|hate)\b",
-    re.IGNORECASE,
-)
+_Read = Callable[[str, Line], Subject | None]
 
 
-def _read_scope(text: str) -> frozenset[str]:
-    found = {match["what"].casefold().rstrip("s") for match in _SCOPE.finditer(text)}
-    return frozenset(found - {word.rstrip("s") for word in _NO_SCOPE})
+def _limit(units: str) -> _Read:
+    """Return a reader of a limit: its number in these units, its bound and where it holds; "no limit" has none."""
 
-
-def _limit(*units: str) -> _Read:
-    """Return a reader of a limit: its numbers in these units, its bound and where it holds."""
-
-    def read(name: str, text: str, reading: Reading) -> Subject | None:
-        numbers = [
-            term for term in reading.of_kind("number") if term.unit in units or (term.unit == "" and "" in units)
-        ]
-        if not numbers or any(term.polarity == "-" and not reading.of_kind("bound") for term in numbers):
+    def read(name: str, line: Line) -> Subject | None:
+        numbers = line.numbers(units)
+        bounds = {str(bound.key) for bound in line.reading.of_kind("bound")} & {"max", "min"}
+        if not numbers:
+            is_none = bool(line.reading.of_kind("not")) and bool(bounds) and not line.reading.of_kind("number")
+            return Subject(name, scope=line.scope, is_denied=True) if is_none else None
+        if any(term.polarity == "-" and not bounds for term in numbers):
             return None
         # "3x, not 5x" and "from 5x to 3x": the first said, the last reached.
         stated = [term for term in numbers if term.polarity == "+"] or numbers
-        term = stated[-1] if re.search(r"\bfrom\b.*\bto\b", text, re.IGNORECASE) else stated[0]
-        bounds = {str(bound.key) for bound in reading.of_kind("bound")} & {"max", "min"}
+        words = [token.text for token in line.tokens]
+        is_moved = "from" in words and "to" in words[words.index("from") :]
         bound = "min" if bounds == {"min"} else "max" if bounds else ""
-        return Subject(name, frozenset({(term.key, "")}), _read_scope(text), bound=bound)
+        value = stated[-1].key if is_moved else stated[0].key
+        return Subject(name, frozenset({(value, _UNITS.get(stated[0].unit, ""), False)}), line.scope, bound=bound)
 
     return read
 
 
-def _choice(names: str) -> _Read:
-    """Return a reader of names, a pattern; of "from A to B" it takes B, of "A, not B" it takes A."""
-    pattern = re.compile(rf"(?<!\w)(?P<name>{names})(?!\w)", re.IGNORECASE)
+_UNITS: Final[Mapping[str, str]] = {"%": "pct", "$": "usd", "€": "eur", "£": "gbp"}
 
-    def read(name: str, text: str, reading: Reading) -> Subject | None:
-        moved = re.search(
-            r"\b(?:from\b.*?\bto|(?:quit|left|dropped|swapped|replaced)\b.*?\b(?:for|by|with))\b(?P<to>.*)"
-            r"|(?P<kept>.*?)\b(?:not|instead of|rather than)\b",
-            text,
-            re.I,
-        )
-        part = text
-        if moved is not None and pattern.search(moved["to"] or moved["kept"] or ""):
-            part = moved["to"] or moved["kept"]
-        words = (_STYLE_END.sub("", match["name"].casefold()) for match in pattern.finditer(part))
-        found = frozenset(_ALIASES.get(word, word) for word in words)
-        is_denied = part == text and bool(_ENDED.search(text))
-        return Subject(name, found, is_denied=is_denied, is_added=bool(_ALSO.search(text))) if found else None
+
+def _choice(concept: str) -> _Read:
+    """Return a reader of names; of "from A to B" it takes B, of "A, not B" it takes A."""
+
+    def read(name: str, line: Line) -> Subject | None:
+        named = [one for one in line.found if one.concept == concept]
+        words = [token.text for token in line.tokens]
+        begins, ends = _find_part(words)
+        part = [one for one in named if begins <= one.at < ends]
+        is_whole = not part or (begins, ends) == (0, len(words))
+        values = frozenset(one.value for one in part or named)
+        scope = line.scope if concept in ("STYLE", "LENGTH") else frozenset[str]()
+        return Subject(name, values, scope, is_denied=is_whole and line.is_ended)
 
     return read
 
 
-_STYLE_END: Final = re.compile(r"[ -]trad\w+$")  # "swing trader", "swing trading"
-_ALIASES: Final = {
-    "ib": "interactive brokers",
-    "ibkr": "interactive brokers",
-    "euros": "eur",
-    "euro": "eur",
-    "dollars": "usd",
-    "dollar": "usd",
-    "pounds": "gbp",
-    "pound": "gbp",
-    "swiss francs": "chf",
-    "francs": "chf",
-    "yen": "jpy",
-    "scalper": "scalp",
-    "scalping": "scalp",
-    "scalps": "scalp",
-    **dict.fromkeys(("brief", "concise", "terse", "shorter"), "short"),
-    **dict.fromkeys(("detailed", "thorough", "longer", "in depth"), "long"),
-}
+_LEAVING: Final = word_set("quit left dropped swapped replaced")
+_TOWARDS: Final = word_set("for by with")
 
 
-def _captured(name: str, text: str, reading: Reading) -> Subject | None:
-    """Read a proper name behind the words of the table's pattern."""
-    match = _TABLE[name].search(text)
-    if match is None or _ENDED.search(text[: match.end()]):
+def _find_part(words: list[str]) -> tuple[int, int]:
+    """Return the part of a line that says the new name: behind "from A to", "quit A for", before "not"."""
+    for at, word in enumerate(words):
+        goals = {"to"} if word == "from" else _TOWARDS if word in _LEAVING else ()
+        if goals and (to := next((n for n in range(at, len(words)) if words[n] in goals), None)):
+            return to, len(words)
+    for at, word in enumerate(words):
+        if at and (word == "not" or words[at : at + 2] in (["instead", "of"], ["rather", "than"])):
+            return 0, at
+    return 0, len(words)
+
+
+def _zone(name: str, line: Line) -> Subject | None:
+    """Read a zone with its distance from UTC; beside a time of day it is the zone of that."""
+    if line.numbers("time") and not line.has("TIMEZONE"):
         return None
-    return Subject(name, frozenset({match["value"].casefold().strip(" .,;")}), is_added=bool(_ALSO.search(text)))
+    at = next(one.at for one in line.found if one.concept == "ZONECODE")
+    shift = "".join(
+        token.text for token in line.tokens[at + 1 : at + 3] if token.kind == "digits" or token.text in "+-"
+    )
+    code = f"{line.tokens[at].text}{shift if shift[-1:].isdigit() else ''}"
+    return Subject(name, frozenset({code}), is_denied=line.is_ended)
 
 
-def _hours(name: str, text: str, reading: Reading) -> Subject | None:
-    times = [str(term.key) for term in reading.of_kind("number") if term.unit == "time"]
+def _captured(concept: str) -> _Read:
+    """Return a reader of a proper name behind the words of a concept."""
+
+    def read(name: str, line: Line) -> Subject | None:
+        mark = next(one for one in line.found if one.concept == concept)
+        # A place begins with a capital; "call me when", "call me in an hour" give no name.
+        start = mark.at + mark.length
+        words = [token.text for token in line.tokens]
+        if words[start - 1] == "from" and "to" in words[start:]:
+            start = words.index("to", start) + 1
+        rest = line.tokens[start:]
+        if concept == "CALLED":
+            value = rest[:1] if rest and rest[0].text not in list_words("FILLER", "WHEN", "BEFORE", "IDLE") else []
+        else:
+            value = _take_capitals(rest)
+        if not value or any(one.concept == "ENDED" and one.at < start for one in line.found):
+            return None
+        return Subject(name, frozenset({" ".join(token.text for token in value)}))
+
+    return read
+
+
+def _take_capitals(tokens: list[Token]) -> list[Token]:
+    taken: list[Token] = []
+    for token in tokens:
+        is_name = token.kind == "word" and token.written[:1].isupper()
+        if not is_name and not (taken and token.text in ("de", "la")):
+            break
+        taken.append(token)
+    return taken
+
+
+def _hours(name: str, line: Line) -> Subject | None:
+    times = [int(hour) * 60 + int(minute) for hour, minute in map(_split_time, line.numbers("time"))]
+    is_denied = bool(line.reading.of_kind("not"))
+    if len(times) > 1:
+        key = "hours avoided" if is_denied else name
+        return Subject(key, frozenset({("from", times[0]), ("to", times[1])}), line.days)
     if not times:
         return None
-    begins = re.search(r"\b(?:from|start|begin|open|after(?! hours)|before)\b", text, re.IGNORECASE)
-    if len(times) > 1:
-        values = {("from", times[0]), ("to", times[1])}
-    else:
-        is_denied = bool(reading.of_kind("not"))
-        is_before = bool(re.search(r"\b(?:before|until|till|by)\b", text, re.IGNORECASE))
-        is_begin = (is_before == is_denied) if begins or is_before else True
-        values = {("from" if is_begin else "to", times[0])}
-    return Subject(name, frozenset(values), _read_days(text))
+    words = {token.text for token in line.tokens}
+    is_before = not words.isdisjoint({"before", "until", "till", "by"})
+    is_begin = is_before == is_denied or words.isdisjoint(_BEGINNING)
+    return Subject(name, frozenset({("from" if is_begin else "to", times[0])}), line.days)
 
 
-def _read_days(text: str) -> frozenset[str]:
-    days = re.findall(r"\b(?:weekends?|weekdays?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b", text, re.IGNORECASE)
-    return frozenset(day.casefold().rstrip("s") for day in days)
+def _split_time(term: Term) -> tuple[str, str]:
+    hour, _, minute = str(term.key).partition(":")
+    return hour, minute[:2] or "0"
 
 
-def _symbols(name: str, text: str, reading: Reading) -> Subject | None:
+_BEGINNING: Final = word_set("from start begin open after before until till by")
+
+
+def _use(name: str, line: Line) -> Subject | None:
+    """Read "I don't use stops any more"; one with a figure is of something else."""
+    return None if line.reading.of_kind("number") else Subject(name, frozenset({True}), is_denied=line.is_ended)
+
+
+def _symbols(name: str, line: Line) -> Subject | None:
     """Read "I only trade BTC and ETH". A plain "I trade BTC" excludes nothing."""
-    if not reading.of_kind("only") or reading.of_kind("condition", "number"):
+    reading = line.reading
+    is_trading = line.has("TRADE") or line.tokens[0].text == "only" or "stick" in {token.text for token in line.tokens}
+    if not is_trading or not reading.of_kind("only") or reading.of_kind("condition", "number"):
         return None
-    scope = _read_scope(text) | _read_days(text)
+    scope = line.scope | line.days
     words = [term for term in reading.of_kind("word") if str(term.key) not in _BESIDE_SYMBOLS | scope]
     is_assets = all(term.is_name or term.key in _ASSETS for term in words)
     denied = {str(term.key) for term in words if term.polarity == "-"}
@@ -255,74 +352,34 @@ def _symbols(name: str, text: str, reading: Reading) -> Subject | None:
 _BESIDE_SYMBOLS: Final = word_set("trade us hold bui symbol now perp")
 _KINDS: Final = word_set("alt altcoin meme memecoin stock option futur forex fund etf spot shitcoin")
 _ASSETS: Final = _KINDS | word_set("btc eth sol doge gold silver major index crypto")
-_EXCHANGES: Final = (
-    r"binance|kraken|coinbase|bybit|okx|bitstamp|bitget|kucoin|hyperliquid|dydx|deribit|gemini|bitfinex|mexc|gate\.io"
-    r"|huobi|htx|bitmex|phemex|crypto\.com|etoro|ibkr|interactive brokers|robinhood|alpaca|oanda|saxo|degiro|schwab"
-    r"|fidelity|ib"
+
+# A subject, the concepts that a line about it has, and how its value is read. The first that fits counts.
+_TABLE: Final[tuple[tuple[str, str, _Read], ...]] = (
+    ("answer length", "ANSWER LENGTH", _choice("LENGTH")),
+    ("answer language", "SPEAK LANGUAGE", _choice("LANGUAGE")),
+    ("base currency", "BASECURRENCY CURRENCY", _choice("CURRENCY")),
+    ("time zone", "ZONECODE", _zone),
+    ("exchange", "EXCHANGE DEAL", _choice("EXCHANGE")),
+    ("name", "CALLED", _captured("CALLED")),
+    ("city", "LIVE", _captured("LIVE")),
+    ("leverage", "LEVERAGE", _limit("x none")),
+    ("drawdown", "DRAWDOWN", _limit("% $ € £")),
+    ("loss per day", "LOSE|ONELOSS|RISK PERDAY", _limit("% $ € £")),
+    ("loss per week", "LOSE|ONELOSS|RISK PERWEEK", _limit("% $ € £")),
+    ("loss per month", "LOSE|ONELOSS|RISK PERMONTH", _limit("% $ € £")),
+    ("risk per trade", "RISK", _limit("%")),
+    ("trades per day", "TRADE PERDAY", _limit("none")),
+    ("trades per week", "TRADE PERWEEK", _limit("none")),
+    ("open positions", "OPENPOSITIONS", _limit("none")),
+    ("position size", "POSITIONSIZE", _limit("% $ € £")),
+    ("losses in a row", "LOSE|ONELOSS STOP|PAUSE", _limit("none")),
+    ("stop distance", "STOPLOSS", _limit("%")),
+    ("profit target", "TARGET", _limit("% x")),
+    ("account size", "ACCOUNTSIZE", _limit("$ € £ none")),
+    ("retirement age", "RETIRE", _limit("none y")),
+    ("risk per trade", "MAX PERTRADE", _limit("%")),
+    ("stop required", "USESTOP", _use),
+    ("trading hours", "SESSION", _hours),
+    ("trading style", "STYLE", _choice("STYLE")),
+    ("symbols", "ONLY", _symbols),
 )
-_CURRENCIES: Final = (
-    r"usd|eur|gbp|chf|jpy|aud|cad|nzd|sek|nok|dkk|pln|sgd|hkd|usdt|usdc|euros?|dollars?|pounds?|swiss francs|francs|yen"
-    r"|btc"
-)
-_ZONES: Final = (
-    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?|gmt(?:\s?[+-]\d{1,2})?|ces?t|[we]et|e[sd]t|p[sd]t|c[sd]t|bst|ist|jst"
-    r"|[a-z]+/[a-z_]+"
-)
-_LANGUAGES: Final = "english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|polish|turkish"
-_LENGTHS: Final = "short|brief|concise|terse|shorter|long|longer|detailed|thorough|in depth"
-_STYLES: Final = r"scalper|scalping|scalps?|(?:day|swing)[ -]trad(?:e|es|er|ing)|position[ -]trad(?:er|ing)"
-# Each name with its pattern; a line that begins with "|" continues the one before it.
-_PATTERNS: Final = r"""
-answer length: \b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b
-answer language: \b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b
-base currency: \b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b
-time zone: \btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b
-exchange: \b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now|quit|left|swapped)\b
-name: \b(?:my name is(?: now| spelled| actually)*
-|call me)\s+(?!(?:when|if|at|on|before|later|back|in|an?|the)\b)(?P<value>[\w'’-]+)
-city: (?:\b(?:lives?|living|based|resides?) in|\b(?:moved|relocated) (?:from [\w ]+ )?to|\bmy (?:home )?city is
-|\bmy home town is|\bhome is(?: in)?)\s+(?-i:(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2}))
-leverage: \bleverage\b
-drawdown: \bdrawdowns?\b
-loss per day: \b(?:los[eis]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)
-|\bloss(?:es)? (?:limit )?(?:per|a) day
-loss per week: \b(?:los[eis]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)
-loss per month: \b(?:los[eis]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)
-risk per trade: \brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b|^never more than \S+ (?:per|a) trade\b
-trades per day: \btrades? (?:a|per|each|every) day\b|\bdaily trades?\b
-trades per week: \btrades? (?:a|per|each|every) week\b
-open positions: \bpositions? (?:at (?:once|a time|the same time)|open)\b
-|\b(?:open|concurrent|simultaneous) positions?\b
-position size: \bposition siz\w+\b|\bsize (?:of )?(?:each|every|a|per) (?:position|trade)\b|\b(?:each|per) position\b
-losses in a row: \blosses\b.*\b(?:stop|break|pause|quit|done)\b|\b(?:stop|break|pause|quit|done)\b.*\bloss(?:es)?\b
-stop distance: \b(?:my )?stops?(?:[- ]loss(?:es)?)? (?:is|are|at|of|to|distance|sits?|stays?)\b
-profit target: \b(?:profit target|take[- ]profits?|target)\b.*\d
-account size: \bmy (?:trading )?(?:account|capital)(?: size)? (?:is|has \w+ to|was|of|at)\b
-retirement age: \bretir\w+ (?:at|by|when)\b
-trading hours: \b(?:trad\w+|session|hours)\b
-trading style: \b(?:trader|trad\w+|scalp\w*|style)\b
-symbols: \b(?:trade|trades|trading|symbols|sticks? to)\b|^only\b
-"""
-_AMOUNTS: Final = ("drawdown", "loss per day", "loss per week", "loss per month", "position size")
-_READERS: Final[dict[str, _Read]] = {
-    "answer length": _choice(_LENGTHS),
-    "answer language": _choice(_LANGUAGES),
-    "base currency": _choice(_CURRENCIES),
-    "time zone": _choice(_ZONES),
-    "exchange": _choice(_EXCHANGES),
-    "trading style": _choice(_STYLES),
-    **dict.fromkeys(("name", "city"), _captured),
-    "trading hours": _hours,
-    "symbols": _symbols,
-    "leverage": _limit("x", ""),
-    "profit target": _limit("%", "x"),
-    "retirement age": _limit("", "y"),
-    **dict.fromkeys(("risk per trade", "stop distance"), _limit("%")),
-    **dict.fromkeys(("trades per day", "trades per week", "open positions", "losses in a row"), _limit("")),
-    **dict.fromkeys(_AMOUNTS, _limit("%", "$", "€", "£")),
-    "account size": _limit("$", "€", "£", ""),
-}
-_TABLE: Final = {
-    name: re.compile(pattern, re.IGNORECASE)
-    for name, pattern in (line.split(": ", 1) for line in _PATTERNS.replace("\n|", "|").split("\n")[1:-1])
-}

@@ -149,25 +149,6 @@ def locate_quotes(quotes: Sequence[object], messages: Sequence[TypedMessage]) ->
     return tuple(found)
 
 
-def contradicts(one: str, other: str) -> bool:
-    """Tell whether two lines about the same subject certainly exclude each other: other numbers, bounds or a denial."""
-    a, b = read_claims(one), read_claims(other)
-    ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
-    shared = ours.keys() & theirs.keys()
-    if not shared - list_stems("LIGHT") or len(shared) < MIN_SHARE * max(len(ours), len(theirs)):
-        return False
-    if any({ours[key], theirs[key]} == {"+", "-"} for key in shared):
-        return True
-    figures = [{(term.key, term.unit) for term in reading.of_kind("number")} for reading in (a, b)]
-    bounds = [{term.key for term in reading.of_kind("bound")} for reading in (a, b)]
-    if figures[0] and figures[1] and len(figures[0]) == len(figures[1]):
-        same_units = sorted(unit for _, unit in figures[0]) == sorted(unit for _, unit in figures[1])
-        return (same_units and figures[0] != figures[1]) or (
-            figures[0] == figures[1] and {"min", "max"} <= bounds[0] ^ bounds[1]
-        )
-    return bool(a.of_kind("only") and b.of_kind("only") and ours.keys() != theirs.keys())
-
-
 class _Claim:
     """The terms that a span must contain to support a content."""
 

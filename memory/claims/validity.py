@@ -136,6 +136,11 @@ def read_validity(text: str, *, now: datetime, zone: tzinfo) -> Validity:
     return Validity(begins, ends)
 
 
+def has_beginning(text: str) -> bool:
+    """Tell whether a text says from when it holds."""
+    return any(kind in ("begins", "span") for kind, _ in _find_cues(text))
+
+
 def strip_dates(text: str) -> str:
     """Return a text without the words that say when it holds."""
     for _, match in _find_cues(text):

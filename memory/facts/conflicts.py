@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 from django.db.models import Count, Q
 
 from config.lib.errors import DomainError
-from memory.claims.subjects import Verdict, judge_change, read_subject
+from memory.claims.judge import Verdict, judge_change
+from memory.claims.subjects import read_subject
 from memory.facts import versions
 from memory.facts.periods import begin_fact, find_validity
 from memory.facts.versions import FactWrite, Origin

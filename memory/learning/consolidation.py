@@ -9,8 +9,7 @@ from uuid import UUID
 
 from config.lib.llm.vectors import STATIC, compute_cosines
 from memory.claims.claims import Reading, read_claims
-from memory.claims.subjects import judge_change
-from memory.claims.support import contradicts
+from memory.claims.judge import excludes, judge_change
 from memory.facts.review import propose_merge
 from memory.models import UserFact
 
@@ -40,7 +39,7 @@ def is_same_claim(one: str, other: str, *, cosine: float) -> bool:
     """Tell whether two lines of this similarity have the same meaning and exact terms."""
     first, second = _read_line(one), _read_line(other)
     is_near = cosine >= ALIKE or first.words == second.words
-    return is_near and first.exact == second.exact and not contradicts(one, other)
+    return is_near and first.exact == second.exact and not excludes(one, other)
 
 
 class _Line(NamedTuple):
@@ -92,6 +91,6 @@ def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
 def _explain_merge(old: UserFact, into: UserFact) -> str:
     if old.score is not None and into.score is None:
         return "Keel learned from a chat what you had said outright."
-    if judge_change(old.content, into.content) in {"replaces", "unsure"}:
+    if excludes(old.content, into.content):
         return "These two seem to exclude each other; the newer one stays."
     return "These two seem to say the same."

@@ -13,16 +13,8 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
-from memory.claims.subjects import judge_change
-from memory.claims.support import (
-    Quote,
-    TypedMessage,
-    contradicts,
-    find_sentence,
-    locate_quotes,
-    read_quote,
-    verify_quotes,
-)
+from memory.claims.judge import excludes, judge_change
+from memory.claims.support import Quote, TypedMessage, find_sentence, locate_quotes, read_quote, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 from memory.models import UserFact
@@ -254,7 +246,7 @@ def _check_fact(
         against = target
     if against is None:
         explicit = (other for other in known.values() if other.score is None)
-        against = next((other for other in explicit if contradicts(other.content, content)), None)
+        against = next((other for other in explicit if excludes(other.content, content)), None)
     return Candidate(
         op="add" if target is None else "update",
         target_id=target.id if target else None,
@@ -309,4 +301,4 @@ def _is_replaced(candidate: Candidate, by: Candidate) -> bool:
         return False
     if by.op == "update" and candidate.target_id == by.target_id:
         return True
-    return candidate.op != "skip" and contradicts(candidate.content, by.content)
+    return candidate.op != "skip" and excludes(candidate.content, by.content)

@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from config.lib.text import normal_form
-from memory.claims.support import contradicts
+from memory.claims.judge import excludes
 from memory.facts.conflicts import find_conflict
 from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import propose_fact
@@ -95,7 +95,7 @@ def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts
         {"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes or candidate.said
     )
     origin = replace(scene.origin, message_id=None, quotes=quotes)
-    conflicts = (fact.pk for fact in scene.said_since if contradicts(fact.content, candidate.content))
+    conflicts = (fact.pk for fact in scene.said_since if excludes(fact.content, candidate.content))
     against = candidate.conflicts_with or next(conflicts, None)
     known = None if candidate.target_id else find_conflict(candidate.content, now=scene.now)
     is_repeated = known is not None and normal_form(known.fact.content) == normal_form(candidate.content)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
@@ -52,6 +52,16 @@ class Clock:
         return f"{self.minute // 60:02}:{self.minute % 60:02}"
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A meaning of `length` tokens from the token `at` on."""
+
+    concept: str
+    value: str
+    at: int
+    length: int
+
+
 _MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
@@ -99,18 +109,42 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 
 def find_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, Meaning] | None:
     """Return how many tokens the longest phrase has that begins here and means one of the concepts, and its meaning."""
+    for length, meanings in _iter_phrases(tokens, at):
+        if found := next((meaning for meaning in meanings if meaning.concept in concepts), None):
+            return length, found
+    return None
+
+
+def find_meanings(tokens: Sequence[Token], concepts: Collection[str]) -> list[Found]:
+    """Return all that the words and phrases of a text mean among concepts, by place, the longest first."""
+    return [
+        Found(meaning.concept, meaning.value, at, length)
+        for at in range(len(tokens))
+        for length, meanings in _iter_phrases(tokens, at)
+        for meaning in meanings
+        if meaning.concept in concepts
+    ]
+
+
+def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Sequence[Meaning]]]:
+    """Yield the phrases that begin here, the longest first; "friday's" is read as "friday"."""
     vocabulary, first = get_vocabulary(), tokens[at]
-    if first.written.isupper() and (found := vocabulary.find(first.written, concepts)):
-        return 1, found
+    if first.written.isupper() and (meant := vocabulary.meanings.get(first.written)):
+        yield 1, meant
+    plain = first.text.partition("'")[0]
     words: list[str] = []
-    for token in tokens[at : at + vocabulary.longest.get(first.text, 0)]:
+    for token in tokens[at : at + max(vocabulary.longest.get(first.text, 0), vocabulary.longest.get(plain, 0))]:
         if token.kind not in ("word", "mark") or token.text in _ENDING:
             break
         words.append(token.text)
     for length in range(len(words), 0, -1):
-        if found := vocabulary.find(" ".join(words[:length]), concepts):
-            return length, found
-    return None
+        phrase = " ".join(words[:length])
+        if meant := vocabulary.meanings.get(phrase) or vocabulary.meanings.get(_shorten(phrase)):
+            yield length, meant
+
+
+def _shorten(phrase: str) -> str:
+    return " ".join(word.partition("'")[0] for word in phrase.split())
 
 
 _ENDING: Final = frozenset(",;:()–—")

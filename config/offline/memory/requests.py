@@ -19,7 +19,7 @@ from config.lib.words.sentences import (
 )
 from config.offline.facts import Known, Outcome, best_matches, content_words
 from config.offline.statements import Statement, read_statements, topic_of
-from memory.claims.subjects import judge_change
+from memory.claims.judge import judge_change
 from memory.claims.wishes import read_contrast
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 

@@ -14,7 +14,7 @@ from config.offline.memory.requests import Request, memory_requests, read_change
 from config.offline.phrases import FACTS_PAGE
 from config.offline.statements import passing_states
 from config.offline.talk import Reply, Talk
-from memory.claims.subjects import judge_change
+from memory.claims.judge import judge_change
 
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
 _NONE: Final = Pattern(

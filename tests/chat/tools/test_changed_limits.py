@@ -29,8 +29,8 @@ CHANGES = [
     ("I hold trades for 2 days at most", "I hold trades for 1 day at most now.", "Closes within a day"),
     ("I withdraw profits every month", "Now I withdraw profits every quarter.", "Takes gains out quarterly"),
 ]
-# Of these the gate does not see that the message means the fact, and refuses its end.
-NOT_NAMED = {"3x is my ceiling", "I hold trades for 2 days at most"}
+# Of this one the gate does not see that the message means the fact, and refuses its end.
+NOT_NAMED = {"3x is my ceiling"}
 ORDERS = {
     "forget, save": ("forget", "save"),
     "save, forget": ("save", "forget"),

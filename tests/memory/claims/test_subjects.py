@@ -1,9 +1,17 @@
 """The judge of contradictions, pinned by a table."""
 
+from itertools import permutations
+
 import pytest
 
-from memory.claims.subjects import judge_change, read_subject
+from config.lib.words.compile import compile_rule
+from memory.claims.judge import judge_change
+from memory.claims.subjects import read_subject
+from tests.config.lib.words.rule_cases import WITHIN
+from tests.memory.claims.change_cases import COMPATIBLE, EXCLUSIVE, NOT_KNOWN
 from tests.memory.claims.subject_cases import NEAR, PAIRS, REPEATS
+
+LIMITS = {"leverage", "risk_per_trade", "daily_loss", "trades_per_day", "loss_pause"}
 
 
 @pytest.mark.parametrize(("old", "new", "verdict"), PAIRS, ids=[f"{old} | {new}" for old, new, _ in PAIRS])
@@ -28,3 +36,37 @@ def test_judge_change_tells_two_things_in_nearly_the_same_words_apart(one, other
 
 def test_read_subject_of_a_line_without_words_has_no_key():
     assert read_subject("This is what it is").key == ""
+
+
+@pytest.mark.parametrize(("one", "other"), COMPATIBLE)
+def test_judge_change_replaces_nothing_that_holds_beside_a_statement(one, other):
+    assert judge_change(one, other) in {"apart", "unsure"}
+
+
+def test_judge_change_asks_of_few_lines_that_hold_together():
+    assert sum(judge_change(one, other) == "unsure" for one, other in COMPATIBLE) <= 5
+
+
+def test_judge_change_replaces_or_asks_where_both_cannot_hold():
+    missed = [pair for pair in EXCLUSIVE if judge_change(*pair) not in {"replaces", "unsure"}]
+
+    assert len(missed) <= 2, missed
+
+
+@pytest.mark.parametrize(("one", "other"), NOT_KNOWN)
+def test_judge_change_never_knows_an_end_already(one, other):
+    assert judge_change(one, other) != "same"
+
+
+def test_two_limits_of_one_kind_are_never_both_held_without_a_question():
+    """Every ordered pair of the labelled rules; hours that are avoided, days and markets stand beside others."""
+    rules = {text: compile_rule(text, zone="UTC") for text, _ in WITHIN}
+    limits = [text for text, rule in rules.items() if rule.kind in LIMITS]
+    pairs = [
+        (one, other)
+        for one, other in permutations(limits, 2)
+        if rules[one].kind == rules[other].kind and rules[one] != rules[other]
+    ]
+
+    assert len(pairs) > 60
+    assert [pair for pair in pairs if judge_change(*pair) in {"apart", "same"}] == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from config.lib.words.lexer import MASK
 from memory.claims.claims import read_claims
 from memory.claims.statements import keep_statements, keep_typed_words
-from memory.claims.support import Quote, TypedMessage, contradicts, find_support, verify_quotes
+from memory.claims.support import Quote, TypedMessage, find_support, verify_quotes
 
 
 def quoted(content, *texts):
@@ -244,41 +244,6 @@ def test_verify_quotes_tightens_a_quote_that_is_the_whole_of_a_long_message():
 
 def test_verify_quotes_of_nothing_typed_is_empty():
     assert verify_quotes("Never trades alts", ["I never trade alts"], []) == ()
-
-
-# --- Contradictions ---
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Max leverage is 5x", "My max leverage is 3x"),
-        ("Never trades alts", "Trades alts"),
-        ("I only trade BTC", "Only trades BTC and ETH"),
-        ("Max leverage is 5x", "Min leverage is 5x"),
-        ("从不交易山寨币", "交易山寨币"),
-    ],
-)
-def test_contradicts_finds_what_cannot_both_hold(one, other):
-    assert contradicts(one, other)
-    assert contradicts(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Max leverage is 5x", "my max leverage: 5×"),
-        ("Risks 1% per trade", "Takes 3 trades per day"),
-        ("Never trades alts", "I never trade alts"),
-        ("Trades BTC", "Never trades alts"),
-        ("Account at Kraken", "Account size is $10k"),
-        ("Trades", "Never trades"),
-        ("", "Max leverage is 5x"),
-    ],
-)
-def test_contradicts_leaves_the_rest_to_the_model(one, other):
-    assert not contradicts(one, other)
-    assert not contradicts(other, one)
 
 
 # --- What the user's own words are ---

@@ -47,7 +47,7 @@ BULK_ACTS = {
     "demote": lambda fact, origin: demote_fact(fact_id=fact.pk, origin=origin, now=JUNE),
     "confirm": lambda fact, origin: confirm_fact(fact_id=fact.pk, origin=origin, now=JUNE),
     "edit": lambda fact, origin: supersede_fact(
-        fact_id=fact.pk, content=f"{fact.content}, now", origin=origin, now=JUNE
+        fact_id=fact.pk, content=f"{fact.content}, indeed", origin=origin, now=JUNE
     ),
 }
 

@@ -121,17 +121,17 @@ def test_supersede_fact_put_off_by_the_page_has_not_been_true(as_trader):
 
 
 def test_change_in_a_chat_that_begins_later_leaves_the_old_fact_until_then(as_trader):
-    old = UserFactFactory(content="I trade on Binance")
+    old = UserFactFactory(content="My base currency is EUR")
 
-    written = supersede_fact(fact_id=old.pk, content="From July I trade on Kraken", origin=CHAT, now=JUNE)
+    written = supersede_fact(fact_id=old.pk, content="From July my base currency is USD", origin=CHAT, now=JUNE)
 
-    assert written.fact.content == "From July I trade on Kraken"
-    assert current(JUNE) == ["I trade on Binance"]
-    assert current(JULY) == ["From July I trade on Kraken"]
+    assert written.fact.content == "From July my base currency is USD"
+    assert current(JUNE) == ["My base currency is EUR"]
+    assert current(JULY) == ["From July my base currency is USD"]
     assert agree(JUNE)
     assert agree(JULY)
     undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JUNE) == current(JULY) == ["I trade on Binance"]
+    assert current(JUNE) == current(JULY) == ["My base currency is EUR"]
 
 
 def test_change_in_a_chat_for_a_time_lets_the_old_fact_hold_again_after_it(as_trader):
@@ -190,7 +190,7 @@ def turn(content_of_old: str, content_of_new: str, reason: str = ArchivedReason.
 
 
 def test_forget_and_remember_of_a_subject_in_one_turn_are_one_supersede(as_trader):
-    old, forgotten, written = turn("I trade on Binance", "I trade on Kraken")
+    old, forgotten, written = turn("My base currency is EUR", "My base currency is USD")
 
     old.refresh_from_db()
     forgotten.event.refresh_from_db()
@@ -198,40 +198,40 @@ def test_forget_and_remember_of_a_subject_in_one_turn_are_one_supersede(as_trade
     assert (old.archived_reason, forgotten.event.undone_at) == (ArchivedReason.SUPERSEDED, JUNE)
     assert (written.fact.topic, written.fact.body) == ("account", "Long")
     assert not Tombstone.objects.exists()
-    assert [fact.content for fact in UserFact.objects.as_of(MAY, JULY)] == ["I trade on Binance"]
+    assert [fact.content for fact in UserFact.objects.as_of(MAY, JULY)] == ["My base currency is EUR"]
     assert agree(JUNE)
     undo_event(event_id=written.event.pk, now=JULY)
-    assert current(JULY) == ["I trade on Binance"]
+    assert current(JULY) == ["My base currency is EUR"]
 
 
 def test_forget_and_remember_of_two_subjects_are_two_writes(as_trader):
-    old, forgotten, written = turn("I trade on Binance", "My cat is called Tick")
+    old, forgotten, written = turn("My base currency is EUR", "My cat is called Tick")
 
     assert written.fact.lineage != old.lineage
     assert MemoryEvent.objects.get(pk=forgotten.event.pk).undone_at is None
 
 
 def test_forget_of_an_earlier_turn_stays_a_forget(as_trader):
-    old = UserFactFactory(content="I trade on Binance")
+    old = UserFactFactory(content="My base currency is EUR")
     forget_fact(id_or_substring=str(old.pk), origin=CHAT, now=JUNE)
 
     later = remember_fact(
-        content="I trade on Kraken", origin=Origin(conversation_id=CHAT.conversation_id, message_id=2), now=JULY
+        content="My base currency is USD", origin=Origin(conversation_id=CHAT.conversation_id, message_id=2), now=JULY
     )
 
     assert later.fact.lineage != old.lineage
-    assert [fact.content for fact in UserFact.objects.as_of(MAY, JULY)] == ["I trade on Binance"]
+    assert [fact.content for fact in UserFact.objects.as_of(MAY, JULY)] == ["My base currency is EUR"]
 
 
 def test_a_correction_in_the_same_turn_was_never_true(as_trader):
-    old, _, written = turn("I trade on Binance", "I trade on Kraken", ArchivedReason.USER_CORRECTED)
+    old, _, written = turn("My base currency is EUR", "My base currency is USD", ArchivedReason.USER_CORRECTED)
 
     assert written.fact.lineage == old.lineage
     assert list(UserFact.objects.as_of(MAY, JULY)) == []
 
 
 def test_restore_of_a_forgotten_fact_shows_it_once_in_the_past(as_trader):
-    fact = UserFactFactory(content="I trade on Binance")
+    fact = UserFactFactory(content="My base currency is EUR")
     forget_fact(id_or_substring=str(fact.pk), now=JUNE)
     restore_fact(fact_id=fact.pk, now=JULY)
 
@@ -240,33 +240,33 @@ def test_restore_of_a_forgotten_fact_shows_it_once_in_the_past(as_trader):
 
 @pytest.mark.parametrize("origin", [PAGE, CHAT])
 def test_a_plan_leaves_the_current_fact_until_it_begins(as_trader, origin):
-    remember_fact(content="I trade on Binance", origin=origin, now=MAY)
+    remember_fact(content="My base currency is EUR", origin=origin, now=MAY)
 
-    written = remember_fact(content="From July I trade on Kraken", origin=origin, now=JUNE)
+    written = remember_fact(content="From July my base currency is USD", origin=origin, now=JUNE)
 
-    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
     assert agree(JUNE)
     undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JULY) == ["I trade on Binance"]
+    assert current(JULY) == ["My base currency is EUR"]
 
 
 def test_a_fact_said_beside_a_plan_holds_until_the_plan_begins(as_trader):
-    remember_fact(content="From July I trade on Kraken", now=MAY)
+    remember_fact(content="From July my base currency is USD", now=MAY)
 
-    fact = remember_fact(content="I trade on Binance", now=JUNE).fact
+    fact = remember_fact(content="My base currency is EUR", now=JUNE).fact
 
     assert fact.valid_until == FIRST_OF_JULY
-    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
 
 
 def test_a_restored_plan_ends_the_current_fact_when_it_begins(as_trader):
-    plan = remember_fact(content="From July I trade on Kraken", now=MAY).fact
+    plan = remember_fact(content="From July my base currency is USD", now=MAY).fact
     forget_fact(id_or_substring=str(plan.pk), now=MAY)
-    remember_fact(content="I trade on Binance", now=MAY)
+    remember_fact(content="My base currency is EUR", now=MAY)
 
     restore_fact(fact_id=plan.pk, now=JUNE)
 
-    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
 
 
 def test_what_held_before_an_exception_does_not_outlive_a_newer_statement(as_trader):
@@ -280,38 +280,38 @@ def test_what_held_before_an_exception_does_not_outlive_a_newer_statement(as_tra
 
 
 def test_a_fact_said_again_after_its_end_ends_what_followed_it(as_trader):
-    remember_fact(content="I trade on Binance until June", now=MAY)
-    remember_fact(content="I trade on Kraken", now=JUNE)
+    remember_fact(content="My base currency is EUR until June", now=MAY)
+    remember_fact(content="My base currency is USD", now=JUNE)
 
-    remember_fact(content="I trade on Binance", now=JULY)
+    remember_fact(content="My base currency is EUR", now=JULY)
 
-    assert current(JULY) == ["I trade on Binance"]
+    assert current(JULY) == ["My base currency is EUR"]
 
 
 def test_forget_and_remember_of_a_plan_in_one_turn_leave_the_fact_until_then(as_trader):
-    _, _, written = turn("I trade on Binance", "From July I trade on Kraken")
+    _, _, written = turn("My base currency is EUR", "From July my base currency is USD")
 
-    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
     assert agree(JUNE)
     undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JULY) == ["I trade on Binance"]
+    assert current(JULY) == ["My base currency is EUR"]
 
 
 def test_a_learned_fact_does_not_end_an_explicit_plan(as_trader):
-    remember_fact(content="From July I trade on Kraken", now=MAY)
-    values = {"content": "I trade on Binance", "topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}}
+    remember_fact(content="From July my base currency is USD", now=MAY)
+    values = {"content": "My base currency is EUR", "topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}}
 
     with pytest.raises(TrustRefused):
         learn_fact(**values, origin=Origin(quotes=({"message_id": 1, "start": 0, "end": 4},)), now=JUNE)
 
 
 def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
-    remember_fact(content="I trade on Binance", origin=CHAT, now=MAY)
-    remember_fact(content="From July I trade on Kraken", origin=CHAT, now=JUNE)
+    remember_fact(content="My base currency is EUR", origin=CHAT, now=MAY)
+    remember_fact(content="From July my base currency is USD", origin=CHAT, now=JUNE)
     text = export_document(now=JUNE)
     MemoryEvent.objects.all().delete()
     UserFact.objects.filter(supersedes__isnull=False).delete()
     UserFact.objects.all().delete()
 
     assert import_document(parse_document(text), now=JUNE).refused == []
-    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
