@@ -1,131 +1,56 @@
-"""The vocabulary of questions: what each word of one means.
+"""What each word of a question means.
 
-A question is understood when the vocabulary covers it: a word that is not in a table is another subject, and no row of
-the table of questions answers it, unless it can only describe ("deeply"). Phrases go before words.
+A question is understood when the vocabulary covers it: a word that has no meaning there is another subject, and no row
+of the table of questions answers it, unless it can only describe ("deeply").
 """
 
-import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cache
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from config.lib.search.terms import STOP_WORDS, porter_stem
-from config.lib.words.markets import COIN, EVENT, events_in, symbols_in
-from config.lib.words.quantities import NUMBER_WORDS
-from config.lib.words.sentences import Pattern
-from trading.asking.periods import DAY, parse_period
+from config.lib.words.lexer import Token, find_phrase, read_tokens, take_number
+from config.lib.words.markets import events_in, symbols_in
+from config.lib.words.quantities import word_set
+from config.lib.words.vocabulary import Meaning, Vocabulary, find_meaning, get_vocabulary
+from trading.asking.periods import AHEAD, DAY, PeriodRefused, parse_period, take_period
 from trading.asking.query import GROUPS, MEASURES
 
-_MONTHS: Final = "january|february|march|april|june|july|august|september|october|november|december|may(?= 20\\d\\d)"
-# A line holds a tag (several with `+`), or `argument=value`, and its phrases. An indented line goes on.
-_PHRASES: Final = rf"""
-period: (?:since )?(?:(?:today|yesterday|(?:my|this|last|past|previous) (?:week|month|quarter|year))(?:'s)?|(?:last
-    |past) \d+ (?:hours|days|weeks|months)|(?:{_MONTHS})(?: 20\d\d)?|20\d\d(?:-\d\d){{2}}\.\.20\d\d(?:-\d\d){{2}}
-    |20\d\d(?:-\d\d){{0,2}})
-paper: (?:real|live|paper|fake) money|(?:real|live|paper|fake|demo) or (?:real|live|paper|simulated|fake|demo)|(?:is
-    |are) (?:this|it|that|(?:my|the) money|these(?: trades)?) real
-ahead: next (?:\d+ (?:hours|days|weeks)|week|month)|tomorrow
-test_next: (?:back-?)?test(?:ed)? next|needs? (?:a |to be )?(?:back-?)?test(?:s|ed|ing)?|(?:should|to) (?:back-?)?test
-    |(?:never (?:been )?|un)(?:back-?)?tested
-idle: after (?:all |the )?(?:fees|costs)|in (?:dollars|usd|bucks|percent)|buy and hold|a lot|like(?= (?:on|for|in)\b|$)
-strategy: funding fad(?:e|es|ing)|mean reversion|majors
-foreign: can i (?:lose|risk)|(?:an?|any) rules? (?:on|for|about)|who (?:made|built) (?:you|keel)|(?:exposure|position
-    |risk|loss) limits?; own_rules: what(?:'s| is| are) my (?:own |trading )?rules?$
-net: (?:am|are) (?:i|we) (?:up|down|in profit|in the (?:red|green|black)|profitable|winning|losing)(?: or (?:up|down
-    |in loss|losing|not))?|br(?:ing|ings|inging|ought) in|(?:my )?(?:account|equity) (?:growing|shrinking|up|down)
-close: t(?:ake|ook) profits?
-kind: (?:{EVENT}|rate decisions?)(?: (?:date|release|decision|meeting|day|print|data|report|number|hike|cut)s?)?
-coin: {COIN}
-number: (?:two|three|four|five|six|seven|eight|nine|ten|twenty)(?= )|[$€]?\d[\d,]*(?:\.\d+)?(?:k|x|%| ?percent)?
-low+net: eat(?:s|ing)? my (?:money|account|profits?)
-low: (?<=should i )(?:stay|keep) (?:away|out)(?: (?:from|of))?|(?:turn|switch|shut) (?:off|down)|get rid of|give up
-    |stop trading; result=won: (?<=trades )(?:that )?ma(?:de|ke) money
-win_rate: (?:win(?:ning)?|hit|strike|success) rate|winning percentage|batting average|how often(?= do (?:i
-    |my [\w ]+) win)|(?:what )?(?:share|percent(?:age)?) of
-profit_factor: profit factor|(?:ratio of )?wins? (?:to|vs\.?) loss(?:es)?|win[/-]loss(?: ratio)?
-expectancy: (?:make|earn|lose|made|earned|lost) per trade|expected value
-drawdown: (?:max(?:imum)? )?draw ?downs?(?! limit)|under ?water|(?:account|equity) (?:drop(?:ped)?|fall|fell)
-    |(?:biggest|largest|worst|deepest) (?:drop|fall|decline); r: (?:average )?r(?:[- ]multiples?)?
-holding: how (?:fast|quickly|soon) do i (?:cut|close|exit|sell|take)|how long(?: do (?:i|we) (?:(?:usually
-    |normally) )?(?:hold|keep|stay(?: in)?))?|hold(?:ing)? (?:time|period)s?; mfe: favou?rable excursions?
-mae: adverse excursions?|(?:(?:go(?:es|ne)?|went|move[ds]?) )?against (?:me|us)
-size: (?:what|which) size|how (?:large|big)(?= (?:for|can|should|could|may|would|must|a|an|this|my next)\b)
-    |position siz(?:e|ing)|(?:max(?:imum)?|largest) (?:position|size)|how (?:much|many)(?: (?:{COIN}|dollars|usd|bucks
-    |coins|contracts))?(?= (?:can|should|could|may) i\b)|how much$
-    |how (?:big|large|many (?:coins|contracts))(?=$| (?:at|with|for) (?:an? |my )?\$?\d)|^size(?= an?\b)
-count: ^count|how many(?: times)?|how often|number of|trade count
-stop: (?:with )?(?:a |the |my )?stops?(?: loss)?(?: is)?(?: at| of)?(?= (?:at )?[$\d])
-away: from (?:the )?(?:entry|price); risking: (?:at |with )?(?=\d[\d.]*% risk)
-stops_at: where(?:'s| is| are) (?:(?:my|the) )?stops?
-equity: (?:my |the )?(?:equity|account (?:balance|size|value)|balance)|money do (?:i|we) have
-    |my (?:account|portfolio) worth
-exit=stop: stopped[- ]out|stops?(?: were| was| got| are)? hit|(?:by|at|hit) (?:(?:my|the|their|its|a) )?stops?
-    |(?:(?<=my )|(?<=the ))stops(?! (?:at|of|are
-    |is)); exit=signal: (?:by|on) (?:a |the )?signals?
-net: profits? (?:and|or|&) loss(?:es)?|p ?& ?l|p/l|ma(?:de|kes|king)|make(?= (?:me|on|in|with|from|last|this|today
-    |yesterday)|$); fees: trading costs?; funding: funding(?: payments?| costs?| rates?)?
-doing: go(?:es)?$|went$|pa(?:y|ys|id) off|turn(?:ed|s)? out; weekday=sat,sun: (?:this )?weekends?
-day: (?:mon|tues|wednes|thurs|fri|satur|sun)days?
-group=exit: exit (?:kinds?|types?|reasons?)|(?<=my )exits|how(?= (?:do|did) my [\w ]*trades end)
-group=symbol: markets?(?= (?:should|did|do i (?:lose|make|earn)|have i|am i|is|are|ma[dk]es?|los(?:es|t|ing)|costs?
-    |earn(?:s|ed))\b)|(?<=by )markets?; group=hour: (?:what )?(?:hours?|time) of (?:the )?day|what time
-group=weekday: days? of the week|(?:which|what) days?|(?:(?<=best )|(?<=worst )|(?<=per )|(?<=each )|(?<=every )
-    |(?<=trades a ))day; common: in common|come from; trust: large enough|real(?: or| edge)|real$
-per: break ?down|^(?:break|split)|down(?= (?:by|per)\b); rule: (?:own |trading |leverage |risk )?rules?
-broken: (?:break(?:ing|s)?|broken?|violat(?:e|ed|ing)|exceed(?:ed|ing)?)(?: my (?:\w+ )?limits?)?
-unrealised: open (?:profit|pnl)
-holding_now: (?:am i|is it|are they|are my agents) holding|am i (?:long|short)$|(?:what|which \w+) (?:do|does) (?:i|we
-    |it) (?:still |currently )?hold; worry: red flags?|look out
-event: what(?:'s| is) (?:happening|going on)|com(?:es?|ing) (?:up|out)|economic calendar
-effect: important|do to|matter for
-news: news|(?:what(?:'s| is)|anything) new|happened in (?:the )?(?:markets?|news|crypto); price: trading(?: at|$)
-backtest: back-tests?|tests?(?= (?:of|go)\b); running: running; open: g[eo]t into|put on; position: holdings
-trade: round trips?
-doing: doing|going|holding up|do(?= (?:on|in|at|around|before|after|with|when|by|per|this|last|today|yesterday)\b|$)
-sharpe: sharpe(?: ratio)?; performance: performance; now: right now|at the moment; mood: all right
-"""
-# Tags with their words in any ending, which are compared by their stems; `itself` has words that are their own tags.
-_WORDS: Final = """
-idle: numbers could shall may might must who much many far total overall any some get got give tell please there and
-    make hold need know high big good well up s still else around usually normally ever next test soon deep plan worth
-    macro something large held realised realized summarise summarize summary overview describe limit calm quiet busy
-    came here lots really actually exactly see find due run since yet already way how're what're
-itself: net expectancy mfe mae away risking average skill agent decide trust unrealised reject order worry risk learn
-    help event price vol basis market backtest draft open close position trade pay top now per versus which where why
-    when show all last it you me; paper: simulated; strategy: breakout break-out fade momentum reversion dip scalp
-    scalper swing carry grid pullback dca; foreign: allowed permitted supposed template
-low+net: damage bleed bled drain; low: drop avoid bad poor poorly terrible deepest worst lowest least weakest worse
-    smallest; result=won: winner won win; result=lost: lose lost loss loser; net: profit profitability profitable pnl
-    money earn return result gain income banked cash buck dollar; profit_factor: outweigh; expectancy: edge
-holding: duration; fees: fee commission; average: mean typical avg; doing: fare work perform look; side=long: long buy
-side=short: short; regime=shock: shock; group=symbol: symbol coin pair asset instrument; group=side: side direction
-group=version: version; group=regime: regime; group=month: month monthly; skill: strategy; agent: bot deployment
-common: alike pattern; decide: decision; trust: sample judge enough significant luck lucky reliable random
-rule: mistake; unrealised: unrealized floating; reject: refuse declined; broken: keep kept stick stuck follow
-worry: watch concern problem issue trouble healthy warning; risk: risky exposure exposed; learn: lesson learnt
-event: calendar coming upcoming ahead scheduled; effect: danger dangerous hurt affect impact hit move happen
-news: headline; price: quote; vol: volatile; market: crypto; backtest: simulation; running: active alive status
-open: enter take took bought sold go went start; close: exit leave cover sell end; position: portfolio
-trade: record history; pay: collect receive paid spend spent costs; performance: stats
-top: best rank highest most biggest largest greatest main better; long: longest; short: shortest quickest fastest
-per: by each every split across; versus: compare or vs than beat outperform against; why: reason rationale; show: list
-last: latest recent newest previous past lately; now: current; it: this that these those them one they its their
-you: your keel; me: i my mine we our i'm i've; more: more less; mood: ok okay fine alright anything
-hour=22-6: night nighttime; hour=6-12: morning; hour=12-18: afternoon; hour=18-22: evening; group=hour: hour
-group=weekday: weekday; regime=chop: chop choppy sideways ranging; regime=trend: trend trending trendy
-"""
+# The tags of the concepts that other readers know, too; of a phrase with two meanings, ASK goes first.
+_TAG_OF: Final = {
+    **{"COIN": "coin", "EVENT": "kind", "CALENDAR": "event", "DAY": "day", "RISK": "risk", "LEVERAGE": "leverage"},
+    **{"STOPLOSS": "stop", "STOP": "stop", "ACCOUNT": "account", "LOSE": "result=lost", "TRADE": "trade", "NOT": "not"},
+    **{"MAX": "limit", "MIN": "limit", "OVER": "over", "UNDER": "over", "BEFORE": "idle", "AFTER": "idle"},
+    **{"BETWEEN": "idle", "AROUND": "idle", "ONLY": "idle", "BE": "idle"},
+}
+# What a tag means before another one, behind one (`<`), and else.
+_BESIDE: Final = {
+    "do": {"period": "doing", "ahead": "doing", "day": "doing", "last": "doing", "": "idle"},
+    "limit": {"drawdown": "idle", "position": "size", "size": "size", "": "limit"},
+    "leverage": {"rule": "idle", "limit": "idle", "": "unknown"},
+    "release": {"<kind": "idle", "<release": "idle", "": "unknown"},
+    "stop": {"number": "stop", "": "unknown"},
+    "over": {"number": "unknown", "": "idle"},
+    "than": {"number": "unknown", "": "versus"},
+    "number": {"<last": "few+number", "": "number"},
+    "account": {"<me": "equity", "": "unknown"},
+}
 _WEEKDAYS: Final = tuple(GROUPS["weekday"].choices)
-_NOT_OURS: Final = {"unknown", "foreign"}
+# What Keel cannot answer from the record: other subjects, limits, and what did not happen.
+_NOT_OURS: Final = ("unknown|foreign", "limit -broken", "not -why")
 _OF_RECORD: Final = {
     *MEASURES,
     *("result", "group", "low", "top", "position", "agent", "backtest", "learn", "broken", "unrealised", "versus"),
     *("strategy", "reject", "side", "trade", "coin"),
 }
 _MEASURED: Final = {"net", "fees", "count", "win_rate", "expectancy", "result", "holding", "average", "top", "low"}
-_DESCRIBES: Final = re.compile(r"^\w{3,}(?:ly|ed|ing|est|en|ive|ile|ble|ful)$", re.IGNORECASE)
-_NOUN_FOLLOWS: Final = Pattern(r"\b(?:an?|the|my|our|your|his|her|their|of|on|in|for|from|by|about|with|at) $")
+_DESCRIBING: Final = word_set("ly ed ing est en ive ile ble ful")
+_BEFORE_NOUN: Final = word_set("a an the my our your his her their of on in for from by about with at")
+_ONE: Final = word_set("last latest newest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +58,7 @@ class Words:
     """A question in terms of the vocabulary."""
 
     text: str
-    tags: frozenset[str]
+    tags: frozenset[str]  # `^how` is its first word
     given: dict[str, str]  # the words or values of tags: measure, group, side, symbol, period ...
     amount: int  # of rows; 0 when that is not said
     is_covered: bool  # no word of it is unknown
@@ -147,52 +72,115 @@ class Words:
 
     def has(self, wanted: str) -> bool:
         """Tell whether it meets "a b|c -d": a, one of b and c, and no d."""
-        return all(
-            term[1:] not in self.tags if term[0] == "-" else not self.tags.isdisjoint(term.split("|"))
-            for term in wanted.split()
-        )
+        return _meets(self.tags, wanted)
+
+
+def _meets(tags: Set[str], wanted: str) -> bool:
+    return all(
+        term[1:] not in tags if term[0] == "-" else not tags.isdisjoint(term.split("|")) for term in wanted.split()
+    )
+
+
+@dataclass(slots=True)
+class _Piece:
+    tag: str  # several with `+`, each with its value if it has one
+    said: str
+    amount: int = 0
 
 
 def read_words(text: str) -> Words:
     """Read a plain sentence by the vocabulary."""
-    tags: set[str] = set()
+    pieces = _cut(text)
     given: dict[str, str] = {}
-    amounts: list[int] = []
-    pattern, tag_of = _vocabulary()
-    end = len(text)  # of the name of a skill, which a word that nobody knows continues
-    for match in pattern.finditer(text):
-        said = match[0]
-        word = said.casefold().removesuffix("'s")
-        tag = tag_of.get(match.lastgroup or (_stem(word) if len(word) > 3 else word))
-        tag = tag or _judge_unknown(text[: match.start()], word)
-        is_name = (said[0].isupper() and match.start()) or text[end : match.start()].isspace()
-        if tag == "unknown" or (tag == "coin" and not symbols_in(said)):
-            tag = "strategy" if is_name and tag == "unknown" else "unknown"
-        tag, _, other = tag.partition("+")
-        name, _, value = tag.partition("=")
-        if name == "number":
-            number = int(said) if said.isdecimal() else NUMBER_WORDS.get(word)
-            amounts += [] if number is None else [int(number)]
-        elif name == "strategy":
-            given["skill"], end = f"{given.get('skill', '')} {said}".strip(), match.end()
-        elif name == "day":
-            given["weekday"] = word[:3]
-        elif name in ("period", "ahead"):
-            given[name] = word.replace("my ", "this ")
-        elif value and value not in given.get(name, "").split(","):
-            given[name] = f"{given[name]},{value}" if name in given else value
-        tags |= {name, tag, other or name}
+    tags: set[str] = set()
+    for piece, tag in zip(pieces, _list_meant([piece.tag for piece in pieces]), strict=True):
+        for one in tag.split("+"):
+            name, _, value = one.partition("=")
+            tags |= {name, one}
+            if name in ("period", "ahead"):
+                given[name] = piece.said
+            elif name == "strategy":
+                given["skill"] = f"{given.get('skill', '')} {piece.said}".strip()
+            elif value and value not in given.get(name, "").split(","):
+                given[name] = f"{given[name]},{value}" if name in given else value
+    said = [piece.said.casefold().removesuffix("'s") for piece in pieces]
+    tags |= {f"^{' '.join(said).partition(' ')[0]}", *(["^name"] if text[:1].isupper() else [])}
     tags |= {"measured"} if tags & _MEASURED else set()
-    is_one = re.search(r"\b(?:last|latest|newest) (?:\w+ )?trade\b", text, re.IGNORECASE)
-    amount = 1 if is_one else next(iter(amounts), 0)
-    kinds = events_in(text) or (["fomc"] if "rate decision" in text.casefold() else [])
-    return Words(text, frozenset(tags), given, amount, tags.isdisjoint(_NOT_OURS), symbols_in(text), kinds)
+    tags |= {"size"} if _meets(tags, "much|count may coin -trade") else set()
+    is_one = any("trade" in said[at + 1 : at + 3] for at, word in enumerate(said) if word in _ONE)
+    amount = 1 if is_one else next((piece.amount for piece in pieces if piece.amount), 0)
+    is_covered = not any(_meets(tags, wanted) for wanted in _NOT_OURS)
+    return Words(text, frozenset(tags), given, amount, is_covered, symbols_in(text), events_in(text))
 
 
-def _judge_unknown(before: str, word: str) -> str:
+def _list_meant(tags: Sequence[str]) -> Iterator[str]:
+    """Yield what tags mean beside their neighbours."""
+    for before, tag, after in zip(["", *tags], tags, [*tags[1:], "."], strict=False):
+        beside = _BESIDE.get(tag, {"": tag})
+        yield next(beside[one] for one in (after, f"<{before}", "") if one in beside)
+
+
+def _cut(text: str) -> list[_Piece]:
+    """Return the phrases, numbers and words of a sentence with their tags; "." stands at both ends for the phrases."""
+    edge = Token("mark", ".", 0, 0, "")
+    tokens = [edge, *(token for token in read_tokens(text) if token.kind != "end"), edge]
+    pieces: list[_Piece] = []
+    at = 0
+    while at < len(tokens):
+        length, piece = _read_piece(text, tokens, at)
+        is_next = tokens[at - 1].end and text[tokens[at - 1].end : tokens[at].start].isspace()
+        if piece.tag == "unknown" and is_next and pieces[-1].tag == "strategy":
+            piece.tag = "strategy"  # a name goes on
+        pieces += [piece] if piece.tag else []
+        at += length
+    return pieces
+
+
+def _read_piece(text: str, tokens: Sequence[Token], at: int) -> tuple[int, _Piece]:
+    """Return how many tokens go together, and what they mean; marks mean nothing by themselves."""
+    token = tokens[at]
+    if period := take_period(text, tokens, at):
+        return period[0], _Piece("ahead" if period[1].startswith(AHEAD) else "period", period[1])
+    own, common = find_phrase(tokens, at, ("ASK",)), find_phrase(tokens, at, _TAG_OF)
+    word = token.text.removesuffix("'s")
+    tag = own[1].value if own else _find_tag(word) if token.kind == "word" else ""
+    length = own[0] if own else 1
+    if common and (not tag or common[0] > length):
+        length, tag = common[0], _name_common(common[1], tokens[at + length - 1].text)
+    elif not tag and (number := take_number(tokens, at)):
+        is_whole = isinstance(number.value, Fraction) and number.value.denominator == 1
+        is_plain = (is_whole or token.kind == "digits") and number.unit in ("", "$", "%", "x")
+        is_count = is_whole and not number.unit and (token.kind == "word" or token.text.isdecimal())
+        is_count &= tokens[at + number.length - 1].text != "k"
+        return number.length, _Piece("number" if is_plain else "unknown", word, int(number.value) if is_count else 0)
+    elif not tag and token.kind != "mark":
+        tag = _judge_unknown(token, tokens[at - 1])
+    return length, _Piece(tag, " ".join(one.written for one in tokens[at : at + length]))
+
+
+def _name_common(meaning: Meaning, last: str) -> str:
+    """Return the tag of a meaning that other readers know, too."""
+    if meaning.concept == "DAY":
+        days = ",".join(_WEEKDAYS[int(day)] for day in meaning.value.split(","))
+        return f"weekday={days}" if "," in days else f"day+weekday={days}"
+    return "than" if last == "than" else _TAG_OF[meaning.concept]
+
+
+def _find_tag(word: str) -> str:
+    """Return the tag of a word in another ending."""
+    return find_meaning(word, "ASK") or (
+        _list_stems(get_vocabulary()).get(porter_stem(word), "") if len(word) > 3 else ""
+    )
+
+
+def _judge_unknown(token: Token, before: Token) -> str:
     """Return "idle" for a word that describes, by its ending; one behind an article or a preposition is a noun."""
-    is_idle = word.replace("'", "") in STOP_WORDS
-    return "idle" if is_idle or (_DESCRIBES.search(word) and not _NOUN_FOLLOWS.search(before)) else "unknown"
+    word, is_name = token.text.removesuffix("'s"), token.written[0].isupper() and token.start
+    if word.replace("'", "") in STOP_WORDS:
+        return "idle"
+    if any(word[3:].endswith(ending) for ending in _DESCRIBING) and before.text not in _BEFORE_NOUN:
+        return "idle"
+    return "strategy" if is_name and not find_meaning(word.upper(), "COIN") else "unknown"
 
 
 def find_window(words: Words, now: datetime) -> tuple[datetime, datetime, str] | None:
@@ -201,29 +189,23 @@ def find_window(words: Words, now: datetime) -> tuple[datetime, datetime, str] |
     if weekday := words.given.get("weekday"):
         day = now.replace(hour=0, minute=0, second=0, microsecond=0)
         first = day + DAY * ((_WEEKDAYS.index(weekday[:3]) - day.weekday()) % 7)
-        named = "at the weekend" if "," in weekday else f"on {first:%A}"
-        return max(first, now), first + DAY * (1 + weekday.count(",")), f"{named} (in UTC)"
-    if count := re.search(r"(\d+) (hours|days|weeks)", said):
-        return now, now + timedelta(**{count[2]: int(count[1])}), f"in the {said}"
-    shift = {"tomorrow": 1, "next week": 7, "next month": 32 - now.day}.get(said, 0)
-    words_now = said.replace("tomorrow", "today").replace("next", "this")
-    period = parse_period(words_now, zone=ZoneInfo("UTC"), now=now + shift * DAY) if said else None
+        is_weekend = weekday == "sat,sun"
+        named = "at the weekend" if is_weekend else f"on {first:%A}"
+        return max(first, now), first + DAY * (1 + is_weekend), f"{named} (in UTC)"
+    try:
+        period = parse_period(said, zone=ZoneInfo("UTC"), now=now, is_ahead=True)
+    except PeriodRefused:  # such as March to May in April
+        return None
     if period is None or period.starts_at is None or period.ends_at is None or period.ends_at <= now:
         return None
-    return max(period.starts_at, now), period.ends_at, f"{said} (in UTC)"
+    named = f"in the {said}" if period.starts_at == now else f"{said} (in UTC)"
+    return max(period.starts_at, now), period.ends_at, named
 
 
-@cache
-def _vocabulary() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the pattern of phrases and words, and the tags by the groups of the phrases, by words and by stems."""
-    phrases = re.split(r"\n|; ", re.sub(r"\n    ", "", _PHRASES).strip())
-    words = re.split(r"\n(?! )|; ", _WORDS.strip())
-    named = "|".join(rf"(?P<t{at}>{line.partition(': ')[2]})(?![\w'-])" for at, line in enumerate(phrases))
-    tags = {f"t{at}": line.partition(": ")[0] for at, line in enumerate(phrases)}
-    for tag, _, listed in (line.partition(": ") for line in words):
-        tags |= {key: word if tag == "itself" else tag for word in listed.split() for key in (word, _stem(word))}
-    return Pattern(rf"(?<![\w'-])(?:{named})" + "\n" + r"[^\W_](?:[\w'’.&-]*\w)?").compiled, tags
-
-
-def _stem(word: str) -> str:
-    return f"~{porter_stem(word)}"  # apart from the words: the stem of "one" is "on"
+@lru_cache(1)
+def _list_stems(vocabulary: Vocabulary) -> dict[str, str]:
+    """Return the tags of words by their stems; the shortest word of a stem counts."""
+    words = sorted(vocabulary.list_words("ASK"), key=lambda word: (-len(word), word))
+    return {
+        porter_stem(word): tag for word in words if (found := vocabulary.find(word, ("ASK",))) and (tag := found.value)
+    }

@@ -70,7 +70,7 @@ _LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
 _INNER: Final = rf"(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])"
 _SCAN: Final = re.compile(
     r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?![\d:])(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
-    r"|(?P<digits>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?\d+(?:[.,:]\d+)*)"
+    r"|(?P<digits>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?(?:\d|(?<![\w.,:])\.\d)\d*(?:[.,:]\d+)*)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTER}{_INNER}*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
     rf"|(?P<blank>{MASK}+)|(?P<end>[.!?](?=\s|\Z)|[。\n])|(?P<dash>(?<=\s)-(?=\s))|(?P<hyphen>(?<=\w)-(?={_LETTER}))"
     r"|(?P<mark>\S)"
@@ -148,6 +148,26 @@ def _shorten(phrase: str) -> str:
 
 
 _ENDING: Final = frozenset(",;:()–—")
+
+
+def find_phrases(text: str, *concepts: str) -> Iterator[tuple[int, int, Meaning]]:
+    """Yield the offsets at which each phrase of the concepts begins and ends, and its meaning."""
+    tokens, at = read_tokens(text), 0
+    while at < len(tokens):
+        length, meaning = find_phrase(tokens, at, concepts) or (1, None)
+        if meaning is not None:
+            yield tokens[at].start, tokens[at + length - 1].end, meaning
+        at += length
+
+
+def skip_phrases(text: str, *concepts: str) -> str:
+    """Return a text from the first word that is of no phrase of the concepts; all of it without such a word."""
+    end = 0
+    for start, after, _ in find_phrases(text, *concepts):
+        if text[end:start].strip(" ,:"):
+            break
+        end = after
+    return text[end:].lstrip(" ,:") or text
 
 
 def take_number(tokens: Sequence[Token], at: int) -> Number | None:

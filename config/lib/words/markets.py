@@ -1,12 +1,12 @@
 """Names of markets and scheduled events."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from config.lib.words.lexer import find_phrase, read_tokens
+from config.lib.words.lexer import find_phrases
 from config.lib.words.vocabulary import list_words
 
 
@@ -45,22 +45,13 @@ _QUOTE = re.compile(r"(?:USD[TC]?|PERP)$")
 
 def symbols_in(text: str) -> list[str]:
     """Return the symbols that a text names, in its order, each once."""
-    return list(dict.fromkeys(_find_names(text, "COIN")))
+    return list(dict.fromkeys(meaning.value for _, _, meaning in find_phrases(text, "COIN")))
 
 
 def events_in(text: str) -> list[str]:
     """Return the kinds of scheduled events that a text names."""
-    found = set(_find_names(text, "EVENT"))
+    found = {meaning.value for _, _, meaning in find_phrases(text, "EVENT")}
     return [kind.value for kind in EventKind if kind in found]
-
-
-def _find_names(text: str, concept: str) -> Iterator[str]:
-    tokens, at = read_tokens(text), 0
-    while at < len(tokens):
-        length, meaning = find_phrase(tokens, at, (concept,)) or (1, None)
-        if meaning is not None:
-            yield meaning.value
-        at += length
 
 
 def is_market(symbol: str, named: Sequence[str]) -> bool:

@@ -70,4 +70,4 @@ def parse_digits(digits: str) -> Fraction | str:
         digits = digits.replace(",", ".")
     elif re.fullmatch(r"\d:\d\d", digits):
         digits = f"0{digits}"
-    return Fraction(digits) if re.fullmatch(r"\d+(?:\.\d+)?", digits) else digits
+    return Fraction(digits) if re.fullmatch(r"\d*\.?\d+", digits) else digits

@@ -66,6 +66,7 @@ WITHIN: Final[list[tuple[str, Rule]]] = [
     ("I never risk more than 1% per trade", _risk("1")),
     ("Risks at most 1% of the account per trade", _risk("1")),
     ("Max risk per trade is 0.5 % of equity", _risk("0.5")),
+    ("Never risk more than .5% per trade", _risk("0.5")),
     ("Never more than two percent risk on any single trade", _risk("2")),
     ("I don't want to risk over $250 on a trade", _risk("250", "usd")),
     ("Keeps leverage at 3x or less", _leverage("3")),
