@@ -87,9 +87,9 @@ def parse_period(text: str, *, zone: ZoneInfo, now: datetime, is_ahead: bool = F
 
 def take_period(text: str, tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """Return how many of a text's tokens, from one on, name a period, as many as do; and its words."""
-    first, zone = tokens[at], ZoneInfo("UTC")
+    first, number, zone = tokens[at], take_number(tokens, at), ZoneInfo("UTC")
     is_verb = first.text == "may" and (first.written == "may" or not first.start)  # unless a year follows
-    is_year = first.kind == "digits" and len(first.text) == len("2026")
+    is_year = number is not None and len(first.text) == len("2026") and (not number.unit or _read_name(number.unit))
     if not (is_year or first.text in _BEGIN or _read_name(first.text)):
         return None
     for length in range(min(_MOST_TOKENS, len(tokens) - at), is_verb, -1):

@@ -104,7 +104,7 @@ def read_words(text: str) -> Words:
             elif value and value not in given.get(name, "").split(","):
                 given[name] = f"{given[name]},{value}" if name in given else value
     said = [piece.said.casefold().removesuffix("'s") for piece in pieces]
-    tags |= {f"^{' '.join(said).partition(' ')[0]}", *(["^name"] if text[:1].isupper() else [])}
+    tags |= {f"^{' '.join(said).partition(' ')[0]}"}
     tags |= {"measured"} if tags & _MEASURED else set()
     tags |= {"size"} if _meets(tags, "much|count may coin -trade") else set()
     is_one = any("trade" in said[at + 1 : at + 3] for at, word in enumerate(said) if word in _ONE)
@@ -125,14 +125,14 @@ def _cut(text: str) -> list[_Piece]:
     edge = Token("mark", ".", 0, 0, "")
     tokens = [edge, *(token for token in read_tokens(text) if token.kind != "end"), edge]
     pieces: list[_Piece] = []
-    at = 0
+    at, end = 0, len(text)  # where a name ended, which a word that nobody knows continues
     while at < len(tokens):
         length, piece = _read_piece(text, tokens, at)
-        is_next = tokens[at - 1].end and text[tokens[at - 1].end : tokens[at].start].isspace()
-        if piece.tag == "unknown" and is_next and pieces[-1].tag == "strategy":
-            piece.tag = "strategy"  # a name goes on
+        if piece.tag == "unknown" and text[end : tokens[at].start].isspace():
+            piece.tag = "strategy"
         pieces += [piece] if piece.tag else []
         at += length
+        end = tokens[at - 1].end if piece.tag == "strategy" else end
     return pieces
 
 
@@ -143,7 +143,7 @@ def _read_piece(text: str, tokens: Sequence[Token], at: int) -> tuple[int, _Piec
         return period[0], _Piece("ahead" if period[1].startswith(AHEAD) else "period", period[1])
     own, common = find_phrase(tokens, at, ("ASK",)), find_phrase(tokens, at, _TAG_OF)
     word = token.text.removesuffix("'s")
-    tag = own[1].value if own else _find_tag(word) if token.kind == "word" else ""
+    tag = own[1].value if own else find_tag(word) if token.kind == "word" else ""
     length = own[0] if own else 1
     if common and (not tag or common[0] > length):
         length, tag = common[0], _name_common(common[1], tokens[at + length - 1].text)
@@ -166,8 +166,8 @@ def _name_common(meaning: Meaning, last: str) -> str:
     return "than" if last == "than" else _TAG_OF[meaning.concept]
 
 
-def _find_tag(word: str) -> str:
-    """Return the tag of a word in another ending."""
+def find_tag(word: str) -> str:
+    """Return the tag of a word in any ending, "" for one of no question."""
     return find_meaning(word, "ASK") or (
         _list_stems(get_vocabulary()).get(porter_stem(word), "") if len(word) > 3 else ""
     )

@@ -3,88 +3,92 @@
 It never says that anything was done: only the user's click on the card does it.
 """
 
-import re
-from datetime import timedelta
+from itertools import takewhile
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from config.lib.text import normal_form
+from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import symbols_in
-from config.lib.words.sentences import Pattern
+from config.lib.words.quantities import word_set
+from config.lib.words.vocabulary import list_words
 from config.offline.coach.telling import LABEL, VIEWS, tell
 from config.offline.facts import Call, Known, best_matches
 from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, rows
 from config.offline.talk import Steps, Talk, say_text
+from trading.asking.periods import DAY, parse_period, take_period
+from trading.asking.words import find_tag
 
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
 
-_KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?|positions?)"
-_NOW: Final = r"(?:,? (?:please|now|right now|immediately))*"
-# "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or precedes its kind.
-_TARGET: Final = (
-    rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)|(?:my |the"
-    rf" )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]|[A-Z][\w' -]{{2,60}}?))"
-)
-# Verbs, what may follow the target, and the statuses in which the action makes sense.
-_ACTIONS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
-    "start_backtest": (
-        r"back-?test|run a (?:back-?test|simulation)(?: (?:of|for|on|with))?|simulate",
-        r"(?: (?:over|for|from|since|between)\b.{2,80})?",
-        (),
-    ),
-    "deploy": ("deploy|launch|go live with", r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live))?", ()),
-    "redeploy": ("redeploy", r"(?: with the (?:new|newest|latest) version)?", ("paused", "running")),
-    "flatten": (r"flatten|close|liquidate|get (?:me )?out(?: of)?", "", ()),
-    "stop": ("stop|shut down|turn off|kill|end", "", ("paused", "running")),
-    "pause": ("pause|suspend|halt", "", ("running",)),
-    "resume": ("resume|restart", "", ("paused",)),
+_IT: Final = word_set("it this that them one trading everything all")
+_KINDS: Final = word_set("agent skill position")
+_NOW: Final = word_set("please right now immediately")
+_TAIL: Final = word_set("on in to as with a paper live the new newest latest version")  # of a deployment
+_DAYS: Final = word_set("over for from since between")
+# The statuses in which an action makes sense.
+_STATUSES: Final = {
+    "resume": ("paused",),
+    "pause": ("running",),
+    **dict.fromkeys(("stop", "redeploy"), ("paused", "running")),
 }
-_ALONE: Final = frozenset({"start_backtest", "deploy", "redeploy", "flatten"})  # need no target
-_POLITE: Final = Pattern(
-    r"^(?:(?:please|can you|could you|would you|i want to|i want you to|i'd like to|let's|just|now|ok|then)\b[,:]?\s+)+"
-)
-_ORDER: Final = Pattern(
-    r"(?:place|put in|submit|send|make|enter|open|buy|sell|short|long|go (?:long|short)|purchase)\b(?P<what>.{1,80})"
-)
+_ALONE: Final = word_set("start_backtest deploy redeploy flatten")  # need no target
+_LONGEST_ORDER: Final = 100  # characters; longer ones are prose
 _NO_ORDER: Final = (
     "I cannot place an order: no chat here can. A card for what is deployed, such as “close everything”, takes effect"
     " by your click."
 )
-_YES_OR_NO: Final = Pattern(
-    r"(?:(?:yes|yep|ok|okay|sure|please|no(?:pe)?|never ?mind|do not|don't|thanks?|cancel|confirm|do|go ahead|proceed"
-    r"|it|that|now)[,.! ]*)+"
-)
-_LAST: Final = Pattern(r"\b(?:last|past) (?:(?P<count>[1-9]\d{0,2}) )?(?P<unit>day|week|month)s?")
-_DAYS: Final = {"day": 1, "week": 7, "month": 30}
 
 
 def action_steps(talk: Talk, sentence: str) -> Steps | None:
     """Return the steps that prepare a card, or None."""
-    if PREPARE_ACTION.name not in talk.acts:
+    asked = skip_phrases(sentence, "POLITE", "WANT")
+    start, end, meaning = next(find_phrases(asked, "ACT"), (0, 0, None))
+    if PREPARE_ACTION.name not in talk.acts or meaning is None or start:
         return None
-    asked = _POLITE.compiled.sub("", sentence).strip()
-    for action, (verbs, tail, _) in _ACTIONS.items():
-        # The verb in any case; the name of a skill by its capital.
-        match = re.fullmatch(rf"(?i:{verbs})(?: (?-i:{_TARGET}))?(?i:{tail}{_NOW})", asked)
-        name = (match["named"] or match["quoted"] or "").strip(' "“”') if match else ""
-        if match and (name or match["it"] or action in _ALONE or "deployment_id" in talk.scene.focus):
-            return _prepare_card(talk, action, name, asked)
-    return None
+    action = meaning.value
+    name, is_named = _read_target(asked[end:].split(), action)
+    if name is None or not (is_named or action in _ALONE or "deployment_id" in talk.scene.focus):
+        return None
+    return _prepare_card(talk, action, name, asked)
+
+
+def _read_target(words: list[str], action: str) -> tuple[str | None, bool]:
+    """Return the name of what is meant, "" for "it", and whether it is said at all; None: it is something else.
+
+    "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or precedes its kind.
+    """
+    if action == "start_backtest":
+        words = list(takewhile(lambda word: word.casefold() not in _DAYS, words))
+    tail = _NOW | _TAIL if action in ("deploy", "redeploy") else _NOW
+    while words and words[-1].casefold().strip(",") in tail:
+        words.pop()
+    plain = [word.casefold() for word in words]
+    if not words or _IT.issuperset(plain):
+        return "", bool(words)
+    is_kind = find_tag(plain[-1]) in _KINDS
+    words = words[plain[0] in ("my", "the") or (plain[0] in _IT and is_kind) : len(words) - is_kind]
+    said = " ".join(words)
+    is_name = is_kind or said[:1].isupper() or said.startswith(('"', "“"))
+    return said.strip('"“”') if is_name and all(char.isalnum() or char in " '-\"“”" for char in said) else None, True
 
 
 def order_steps(talk: Talk, sentence: str) -> Steps | None:
     """Refuse an order; None if the sentence asks for none."""
-    order = _ORDER.compiled.fullmatch(_POLITE.compiled.sub("", sentence).strip())
-    if GET_MY_DEPLOYMENTS.name not in talk.acts or order is None:
+    asked = skip_phrases(sentence, "POLITE", "WANT")
+    start, end, _ = next(find_phrases(asked, "ORDER"), (1, 0, None))
+    if GET_MY_DEPLOYMENTS.name not in talk.acts or start or len(asked) > _LONGEST_ORDER:
         return None
-    is_order = symbols_in(order["what"].upper()) or re.search(r"\borders?\b", order["what"])
+    is_order = symbols_in(asked[end:].upper()) or not {"order", "orders"}.isdisjoint(asked.casefold().split())
     return say_text(_NO_ORDER) if is_order else None
 
 
 def click_steps(talk: Talk) -> Steps | None:
     """Answer a typed yes or no after a card."""
-    if ONLY_YOUR_CLICK not in talk.before or talk.results or not _YES_OR_NO.compiled.fullmatch(talk.text.strip()):
+    said = {token.text for token in read_tokens(talk.text) if token.kind not in ("mark", "end")}
+    if ONLY_YOUR_CLICK not in talk.before or talk.results or not said <= list_words("ANSWER"):
         return None
     return say_text(f"A word in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above. Cancel drops it.")
 
@@ -116,7 +120,7 @@ def _pick_targets(every: list[Row], action: str, name: str) -> list[Row]:
     known = [Known(exact(row, "name") or exact(row, "skill_name"), id=str(at)) for at, row in enumerate(every)]
     same = [one for one in known if not name or normal_form(one.text) == normal_form(name)]
     named = [every[int(one.id)] for one in same or best_matches(name, known, least=0.5)]
-    statuses = _ACTIONS[action][2]
+    statuses = _STATUSES.get(action, ())
     fitting = [one for one in named if not statuses or exact(one, "status") in statuses]
     fitting = [one for one in fitting if action != "flatten" or rows(one, "positions")]
     return fitting or (named if name else [])
@@ -124,7 +128,7 @@ def _pick_targets(every: list[Row], action: str, name: str) -> list[Row]:
 
 def _ask_which(meant: list[Row], every: list[Row], action: str, name: str) -> str:
     if not meant and not name:
-        statuses = " or ".join(_ACTIONS[action][2])
+        statuses = " or ".join(_STATUSES.get(action, ()))
         return f"There is nothing to {action}: no deployment is {statuses or 'with an open position'}."
     head = "There are several:" if meant else f"I find nothing called “{escape(name)}”."
     lines = [fill(LABEL if "status" in one else "{name}", one) for one in meant or every]
@@ -132,11 +136,13 @@ def _ask_which(meant: list[Row], every: list[Row], action: str, name: str) -> st
 
 
 def _read_details(talk: Talk, action: str, asked: str) -> dict[str, str]:
-    """Return the further arguments of a card: broker, days."""
+    """Return the further arguments of a card: broker, days up to yesterday."""
     if action == "deploy":
-        return {"broker": "live"} if re.search(r"\blive\b", asked, re.IGNORECASE) else {}
-    last = _LAST.search(asked) if action == "start_backtest" else None
-    if last is None or talk.scene.now is None:
+        return {"broker": "live"} if "live" in asked.casefold().split() else {}
+    tokens = read_tokens(asked) if action == "start_backtest" and talk.scene.now else []
+    said = next((found[1] for at in range(len(tokens)) if (found := take_period(asked, tokens, at))), "")
+    if talk.scene.now is None or not said.startswith(("last ", "past ")):
         return {}
-    starts_at = talk.scene.now - timedelta(days=int(last["count"] or 1) * _DAYS[last["unit"].casefold()])
-    return {"starts_on": f"{starts_at:%Y-%m-%d}", "ends_on": f"{talk.scene.now - timedelta(days=1):%Y-%m-%d}"}
+    period = parse_period(said.replace("last", "past"), zone=ZoneInfo("UTC"), now=talk.scene.now - DAY)
+    assert period is not None, "it was read as one"
+    return {"starts_on": f"{period.starts_at:%Y-%m-%d}", "ends_on": f"{talk.scene.now - DAY:%Y-%m-%d}"}

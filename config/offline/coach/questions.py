@@ -5,7 +5,6 @@ Precision goes before recall. One message may hold several questions, drafts and
 the results of its tools.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil
@@ -15,17 +14,10 @@ from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.questions import QUERY_TRADES
 from chat.tools.skills import LIST_MY_SKILLS
+from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import is_market
-from config.lib.words.sentences import (
-    QUOTED,
-    Pattern,
-    is_question,
-    sentences,
-    spell_out,
-    straight,
-    strip_lead_in,
-    strip_preface,
-)
+from config.lib.words.quantities import word_set
+from config.lib.words.sentences import QUOTED, is_question, sentences, spell_out, straight, strip_lead_in, strip_preface
 from config.offline.coach import ledger, sizing
 from config.offline.coach.actions import action_steps, click_steps, order_steps
 from config.offline.coach.telling import VIEWS, list_inside, tell
@@ -44,17 +36,9 @@ _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
 _MAX_SENTENCES: Final = 12  # of a message that are read for questions
 _MAX_ANSWERS: Final = 3  # to one message
 
-_ASIDE: Final = re.compile(r"^(?:now|so|ok|okay|and|also|then|but|hey|keel|by the way|one more)[,:]?\s+", re.IGNORECASE)
-_POLITE: Final = Pattern(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know"
-    r"|let me know|do you know|tell me|show me|give me|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?"
-)
-_TERM: Final = Pattern(
-    r"^(?:what(?:'s| is| are| does| do)|explain|define|what's the meaning of)(?: the| an?)? (?P<term>[\w /-]{1,30}?)"
-    r"(?: (?:mean|stand for|strategy|trade|trading))?$"
-)
-_COMMAND: Final = Pattern(r"^(?:show|list|count|rank|compare|break|split|summari[sz]e)\b")
-_STATES: Final = Pattern(r"^(?:I|I'm|we)\b|\b(?:is|are|was|were|has|have|had|am|isn't|aren't)\b")
+_ENDINGS: Final = (" mean", " stand for", " strategy", " trade", " trading")  # of a question for a term
+_COMMANDS: Final = "^show|^list|^count|^rank|^compare|^break|^split|^summarise|^summarize"
+_STATES: Final = word_set("is are was were has have had am not")
 
 
 def answer_as_coach(talk: Talk) -> Reply | None:
@@ -74,11 +58,11 @@ def _list_plans(talk: Talk) -> list[Steps]:
 def _read_sentence(talk: Talk, sentence: str, at: int) -> Steps | None:
     if at >= _MAX_SENTENCES or len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
         return None
-    plain = spell_out(_ASIDE.sub("", strip_lead_in(straight(sentence)))).strip(" .!?;")
+    plain = spell_out(skip_phrases(strip_lead_in(straight(sentence)), "ASIDE")).strip(" .!?;")
     is_asked = sentence.rstrip().endswith("?")
     asked = action_steps(talk, plain)
     asked = _question_steps(talk, plain, is_asked=True) if is_asked and asked is None else asked
-    is_rule = is_drafting(talk) and re.search(r"\b(?:when|if|after|above|below|under|over)\b", plain)
+    is_rule = is_drafting(talk) and any(find_phrases(plain, "WHEN", "AFTER", "UNDER", "OVER"))
     asked = asked or (None if is_rule else order_steps(talk, plain))
     if asked is not None or is_asked or (is_drafting(talk) and not is_question(sentence)):
         return asked
@@ -87,21 +71,32 @@ def _read_sentence(talk: Talk, sentence: str, at: int) -> Steps | None:
 
 def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     """Return the steps that answer a plain sentence, or None."""
-    asked = _POLITE.compiled.sub("", plain).strip()
-    term = _TERM.match(asked)
-    named = term["term"].casefold() if term else ""
-    if told := TERMS.get(named) or TERMS.get(named.removesuffix("s")):
+    asked = skip_phrases(plain, "POLITE", "TELL")
+    if told := _find_term(asked.casefold()):
         return say_text(told)
     words = read_words(asked)
     if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and sizing.is_check(words):
         return sizing.check_steps(talk, words)
-    is_asked = is_asked or asked != plain or is_question(plain) or bool(_COMMAND.match(asked))
-    if not words.is_covered or (not is_asked and (_STATES.search(strip_preface(asked)) or read_contrast(asked))):
+    is_asked = is_asked or asked != plain or is_question(plain) or words.has(_COMMANDS)
+    if not words.is_covered or (not is_asked and (_is_statement(asked) or read_contrast(asked))):
         return None
-    for wanted, view, said in _QUESTIONS:
-        if words.has(wanted) and VIEWS[view].tool in talk.acts and re.search(said, asked, re.IGNORECASE):
+    for view, wanted in _QUESTIONS:
+        if words.has(wanted) and VIEWS[view].tool in talk.acts:
             return _SEVERAL.get(view, _look_up)(talk, words, view)
     return None
+
+
+def _find_term(asked: str) -> str:
+    """Return what a term means that is asked for; "" for another question."""
+    term = skip_phrases(asked, "DEFINE") if asked.startswith(("what", "explain", "define")) else ""
+    for ending in _ENDINGS:
+        term = term.removesuffix(ending)
+    return TERMS.get(term) or TERMS.get(term.removesuffix("s"), "")
+
+
+def _is_statement(sentence: str) -> bool:
+    said = [token.text for token in read_tokens(strip_preface(sentence))]
+    return said[:1] in (["i"], ["i'm"], ["we"]) or not _STATES.isdisjoint(said)
 
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:
@@ -215,61 +210,56 @@ _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
     "why": _answer_why,
     "record": ledger.query_steps,
 }
-# Tags that a question must and must not have; the view of its answer; a pattern that it must meet.
-_QUESTIONS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("paper", "paper", ""),
-    ("stops_at", "closing", ""),
-    ("when it|agent trade -me -last -count", "status", ""),
-    ("mood open coin", "status", ""),
-    ("agent coin doing", "record", ""),
-    ("trade last number -group -per -top -low", "trades", r"\b(?:last|latest|previous|past) \w+ trades\b"),
-    ("vol -me -trade", "markets", ""),
-    ("trade|position|order", "status", r"\b(?:have|are)\b.*\bopen$|\bopen (?:trade|position|order)s?\b"),
-    ("skill|agent versus -backtest", "record", ""),
-    ("period -event -market -news -trade -position -agent -it -skill -coin -you", "record", r"^how\b"),
-    ("position top|low -trade", "risk", ""),
-    ("running|unrealised|holding_now -trade -count", "status", ""),
-    ("coin side -trade", "status", r"^how(?:'s| is| (?:much|far) (?:is|are))\b.*\b(?:doing|up|down|ahead|behind)$"),
-    ("why trade|doing", "status", r"n't\b|\bnot\b"),
-    ("funding top|low group -me -pay", "markets", ""),
-    ("equity -drawdown -result -size -side", "status", ""),
-    ("now net|result|doing -funding -price -market -coin", "status", ""),
-    ("position net|result|doing -close -count -trade -top -low -pay -funding", "status", ""),
-    ("kind|event effect|risk -trade -last", "risk", ""),
-    ("why close|exit=stop|open|side|position|trade -reject -trust", "why", r"^(?!.*\b(?:best|worst) )"),
-    ("close it|agent|you|position -count -trade -net -last", "closing", r"^(?:what|when)\b"),
-    ("reject", "recent_rejections", ""),
-    ("risk|worry -trade -per -rule -stop -number -result -you", "risk", ""),
-    ("learn help|doing|effect", "help", ""),
-    ("learn", "lessons", ""),
-    ("test_next", "untested", ""),
-    ("backtest|sharpe", "skills", ""),
-    ("trade last|show|all|number -broken -rule -group -per -versus -learn -common -doing -measured", "trades", ""),
-    ("news -ahead", "news", ""),
-    ("event -trade", "events", ""),
-    ("ahead -coin -trade -me -side", "events", ""),
-    ("kind -trade -me -effect", "events", "^(?:when|what time|is (?:there|the)|are there|any|(?:the )?next)"),
-    ("coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind -measured", "markets", ""),
-    ("market -trade -me -group -net", "markets", ""),
-    ("funding -me -pay -trade -top", "markets", ""),
-    (
-        "coin -me -trade -side -kind -group -risk -effect -open -close -order -stop -number -performance -measured",
-        "markets",
-        "^(?:how|what)",
-    ),
-    ("skill|draft -doing -trade -performance -strategy -measured", "skills", ""),
-    ("open -me -why -coin -trade -close -side -measured", "status", "^what"),
-    ("position|agent -trade -close -rule -performance -period -funding -pay -measured", "status", ""),
-    ("agent|position|skill doing -trade -measured", "status", r"^(?!.*\bdid\b)"),
-    ("it doing -trade -me -measured", "status", ""),
-    (f"{'|'.join(MEASURES)}|result|average|trust|common|broken|rule|exit -why", "record", ""),
-    ("me|trade|agent|skill|strategy|side|coin|group doing|top|low|versus|long|short -you -price", "record", ""),
-    ("trade coin|kind -you", "record", ""),
-    ("side coin -size -position -stop", "record", r"^my\b"),
-    (
-        "me|trade|agent|skill group|period|day|side -coin -stop -size -position -you -event",
-        "record",
-        r"^(?!.*\bI (?:\w+ )?trade$)",
-    ),
-    ("strategy -skill -me", "record", "^[A-Z]"),
-)
+# The view of an answer, and the tags that its question must and must not have; the first one that fits counts.
+_QUESTIONS: Final = [
+    line.split(": ")
+    for line in f"""
+paper: paper
+closing: stops_at
+status: when it|agent trade -me -last -count
+status: mood open coin
+record: agent coin doing
+trades: trade few -group -per -top -low
+markets: vol -me -trade
+status: trade|position|order is_open
+record: skill|agent versus -backtest
+record: period ^how -event -market -news -trade -position -agent -it -skill -coin -you
+risk: position top|low -trade
+status: running|unrealised|holding_now -trade -count
+status: coin side how_is doing|is_up -trade
+status: why not trade|doing
+markets: funding top|low group -me -pay
+status: equity -drawdown -result -size -side
+status: now net|result|doing -funding -price -market -coin
+status: position net|result|doing -close -count -trade -top -low -pay -funding
+risk: kind|event effect|risk -trade -last
+why: why close|exit=stop|open|side|position|trade -reject -trust -top -low
+closing: close it|agent|you|position ^what|^when -count -trade -net -last
+recent_rejections: reject
+risk: risk|worry -trade -per -rule -stop -number -result -you
+help: learn help|doing|effect
+lessons: learn
+untested: test_next
+skills: backtest|sharpe
+trades: trade last|show|all|number -broken -rule -group -per -versus -learn -common -doing -measured
+news: news -ahead
+events: event -trade
+events: ahead -coin -trade -me -side
+events: kind ^when|^is|^are|^any|^the|^next|group=hour -trade -me -effect
+markets: coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind -measured
+markets: market -trade -me -group -net
+markets: funding -me -pay -trade -top
+markets: coin ^how|^what -me -trade -side -kind -group -risk -effect -open -close -order -stop -number -measured
+skills: skill|draft -doing -trade -performance -strategy -measured
+status: open ^what -me -why -coin -trade -close -side -measured
+status: position|agent -trade -close -rule -performance -period -funding -pay -measured
+status: agent|position|skill doing -did -trade -measured
+status: it doing -trade -me -measured
+record: {"|".join(MEASURES)}|result|average|trust|common|broken|rule|exit -why
+record: me|trade|agent|skill|strategy|side|coin|group doing|top|low|versus|long|short -you -price
+record: trade coin|kind -you
+record: side coin ^my -size -position -stop
+record: me|trade|agent|skill group|period|day|side -coin -stop -size -position -you -event -i_trade
+record: strategy -skill -me
+""".strip().splitlines()
+]

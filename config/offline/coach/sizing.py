@@ -1,19 +1,20 @@
 """The check of a planned trade: repeat the figures that were read, and size it only if they have one reading."""
 
-import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
 from chat.tools.questions import QUERY_TRADES
 from config.lib import figures
+from config.lib.words.lexer import Number, Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import symbols_in
-from config.lib.words.quantities import MULTIPLIERS, NUMBER_WORDS, word_set
-from config.lib.words.sentences import Pattern, sentences
+from config.lib.words.quantities import word_set
+from config.lib.words.sentences import sentences
+from config.lib.words.vocabulary import find_meaning
 from config.offline.coach.telling import tell
 from config.offline.facts import Call, Outcome
 from config.offline.figures import Row, block, escape, exact, number, paragraphs, rows
@@ -31,43 +32,23 @@ _ASK_NAMES: Final = (
 _ASK_SIZE: Final = (
     "How large is your account? Ask again with it and the risk (“account …, risk …%”), or with a size in dollars."
 )
-_ASKS: Final = Pattern(
-    r"^(?:can|could|should|may|what if|would) (?:i|we|an?)\b|^(?:i'd|i would) like to\b|^i want to\b"
-)
-
-# A token a line; the first that fits counts. "25.000" may mean 25 or 25,000, so it is no figure.
-_TOKENS: Final = r"""
-figure: (?<![\w.,])\$? ?(?!0*[1-9]\d{0,2}\.\d{3}(?!\d))(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?: ?k\b)?
-    (?: ?(?:%|percent\b|x\b|usd[tc]?\b|dollars\b|bucks\b)|(?!\w|[.,]\d))
-stop: \bstop(?:[ -]?loss)?(?:es|s)?(?: price| level)?\b|\bsl\b
-risk: \brisk(?:ing)?\b|\bmax(?:imum)? (?:loss|risk)\b|\blose\b
-equity: \b(?:account|acct|capital|equity|balance|bankroll)\b
-leverage: \blev(?:erage)?\b
-target: \b(?:price )?targets?(?: price)?\b|\btp\b|\btake[ -]profits?\b
-price: \b(?:entry(?: price)?|enter(?:ing)?|price)\b
-away: \b(?:away|below|above|under|over|lower|higher|points?|ticks?|pips?)\b
-trade: \b(?:size|position|notional|worth|buy(?:ing)?|long|short|trade|put(?:ting)?|sell(?:ing)?(?= \$?\d))\b
-at: \bat\b|@
-joint: \b(?:is|are|of|from|as|to|in|out|for|about|around|roughly|only|just|be|order|set|sits|my|the|an?)\b|[:=]
-word: [^\W\d_]+(?:'\w+)?
-cut: [,;.!?()]
-other: [^\w\s]|\S+
-"""
-_LABELS: Final = frozenset({"stop", "risk", "equity", "leverage", "target", "price", "away", "trade", "symbol"})
-# Joints between a figure and the label behind it.
-_AFTER: Final = frozenset({"of", "from", "as", "in", "for", "my", "the", "a", "an"})
-_SPOKEN: Final = frozenset({*NUMBER_WORDS, *MULTIPLIERS, "grand"})
-_ENTERS: Final = frozenset({"here", "now", "take", "go", "open", "it"})  # before "at 3200"
-# Words that change no figure beside them. Any other word in the clause of a figure ("1.5 ATR", "3% a day", "I risked",
-# "25,000 EUR", "the 50 EMA") may say that the figure is another one than its label does.
-_PLAIN: Final = word_set("""
-    and at by for if into of on per so then to too w with can could may might should would will do does am has have got
-    i i'd i'll i'm i've im it its me mine we you your another new next that there this want wanna like need looking
-    look thinking planning plan going go gonna take taking open opening let let's lets use using give tell show check
-    calculate compute figure work how what what's whats which when where much many big bigger large right good ok okay
-    please thanks hi hey keel here now idea setup coin coins contract contracts unit units perp perps perpetual future
-    futures swap spot usd usdt usdc sizing sized positions trades fit fits rules rule allowed max maximum
-""")
+# What the words of other readers are here; of a phrase with two meanings, PLAN goes first.
+_KIND_OF: Final = {
+    **{
+        "STOPLOSS": "stop",
+        "RISK": "risk",
+        "ACCOUNT": "equity",
+        "LEVERAGE": "leverage",
+        "OVER": "away",
+        "UNDER": "away",
+    },
+    **{"MAX": "word", "FILLER": "word"},
+}
+_LABELS: Final = word_set("stop risk equity leverage target price away trade symbol")
+_CUTS: Final = frozenset(",;.!?()\n")
+_UNITS: Final = frozenset({"", "%", "x", "$"})
+_ENTERS: Final = word_set("here now take go open it")  # before "at 3200"
+_AT: Final = word_set("at @ from")
 _SURELY_USD: Final = 20  # a bare risk above it is no percent
 _MOST_FIGURES: Final = 8
 # What a label says of a figure, by the figure's unit: percent, times, dollars, or none.
@@ -94,9 +75,17 @@ _Name = tuple[str, int | None]  # of a figure, and the place of the label that s
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class _Word:
+    """A phrase or figure of a plan: what it says, or how it stands between others.
+
+    `odd` is a number that is no figure. Any `unknown` word in the clause of a figure ("1.5 ATR", "I risked",
+    "the 50 EMA") may say that it is another one than its label does.
+    """
+
     kind: str
     text: str
+    unit: str = ""
+    amount: float = 0
 
 
 def read_figures(text: str, symbol: str) -> dict[str, float] | None:
@@ -105,19 +94,19 @@ def read_figures(text: str, symbol: str) -> dict[str, float] | None:
     A figure takes its name from the label on its left or on its right, across joints only; a label names one figure.
     A reading gives every figure a name, and no name twice.
     """
-    tokens = _split(text, symbol)
-    places = [at for at, token in enumerate(tokens) if token.kind == "figure"]
-    if len(places) > _MOST_FIGURES or not all(map(_is_plain, _split_clauses(tokens))):
+    words = _split(text, symbol)
+    places = [at for at, word in enumerate(words) if word.kind == "figure"]
+    if len(places) > _MOST_FIGURES or not all(map(_is_plain, _split_clauses(words))):
         return None
     readings = set()
-    for names in product(*(_list_names(tokens, at) for at in places)):
+    for names in product(*(_list_names(words, at) for at in places)):
         labels = [label for _, label in names if label is not None]
         slots = {_SLOTS.get(name, name) for name, _ in names}
         if len(set(labels)) == len(labels) and len(slots) == len(names):
             readings.add(tuple(name for name, _ in names))
     if len(readings) != 1:
         return None
-    read = dict(zip(readings.pop(), (_read_amount(tokens[at].text) for at in places), strict=True))
+    read = dict(zip(readings.pop(), (words[at].amount for at in places), strict=True))
     return read if _is_plausible(read) else None
 
 
@@ -134,47 +123,66 @@ def tell_figures(numbers: Mapping[str, float]) -> str:
     return f"Read: {', '.join(told)}." if told else ""
 
 
-def _split(text: str, symbol: str) -> list[_Token]:
-    tokens = []
-    for match in _compile_tokens().finditer(text):
-        kind = match.lastgroup or "other"
-        is_symbol = kind == "word" and symbols_in(match[0].upper()) == [symbol]
-        tokens.append(_Token("symbol" if is_symbol else kind, match[0].strip().casefold()))
-    return tokens
+def _split(text: str, symbol: str) -> list[_Word]:
+    tokens, words, at = read_tokens(text), list[_Word](), 0
+    while at < len(tokens):
+        length, word = _read_word(tokens, at, symbol)
+        words.append(word)
+        at += length
+    return words
 
 
-@cache
-def _compile_tokens() -> re.Pattern[str]:
-    lines = (line.partition(": ") for line in re.sub(r"\n    ", "", _TOKENS).strip().split("\n"))
-    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, _, pattern in lines), re.IGNORECASE)
+def _read_word(tokens: Sequence[Token], at: int, symbol: str) -> tuple[int, _Word]:
+    """Return how many tokens go together, and what they say."""
+    token, number = tokens[at], take_number(tokens, at)
+    if number is not None or token.kind == "clock":
+        return _read_figure(token, number)
+    if symbol and symbols_in(token.written.upper()) == [symbol]:
+        return 1, _Word("symbol", token.text)
+    if token.kind == "end" or token.text in _CUTS:
+        return 1, _Word("cut", "")
+    length, meaning = find_phrase(tokens, at, ("PLAN",)) or find_phrase(tokens, at, _KIND_OF) or (1, None)
+    kind = _KIND_OF.get(meaning.concept, meaning.value) if meaning else find_meaning(token.text, "PLAN")
+    after = tokens[at + length].text if at + length < len(tokens) else ""
+    if meaning and meaning.concept == "MAX" and find_meaning(after, "LOSE", "RISK") is not None:
+        return length + 1, _Word("risk", after)
+    if kind == "sell":  # a number of coins is sold short
+        kind = "trade" if after[:1] == "$" or after[:1].isdigit() or after in ("a", "some") else "unknown"
+    return length, _Word(kind or ("mark" if token.kind == "mark" else "unknown"), token.text)
 
 
-def _split_clauses(tokens: Sequence[_Token]) -> list[list[_Token]]:
-    clauses: list[list[_Token]] = [[]]
-    for token in tokens:
-        if token.kind == "cut":
-            clauses.append([])
-        else:
-            clauses[-1].append(token)
-    return clauses
+def _read_figure(token: Token, number: Number | None) -> tuple[int, _Word]:
+    """Read a figure in digits; "25.000" may mean 25 or 25,000, so it is none."""
+    whole, _, rest = token.text.lstrip("-\u2212$0").partition(".")
+    is_clear = not (len(rest) == 3 and 0 < len(whole) < 4) and all(len(part) == 3 for part in whole.split(",")[1:])
+    if number is None or token.kind != "digits" or not is_clear or not isinstance(number.value, Fraction):
+        return number.length if number else 1, _Word("odd", token.text)
+    value = abs(number.value)
+    amount = int(value) if value.denominator == 1 else float(value)
+    return number.length, _Word("figure" if number.unit in _UNITS else "odd", token.text, number.unit, amount)
 
 
-def _is_plain(clause: Sequence[_Token]) -> bool:
+def _split_clauses(words: Sequence[_Word]) -> Iterator[list[_Word]]:
+    cuts = [at for at, word in enumerate(words) if word.kind == "cut"]
+    for start, end in pairwise([-1, *cuts, len(words)]):
+        yield list(words[start + 1 : end])
+
+
+def _is_plain(clause: Sequence[_Word]) -> bool:
     """Tell whether a clause has no figure, or no word that could change one."""
-    is_spoken = any(token.kind == "word" and token.text in _SPOKEN for token in clause)
-    if is_spoken or any(token.kind == "other" and any(map(str.isdigit, token.text)) for token in clause):
-        return False
-    has_figure = any(token.kind == "figure" for token in clause)
-    return not has_figure or all(token.kind != "word" or token.text in _PLAIN for token in clause)
+    kinds = {word.kind for word in clause}
+    return "odd" not in kinds and not {"figure", "unknown"} <= kinds
 
 
-def _list_names(tokens: Sequence[_Token], at: int) -> list[_Name]:
+def _list_names(words: Sequence[_Word], at: int) -> list[_Name]:
     """Return the names that the neighbours of a figure allow."""
-    unit = _find_unit(tokens[at].text)
-    left, joints, opens = _find_left(tokens, at)
-    right, is_from = _find_right(tokens, at)
-    before = tokens[left].kind if left is not None else ""
-    after = tokens[right].kind if right is not None else ""
+    unit, amount = words[at].unit, words[at].amount
+    left, joints, opens = _find_label(words, range(at - 1, -1, -1), {"at", "joint", "link"})
+    right, links, _ = _find_label(words, range(at + 1, len(words)), {"link"})
+    if left is not None and words[left].kind == "symbol" and not joints & _AT:
+        left = None
+    before = words[left].kind if left is not None else ""
+    after = words[right].kind if right is not None else ""
     is_counted = after == "symbol" and not unit and right == at + 1
     if (after == "away" and unit != "%") or (is_counted and before not in ("", "trade")):
         return []  # a distance in points or dollars; a risk in coins
@@ -183,14 +191,13 @@ def _list_names(tokens: Sequence[_Token], at: int) -> list[_Name]:
     if unit == "%" and after == "equity" and before != "risk":
         return []  # a share of the account that is no risk by its words
     if unit == "%":
-        own = _OF_PERCENT.get(before)
-        next_ = "away" if after == "price" and is_from else _OF_PERCENT.get(after)
-        return [(name, place) for name, place in ((own, left), (next_, right)) if name]
-    names = [(_name_amount(before, tokens[at].text, unit), left), (_name_amount(after, tokens[at].text, unit), right)]
+        next_ = "away" if after == "price" and "from" in links else _OF_PERCENT.get(after)
+        return [(name, place) for name, place in ((_OF_PERCENT.get(before), left), (next_, right)) if name]
+    names = [(_name_amount(before, amount, unit), left), (_name_amount(after, amount, unit), right)]
     if after == "stop" and unit == "$":
         names[1] = ("", None)  # "an $80 stop" is a distance
     is_entered = before in ("trade", "symbol") or (not before and (opens in _ENTERS or (not opens and "in" in joints)))
-    if joints & {"at", "@", "from"} and is_entered:
+    if joints & _AT and is_entered:
         names[0] = ("price", None)
     elif "for" in joints and unit == "$" and not before:
         names[0] = ("size_usd", None)
@@ -199,58 +206,29 @@ def _list_names(tokens: Sequence[_Token], at: int) -> list[_Name]:
     return [(name, place) for name, place in names if name]
 
 
-def _name_amount(label: str, text: str, unit: str) -> str:
+def _name_amount(label: str, amount: float, unit: str) -> str:
     """Return what a label says of an amount; "": nothing."""
     if label in ("trade", "symbol"):
         return "size_usd" if unit == "$" else ""
     if label == "risk":
-        return "risk_usd" if unit == "$" or _read_amount(text) > _SURELY_USD else ""
+        return "risk_usd" if unit == "$" or amount > _SURELY_USD else ""
     if label == "leverage":
         return "" if unit else "leverage"
     return _OF_AMOUNT.get(label, "")
 
 
-def _find_left(tokens: Sequence[_Token], at: int) -> tuple[int | None, set[str], str]:
-    """Return the place of the label before a figure, the joints between them, and the word that ends them without one.
+def _find_label(words: Sequence[_Word], places: range, through: Set[str]) -> tuple[int | None, set[str], str]:
+    """Return the place of the next label through some kinds of words, these, and the word that ends them.
 
-    The word is "" where the clause begins.
+    The word is "" where the clause ends.
     """
-    joints: set[str] = set()
-    for place in range(at - 1, -1, -1):
-        token = tokens[place]
-        if token.kind in _LABELS:
-            is_near = token.kind != "symbol" or bool(joints & {"at", "@", "from"})
-            return (place if is_near else None), joints, token.text
-        if token.kind not in ("at", "joint"):
-            return None, joints, "" if token.kind == "cut" else token.text
-        joints.add(token.text)
-    return None, joints, ""
-
-
-def _find_right(tokens: Sequence[_Token], at: int) -> tuple[int | None, bool]:
-    """Return the place of the label after a figure, and whether a "from" stands between."""
-    is_from = False
-    for place in range(at + 1, len(tokens)):
-        if tokens[place].kind in _LABELS:
-            return place, is_from
-        if tokens[place].text not in _AFTER:
-            break
-        is_from |= tokens[place].text == "from"
-    return None, is_from
-
-
-def _find_unit(text: str) -> str:
-    if text.endswith(("%", "percent")):
-        return "%"
-    if text.endswith("x"):
-        return "x"
-    return "$" if text.startswith("$") or re.search(r"[a-z]{3}$", text) else ""
-
-
-def _read_amount(text: str) -> float:
-    digits = re.sub(r"[^\d.]", "", text)
-    amount = float(digits) * (1000 if re.search(r"\d ?k", text) else 1)
-    return int(amount) if amount == int(amount) else amount
+    passed: set[str] = set()
+    for place in places:
+        word = words[place]
+        if word.kind not in through:
+            return (place if word.kind in _LABELS else None), passed, word.text
+        passed.add(word.text)
+    return None, passed, ""
 
 
 # --- The check ---
@@ -261,7 +239,7 @@ def is_check(words: Words) -> bool:
     is_trade = words.has("coin") and bool(words.given.get("side") or _find_side(words))
     if is_trade and words.has("-why -when -count -last -exit") and _has_stop(words.text):
         return True
-    is_planned = is_trade and words.has("broken") and bool(words.has("size") or _ASKS.match(words.text))
+    is_planned = is_trade and words.has("broken size|may")
     return words.is_covered and (words.has("size -result -average") or is_planned)
 
 
@@ -282,10 +260,10 @@ def check_steps(talk: Talk, words: Words) -> Steps:
     if read is None:
         return _ASK_NAMES
     check = {name: value for name, value in read.items() if name != "target"}
-    share = re.findall(r"(\d+(?:\.\d+)?) ?%", limit)
+    share = [word.amount for word in _split(limit, "") if word.unit == "%"]
     is_by_limit = len(share) == 1 and not {"risk_pct", "risk_usd", "size_usd", "quantity"} & check.keys()
     if is_by_limit:
-        check["risk_pct"] = _read_amount(share[0])
+        check["risk_pct"] = share[0]
     if "away" in check:
         price = check.get("price") or (yield from _find_price(symbol))
         if price is None:
@@ -316,11 +294,11 @@ def _find_price(symbol: str) -> Generator[tuple[Call, ...], list[Outcome], Decim
 
 def _has_stop(text: str) -> bool:
     """Tell whether a sentence names a stop and a figure."""
-    return any(token.kind == "stop" for token in _split(text, "")) and any(map(str.isdigit, text))
+    return any(word.kind == "stop" for word in _split(text, "")) and any(map(str.isdigit, text))
 
 
 def _find_side(words: Words) -> str:
     """Return the side of a planned trade, "" if both are named; to sell a number of coins is a short."""
-    is_sold = re.search(r"\bsell(?:ing)? (?:\$?\d|a\b|some\b)", words.text)
+    is_sold = any(word.kind == "trade" and word.text.startswith("sell") for word in _split(words.text, ""))
     side = words.given.get("side", "")
     return "" if "," in side else side or ("short" if is_sold else "")

@@ -54,8 +54,8 @@ def test_a_wish_about_the_deployment_in_focus_becomes_a_card(text, action):
     ("text", "details"),
     [
         ("backtest it", {}),
-        ("Backtest it over the last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
-        ("backtest it over last month", {"starts_on": "2026-10-23", "ends_on": "2026-11-21"}),
+        ("Backtest it over the last month", {"starts_on": "2026-10-22", "ends_on": "2026-11-21"}),
+        ("backtest it over last month", {"starts_on": "2026-10-22", "ends_on": "2026-11-21"}),
         ("run a backtest over the past 2 weeks", {"starts_on": "2026-11-08", "ends_on": "2026-11-21"}),
         ("backtest it over the last 90 days", {"starts_on": "2026-08-24", "ends_on": "2026-11-21"}),
     ],
