@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from config.lib.search.terms import STOP_WORDS, porter_stem
 from config.lib.words.lexer import Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import events_in, symbols_in
-from config.lib.words.quantities import word_set
+from config.lib.words.quantities import map_words, word_set
 from config.lib.words.vocabulary import Meaning, Vocabulary, find_meaning, get_vocabulary
 from trading.asking.periods import AHEAD, DAY, PeriodRefused, parse_period, take_period
 from trading.asking.query import GROUPS, MEASURES
@@ -23,19 +23,25 @@ from trading.asking.query import GROUPS, MEASURES
 # The tags of the concepts that other readers know, too; of a phrase with two meanings, ASK goes first.
 _TAG_OF: Final = {
     **{"COIN": "coin", "EVENT": "kind", "CALENDAR": "event", "DAY": "day", "RISK": "risk", "LEVERAGE": "leverage"},
-    **{"STOPLOSS": "stop", "STOP": "stop", "ACCOUNT": "account", "LOSE": "result=lost", "TRADE": "trade", "NOT": "not"},
-    **{"MAX": "limit", "MIN": "limit", "OVER": "over", "UNDER": "over", "BEFORE": "idle", "AFTER": "idle"},
-    **{"BETWEEN": "idle", "AROUND": "idle", "ONLY": "idle", "BE": "idle"},
+    **{
+        "ACCOUNT": "account",
+        "LOSE": "result=lost",
+        "TRADE": "trade",
+        "NOT": "not",
+        **map_words("stop", "STOPLOSS STOP"),
+    },
+    **{**map_words("limit", "MAX MIN"), **map_words("over", "OVER UNDER"), **map_words("idle", "ONLY BE")},
+    **map_words("near", "BEFORE AFTER BETWEEN AROUND"),
 }
 # What a tag means before another one, behind one (`<`), and else.
 _BESIDE: Final = {
-    "do": {"period": "doing", "ahead": "doing", "day": "doing", "last": "doing", "": "idle"},
+    "do": {"near": "doing", "period": "doing", "ahead": "doing", "day": "doing", "last": "doing", "": "idle"},
     "limit": {"drawdown": "idle", "position": "size", "size": "size", "": "limit"},
     "leverage": {"rule": "idle", "limit": "idle", "": "unknown"},
     "release": {"<kind": "idle", "<release": "idle", "": "unknown"},
     "stop": {"number": "stop", "": "unknown"},
     "over": {"number": "unknown", "": "idle"},
-    "than": {"number": "unknown", "": "versus"},
+    "than": {"number": "unknown", "": "more+versus"},
     "number": {"<last": "few+number", "": "number"},
     "account": {"<me": "equity", "": "unknown"},
 }
@@ -146,7 +152,7 @@ def _read_piece(text: str, tokens: Sequence[Token], at: int) -> tuple[int, _Piec
     tag = own[1].value if own else find_tag(word) if token.kind == "word" else ""
     length = own[0] if own else 1
     if common and (not tag or common[0] > length):
-        length, tag = common[0], _name_common(common[1], tokens[at + length - 1].text)
+        length, tag = common[0], _name_common(common[1], tokens[at + common[0] - 1].text)
     elif not tag and (number := take_number(tokens, at)):
         is_whole = isinstance(number.value, Fraction) and number.value.denominator == 1
         is_plain = (is_whole or token.kind == "digits") and number.unit in ("", "$", "%", "x")
@@ -163,7 +169,7 @@ def _name_common(meaning: Meaning, last: str) -> str:
     if meaning.concept == "DAY":
         days = ",".join(_WEEKDAYS[int(day)] for day in meaning.value.split(","))
         return f"weekday={days}" if "," in days else f"day+weekday={days}"
-    return "than" if last == "than" else _TAG_OF[meaning.concept]
+    return "unknown" if last == "than" else _TAG_OF[meaning.concept]  # "larger than": no measure is named
 
 
 def find_tag(word: str) -> str:

@@ -37,9 +37,8 @@ EVENT_LABELS: Final = {
 }
 
 
-# Patterns of readers that do not read tokens yet.
+# A pattern of readers that do not read tokens yet.
 COIN: Final = "|".join(sorted({name.lower() for name in list_words("COIN")}))
-EVENT: Final = "|".join(sorted(list_words("EVENT"), key=len, reverse=True))
 _QUOTE = re.compile(r"(?:USD[TC]?|PERP)$")
 
 

@@ -1,4 +1,4 @@
-"""Numbers and units in words: values, scales, names of units."""
+"""Numbers in digits and words, and sets of words."""
 
 import re
 from fractions import Fraction
@@ -15,26 +15,6 @@ def map_words(meaning: str, words: str) -> dict[str, str]:
     return dict.fromkeys(words.split(), meaning)
 
 
-SCALES: Final = {
-    **dict.fromkeys(word_set("k thousand"), 1_000),
-    **dict.fromkeys(word_set("mn mln mio million millions"), 1_000_000),
-    **dict.fromkeys(word_set("bn billion billions"), 1_000_000_000),
-}
-UNITS: Final = {
-    **map_words("%", "% percent pct"),
-    **map_words("x", "x times fold"),
-    **map_words("$", "$ usd dollar dollars bucks"),
-    **map_words("€", "€ eur euro euros"),
-    **map_words("£", "£ gbp pound pounds"),
-    **map_words("h", "h hr hrs hour hours"),
-    **map_words("min", "m min mins minute minutes"),
-    **map_words("d", "d day days"),
-    **map_words("w", "w week weeks"),
-    **map_words("mo", "mo month months"),
-    **map_words("y", "y yr yrs year years"),
-    **map_words("bp", "bp bps"),
-}
-MONEY: Final = word_set("$ € £")
 _BELOW_TWENTY: Final = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -45,15 +25,6 @@ NUMBER_WORDS: Final = {
     **{word: Fraction(value) for value, word in zip(range(20, 100, 10), _TENS, strict=True)},
     "nil": Fraction(0),
     "half": Fraction(1, 2),
-}
-# They multiply the number words before them: "three dozen", "five hundred thousand".
-MULTIPLIERS: Final = {
-    "dozen": 12,
-    "score": 20,
-    "hundred": 100,
-    "thousand": 1_000,
-    "million": 1_000_000,
-    "billion": 1_000_000_000,
 }
 _LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text
 

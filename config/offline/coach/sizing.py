@@ -1,10 +1,10 @@
 """The check of a planned trade: repeat the figures that were read, and size it only if they have one reading."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import groupby, product
 from typing import Final
 
 from chat.tools.market import GET_MARKET_OVERVIEW
@@ -12,7 +12,7 @@ from chat.tools.questions import QUERY_TRADES
 from config.lib import figures
 from config.lib.words.lexer import Number, Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import symbols_in
-from config.lib.words.quantities import word_set
+from config.lib.words.quantities import map_words, word_set
 from config.lib.words.sentences import sentences
 from config.lib.words.vocabulary import find_meaning
 from config.offline.coach.telling import tell
@@ -34,15 +34,8 @@ _ASK_SIZE: Final = (
 )
 # What the words of other readers are here; of a phrase with two meanings, PLAN goes first.
 _KIND_OF: Final = {
-    **{
-        "STOPLOSS": "stop",
-        "RISK": "risk",
-        "ACCOUNT": "equity",
-        "LEVERAGE": "leverage",
-        "OVER": "away",
-        "UNDER": "away",
-    },
-    **{"MAX": "word", "FILLER": "word"},
+    **{"STOPLOSS": "stop", "RISK": "risk", "ACCOUNT": "equity", "LEVERAGE": "leverage"},
+    **{**map_words("away", "OVER UNDER"), **map_words("word", "MAX FILLER")},
 }
 _LABELS: Final = word_set("stop risk equity leverage target price away trade symbol")
 _CUTS: Final = frozenset(",;.!?()\n")
@@ -96,7 +89,7 @@ def read_figures(text: str, symbol: str) -> dict[str, float] | None:
     """
     words = _split(text, symbol)
     places = [at for at, word in enumerate(words) if word.kind == "figure"]
-    if len(places) > _MOST_FIGURES or not all(map(_is_plain, _split_clauses(words))):
+    if len(places) > _MOST_FIGURES or not _is_plain(words):
         return None
     readings = set()
     for names in product(*(_list_names(words, at) for at in places)):
@@ -162,16 +155,10 @@ def _read_figure(token: Token, number: Number | None) -> tuple[int, _Word]:
     return number.length, _Word("figure" if number.unit in _UNITS else "odd", token.text, number.unit, amount)
 
 
-def _split_clauses(words: Sequence[_Word]) -> Iterator[list[_Word]]:
-    cuts = [at for at, word in enumerate(words) if word.kind == "cut"]
-    for start, end in pairwise([-1, *cuts, len(words)]):
-        yield list(words[start + 1 : end])
-
-
-def _is_plain(clause: Sequence[_Word]) -> bool:
-    """Tell whether a clause has no figure, or no word that could change one."""
-    kinds = {word.kind for word in clause}
-    return "odd" not in kinds and not {"figure", "unknown"} <= kinds
+def _is_plain(words: Sequence[_Word]) -> bool:
+    """Tell whether each clause has no figure, or no word that could change one."""
+    clauses = ({word.kind for word in clause} for _, clause in groupby(words, lambda word: word.kind == "cut"))
+    return all("odd" not in kinds and not {"figure", "unknown"} <= kinds for kinds in clauses)
 
 
 def _list_names(words: Sequence[_Word], at: int) -> list[_Name]:

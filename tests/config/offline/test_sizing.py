@@ -202,6 +202,17 @@ Size a BTC long please: entry 64000, stop 63000, balance 10000 usdt, risk 2 %
 ETH long in at 3180 out at 3400 stop 3120 account 20k risk 1%, size?
     ETH ask
 """
+# Words that rules know.
+SHARED = """
+size an ETH long, entry 3200, protective stop 3120, bankroll 25000, risk .5%
+    ETH price=3200 stop=3120 equity_usd=25000 risk_pct=0.5
+BTC long at 60000, hard stop at 58000, capital 2 million, ceiling loss $200, what size?
+    BTC price=60000 stop=58000 equity_usd=2000000 risk_usd=200
+size an ETH long, entry 3200, stop 3120, account 25000 euros, risk 1%
+    ETH ask
+size an ETH long, entry 3200, stop 3120, account 25,5, risk 1%
+    ETH ask
+"""
 
 
 def cases(table: str) -> Iterator[tuple[str, str, dict[str, float] | None]]:
@@ -216,7 +227,7 @@ def batched_lines(table: str) -> Iterator[tuple[str, str]]:
     return zip(lines[::2], lines[1::2], strict=True)
 
 
-@pytest.mark.parametrize(("text", "symbol", "figures"), [*cases(TUNED), *cases(HELD_OUT)])
+@pytest.mark.parametrize(("text", "symbol", "figures"), [*cases(TUNED), *cases(HELD_OUT), *cases(SHARED)])
 def test_figures_of_a_plan_have_one_reading_or_none(text, symbol, figures):
     assert read_figures(text, symbol) == figures
 
