@@ -39,14 +39,18 @@ _KIND_OF: Final = {
 }
 _LABELS: Final = word_set("stop risk equity leverage target price away trade symbol")
 _CUTS: Final = frozenset(",;.!?()\n")
-_UNITS: Final = frozenset({"", "%", "x", "$"})
 _ENTERS: Final = word_set("here now take go open it")  # before "at 3200"
 _AT: Final = word_set("at @ from")
 _SURELY_USD: Final = 20  # a bare risk above it is no percent
 _MOST_FIGURES: Final = 8
-# What a label says of a figure, by the figure's unit: percent, times, dollars, or none.
-_OF_PERCENT: Final = {"stop": "away", "away": "away", "risk": "risk_pct"}
-_OF_AMOUNT: Final = {"stop": "stop", "price": "price", "equity": "equity_usd", "target": "target"}
+# What a label says of a figure, by the figure's unit.
+_OF_AMOUNT: Final = {"stop": "stop", "price": "price", "equity": "equity_usd", "target": "target", "risk": "risk_usd"}
+_NAME_OF: Final[dict[str, dict[str, str]]] = {
+    "%": {"stop": "away", "away": "away", "risk": "risk_pct"},
+    "x": dict.fromkeys(("", "leverage", "trade", "symbol"), "leverage"),
+    "$": {**_OF_AMOUNT, "trade": "size_usd", "symbol": "size_usd"},
+    "": {**_OF_AMOUNT, "leverage": "leverage"},
+}
 # What the reply calls a figure of a check, and writes it by; in the order in which they are repeated.
 _NAMES: Final[dict[str, tuple[str, Callable[[Decimal], str]]]] = {
     "quantity": ("coins", figures.format_quantity),
@@ -152,7 +156,7 @@ def _read_figure(token: Token, number: Number | None) -> tuple[int, _Word]:
         return number.length if number else 1, _Word("odd", token.text)
     value = abs(number.value)
     amount = int(value) if value.denominator == 1 else float(value)
-    return number.length, _Word("figure" if number.unit in _UNITS else "odd", token.text, number.unit, amount)
+    return number.length, _Word("figure" if number.unit in _NAME_OF else "odd", token.text, number.unit, amount)
 
 
 def _is_plain(words: Sequence[_Word]) -> bool:
@@ -163,45 +167,32 @@ def _is_plain(words: Sequence[_Word]) -> bool:
 
 def _list_names(words: Sequence[_Word], at: int) -> list[_Name]:
     """Return the names that the neighbours of a figure allow."""
-    unit, amount = words[at].unit, words[at].amount
+    unit = words[at].unit
     left, joints, opens = _find_label(words, range(at - 1, -1, -1), {"at", "joint", "link"})
     right, links, _ = _find_label(words, range(at + 1, len(words)), {"link"})
-    if left is not None and words[left].kind == "symbol" and not joints & _AT:
-        left = None
-    before = words[left].kind if left is not None else ""
-    after = words[right].kind if right is not None else ""
+    before, after = (words[place].kind if place is not None else "" for place in (left, right))
+    before = "" if before == "symbol" and not joints & _AT else before
     is_counted = after == "symbol" and not unit and right == at + 1
     if (after == "away" and unit != "%") or (is_counted and before not in ("", "trade")):
         return []  # a distance in points or dollars; a risk in coins
-    if unit == "x":
-        return [("leverage", None)] if before in ("", "leverage", "trade", "symbol") else []
     if unit == "%" and after == "equity" and before != "risk":
         return []  # a share of the account that is no risk by its words
-    if unit == "%":
-        next_ = "away" if after == "price" and "from" in links else _OF_PERCENT.get(after)
-        return [(name, place) for name, place in ((_OF_PERCENT.get(before), left), (next_, right)) if name]
-    names = [(_name_amount(before, amount, unit), left), (_name_amount(after, amount, unit), right)]
-    if after == "stop" and unit == "$":
+    says = _NAME_OF[unit] if unit or words[at].amount > _SURELY_USD else {**_NAME_OF[""], "risk": ""}
+    names = [(says.get(before, ""), left), (says.get(after, ""), right)]
+    if unit == "x":
+        return [(name, None) for name, _ in names[:1] if name]
+    if unit == "%" and after == "price" and "from" in links:
+        names[1] = ("away", right)
+    elif after == "stop" and unit == "$":
         names[1] = ("", None)  # "an $80 stop" is a distance
     is_entered = before in ("trade", "symbol") or (not before and (opens in _ENTERS or (not opens and "in" in joints)))
-    if joints & _AT and is_entered:
+    if unit != "%" and joints & _AT and is_entered:
         names[0] = ("price", None)
     elif "for" in joints and unit == "$" and not before:
         names[0] = ("size_usd", None)
     if is_counted:
         names[1] = ("quantity", right)
     return [(name, place) for name, place in names if name]
-
-
-def _name_amount(label: str, amount: float, unit: str) -> str:
-    """Return what a label says of an amount; "": nothing."""
-    if label in ("trade", "symbol"):
-        return "size_usd" if unit == "$" else ""
-    if label == "risk":
-        return "risk_usd" if unit == "$" or amount > _SURELY_USD else ""
-    if label == "leverage":
-        return "" if unit else "leverage"
-    return _OF_AMOUNT.get(label, "")
 
 
 def _find_label(words: Sequence[_Word], places: range, through: Set[str]) -> tuple[int | None, set[str], str]:
