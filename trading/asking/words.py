@@ -56,7 +56,6 @@ _OF_RECORD: Final = {
 _MEASURED: Final = {"net", "fees", "count", "win_rate", "expectancy", "result", "holding", "average", "top", "low"}
 _DESCRIBING: Final = word_set("ly ed ing est en ive ile ble ful")
 _BEFORE_NOUN: Final = word_set("a an the my our your his her their of on in for from by about with at")
-_ONE: Final = word_set("last latest newest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def read_words(text: str) -> Words:
     tags |= {f"^{' '.join(said).partition(' ')[0]}"}
     tags |= {"measured"} if tags & _MEASURED else set()
     tags |= {"size"} if _meets(tags, "much|count may coin -trade") else set()
-    is_one = any("trade" in said[at + 1 : at + 3] for at, word in enumerate(said) if word in _ONE)
+    is_one = "last" in tags and "trade" in said
     amount = 1 if is_one else next((piece.amount for piece in pieces if piece.amount), 0)
     is_covered = not any(_meets(tags, wanted) for wanted in _NOT_OURS)
     return Words(text, frozenset(tags), given, amount, is_covered, symbols_in(text), events_in(text))
