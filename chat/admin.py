@@ -1,4 +1,4 @@
-"""The admin of chats and of users: chats need an open look, users have acts."""
+"""The admin of chats and of users, who have acts."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from chat import models
 from chat.conversations.lifecycle import request_close, retry_extraction
 from chat.endings.erasure import count_rows, erase_user
-from config.lib.admin import OPEN, Act, ActAdmin, PrivateAdmin, ReasonForm, register_rows
+from config.lib.admin import OPEN, Act, ActAdmin, LookOnlyAdmin, ReasonForm, register_rows
 from trading.account.services import set_token_budget
 from trading.models import Trader
 
@@ -25,7 +25,6 @@ admin.site.unregister([Authenticator, SocialAccount, SocialApp, SocialToken, Use
 
 register_rows(
     models.Conversation,
-    PrivateAdmin,
     newest="last_message_at",
     list_display=("__str__", "user", "assistant", "status", "last_message_at"),
     list_filter=("assistant", "status"),
@@ -37,7 +36,6 @@ register_rows(
 )
 register_rows(
     models.Message,
-    PrivateAdmin,
     list_display=("__str__", "user", "role", "status", "model", "created_at"),
     list_filter=("role", "status", "model"),
     search_fields=("content",),
@@ -45,45 +43,35 @@ register_rows(
     ordering=("-pk",),
 )
 register_rows(
-    models.MemorySnapshot,
-    PrivateAdmin,
-    newest="created_at",
-    list_display=("__str__", "user", "conversation", "created_at"),
+    models.MemorySnapshot, newest="created_at", list_display=("__str__", "user", "conversation", "created_at")
 )
 register_rows(
     models.ConversationSummary,
-    PrivateAdmin,
     newest="created_at",
     list_display=("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at"),
     list_filter=("is_untrusted", "model"),
 )
 register_rows(
     models.Receipt,
-    PrivateAdmin,
     list_display=("__str__", "user", "reply", "models_asked"),
     search_fields=("sha256",),
     ordering=("-pk",),
 )
 register_rows(
     models.ActionCard,
-    PrivateAdmin,
     newest="created_at",
     list_display=("__str__", "user", "conversation", "created_at", "decided_at"),
     list_filter=("type", "status"),
     search_fields=(),
 )
 register_rows(
-    models.Bookmark,
-    PrivateAdmin,
-    newest="created_at",
-    list_display=("__str__", "user", "created_at"),
-    search_fields=("text", "note"),
+    models.Bookmark, newest="created_at", list_display=("__str__", "user", "created_at"), search_fields=("text", "note")
 )
-register_rows(
-    models.DayNote, PrivateAdmin, newest="day", list_display=("__str__", "user", "updated_at"), search_fields=("text",)
-)
+register_rows(models.DayNote, newest="day", list_display=("__str__", "user", "updated_at"), search_fields=("text",))
+# Counts, without a text of the user.
 register_rows(
     models.UsageDay,
+    LookOnlyAdmin,
     list_display=("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"),
     search_fields=(),
     date_hierarchy="day",
@@ -137,7 +125,7 @@ class TraderAdmin(ActAdmin, UserAdmin):
         "last_login",
     )
     list_filter = ("is_staff", "is_active", "experience_tier")
-    search_fields = ("email",)
+    search_fields = ("email", "=id")  # the key of a run has the id
     readonly_fields = ("daily_token_budget",)
     fieldsets = (
         (None, {"fields": ("email", "password")}),
@@ -147,7 +135,7 @@ class TraderAdmin(ActAdmin, UserAdmin):
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
     acts = (
-        Act(OPEN, "Open chats and facts", lambda trader, now: None, permission="trading.add_staffentry"),
+        Act(OPEN, "Open the user’s data", lambda trader, now: None, permission="trading.add_staffentry"),
         Act(
             "budget",
             "Set the token budget",

@@ -5,10 +5,11 @@ from contextvars import Context
 from typing import TypeVar
 
 import pytest
+from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from tests.factories.memory import MemoryEventFactory, UserFactFactory
-from tests.factories.trading import TraderFactory
+from tests.factories.trading import StaffEntryFactory, TraderFactory
 from trading.models import Trader
 
 T = TypeVar("T")
@@ -43,6 +44,12 @@ def strangers_fact(stranger):
 def strangers_event(stranger):
     """A save of somebody else, whoever is in scope."""
     return as_owner(stranger, MemoryEventFactory)
+
+
+def open_data(staff: Trader, user: Trader) -> None:
+    """Open a user's data to a staff member, as the act in the admin does."""
+    now = timezone.now()
+    as_owner(user, lambda: StaffEntryFactory(staff_id=staff.pk, created_at=now))
 
 
 def as_owner(user: Trader, work: Callable[[], T]) -> T:

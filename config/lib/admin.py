@@ -1,9 +1,10 @@
 """The admin: lists that show, acts of staff with a reason, rows that need an open look.
 
-Each act runs a service as the owner of the row and writes one row of the staff log, which that owner can read. Chats
-and facts appear only while the staff member has opened the user's rows with a reason.
+Each act runs a service as the owner of the row and writes one row of the staff log, which that owner can read. The
+rows of a user appear only while the staff member has opened them with a reason.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,12 +28,12 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import one_line
 
-OPEN_FOR: Final = timedelta(minutes=30)  # how long one reason opens a user's chats and facts
+OPEN_FOR: Final = timedelta(minutes=30)  # how long one reason opens a user's rows
 MAX_ROWS: Final = 100  # of one act
 MAX_REASON: Final = 280  # as the column of the log
 OPEN, READ = "open", "read"
 _NOT_OPEN: Final = (
-    "Nothing is open to you. Choose a user in the list of traders, then “Open chats and facts”; "
+    "Nothing is open to you. Choose a user in the list of traders, then “Open the user’s data”; "
     "the user can read your reason."
 )
 
@@ -142,47 +143,54 @@ class LookOnlyAdmin(LookOnly, ActAdmin):
 
 
 class PrivateAdmin(LookOnlyAdmin):
-    """Rows with users' own words: shown for users whose rows are open."""
+    """Rows of users: shown for users whose rows are open, and each look is logged."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Keep the rows of users whose rows are open to this staff member."""
         return super().get_queryset(request).filter(user__in=self._list_looks(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Log the look at a list; say how to open one."""
-        looks = self._list_looks(request)
-        if self.has_view_permission(request) and request.method == "GET":
-            if not looks:
-                self.message_user(request, _NOT_OPEN, messages.INFO)
-            self._log_reads(request, f"list of {self.opts.verbose_name_plural}", looks)
-        return super().changelist_view(request, extra_context)
+        """Log how many rows of each open user a list, or the question for a reason, shows; say how to open one."""
+        if request.method == "GET" and not self._list_looks(request):
+            self.message_user(request, _NOT_OPEN, messages.INFO)
+        response = super().changelist_view(request, extra_context)
+        shown = getattr(response, "context_data", None) or {}
+        if "cl" in shown:
+            self._log_list(request, shown["cl"].result_list)
+        elif "rows" in shown:
+            self._log_list(request, [row for row, _ in shown["rows"]])
+        return response
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> Any:
-        """Log the look at a row."""
-        row = self.get_object(request, object_id)
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row of a page, of its history or of an act on it, and log the look."""
+        row = super().get_object(request, object_id, from_field)
         if row is not None and self.has_view_permission(request, row):
-            looks = self._list_looks(request)
-            self._log_reads(request, name_row(row), {row.user_id: looks[row.user_id]})
-        return super().change_view(request, object_id, form_url, extra_context)
+            self._log_reads(request, {row.user_id: name_row(row)})
+        return row
 
     def _list_looks(self, request: HttpRequest) -> dict[int, str]:
         if not hasattr(request, "open_looks"):
             request.open_looks = list_open_looks(request.user, _read_clock())  # type: ignore[attr-defined]
         return request.open_looks  # type: ignore[attr-defined,no-any-return]
 
-    def _log_reads(self, request: HttpRequest, subject: str, looks: dict[int, str]) -> None:
-        now = _read_clock()
-        entries = _get_entries()
+    def _log_list(self, request: HttpRequest, rows: Iterable[Any]) -> None:
+        # A list without rows of a user tells something too, for instance that a search found nothing.
+        counts = Counter(row.user_id for row in rows)
+        kinds = self.opts.verbose_name, self.opts.verbose_name_plural
+        subjects = {user: f"{counts[user]} {kinds[counts[user] != 1]} in a list" for user in self._list_looks(request)}
+        self._log_reads(request, subjects)
+
+    def _log_reads(self, request: HttpRequest, subjects: dict[int, str]) -> None:
+        now, looks, entries = _read_clock(), self._list_looks(request), _get_entries()
+        values = {"staff_id": request.user.pk, "act": READ, "created_at": now}
         entries.objects.bulk_create(
-            entries(user_id=user_id, staff_id=request.user.pk, act=READ, subject=subject, reason=reason, created_at=now)
-            for user_id, reason in looks.items()
+            entries(user_id=user_id, subject=subject, reason=looks[user_id], **values)
+            for user_id, subject in subjects.items()
         )
 
 
 def register_rows(
-    model: type[Model], base: type[LookOnlyAdmin] = LookOnlyAdmin, /, *, newest: str = "", **options: Any
+    model: type[Model], base: type[LookOnlyAdmin] = PrivateAdmin, /, *, newest: str = "", **options: Any
 ) -> None:
     """Register a list of owned rows, joined with the rows that it shows; `newest` is the instant that orders it."""
     keys = {field.name for field in model._meta.fields if field.is_relation}

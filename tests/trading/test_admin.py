@@ -38,9 +38,9 @@ from tests.factories.record import (
     VenueAccountFactory,
 )
 from tests.factories.trading import TraderFactory
-from tests.owners import as_owner
+from tests.owners import as_owner, open_data
 from trading.market.imports.events import make_event_key
-from trading.models import MarketEvent, NewsItem, StaffEntry
+from trading.models import MarketEvent, NewsItem, StaffEntry, Trader
 
 OWNED = (
     *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
@@ -122,8 +122,10 @@ def make_one_of_each(word: str) -> dict[str, Model]:
 
 
 @pytest.fixture
-def rows(trader):
-    """A row for each list of what users own, of the trader."""
+def rows(trader, staff, root):
+    """A row for each list of what users own, of the trader, whose data is open to the staff."""
+    for member in Trader.objects.filter(is_staff=True):
+        open_data(member, trader)
     return as_owner(trader, lambda: make_one_of_each("orchid"))
 
 
@@ -192,7 +194,9 @@ def test_the_lists_take_as_many_queries_for_many_rows_as_for_one(staff, model, r
     with CaptureQueriesContext(connection) as for_one:
         staff.get(page(model, "changelist"))
     for number in range(10):
-        as_owner(TraderFactory(), lambda number=number: make_one_of_each(f"orchid{number}"))
+        other = TraderFactory()
+        open_data(Trader.objects.get(email="staff@example.com"), other)
+        as_owner(other, lambda number=number: make_one_of_each(f"orchid{number}"))
 
     with django_assert_num_queries(len(for_one)):
         body = staff.get(page(model, "changelist")).content.decode()
@@ -245,9 +249,12 @@ def test_staff_without_the_permission_sees_nothing(db, rows, model):
 
 def test_words_of_a_user_are_text_in_the_admin(staff, trader):
     trade = as_owner(trader, lambda: TradeFactory(entry_reason="<script>alert(1)</script>"))
+    open_data(Trader.objects.get(email="staff@example.com"), trader)
 
     for path in (page("trade", "changelist"), page("trade", "change", trade.pk)):
-        assert "<script>alert" not in staff.get(path).content.decode()
+        body = staff.get(path).content.decode()
+        assert "<script>alert" not in body
+        assert "&lt;script&gt;alert" in body
 
 
 # --- What belongs to nobody ---

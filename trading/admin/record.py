@@ -4,14 +4,14 @@ from typing import ClassVar
 
 from django.contrib import admin
 
-from config.lib.admin import Act, LookOnlyAdmin, register_rows
+from config.lib.admin import Act, PrivateAdmin, register_rows
 from trading import models
 from trading.record.backtests import cancel_backtest, retry_backtest
 from trading.record.deployments import request_command
 from trading.reviews.reflection import cancel_reflection, retry_reflection
 
 
-class DeploymentRowAdmin(LookOnlyAdmin):
+class DeploymentRowAdmin(PrivateAdmin):
     heavy: ClassVar[tuple[str, ...]] = ("deployment__account",)
 
 

@@ -17,7 +17,7 @@ class StaffEntryQuerySet(OwnedQuerySet["StaffEntry"]):
         return self.annotate(staff_email=Subquery(staff.values("email")[:1]))
 
 
-_LABELS = {"open": "opened your chats and facts for 30 minutes", "read": "looked at", "budget": "set the token budget"}
+_LABELS = {"open": "opened your data for 30 minutes", "read": "looked at", "budget": "set the token budget"}
 
 
 class StaffEntry(OwnedModel):

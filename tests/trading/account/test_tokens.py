@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from config.lib.owned import ScopeError, owned_tx
 from tests.factories.trading import TraderFactory
-from tests.owners import as_owner
+from tests.owners import as_owner, open_data
 from trading.account.tokens import (
     MAX_TOKENS,
     TokenNotFound,
@@ -23,7 +23,7 @@ from trading.account.tokens import (
     list_tokens,
     revoke_token,
 )
-from trading.models import ApiToken
+from trading.models import ApiToken, Trader
 from trading.models.tokens import token_owner
 
 pytestmark = pytest.mark.django_db
@@ -353,9 +353,11 @@ def test_profile_shows_the_state_of_each_token(visitor, make):
 # --- In the admin ---
 
 
-def staff(*permissions: str) -> Client:
+def staff(*permissions: str, opens: Trader | None = None) -> Client:
     user = TraderFactory(email="staff@example.com", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    if opens is not None:
+        open_data(user, opens)
     client = Client()
     client.force_login(user)
     return client
@@ -364,7 +366,7 @@ def staff(*permissions: str) -> Client:
 def test_staff_look_at_tokens_and_never_at_their_digests(make, trader):
     make(name="their bot")
     row = as_owner(trader, list_tokens)[0]
-    client = staff("view_apitoken")
+    client = staff("view_apitoken", opens=trader)
 
     pages = [
         client.get(reverse(f"admin:trading_apitoken_{name}", args=args))
@@ -386,7 +388,7 @@ def test_staff_revoke_a_token_if_they_may(make, trader, permissions, is_revoked)
     token = make()
     row = as_owner(trader, list_tokens)[0]
 
-    staff(*permissions).post(
+    staff(*permissions, opens=trader).post(
         reverse("admin:trading_apitoken_changelist"),
         {"action": "revoke", "_selected_action": [str(row.pk)], "confirmed": "yes", "reason": "It was published."},
     )
