@@ -1,15 +1,16 @@
-"""The admin of memory: rows of users whose chats and facts are open to the staff member."""
+"""The admin of memory."""
 
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from config.lib.admin import Act, LookOnly, PrivateAdmin, register_rows
+from config.lib.admin import Act, LookOnly, LookOnlyAdmin, PrivateAdmin, register_rows
 from memory import models
 from memory.facts.history import list_events, list_versions
 from memory.facts.review import accept_proposal, dismiss_proposal
 from memory.facts.services import archive_fact, demote_fact, promote_fact, restore_fact
+from memory.facts.versions import STAFF
 
 
 @admin.register(models.UserFact)
@@ -34,11 +35,17 @@ class UserFactAdmin(PrivateAdmin):
         Act(
             "archive",
             "Archive",
-            lambda fact, now: archive_fact(fact_id=fact.pk, reason=models.ArchivedReason.STAFF_ARCHIVED, now=now),
+            lambda fact, now: archive_fact(
+                fact_id=fact.pk, reason=models.ArchivedReason.STAFF_ARCHIVED, origin=STAFF, now=now
+            ),
         ),
-        Act("restore", "Restore", lambda fact, now: restore_fact(fact_id=fact.pk, now=now)),
-        Act("promote", "Mark as said by the user", lambda fact, now: promote_fact(fact_id=fact.pk, now=now)),
-        Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, now=now)),
+        Act("restore", "Restore", lambda fact, now: restore_fact(fact_id=fact.pk, origin=STAFF, now=now)),
+        Act(
+            "promote",
+            "Mark as said by the user",
+            lambda fact, now: promote_fact(fact_id=fact.pk, origin=STAFF, now=now),
+        ),
+        Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, origin=STAFF, now=now)),
     )
 
     @admin.display(boolean=True, description="in use")
@@ -69,7 +76,6 @@ class UserFactAdmin(PrivateAdmin):
 
 register_rows(
     models.MemoryEvent,
-    PrivateAdmin,
     newest="created_at",
     list_display=("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at"),
     list_filter=("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter)),
@@ -77,7 +83,6 @@ register_rows(
 )
 register_rows(
     models.FactLink,
-    PrivateAdmin,
     newest="created_at",
     list_display=("from_fact", "relation", "to_fact", "user", "created_at"),
     list_filter=("relation",),
@@ -85,17 +90,19 @@ register_rows(
 )
 register_rows(
     models.MemoryProposal,
-    PrivateAdmin,
     newest="created_at",
     list_display=("__str__", "kind", "status", "user", "target", "created_at", "decided_at"),
     list_filter=("kind", "status"),
     search_fields=("payload", "target__content"),
     acts=(
-        Act("accept", "Accept", lambda proposal, now: accept_proposal(proposal_id=proposal.pk, now=now)),
-        Act("dismiss", "Dismiss", lambda proposal, now: dismiss_proposal(proposal_id=proposal.pk, now=now)),
+        Act("accept", "Accept", lambda proposal, now: accept_proposal(proposal_id=proposal.pk, is_staff=True, now=now)),
+        Act(
+            "dismiss",
+            "Dismiss",
+            lambda proposal, now: dismiss_proposal(proposal_id=proposal.pk, is_staff=True, now=now),
+        ),
     ),
 )
-# Tombstones; they contain no text.
 register_rows(
     models.Tombstone,
     newest="created_at",
@@ -117,15 +124,16 @@ class PlaceMentionInline(LookOnly, admin.TabularInline):
 
 register_rows(
     models.Place,
-    PrivateAdmin,
     newest="added_at",
     list_display=("name", "place_id", "notes", "user", "added_at", "removed_at"),
     list_filter=(("removed_at", admin.EmptyFieldListFilter),),
     search_fields=("name", "place_id", "notes"),
     inlines=(PlaceMentionInline,),
 )
+# It contains no text.
 register_rows(
     models.MemorySwitches,
+    LookOnlyAdmin,
     list_display=("user", "uses_facts", "learns", "decay_reported_at"),
     list_filter=("uses_facts", "learns"),
     search_fields=(),

@@ -129,7 +129,7 @@ class EventSerializer(RowSerializer):
         model = MemoryEvent
         fields = (
             *("id", "kind", "lineage", "before", "after", "place", "batch_id"),
-            *("conversation_id", "message_id", "created_at", "undone_at"),
+            *("conversation_id", "message_id", "is_by_staff", "created_at", "undone_at"),
         )
 
 

@@ -71,12 +71,12 @@ def _compare_rows(before: UserFact | None, after: UserFact | None) -> dict[str, 
 
 
 def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
-    label = event.get_kind_display() if event else "Brought back by an undo" if before else "Memory saved"
+    label = event.label if event else "Brought back by an undo" if before else "Memory saved"
     return HistoryEntry(version.created_at, label, event, version, **_compare_rows(before, version))
 
 
 def _act_entry(event: MemoryEvent) -> HistoryEntry:
-    return HistoryEntry(event.created_at, event.get_kind_display(), event)
+    return HistoryEntry(event.created_at, event.label, event)
 
 
 def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:

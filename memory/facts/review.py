@@ -178,7 +178,7 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
     return _insert_proposal(ProposalKind.MERGE, fingerprint_merge(old, into), **columns)
 
 
-def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
+def accept_proposal(*, proposal_id: UUID, is_staff: bool = False, now: datetime) -> MemoryProposal:
     """Apply a proposal as the owner's own words, in one batch. Raises DomainError when its facts changed since."""
     proposal = _get_pending(proposal_id)
     origin = Origin(
@@ -187,14 +187,16 @@ def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
         quotes=tuple(proposal.evidence.get("quotes", ())),
         batch_id=uuid4(),
         is_click=True,
+        is_staff=is_staff,
     )
     written = _apply_proposal(proposal, origin, now)
-    return _set_decision(proposal, ProposalStatus.ACCEPTED, origin.batch_id if written.event else None, now)
+    batch_id = origin.batch_id if written.event else None
+    return _set_decision(proposal, ProposalStatus.ACCEPTED, batch_id, is_staff=is_staff, now=now)
 
 
-def dismiss_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
+def dismiss_proposal(*, proposal_id: UUID, is_staff: bool = False, now: datetime) -> MemoryProposal:
     """Dismiss a proposal for good. Raises ProposalNotFound, ProposalDecided."""
-    return _set_decision(_get_pending(proposal_id), ProposalStatus.DISMISSED, None, now)
+    return _set_decision(_get_pending(proposal_id), ProposalStatus.DISMISSED, None, is_staff=is_staff, now=now)
 
 
 def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
@@ -255,10 +257,11 @@ def _get_proposal(proposal_id: UUID) -> MemoryProposal:
 
 
 def _set_decision(
-    proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, now: datetime
+    proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, *, is_staff: bool, now: datetime
 ) -> MemoryProposal:
     proposal.status, proposal.decided_at, proposal.batch_id = status, now, batch_id
-    proposal.save(update_fields=["status", "decided_at", "batch_id"])
+    proposal.is_decided_by_staff = is_staff
+    proposal.save(update_fields=["status", "decided_at", "batch_id", "is_decided_by_staff"])
     return proposal
 
 

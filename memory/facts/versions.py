@@ -57,7 +57,8 @@ class Origin:
     message_id: int | None = None
     quotes: tuple[dict[str, int], ...] = ()
     batch_id: UUID | None = None
-    is_click: bool = False  # the owner decided on a page, so a pause does not block it
+    is_click: bool = False  # decided on a page, so a pause does not block it
+    is_staff: bool = False  # decided on a page of the admin
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class FactWrite:
 
 
 PAGE: Final = Origin()
+STAFF: Final = Origin(is_click=True, is_staff=True)
 
 # The columns that a successor inherits unless the change sets them (settled 4).
 INHERITED: Final = (
@@ -320,6 +322,7 @@ def log_event(kind: EventKind, *, origin: Origin, now: datetime, **columns: Any)
         conversation_id=origin.conversation_id,
         message_id=origin.message_id,
         batch_id=origin.batch_id,
+        is_by_staff=origin.is_staff,
         created_at=now,
         **columns,
     )

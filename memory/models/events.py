@@ -42,6 +42,7 @@ class MemoryEvent(OwnedModel):
     place = models.ForeignKey(Place, on_delete=models.CASCADE, null=True, related_name="+")
     detail = models.JSONField(default=dict)  # more data for the undo, by kind
     batch_id = models.UUIDField(null=True)  # events undone together
+    is_by_staff = models.BooleanField(default=False)
     previous_confirmed_at = models.DateTimeField(null=True)  # the value before a confirmation
     conversation_id = models.UUIDField(null=True)
     message_id = models.BigIntegerField(null=True)
@@ -65,5 +66,9 @@ class MemoryEvent(OwnedModel):
             ),
         )
 
+    @property
+    def label(self) -> str:
+        return f"{self.get_kind_display()}{', by staff' if self.is_by_staff else ''}"
+
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} ({self.created_at:%Y-%m-%d %H:%M})"
+        return f"{self.label} ({self.created_at:%Y-%m-%d %H:%M})"

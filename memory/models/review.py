@@ -38,6 +38,7 @@ class MemoryProposal(OwnedModel):
     batch_id = models.UUIDField(null=True, blank=True)  # of the events written on acceptance
     created_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)
+    is_decided_by_staff = models.BooleanField(default=False)
 
     class Meta(OwnedModel.Meta):
         db_table = "memory_proposals"

@@ -1,5 +1,6 @@
 """Acts of staff: permission, reason, log, and the look that opens chats and facts."""
 
+import json
 from datetime import timedelta
 from importlib import import_module
 from uuid import uuid4
@@ -14,9 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import Conversation, ConversationStatus
-from config.lib.admin import OPEN_FOR, ActAdmin, PrivateAdmin
+from config.lib.admin import OPEN_FOR, ActAdmin
 from config.lib.owned import owned, owned_tx, system
+from memory.facts.services import confirm_fact
 from memory.models import MemoryProposal, UserFact
+from memory.transfer.archive import iter_log
 from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory
 from tests.factories.memory import MemoryProposalFactory, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, ReflectionRunFactory
@@ -25,6 +28,7 @@ from tests.owners import as_owner, stranger, trader  # noqa: F401
 from trading.models import BacktestRun, DeploymentCommand, ReflectionRun, StaffEntry, Trader
 
 create_groups = import_module("chat.migrations.0003_staff_groups").create_groups
+let_operations_open_data = import_module("chat.migrations.0004_operations_open_data").let_operations_open_data
 
 
 def page(model: str, name: str = "changelist", *args: object) -> str:
@@ -33,6 +37,7 @@ def page(model: str, name: str = "changelist", *args: object) -> str:
 
 def sign_in(email: str, *groups: str, **fields: object) -> Client:
     create_groups(apps, None)
+    let_operations_open_data(apps, None)
     user = TraderFactory(email=email, is_staff=True, **fields)
     user.groups.set(Group.objects.filter(name__in=groups))
     client = Client()
@@ -69,9 +74,9 @@ def open_rows(client: Client, user: Trader, reason: str = "ticket 12 asks for it
     assert act(client, "trading_trader", "open", user, reason=reason).status_code == 200
 
 
-def list_log(user: Trader) -> list[tuple[str, str]]:
+def list_log(user: Trader, column: str = "reason") -> list[tuple[str, str]]:
     with owned(user):
-        return [(entry.act, entry.reason) for entry in StaffEntry.objects.order_by("created_at")]
+        return [(entry.act, getattr(entry, column)) for entry in StaffEntry.objects.order_by("created_at")]
 
 
 # --- A look needs a reason ---
@@ -138,17 +143,6 @@ def test_open_shows_the_title_of_a_chat_and_its_messages(support, trader):  # no
     assert "Orchids again" in support.get(page("chat_bookmark")).content.decode()
 
 
-def test_every_model_of_chat_and_memory_with_text_needs_a_look():
-    open_models = {"tombstone", "memoryswitches", "usageday"}  # no text of a user
-    found = {
-        model._meta.model_name
-        for model, registered in admin.site._registry.items()
-        if model._meta.app_label in ("chat", "memory") and not isinstance(registered, PrivateAdmin)
-    }
-
-    assert found == open_models
-
-
 def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader, stranger, client):  # noqa: F811
     open_rows(support, trader, reason="they report a lost chat")
 
@@ -161,6 +155,31 @@ def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader
     assert "support@example.com" in body
     assert "lost chat" not in others
     assert "Nobody of the staff" in others
+
+
+def test_home_and_profile_count_the_acts_of_staff_until_their_owner_reads_them(support, trader, client):  # noqa: F811
+    client.force_login(trader)
+    assert "of staff on your data" not in client.get(reverse("home")).content.decode()
+    open_rows(support, trader)
+    support.get(page("memory_userfact"))
+
+    assert "2 acts of staff on your data" in client.get(reverse("home")).content.decode()
+    assert "2 new" in client.get(reverse("trading:profile")).content.decode()
+    read = [client.get(reverse("trading:access")).content.decode().count(">New<") for _ in range(2)]
+
+    assert read == [2, 0]
+    assert "of staff on your data" not in client.get(reverse("home")).content.decode()
+
+
+def test_list_of_facts_logs_to_each_owner_how_many_rows_it_showed(support, trader, stranger):  # noqa: F811
+    as_owner(trader, lambda: [UserFactFactory(content=f"Trades orchid {number}") for number in range(3)])
+    open_rows(support, trader)
+    open_rows(support, stranger)
+
+    support.get(f"{page('memory_userfact')}?q=orchid")
+
+    subjects = [list_log(owner, "subject")[-1][1] for owner in (trader, stranger)]
+    assert subjects == ["3 user facts in a list", "0 user facts in a list"]
 
 
 # --- Acts ---
@@ -204,6 +223,31 @@ def test_promote_and_demote_by_support_change_the_confidence(support, trader, na
 
     with owned(trader):
         assert UserFact.objects.believed().get().confidence == confidence
+
+
+def test_acts_of_support_read_by_staff_in_history_changes_api_and_archive(support, trader, client):  # noqa: F811
+    fact = as_owner(trader, lambda: UserFactFactory(confidence="inferred"))
+    other = as_owner(trader, UserFactFactory)
+    gold = {"content": "Trades gold only", "topic": "", "category": "fact"}
+    proposal = as_owner(trader, lambda: MemoryProposalFactory(payload=gold))
+    open_rows(support, trader)
+    act(support, "memory_userfact", "promote", fact)
+    act(support, "memory_memoryproposal", "accept", proposal)
+    as_owner(trader, lambda: confirm_fact(fact_id=other.pk, now=timezone.now()))
+
+    client.force_login(trader)
+    history = client.get(reverse("memory:fact", args=[fact.lineage]), follow=True).content.decode()
+    changes = client.get(reverse("memory:changes")).content.decode()
+    events = client.get("/api/memory/events/").json()["items"]
+    log = json.loads("".join(iter_log(trader.pk)))
+
+    assert "Memory confirmed as yours, by staff" in history
+    assert "Memory saved, by staff" in changes
+    assert "<b>Memory confirmed</b>" in changes
+    by_staff = {"promote": True, "save": True, "confirm": False}
+    assert {event["kind"]: event["is_by_staff"] for event in events} == by_staff
+    assert {event["kind"]: event["is_by_staff"] for event in log} == by_staff
+    assert "Accepted by staff" in client.get(f"{reverse('memory:review')}").content.decode()
 
 
 @pytest.mark.parametrize(("name", "status"), [("accept", "accepted"), ("dismiss", "dismissed")])
@@ -252,16 +296,19 @@ def test_retry_extraction_by_support_gives_new_tries(support, trader):  # noqa: 
 @pytest.mark.parametrize("name", ["pause", "stop"])
 def test_command_deployment_by_operations_queues_the_command(operations, trader, name):  # noqa: F811
     deployment = as_owner(trader, DeploymentFactory)
+    open_rows(operations, trader)
 
     act(operations, "trading_deployment", name, deployment)
 
     with owned(trader):
-        assert DeploymentCommand.objects.get().kind == name
-    assert list_log(trader) == [(name, "ticket 12 asks for it")]
+        command = DeploymentCommand.objects.get()
+    assert (command.kind, command.is_by_staff) == (name, True)
+    assert (name, "ticket 12 asks for it") in list_log(trader)
 
 
 def test_cancel_and_retry_backtest_by_operations_starts_another_run(operations, trader):  # noqa: F811
     run = as_owner(trader, BacktestRunFactory)
+    open_rows(operations, trader)
 
     act(operations, "trading_backtestrun", "cancel", run)
     act(operations, "trading_backtestrun", "retry", run)
@@ -275,6 +322,7 @@ def test_cancel_and_retry_reflection_by_operations_ends_the_wait(operations, tra
         trader,
         lambda: ReflectionRunFactory(status="running", finished_at=None, lease=uuid4(), lease_until=timezone.now()),
     )
+    open_rows(operations, trader)
 
     act(operations, "trading_reflectionrun", "cancel", run)
     with owned(trader):
@@ -350,6 +398,7 @@ def test_act_without_its_permission_is_403(db, trader, model, registered, one): 
 
 def test_groups_hold_least_permissions(db):
     create_groups(apps, None)
+    let_operations_open_data(apps, None)
     held = {
         group.name: set(group.permissions.exclude(codename__startswith="view").values_list("codename", flat=True))
         for group in Group.objects.all()
@@ -361,6 +410,7 @@ def test_groups_hold_least_permissions(db):
             "change_memoryproposal",
         },
         "operations": {
+            "add_staffentry",
             *("change_deployment", "change_backtestrun", "change_reflectionrun", "change_apitoken"),
             *("change_usageday", "delete_trader", "add_marketevent", "change_marketevent"),
             *("add_newsitem", "change_newsitem"),

@@ -1,5 +1,6 @@
 """Lists of users' skills, deployments and records, with acts of staff."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.contrib import admin
@@ -22,6 +23,10 @@ class TickRowAdmin(DeploymentRowAdmin):
     """
 
     show_full_result_count = False
+
+
+def _command(row: models.Deployment, kind: str, now: datetime) -> None:
+    request_command(deployment_id=row.pk, kind=kind, is_staff=True, now=now)
 
 
 register_rows(
@@ -57,8 +62,8 @@ register_rows(
     search_fields=("=id", "skill__name"),
     heavy=("account", "version__payload"),
     acts=(
-        Act("pause", "Pause", lambda row, now: request_command(deployment_id=row.pk, kind="pause", now=now)),
-        Act("stop", "Stop", lambda row, now: request_command(deployment_id=row.pk, kind="stop", now=now)),
+        Act("pause", "Pause", lambda row, now: _command(row, "pause", now)),
+        Act("stop", "Stop", lambda row, now: _command(row, "stop", now)),
     ),
 )
 register_rows(

@@ -155,6 +155,7 @@ class DeploymentCommand(OwnedModel):
     kind = models.CharField(max_length=8, choices=CommandKind)
     status = models.CharField(max_length=9, choices=WorkStatus, default=WorkStatus.PENDING)
     outcome = models.CharField(max_length=280, blank=True)  # in words, once it is over
+    is_by_staff = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -56,6 +56,7 @@ class Trader(AbstractUser):
     time_zone = models.CharField(max_length=64, default="UTC", validators=[validate_time_zone])  # IANA name
 
     skipped_steps: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # of the first run
+    staff_log_seen_at = models.DateTimeField(null=True, blank=True)  # when the page of the staff log was open last
     daily_token_budget = models.PositiveBigIntegerField(null=True, blank=True)  # null: the setting's
 
     USERNAME_FIELD = "email"

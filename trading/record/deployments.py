@@ -85,7 +85,7 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
     return deployment
 
 
-def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> DeploymentCommand:
+def request_command(*, deployment_id: UUID, kind: str, is_staff: bool = False, now: datetime) -> DeploymentCommand:
     """Queue a command once. Raises DeploymentNotFound, CommandRefused."""
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
@@ -95,7 +95,7 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
         raise CommandRefused(refusal)
     Deployment.objects.filter(pk=deployment.pk).update(due_at=now)
     defer(TICK, Key(owner_id(), deployment.pk))
-    return DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
+    return DeploymentCommand.objects.create(deployment=deployment, kind=kind, is_by_staff=is_staff, created_at=now)
 
 
 def find_waiting_command(deployment: Deployment, kind: str) -> DeploymentCommand | None:

@@ -113,7 +113,7 @@ class CommandSerializer(RowSerializer):
 
     class Meta:
         model = models.DeploymentCommand
-        fields = ("id", "deployment", "kind", "status", "outcome", "created_at", "finished_at")
+        fields = ("id", "deployment", "kind", "status", "outcome", "is_by_staff", "created_at", "finished_at")
 
 
 class MemorySerializer(ValueSerializer):
