@@ -21,6 +21,7 @@ from config.lib.owned import owner_id
 from config.lib.words.rules import describe_rule, parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
+from trading.account.staff import list_new_entries
 from trading.asking.accounts import Account, AccountsNow, Result, get_accounts
 from trading.market.queries import is_about, list_events
 from trading.models import (
@@ -103,6 +104,7 @@ def _count_rows(now: datetime) -> dict[str, Any]:
         "commands": (DeploymentCommand.objects.filter(**failed), "deployment", "-finished_at"),
         "reflections": (ReflectionRun.objects.filter(**failed), "deployment", "-finished_at"),
         "syncs": (VenueAccount.objects.exclude(error=""), "pk", "-created_at"),
+        "looks": (list_new_entries(), "pk", "-created_at"),
         "facts": (UserFact.objects.current(now), "pk", "-created_at"),
     }
     columns: dict[str, Any] = {"has_record": Exists(Trade.objects.all()) | Exists(Skill.objects.all())}
@@ -117,12 +119,13 @@ def _count_rows(now: datetime) -> dict[str, Any]:
 _WAITING: Final = (
     ("cards", "{} to confirm", "action", "chat:conversation", "chat:conversation", False),
     ("proposals", "{} of facts to review", "change", "memory:review", "memory:review", False),
+    ("looks", "{} of staff on your data", "act", "trading:access", "trading:access", False),
     ("backtests", "{} failed", "backtest", "trading:backtest", "trading:backtests", True),
     ("commands", "{} to an agent failed", "command", "trading:deployment", "trading:deployment", True),
     ("reflections", "{} could not be drawn", "set of lessons", "trading:deployment", "trading:deployment", True),
     ("syncs", "{} could not be read", "account", "trading:imports", "trading:imports", True),
 )
-_OF_NO_ROW: Final = frozenset({"memory:review", "trading:backtests", "trading:imports"})
+_OF_NO_ROW: Final = frozenset({"memory:review", "trading:access", "trading:backtests", "trading:imports"})
 
 
 def _list_waiting(

@@ -19,7 +19,7 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
 from trading.account.services import TierUnknown, choose_tier
-from trading.account.staff import list_entries
+from trading.account.staff import list_entries, list_new_entries, mark_entries_seen
 from trading.account.tokens import create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
@@ -45,7 +45,11 @@ def edit_profile(request: AuthedRequest) -> HttpResponse:
 def show_access(request: AuthedRequest) -> HttpResponse:
     """Show who of the staff looked at or changed the owner's rows, and why."""
     page = Paginator(list_entries(), ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
-    return TemplateResponse(request, "trading/access.html", {"page": page})
+    new = set(list_new_entries().values_list("pk", flat=True))
+    if new:
+        with owned_tx(request.user):
+            mark_entries_seen(now=timezone.now())
+    return TemplateResponse(request, "trading/access.html", {"page": page, "new": new})
 
 
 @owned_act
@@ -122,6 +126,7 @@ def _render_profile(
         "tokens": [(row, row.is_expired(now)) for row in list_tokens()],
         "made": made,
         "token": token,
+        "new_entries": list_new_entries().count(),
         "has_identity_provider": bool(settings.IDENTITY_PROVIDERS),
     }
     return TemplateResponse(request, "trading/profile.html", context, status=status)
