@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import content_key
-from memory.claims.validity import Validity
+from memory.claims.validity import ALWAYS, Validity
 from memory.facts.periods import find_validity
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
@@ -49,6 +49,7 @@ def propose_fact(
     category: str | None = None,
     target_id: UUID | None = None,
     said_at: datetime | None = None,
+    ends_at: datetime | None = None,
     why: str,
     origin: Origin,
     now: datetime,
@@ -63,8 +64,8 @@ def propose_fact(
     payload = {"content": text, "topic": tag, "category": category or find_category(tag)}
     if detail:
         payload["detail"] = parse_detail(detail)
-    if said_at is not None:
-        payload["said_at"] = said_at.isoformat()
+    dates = {"said_at": said_at, "ends_at": ends_at}
+    payload |= {name: at.isoformat() for name, at in dates.items() if at is not None}
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
     columns = {"target": target, "conversation_id": origin.conversation_id, "created_at": now}
     return _insert_proposal(kind, fingerprint_text(text, target), payload=payload, evidence=evidence, **columns)
@@ -230,12 +231,14 @@ def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> 
 
 
 def _find_validity(payload: Mapping[str, Any]) -> Validity | None:
-    """Return when a fact of a dated list holds: from its date on, if its words name no other."""
-    if "said_at" not in payload:
+    """Return when a fact of a dated list holds: from its date on and until its end, if its words name no others."""
+    said_at, ends_at = (
+        datetime.fromisoformat(payload[key]) if key in payload else None for key in ("said_at", "ends_at")
+    )
+    if said_at is None and ends_at is None:
         return None
-    said_at = datetime.fromisoformat(payload["said_at"])
-    said = find_validity(payload["content"], said_at=said_at)
-    return Validity(said.begins or said_at, said.ends)
+    said = find_validity(payload["content"], said_at=said_at) if said_at else ALWAYS
+    return Validity(said.begins or said_at, said.ends or ends_at)
 
 
 def _insert_proposal(kind: ProposalKind, fingerprint: str, **columns: Any) -> MemoryProposal | None:

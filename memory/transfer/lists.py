@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, MemoryDocument
 from memory.facts.versions import Origin
-from memory.models import ProposalKind
+from memory.models import MemoryProposal, ProposalKind
 from memory.transfer.arrival import (
     MAX_ARCHIVE,
     Archive,
@@ -50,25 +50,38 @@ def parse_list(text: str) -> list[ForeignFact]:
 
 
 def import_list(facts: Sequence[ForeignFact], *, now: datetime) -> ImportResult:
-    """Propose each fact of a list."""
+    """Propose each fact of a list that has not ended."""
     added, refused = 0, []
     for fact in facts:
-        dated = f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else ""
         try:
-            proposal = propose_fact(
-                kind=ProposalKind.IMPORT,
-                content=fact.text,
-                topic=fact.topic,
-                said_at=fact.said_at if fact.said_at and fact.said_at <= now else None,
-                why=f"From the list you imported{dated}.",
-                origin=Origin(),
-                now=now,
-            )
+            proposal = _propose_line(fact, now)
         except FactRefused as error:
             refused.append(f"{shorten_text(fact.text)}: {error}")
         else:
             added += proposal is not None
     return ImportResult(None, added, len(facts) - added - len(refused), refused)
+
+
+def _propose_line(fact: ForeignFact, now: datetime) -> MemoryProposal | None:
+    if fact.ends_at is not None and fact.ends_at <= now:
+        raise FactRefused(f"It ended on {fact.ends_at:%Y-%m-%d}.")
+    return propose_fact(
+        kind=ProposalKind.IMPORT,
+        content=fact.text,
+        topic=fact.topic,
+        said_at=fact.said_at if fact.said_at and fact.said_at <= now else None,
+        ends_at=fact.ends_at,
+        why="".join(
+            [
+                "From the list you imported",
+                f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else "",
+                f", true until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else "",
+                ".",
+            ]
+        ),
+        origin=Origin(),
+        now=now,
+    )
 
 
 def parse_own(text: str) -> Archive | MemoryDocument:
@@ -94,7 +107,11 @@ def read_upload(data: bytes) -> str:
             ) from None
     try:
         with ZipFile(io.BytesIO(data)) as packed:
-            names = {name.rsplit("/", 1)[-1]: name for name in reversed(packed.namelist())}
+            # Claude's newer exports have one file for each account in a folder.
+            names = {
+                "memories.json" if "/memories/" in f"/{name}" else name.rsplit("/", 1)[-1]: name
+                for name in reversed(packed.namelist())
+            }
             member = next((name for name in _MEMBERS if name in names), None)
             if member is None:
                 raise DocumentRefused("This zip has no memory.json of Keel and no memories of another assistant.")

@@ -217,7 +217,7 @@ class ImportForm(forms.Form):
         label="What it is",
         choices=[
             ("document", "What Keel exported: the zip, memory.json or a document"),
-            ("list", "A list, or the memory of ChatGPT, Claude or mem0 (pasted text, JSON, zip)"),
+            ("list", "A list, or the memory of ChatGPT, Claude, Gemini, mem0, Zep or Letta (text, table, JSON, zip)"),
         ],
     )
     file = forms.FileField(label="File", required=False, max_length=255)

@@ -403,10 +403,10 @@ def test_import_list_proposes_each_line(as_trader):
     proposals = MemoryProposal.objects.order_by("created_at")
     assert sorted(row.payload["content"] for row in proposals) == [
         "Funds only",
-        "Likes islands",
+        "I like islands",
+        "I risk 1%",
+        "I trade gold only",
         "Retires at 50",
-        "Risks 1%",
-        "Trades gold only",
     ]
     assert {row.kind for row in proposals} == {ProposalKind.IMPORT}
     assert (done.added, done.known, done.refused, done.batch_id) == (5, 0, [], None)
@@ -427,7 +427,7 @@ def test_accepted_line_is_asserted_and_imported(as_trader):
 
 
 def test_import_list_counts_known_and_refused_lines(as_trader):
-    UserFactFactory(content="Trades gold only")
+    UserFactFactory(content="I trade gold only")
 
     done = import_list(parse_list("trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2"), now=JUNE)
 

@@ -1,8 +1,12 @@
 import json
+from datetime import datetime
 
 import pytest
 
-from memory.transfer.foreign import guess_topic, in_first_person, read_foreign
+from memory.claims.topics import guess_topic
+from memory.transfer.foreign import in_first_person, read_foreign
+from tests.memory.transfer.foreign_cases import SEEN
+from tests.memory.transfer.foreign_cases import UNSEEN as UNSEEN_EXPORTS
 
 # Half of the cases was unseen while the rules were written.
 PERSONS = [
@@ -16,7 +20,7 @@ PERSONS = [
     ("The user has two accounts and uses Binance", "I have two accounts and use Binance"),
     ("The user doesn't trade on Fridays", "I don't trade on Fridays"),
     ("User tries to keep their stops tight", "I try to keep my stops tight"),
-    ("Trades gold only", "Trades gold only"),
+    ("Trades gold only", "I trade gold only"),
     ("I trade in the mornings", "I trade in the mornings"),
 ]
 UNSEEN = [
@@ -29,7 +33,7 @@ UNSEEN = [
     ("User usually closes positions before his weekend", "I usually close positions before my weekend"),
     ("The user can trade only in the evening", "I can trade only in the evening"),
     ("Your trades are small, and you close them yourself", "My trades are small, and I close them myself"),
-    ("Usually trades at night", "Usually trades at night"),
+    ("Usually trades at night", "I usually trade at night"),
     ("The user passes on every trade with a wide spread", "I pass on every trade with a wide spread"),
     ("Users of Kraken pay less", "Users of Kraken pay less"),
 ]
@@ -63,16 +67,16 @@ def list_dated(text: str) -> list[tuple[str, str]]:
     ("line", "expected"),
     [
         ("1. [2025-04-02]. The user is a swing trader.", ("I am a swing trader.", "2025-04-02")),
-        ("[2025-04-02] - Trades BTC only", ("Trades BTC only", "2025-04-02")),
+        ("[2025-04-02] - Trades BTC only", ("I trade BTC only", "2025-04-02")),
         ("- 2025-04-02: You trade BTC only", ("I trade BTC only", "2025-04-02")),
-        ("* (2025-04-02) Trades BTC only", ("Trades BTC only", "2025-04-02")),
-        ("[unknown] - Trades BTC only", ("Trades BTC only", "")),
-        ("Trades BTC only [saved 2025-04-02]", ("Trades BTC only", "2025-04-02")),
-        ("- **Trades BTC** only (2025-04-02)", ("Trades BTC only", "2025-04-02")),
-        ("[2025-04-02T10:00:00Z] Trades BTC only", ("Trades BTC only", "2025-04-02")),
+        ("* (2025-04-02) Trades BTC only", ("I trade BTC only", "2025-04-02")),
+        ("[unknown] - Trades BTC only", ("I trade BTC only", "")),
+        ("Trades BTC only [saved 2025-04-02]", ("I trade BTC only", "2025-04-02")),
+        ("- **Trades BTC** only (2025-04-02)", ("I trade BTC only", "2025-04-02")),
+        ("[2025-04-02T10:00:00Z] Trades BTC only", ("I trade BTC only", "2025-04-02")),
         ("Started on 2019-05-06 with BTC", ("Started on 2019-05-06 with BTC", "")),
         ("Unknown coins are not for me", ("Unknown coins are not for me", "")),
-        ("2025-13-99: Trades BTC only", ("Trades BTC only", "")),
+        ("2025-13-99: Trades BTC only", ("I trade BTC only", "")),
     ],
 )
 def test_line_keeps_its_date_and_loses_its_frame(line, expected):
@@ -85,7 +89,7 @@ def test_headings_are_no_facts_and_name_the_topic():
     assert [(fact.text, fact.topic) for fact in read_foreign(text)] == [
         ("Stays small", "risk"),
         ("Short", "style"),
-        ("Has a dog", ""),
+        ("I have a dog", ""),
     ]
 
 
@@ -108,6 +112,20 @@ def test_claude_json_reads_prose_and_projects():
         "I never risk more than 1% of the account per trade.",
         "I write a bot",
     ]
+
+
+EXPORTS = SEEN + UNSEEN_EXPORTS
+
+
+def format_day(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d}" if at else ""
+
+
+@pytest.mark.parametrize(("text", "expected"), [case[1:] for case in EXPORTS], ids=[case[0] for case in EXPORTS])
+def test_export_of_a_product_gives_its_facts_alone(text, expected):
+    found = [(fact.text, format_day(fact.said_at), format_day(fact.ends_at)) for fact in read_foreign(text)]
+
+    assert found == expected
 
 
 @pytest.mark.parametrize("text", ["7", "null", "{}", "[]", "[[[]]]", '{"memory": 7}', "[" * 5000, "\n\n", '"x"'])

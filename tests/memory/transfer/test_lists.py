@@ -1,6 +1,6 @@
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zipfile import ZipFile
 
 import pytest
@@ -46,8 +46,29 @@ def test_import_list_ignores_a_date_in_the_future(as_trader):
     assert "said_at" not in MemoryProposal.objects.get().payload
 
 
-def test_read_upload_of_claudes_zip_returns_its_memories():
-    assert "swing" in read_upload(pack(conversations=[], memories=[{"conversations_memory": "Is a swing trader"}]))
+def test_import_list_keeps_the_end_of_another_product(as_trader):
+    ends_at = (JULY + timedelta(days=30)).isoformat()
+
+    import_list(parse_list(json.dumps([{"memory": "User trades half size", "expiration_date": ends_at}])), now=JUNE)
+
+    proposal = MemoryProposal.objects.get()
+    assert ends_at[:10] in proposal.evidence["why"]
+    accept_proposal(proposal_id=proposal.pk, now=JULY)
+    assert UserFact.objects.get().valid_until == JULY + timedelta(days=30)
+
+
+def test_import_list_leaves_out_what_has_ended_and_says_so(as_trader):
+    done = import_list(parse_list(json.dumps([{"fact": "User uses Bybit", "invalid_at": "2020-01-01"}])), now=JUNE)
+
+    assert done.refused == ["I use Bybit: It ended on 2020-01-01."]
+    assert not MemoryProposal.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["memories", "memories/7c0e"])
+def test_read_upload_of_claudes_zip_returns_its_memories(name):
+    data = pack(conversations=[], **{name: [{"conversations_memory": "Is a swing trader"}]})
+
+    assert "swing" in read_upload(data)
 
 
 def test_read_upload_of_chatgpts_zip_returns_the_notes_of_its_chats(as_trader):

@@ -88,7 +88,7 @@ def test_a_list_waits_for_review(client, trader):
     assert "1 to review, 0 known already, 1 left out" in text_of(response)
     assert "Brought from elsewhere" in text_of(response)
     assert not as_owner(trader, UserFact.objects.exists)
-    assert as_owner(trader, MemoryProposal.objects.get).payload["content"] == "trades BTC only"
+    assert as_owner(trader, MemoryProposal.objects.get).payload["content"] == "I trade BTC only"
 
 
 @pytest.mark.parametrize(
