@@ -135,7 +135,7 @@ UNSEEN: Final[list[Case]] = [
         json.dumps(
             [
                 {
-                    "conversations_memory": "**Personal context**\n\nSarah lives in Porto. Sarah's account is at Kraken."
+                    "conversations_memory": "**Personal context**\n\nSarah lives in Porto. Sarah's broker is Kraken."
                     "\n\n**Top of mind**\n\nSarah is building a funding strategy.\n\n*Earlier context*\n\n"
                     "Sarah was trading shares until 2023.",
                     "project_memories": {"7c": "**Purpose**\n\nThe user tests a bot."},
@@ -145,7 +145,7 @@ UNSEEN: Final[list[Case]] = [
         ),
         [
             ("I live in Porto.", "", ""),
-            ("My account is at Kraken.", "", ""),
+            ("My broker is Kraken.", "", ""),
             ("I am building a funding strategy.", "", ""),
             ("I was trading shares until 2023.", "", ""),
             ("I test a bot.", "", ""),
