@@ -27,6 +27,17 @@ _CATEGORY_BY_TOPIC: Final = {
     "tax": "finance_context",
     "style": "response_style",
 }
+# A style of trading is no style of answers.
+_TRADING: Final = re.compile(
+    r"\b(?:(?:swing|day|position|trend|range|momentum|system|discretion|scalp|invest)\w*|trad(?:e|es|er|ing)|breakouts?"
+    r"|reversion|setups?|charts?|positions?|entr(?:y|ies)|exits?|strateg(?:y|ies))\b",
+    re.IGNORECASE,
+)
+_ANSWERING: Final = re.compile(
+    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explain|explanation|tone|emoji|jargon|concise|brief|terse|blunt|wording"
+    r"|tell me|show me|give me|speak|talk|write|list|format)\w*",
+    re.IGNORECASE,
+)
 
 # An amount of money is not an account number.
 _CURRENCY = (
@@ -146,8 +157,10 @@ def parse_topic(text: str) -> str:
     return make_slug(text, max_length=MAX_TOPIC)
 
 
-def find_category(topic: str) -> str:
-    """Return the category of a topic, by default `fact`."""
+def find_category(topic: str, content: str = "") -> str:
+    """Return the category of a fact with this topic, by default `fact`."""
+    if topic == "style" and _TRADING.search(content) and not _ANSWERING.search(content):
+        return "profile"
     return _CATEGORY_BY_TOPIC.get(topic, "fact")
 
 

@@ -26,7 +26,9 @@ WHEN TO USE:
 - User corrects previous information (deactivate old fact, add new one)
 
 WHAT TO STORE:
-- Personal details, preferences, context: "User is vegetarian"
+- Personal details: "User's name is Alex", "User prefers morning workouts"
+- Preferences: "User likes Italian food", "User is vegetarian"
+- Context: "User lives in Seattle", "User works in tech industry"
 - Places: User's home address, workplace, frequently mentioned locations
 
 DO NOT STORE:
@@ -43,11 +45,11 @@ LEFT_DOCUMENT: Final = (
 
 class ManageUserMemoryArgs(Args):
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
-    content: str | None = Field(None, description="For add_fact")
-    fact_id: str | None = Field(None, description="For deactivate_fact: its UUID")
-    place_id: str | None = Field(None, description="For add_poi")
-    place_name: str | None = Field(None, description="For add_poi")
-    notes: str | None = Field(None, description="For add_poi")
+    content: str | None = Field(None, description="For add_fact: the fact to remember")
+    fact_id: str | None = Field(None, description="For deactivate_fact: the UUID of fact to deactivate")
+    place_id: str | None = Field(None, description="For add_poi: unique identifier for place")
+    place_name: str | None = Field(None, description="For add_poi: human-readable name")
+    notes: str | None = Field(None, description="For add_poi: additional context")
 
 
 def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:

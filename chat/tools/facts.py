@@ -44,7 +44,8 @@ REMEMBER = make_tool(
     _remember,
     "Remember",
     "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
-    "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently.",
+    "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently. Such as fact: I "
+    "never go above 3x, topic: risk, asserted.",
     acts=frozenset({"remember"}),
 )
 

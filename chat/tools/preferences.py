@@ -80,7 +80,7 @@ SAVE_PREFERENCE = make_tool(
     _save_preference,
     "Save a fact",
     "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update a "
-    "known fact rather than add a twin.",
+    "known fact rather than add a twin. So: I buy funds only.",
     acts=frozenset({"remember"}),
 )
 

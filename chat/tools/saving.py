@@ -8,6 +8,7 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from chat.tools.gate import admit_topic, admit_write, describe_kept, hold_for_review, is_change, origin_of
+from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
 from memory.facts.conflicts import FactDisputed, find_conflict
 from memory.facts.review import dismiss_proposal, find_waiting, hold_fact
@@ -38,6 +39,8 @@ def save_fact(
     origin = admit_write(context, content, detail)
     conflict = find_conflict(stored_line(content), now=context.now)
     target = conflict.fact if conflict is not None and conflict.verdict != "same" else None
+    if conflict is None and not topic:  # a fact that is known keeps its own
+        topic = guess_topic(content)
     if origin is None or (target is not None and not _may_replace(context, origin)):
         target_id: UUID | None = target.pk if origin is not None and target is not None else None
         return hold_for_review(

@@ -17,7 +17,7 @@ from chat.tools.facts import FORGET, REMEMBER
 from config.lib.text import normal_form
 from config.offline.facts import Call, Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row, exact
-from config.offline.statements import topic_of
+from memory.claims.topics import guess_topic
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
 from memory.wording import find_category
 
@@ -58,7 +58,7 @@ def translate_act(call: Call, tools: Sequence[str]) -> Call:
     _, tool, operation, keys = next(row for row in _ACTS if row[0] == call.name and row[1].name in tools)
     given = {key: call.arguments[name] for key, name in keys.items() if name in call.arguments}
     if "category" in keys and call.name == "remember":
-        given["category"] = find_category(call.arguments.get("topic", ""))
+        given["category"] = find_category(call.arguments.get("topic", ""), call.arguments["fact"])
     return Call(tool.name, {"operation": operation, **given} if operation else given)
 
 
@@ -73,7 +73,7 @@ def _as_act(outcome: Outcome) -> Outcome:
         if outcome.name == tool.name and operation == name:
             given = {to: outcome.arguments[key] for key, to in keys.items() if key in outcome.arguments}
             if "fact" in given and tool is not REMEMBER:
-                given |= {"topic": topic_of(str(given["fact"])), "confidence": "asserted"}
+                given |= {"topic": guess_topic(str(given["fact"])), "confidence": "asserted"}
             return replace(outcome, name=act, arguments=given)
     return outcome
 
@@ -91,14 +91,14 @@ def read_memory(messages: Sequence[Row]) -> list[Known]:
 def read_opening(preamble: str) -> Known | None:
     """Return the fact to change from the first message's preamble."""
     match = _OPENING.search(preamble)
-    return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()) if match else None
+    return Known(match["fact"], guess_topic(match["fact"]), id=match["id"].strip()) if match else None
 
 
 def _facts_of(prompt: str) -> Iterator[Known]:
     """Yield the facts of the blocks; the coach's tags are topics, the companion's are dates."""
     for heading in _HEADINGS:
         for match in filter(None, map(_LINE.match, _lines_under(heading, prompt))):
-            topic = (match["tag"] or "") if heading == COACH_HEADING else topic_of(match["text"])
+            topic = (match["tag"] or "") if heading == COACH_HEADING else guess_topic(match["text"])
             if match["text"] != "...":
                 yield Known(match["text"], topic, match["inferred"] is not None)
 
@@ -119,7 +119,7 @@ def _after(outcome: Outcome, facts: list[Known]) -> list[Known]:
     if outcome.name in LOOKUPS:
         listed = [row for row in outcome.entries("preferences") if exact(row, "content") and row.get("id")]
         told = [(exact(row, "content"), row.get("confidence") == "inferred", str(row["id"])) for row in listed]
-        new = [Known(text, topic_of(text), inferred, id) for text, inferred, id in told]
+        new = [Known(text, guess_topic(text), inferred, id) for text, inferred, id in told]
         texts, ids = [one.text for one in new], [one.id for one in new]
         is_all = outcome.name == "list" and not outcome.arguments.get("category")
         facts = [] if is_all and not outcome.as_row.get("truncated") else facts

@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
 from config.lib.words.lexer import MASK
-from config.lib.words.markets import COIN
 from config.lib.words.sentences import (
     CLAUSE,
     CORRECTION,
@@ -26,6 +25,7 @@ from config.lib.words.sentences import (
 )
 from memory.claims.statements import keep_statements
 from memory.claims.subjects import read_subject
+from memory.claims.topics import guess_topic
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
 MAX_FACTS: Final = 10  # of one message
@@ -150,20 +150,6 @@ no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
 +6 cannot: ^I (?:can't|cannot|won't|will not|can only) (?!see|find|log|hear|believe|get|open|say|wait|explain
     |tell)\w+ \w+
 """
-_TOPICS: Final = r"""
-tax: \btax(?:es|able)?\b|\bcapital gains\b
-style: \b(?:answers?|repl(?:y|ies)|explanations?|emojis?|jargon|bullet points)\b
-    |^(?:please )?(?:answer|reply|speak|write|explain|talk|give me)\b
-goal: \b(?:my (?:\w+ )*?|the )(?:goal|aim|target|plan|dream)\b|\bsaving (?:up )?for\b
-    |^(?:I (?:want|aim|plan|hope|need|am trying)|I'm trying|I'd like) to\b
-risk: \bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdrawdowns?\b|\brisk\w*\b|\blos(?:e|ing|s|ses)\b
-    |\bper trade\b|\bposition siz\w+\b|\bexposure\b|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)
-session: \b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening|night)s?\b
-    |\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b|\btime ?zone\b
-symbols: \b(?:<COIN>|gold|alt(?:coin)?s?|coins?|memes?|majors|symbols?|pairs?|perps?|futures|options|stocks|forex
-    |markets?)\b
-account: \b(?:accounts?|capital|brokers?|exchanges?|wallets?|currency|binance|bybit|coinbase|kraken|okx)\b
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +199,6 @@ def passing_states(message: str) -> list[str]:
     """Return passing states that the user asks to remember."""
     asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
     return [_tidy_clause(rest) for rest in asked if _is_of_moment(rest)]
-
-
-def topic_of(text: str) -> str:
-    """Return the topic of a statement, or "" when no word gives it away."""
-    plain = straight(text)
-    return next((topic for topic, words in parse_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")
 
 
 def weigh(clause: str) -> int:
@@ -299,7 +279,7 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
 
 def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Statement:
     text = _tidy_clause(clause)
-    return Statement(text, topic_of(text), confidence, is_correction)
+    return Statement(text, guess_topic(text), confidence, is_correction)
 
 
 def _tidy_clause(clause: str) -> str:

@@ -1,23 +1,48 @@
-"""The topic of a fact, from its words."""
+"""The topic of a fact: by its words, else by its subject."""
 
 import re
 from typing import Final
 
-_TOPICS: Final = (
-    ("tax", r"\btax(?:es|able)?\b|\bcapital gains\b"),
-    ("risk", r"\brisk\w*\b|\bleverage\b|\bstops?\b|\bstop-loss\b|\bdraw ?downs?\b|\bloss(?:es)?\b|\bposition siz\w+"),
-    ("style", r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|tone|emojis?|jargon|concise|communication)\b"),
-    ("goal", r"\b(?:goals?|aims?|targets?|plans? to|wants? to|retire\w*|objectives?)\b"),
-    ("session", r"\b(?:hours|sessions?|mornings?|evenings?|time ?zone|weekends?|schedule)\b"),
-    ("account", r"\b(?:accounts?|exchanges?|brokers?|capital|portfolio|binance|kraken|coinbase|hyperliquid|bybit)\b"),
-    ("symbols", r"\b(?:BTC|ETH|SOL|XRP|bitcoin|ethereum|solana|altcoins?|alts|symbols?|pairs?|coins?)\b"),
-)
+from config.lib.words.markets import COIN
+from config.lib.words.sentences import parse_table, straight
+from memory.claims.subjects import read_subject
+
+# A topic and its subjects in the table of `subjects`.
+_SUBJECTS: Final = """
+account: account size, base currency, exchange
+goal: profit target, retirement age
+risk: drawdown, leverage, losses in a row, loss per day, loss per month, loss per week, open positions, position size
+    , risk per trade, stop distance, trades per day, trades per week
+session: time zone, trading hours
+style: answer language, answer length, trading style
+symbols: symbols
+"""
+_BY_SUBJECT: Final = {
+    subject: topic
+    for topic, _, subjects in (line.partition(": ") for line in re.sub(r"\n +", "", _SUBJECTS).strip().split("\n"))
+    for subject in subjects.split(", ")
+}
+_TOPICS: Final = r"""
+tax: \btax(?:es|able)?\b|\bcapital gains\b
+style: \b(?:answers?|repl(?:y|ies)|explanations?|emojis?|jargon|bullet points)\b
+    |^(?:please )?(?:answer|reply|speak|write|explain|talk|give me)\b
+goal: \b(?:my (?:\w+ )*?|the )(?:goal|aim|target|plan|dream)\b|\bsaving (?:up )?for\b
+    |^(?:I (?:want|aim|plan|hope|need|am trying)|I'm trying|I'd like) to\b
+risk: \bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdrawdowns?\b|\brisk\w*\b|\blos(?:e|ing|s|ses)\b
+    |\bper trade\b|\bposition siz\w+\b|\bexposure\b|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)
+session: \b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening|night)s?\b
+    |\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b|\btime ?zone\b
+symbols: \b(?:<COIN>|gold|alt(?:coin)?s?|coins?|memes?|majors|symbols?|pairs?|perps?|futures|options|stocks|forex
+    |markets?)\b
+account: \b(?:accounts?|capital|brokers?|exchanges?|wallets?|currency|binance|bybit|coinbase|kraken|okx)\b
+"""
 
 
 def guess_topic(text: str, heading: str = "") -> str:
-    """Return the topic that the words of a line give away, else those of its heading."""
-    for words in (text, heading):
-        for topic, pattern in _TOPICS:
-            if re.search(pattern, words, re.IGNORECASE):
-                return topic
-    return ""
+    """Return the topic of a line by its words, else by its subject, else by the words of its heading."""
+    return _find_by_words(text) or _BY_SUBJECT.get(read_subject(text).key, "") or _find_by_words(heading)
+
+
+def _find_by_words(text: str) -> str:
+    plain = straight(text)
+    return next((topic for topic, words in parse_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")

@@ -61,7 +61,7 @@ def propose_fact(
     if UserFact.objects.believed().filter(content_key=key).exists():
         return None
     target = get_last_version(target_id) if target_id else None
-    payload = {"content": text, "topic": tag, "category": category or find_category(tag)}
+    payload = {"content": text, "topic": tag, "category": category or find_category(tag, text)}
     if detail:
         payload["detail"] = parse_detail(detail)
     dates = {"said_at": said_at, "ends_at": ends_at}

@@ -71,7 +71,7 @@ def remember_fact(
     FactRefused, MemoryPaused.
     """
     text, tag, body = wording.parse_content(content), wording.parse_topic(topic), wording.parse_detail(detail)
-    kind = category or wording.find_category(tag)
+    kind = category or wording.find_category(tag, text)
     versions.refuse_when_paused(origin)
     lock_memory()
     versions.remove_tombstones(text)

@@ -110,7 +110,7 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
     return AnsweredFact(
         op=_OPS[op],
         target_id=target_id,
-        category=category if category in FactCategory.values else find_category(tag),
+        category=category if category in FactCategory.values else find_category(tag, text),
         topic=tag,
         content=text,
         confidence=confidence,

@@ -39,7 +39,7 @@ wording alone.
 - category: "profile" (stable facts about the user), "finance_context" (accounts, tax, instruments, constraints), \
 "response_style" (how to answer), "fact" (anything else).
 - topic: one short tag in lower case such as risk, symbols, session, goal, account, tax, style; or "".
-- content: the fact as the user would say it, in the first person. Keep every number, unit and negation as the user said it.
+- content: the fact as the user would say it, in the first person: "I" is the user, here and in the known facts. Keep every number, unit and negation as the user said it.
 - confidence: 0 to 1. 0.9 and more if the user said it outright as lasting, 0.5 to 0.7 if they implied it, less if unsure.
 - conflicts_with: the id of a known fact marked "explicit" that this one contradicts, else null. An explicit fact is never \
 silently replaced.

@@ -47,7 +47,7 @@ def learn_fact(
     for an explicit target, and FactForgotten when the user forgot, corrected or confirmed it after its quotes.
     """
     text, tag = parse_content(content), parse_topic(topic)
-    kind = category or find_category(tag)
+    kind = category or find_category(tag, text)
     versions.lock_memory()
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
     said = max((said_at[quote["message_id"]] for quote in origin.quotes), default=now)

@@ -189,6 +189,24 @@ def test_topic_slug_stays_what_it_is(text):
     assert parse_topic(topic) == topic
 
 
+@pytest.mark.parametrize(
+    ("content", "category"),
+    [
+        ("I am a swing trader", "profile"),
+        ("I prefer mean reversion setups", "profile"),
+        ("I prefer short answers", "response_style"),
+        ("Numbers first, please", "response_style"),
+        # Not seen while the words were chosen.
+        ("I hold positions for days", "profile"),
+        ("My entries are discretionary", "profile"),
+        ("Explain my trades without jargon", "response_style"),
+        ("No emojis", "response_style"),
+    ],
+)
+def test_category_of_a_style_tells_trading_from_answers(content, category):
+    assert find_category("style", content) == category
+
+
 def test_category_for_an_unknown_topic_is_the_last_one():
     assert [find_category(topic) for topic in ("family", "", "Risk")] == ["fact"] * 3
 

@@ -64,7 +64,7 @@ def _build_fact(asked: Request, turn: Row, known: Mapping[str, Row], before: Fac
     return {
         "op": op,
         "target_id": target,
-        "category": find_category(topic),
+        "category": find_category(topic, text),
         "topic": topic,
         "content": text,
         "confidence": _CONFIDENCE[str(asked.arguments.get("confidence", "inferred"))],

@@ -18,8 +18,9 @@ from config.lib.words.sentences import (
     strip_preface,
 )
 from config.offline.facts import Known, Outcome, best_matches, content_words
-from config.offline.statements import Statement, read_statements, topic_of
+from config.offline.statements import Statement, read_statements
 from memory.claims.judge import judge_change
+from memory.claims.topics import guess_topic
 from memory.claims.wishes import read_contrast
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
@@ -205,7 +206,7 @@ def replace_value(fact: str, said: str) -> str | None:
 
 def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     """Return the request that gives "my stop" another value."""
-    met = best_matches(old, known, topic=topic_of(old), least=0.5)
+    met = best_matches(old, known, topic=guess_topic(old), least=0.5)
     if len(met) == 1 and (text := replace_value(met[0].text, new)):
         return [_rewrite(met[0], text)]
     is_deed = len(met) == 1 and " is to " in met[0].text and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new)
@@ -286,4 +287,4 @@ def read_change(fact: Known, answer: str) -> Request | None:
     stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
     content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
     is_fit = MIN_CONTENT <= len(content) <= MAX_CONTENT
-    return replace_fact(fact, Statement(content, topic_of(content) or fact.topic, "asserted")) if is_fit else None
+    return replace_fact(fact, Statement(content, guess_topic(content) or fact.topic, "asserted")) if is_fit else None

@@ -14,11 +14,11 @@ from tests.factories.memory import UserFactFactory
 TEXT = {"type": "string"}
 PROPERTIES = {
     "operation": {"type": "string", "enum": ["add_fact", "deactivate_fact", "add_poi", "get_memory"]},
-    "content": {**TEXT, "description": "For add_fact"},
-    "fact_id": {**TEXT, "description": "For deactivate_fact: its UUID"},
-    "place_id": {**TEXT, "description": "For add_poi"},
-    "place_name": {**TEXT, "description": "For add_poi"},
-    "notes": {**TEXT, "description": "For add_poi"},
+    "content": {**TEXT, "description": "For add_fact: the fact to remember"},
+    "fact_id": {**TEXT, "description": "For deactivate_fact: the UUID of fact to deactivate"},
+    "place_id": {**TEXT, "description": "For add_poi: unique identifier for place"},
+    "place_name": {**TEXT, "description": "For add_poi: human-readable name"},
+    "notes": {**TEXT, "description": "For add_poi: additional context"},
 }
 
 
@@ -49,6 +49,9 @@ def test_the_companion_has_one_tool_with_the_signature_of_the_seed():
         "User mentions places they care about (home, work, favorite spots)",
         "User explicitly asks you to remember something",
         "User corrects previous information (deactivate old fact, add new one)",
+        """Personal details: "User's name is Alex", "User prefers morning workouts\"""",
+        'Preferences: "User likes Italian food", "User is vegetarian"',
+        'Context: "User lives in Seattle", "User works in tech industry"',
         "Places: User's home address, workplace, frequently mentioned locations",
         "Sensitive data (passwords, SSN, financial info)",
         "Temporary information (today's weather, one-time events)",

@@ -80,7 +80,7 @@ def test_remember_needs_no_more_than_the_fact(tools):
     remember(tools, fact="Never trades alts")
 
     fact = UserFact.objects.get()
-    assert (fact.topic, fact.category, fact.confidence) == ("", "fact", "inferred")
+    assert (fact.topic, fact.category, fact.confidence) == ("symbols", "finance_context", "inferred")
 
 
 def test_remember_says_that_it_knew(tools):

@@ -49,6 +49,32 @@ def test_save_of_the_same_meaning_changes_nothing(as_trader, case):
 
 @pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
 @pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("I never use more than 3x", "risk"),
+        ("I am a swing trader", "style"),
+        ("I have three dogs", ""),
+        ("I use Interactive Brokers", "account"),
+        ("I want to retire at 55", "goal"),
+    ],
+)
+def test_save_without_a_topic_has_that_of_its_subject(as_trader, case, text, topic):
+    save(as_trader, case, text, text)
+
+    assert UserFact.objects.get().topic == topic
+
+
+@pytest.mark.parametrize("case", SAVES[1:], ids=lambda case: case[1])
+def test_save_of_what_is_known_keeps_its_topic(as_trader, case):
+    UserFactFactory(content="I never use more than 3x", topic="calm", category="fact")
+
+    save(as_trader, case, "I never use more than 3x", "I never use more than 3x")
+
+    assert [fact.topic for fact in UserFact.objects.all()] == ["calm"]
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+@pytest.mark.parametrize(
     ("answer", "left"),
     [("Yes, it replaces that.", ["I trade alts"]), ("Both hold.", ["I never trade alts", "I trade alts"])],
 )

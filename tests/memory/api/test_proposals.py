@@ -20,10 +20,10 @@ def test_a_list_is_proposed_and_accepted_and_taken_back(api, trader):
 
     assert (done["added"], done["batch_id"]) == (2, None)
     assert contents(api("get", "facts/")) == []
-    proposal = next(item for item in api("get", "proposals/")["items"] if item["payload"]["content"] == "Likes gold")
+    proposal = next(item for item in api("get", "proposals/")["items"] if item["payload"]["content"] == "I like gold")
     accepted = api("post", f"proposals/{proposal['id']}/accept/", {})
     assert accepted["status"] == "accepted"
-    assert contents(api("get", "facts/")) == ["Likes gold"]
+    assert contents(api("get", "facts/")) == ["I like gold"]
     assert api("post", f"proposals/{proposal['id']}/accept/", {}, status=409)["code"] == "proposal_decided"
     assert api("post", f"proposals/{proposal['id']}/reopen/", {})["status"] == "pending"
     assert contents(api("get", "facts/")) == []

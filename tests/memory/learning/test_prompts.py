@@ -24,6 +24,7 @@ INSTRUCTIONS = [
     '"profile" (stable facts about the user), "finance_context" (accounts, tax, instruments, constraints)',
     '"response_style" (how to answer), "fact" (anything else)',
     "one short tag in lower case such as risk, symbols, session, goal",
+    'in the first person: "I" is the user, here and in the known facts',
     "Keep every number, unit and negation as the user said it",
     "confidence: 0 to 1",
     "An explicit fact is never silently replaced",

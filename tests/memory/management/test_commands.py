@@ -146,7 +146,7 @@ def test_import_of_a_list_proposes_and_saves_nothing(trader, tmp_path):
     assert (done["added"], done["left_out"], len(left_out)) == (2, 1, 1)
     with owned_tx(trader):
         assert not UserFact.objects.exists()
-        assert {p.payload["content"] for p in MemoryProposal.objects.all()} == {"Lives in Seattle", "Likes gold"}
+        assert {p.payload["content"] for p in MemoryProposal.objects.all()} == {"I live in Seattle", "I like gold"}
 
 
 @pytest.mark.parametrize(
