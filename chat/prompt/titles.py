@@ -59,8 +59,13 @@ def _finish(text: str, mark: str) -> str:
 def _cut(words: list[str]) -> str:
     """Return the words that a title holds, of a longer sentence up to a comma or a joint."""
     kept = words[:MAX_WORDS]
-    while kept[1:] and (len(" ".join(kept)) > MAX_LENGTH or (len(kept) < len(words) and _JOINT.fullmatch(kept[-1]))):
+    while kept[1:] and (
+        len(" ".join(kept)) > MAX_LENGTH - (len(kept) < len(words))
+        or (len(kept) < len(words) and _JOINT.fullmatch(kept[-1]))
+    ):
         kept.pop()
     whole = " ".join(kept)
+    if len(kept) == len(words):
+        return whole
     head = whole.partition(", ")[0]
-    return head if len(kept) < len(words) and head.count(" ") > 1 else whole
+    return head if head != whole and head.count(" ") > 1 else f"{whole}…"

@@ -37,6 +37,7 @@ _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("recall", preferences.RECALL_PREFERENCES, "", {"query": "query"}),
     ("remember", MANAGE_USER_MEMORY, "add_fact", {"content": "fact"}),
     ("forget", MANAGE_USER_MEMORY, "deactivate_fact", {"fact_id": "fact_id"}),
+    ("place", MANAGE_USER_MEMORY, "add_poi", {name: name for name in ("place_id", "place_name", "notes")}),
 )
 _LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _HEADINGS: Final = (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING)

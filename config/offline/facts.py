@@ -11,6 +11,7 @@ from typing import Any, Final
 from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
 from config.lib.text import parse_uuid
 from config.offline.figures import Row, block, exact, rows
+from memory.claims.subjects import read_subject
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
 # Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
@@ -156,7 +157,7 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
     wanted = content_words(words)
     if not wanted or not facts:
         return []
-    bags = [content_words(f"{fact.text} {fact.topic}") for fact in facts]
+    bags = [content_words(f"{fact.text} {fact.topic} {_name_subject(fact.text)}") for fact in facts]
     frequency = Counter(word for bag in bags for word in bag)
     scores = []
     for fact, bag in zip(facts, bags, strict=True):
@@ -165,6 +166,11 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
         scores.append(score + (0.5 if score and topic and fact.topic == topic else 0.0))
     best = max(scores)
     return [fact for fact, score in zip(facts, scores, strict=True) if best and score > best - 1e-9]
+
+
+def _name_subject(text: str) -> str:
+    subject = read_subject(text)
+    return subject.key if subject.is_single else ""
 
 
 @lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence

@@ -58,6 +58,9 @@ ADV: (?:(?:never|always|only|usually|generally|mostly|mainly|rarely|often|also|n
 PAST: (?:was|were|had|didn't|went|bought|sold|made|lost|took|said|got|ran|saw|did|gave|thought|felt|forgot|broke|won
     |left|hit|slept|panic sold|saw|told|came|woke|spent|held|(?!need|bleed|exceed|speed|feed|embed|succeed|indeed
     |based|red\b)\w{2,}ed)
+CLOSED: (?:after|all|am|and|at|because|before|both|but|by|don't|during|for|from|half|I|if|I'm|in|most|much|never|no|not
+    |of|off|on|once|only|out|over|plus|since|so|than|to|under|until|what|when|while|who|with|without|outside|lost|sold|made)
+MANNER: (?:answer|be|call|keep|make|mind|remember|respect|speak|talk|use|always)
 MIND: (?:think(?! in\b| about| best)|guess|bet|reckon|hope(?! to)|wonder|know|forget|see|hear|feel(?! \w+er\b)
     |suppose|suspect|expect|mean|say|understand|remember|wish|ask|doubt|call|smell|like (?:it|this|that|the|your)
     |love (?:it|this|that)|find|found|want out)
@@ -70,14 +73,16 @@ PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders
     |uncle|cousin|colleagues?|neighbours?|boss|mentor|buddy|mate|guy|fund|desk|group|trader|dog))
 """
 _EVIDENCE: Final = r"""
+no order: ^(?:please |now )*(?!<CLOSED>\b|<MANNER>\b)[a-z]+(?<!ing)(?<!ed)(?<![^s]s) (?:me )?
+    (?:(?:through|at|about|over|into) )?(?:my|these)\b(?!.*\b(?:answers?|jargon|me)\b)
 no modal: ^(?!(?:from|starting|as of) [\w ]{2,25}I(?:'ll| will)\b).*\b(?:I|it) ?(?:never )?(?:'ll
     |'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could|might|may|should|will)\b
 no supposition: ^(?:(?:and )?if (?:I|it|you)\b(?!.* (?:a|per) (?:day|week|month)\b)|unless |were
     |suppose|imagine|let's|let us|say I|assume|pretend|maybe
     |perhaps|what if|wish|one day|in theory)
 no question: ^(?:give me (?:(?:a|one) (?:second|minute)|my)|(?:(?:at|on|in|for) )?(?:what(?:'s| (?!I\b))|which|how)
-    |who|why|where|is|are|am|do (?!not)|does|did|can (?!only)|could|should|would|will|tell me|show|list|explain what
-    |when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?|hold on)\b
+    |who|why|where|is|are|am|do (?!not)|does|did|can (?!only)|could|should|would|will|tell me|list
+    |show(?! [\w ]+,? not\b)|explain what|when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?|hold on)\b
 no command: ^help me \w+ (?:an?|my|the)\b|^(?:please |now )*(?:add|move|bring|raise|lower|sell|buy|delete|remove|drop
     |set|change|help|build|forget|close|open|save|tell|write|create|start|stop|make
     |review|update|check|run|pause|deploy|enter|find|get|send|read|wait
@@ -92,13 +97,13 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
 +4 wish: ^(?:I|I'd) (?:(?:would|really|do) )*(?:prefer|like|love|hate|dislike|enjoy|want|need|trust|rather|sooner
     |mind|aim|hope to|plan to)\b
 -8 errand: ^I ?(?:want|need|have|would like|'d like) (?:to )?(?:know|see|ask|hear|check|talk|look|go|run|start|open
-    |close|buy|sell|add|long|short|stop|sleep|help|a break|out|leave|call)\b
+    |close|buy|sell|add|long|short|stop(?!.*\b(?:after|when|once)\b)|sleep|help|a break|out|leave|call)\b
 -3 mind: ^I <ADV><MIND>\b
 -4 past: \b(?:I|we|it) <ADV>(?!<LIFE>\b)<PAST>\b(?!')
 +6 life: \b(?:I|I've|I have|we|we've) <ADV>(?:<LIFE>)\b
 +4 so far: ^I(?:'ve| have) (?!been \w+ing (?:at|for hours)).*\b(?:for|since|years?|never|always|times|\d{4}|account)\b
-+3 possession: ^I(?:'ve| have|'ve got| own) (?:about \d|around \d|\d+k\b|no |a rule|small|adhd|kids|an? (?:job|family
-    |habit|system|plan|wife|husband|newborn|baby|child|dog|mortgage|loan|\$)|classes)
++3 possession: ^I(?:'ve| have|'ve got| own) (?:about \d|around \d|\d+k\b|no |a rule|small|adhd|kids
+    |an? (?:job|401k|pension|family|habit|system|plan|wife|husband|newborn|baby|child|dog|mortgage|loan|\$)|classes)
 +3 being: ^I(?:'m| am)\b
 +3 kind: ^I(?:'m| am) an? (?!bit\b|little\b|tad\b|few\b)
 +5 trait: ^I(?:'m| am) .*\b(?:based|living|from|retired|years? old|allergic|learning|studying|colou?r ?bl\w+|patient
@@ -126,13 +131,17 @@ no mind: ^I (?:<ADV>)(?:don't|do not|can't|cannot|can|didn't) (?:<MIND>|believe 
     |alts?|tax(?:es)?|limits?(?! orders?)|broker|journal|charts?|account|capital|losers?|winners?|spot|futures
     |options|size|ema|sma|rsi|macd|vwap|indicators?|averages?|time ?frames?|setups?|strateg(?:y|ies)|targets?|positions
     |entr(?:y|ies)|exits?|swings?|hedge|margin|resistance|trend|volatil\w+|fees?|wallet|ledger|crypto
-    |portfolio)\b
+    |portfolio|401k)\b
 +5 answers: \b(?:answers?|replies|explanations?|emojis?|bullet points?|jargon|disclaimers?|abbreviations|sentences
-    |in (?:euros?|dollars)|tone|blunt|brief|simple|numbers first|examples?|german|spanish|english|french)\b
-+2 order to Keel: ^(?:please )*(?:don't|do not|always|never|use|keep|talk|speak|answer|explain|give me|call me)\b
+    |concise|percentages|in (?:euros?|dollars)|tone|blunt|brief|simple|numbers first|examples?|german|spanish|english
+    |french)\b
++3 order to Keel: ^(?:please )*(?:don't|do not|always|never|use|keep|talk|speak|answer|explain|give me|call me|be|skip
+    |show)\b
 +4 bound: ^(?:max(?:imum)?|at most|no more than|never more than)\b.*\d
++3 bare: ^[\w ]{3,30} (?:resident|citizen|trader|investor)$|^(?!.*\b(?:is|are)\b)[\w ]{2,20} (?:at|with) \w+$
+    |^(?:wife|husband|partner|kid|child)\b|^(?:no|only|don't)\b.*\b(?:stocks|funds)\b|\b(?:stocks|funds) only$
 -5 page: \b(?:page|button|link|error|site|app|password|export)\b
-no fragment: ^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
+no fragment: ^never mind\b|^(?:my|our)(?: [\w'-]+){0,2}$|^I (?:hold on|trust you)\b
 +3 rule: ^[\w ]{3,25} only$|^(?:call me|max|at most|never|always|only|no|not more|swing|time)\b
 +3 condition: ^(?:if (?:an?|any|I(?:'m)?|the (?!market))|when(?:ever)?|after|before|once|on|every|between
     |most of the time|anything|nothing|two|three|half|losing|being|sizing|big|fast|red)\b

@@ -5,6 +5,7 @@ Precision goes before recall. One message may hold several questions, drafts and
 the results of its tools.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil
@@ -38,6 +39,7 @@ _MAX_ANSWERS: Final = 3  # to one message
 
 _ENDINGS: Final = (" mean", " stand for", " strategy", " trade", " trading")  # of a question for a term
 _COMMANDS: Final = "^show|^list|^count|^rank|^compare|^break|^split|^summarise|^summarize"
+_WHILE: Final = re.compile(r"\s+while (?:I|we)\b.*$", re.IGNORECASE)  # what else the person does
 _STATES: Final = word_set("is are was were has have had am not")
 
 
@@ -71,7 +73,7 @@ def _read_sentence(talk: Talk, sentence: str, at: int) -> Steps | None:
 
 def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     """Return the steps that answer a plain sentence, or None."""
-    asked = skip_phrases(plain, "POLITE", "TELL")
+    asked = _WHILE.sub("", skip_phrases(plain, "POLITE", "TELL"))
     if told := _find_term(asked.casefold()):
         return say_text(told)
     words = read_words(asked)

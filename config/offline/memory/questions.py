@@ -17,6 +17,7 @@ from trading.asking.words import read_words
 _ALL: Final = Pattern(
     r"""
 \bwhat (?:do|did|can|else do|have) you (?:know|remember|have|recall|learned|saved|stored)\b|\bwho am i\b|^my facts\b
+\bwhat does (?:the )?(?:advisor|coach|companion|keel) know\b
 \bwhat (?:have i|did i) (?:told|tell) you\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b
 \b(?:tell me|list|show)(?: me)?(?: all)?(?: of)? (?:(?:my|your|the)\b.*\b(?:facts|memor(?:y|ies)|preferences)\b
     |what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w

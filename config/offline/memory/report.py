@@ -18,6 +18,7 @@ _WRITES: Final = {
     "change": ("I have changed", ""),
     "remember": ("I have saved", "save that"),
     "confirm": ("I have noted that this still holds", ""),
+    "place": ("I have saved the place", "save that"),
 }
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
-from config.lib.text import normal_form, one_line
+from config.lib.text import make_slug, normal_form, one_line
 from config.lib.words.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
+    Pattern,
     is_question,
     parse_table,
     sentences,
@@ -22,7 +23,7 @@ from config.offline.statements import Statement, read_statements
 from memory.claims.judge import judge_change
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import read_contrast
-from memory.wording import MAX_CONTENT, MIN_CONTENT
+from memory.wording import MAX_CONTENT, MAX_PLACE_ID, MIN_CONTENT
 
 MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
 
@@ -63,7 +64,7 @@ change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|incr
     |switch|swap|put)\s+(?P<old>.+?)\s+(?:(?:up |down |back )?(?:to|with|by|for|from .+? to|=)\s+(?P<new>[^?]+?)
     |(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
 one trade: \b(?:on|of|for|in) (?:this|that|the|my|an?) (?:\w+ ){0,2}(?:trade|position|order|long|short)\b
-value: ^(?:(?:make|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,3}$
+value: ^(?:(?:make|change|set|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,3}$
 subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b
     | (?:goes|sits|starts|ends)\b
     |:| went \w+ to\b)|^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b
@@ -77,6 +78,14 @@ new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:chan
     POLITE=r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}",
     YES=r"^(?:(?:yes|yep|yeah|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
     TOKEN=_TOKEN.pattern,
+)
+_PLACE: Final = Pattern(
+    r"""
+^(?:my |our )?(?P<name>(?:home|house|flat|office|gym|work|workplace|school)(?=:|(?: address)? is .*(?:\d|\b(?:at|on)\b))
+    |(?:favou?rite|usual) (?:spot|place|caf[eé]|restaurant|bar|gym|park|beach|shop))(?: address)?(?::| is)
+    (?: (?:at|in|on))? (?P<notes>.+)$
+^I (?P<verb>live|work) at (?P<address>\d.+)$
+"""
 )
 _NEGATION: Final = re.compile(r"n['’]t\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
 
@@ -107,6 +116,17 @@ def memory_requests(
     for statement in read_statements("\n".join(stated)):
         requests.append(replace_fact(_find_outdated(statement, known), statement))
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
+
+
+def read_place(sentence: str) -> Request | None:
+    """Return the request to save the place that a sentence names."""
+    match = _PLACE.match(sentence.rstrip(" .!"))
+    if match is None:
+        return None
+    name = match["name"] or {"live": "home", "work": "work"}[match["verb"].casefold()]
+    notes = match["notes"] or match["address"]
+    slug = make_slug(name, max_length=MAX_PLACE_ID)
+    return Request("place", {"place_id": slug, "place_name": name.capitalize(), "notes": notes})
 
 
 def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:

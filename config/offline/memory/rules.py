@@ -10,7 +10,7 @@ from config.offline.facts import Call
 from config.offline.figures import listing, paragraphs
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH
-from config.offline.memory.requests import Request, memory_requests, read_change
+from config.offline.memory.requests import Request, memory_requests, read_change, read_place
 from config.offline.phrases import FACTS_PAGE
 from config.offline.statements import passing_states
 from config.offline.talk import Reply, Talk
@@ -52,8 +52,10 @@ def change_memory(talk: Talk) -> Reply | None:
     # What goes into a draft is a rule of the strategy, not of the person.
     pieces = list(sentences(talk.text))
     drafted = list_drafted(talk, pieces)
-    rest = "\n".join(piece for piece in pieces if piece not in drafted) if drafted else talk.text
-    requests = memory_requests(rest, talk.known, talk.before, talk.earlier)
+    places = {piece: place for piece in pieces if "place" in talk.acts and (place := read_place(piece))}
+    aside = {*drafted, *places}
+    rest = "\n".join(piece for piece in pieces if piece not in aside) if aside else talk.text
+    requests = [*places.values(), *memory_requests(rest, talk.known, talk.before, talk.earlier)]
     if talk.can_look("list") and (requests or re.search(r"\bstill\b", talk.text, re.IGNORECASE)):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")

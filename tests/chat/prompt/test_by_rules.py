@@ -33,10 +33,10 @@ def titled(text):
             "Help me build a BTC funding-flip mean-reversion strategy",
             "Build a BTC funding-flip mean-reversion strategy",
         ),
-        ("What's my win rate on longs in chop compared to shorts?", "What's my win rate on longs in chop compared"),
+        ("What's my win rate on longs in chop compared to shorts?", "What's my win rate on longs in chop compared…"),
         (
             "My goal is to grow this account without a drawdown over 15%.",
-            "My goal is to grow this account without a drawdown",
+            "My goal is to grow this account without a drawdown…",
         ),
         ("Fade BTC funding above 40%, exit when it is back under 10%.", "Fade BTC funding above 40%"),
         ("Hi Keel. I never trade alts.", "I never trade alts"),

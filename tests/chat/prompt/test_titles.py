@@ -27,7 +27,7 @@ from config.lib.text import one_line
         ("Would you mind checking my ETH short from yesterday?", "Checking my ETH short from yesterday"),
         (
             "ok so I've been losing money on SOL longs every time the funding flips and I want to know why",
-            "I've been losing money on SOL longs every time",
+            "I've been losing money on SOL longs every time…",
         ),
     ],
 )
