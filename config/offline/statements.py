@@ -74,7 +74,8 @@ PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders
 """
 _EVIDENCE: Final = r"""
 no order: ^(?:please |now )*(?!<CLOSED>\b|<MANNER>\b)[a-z]+(?<!ing)(?<!ed)(?<![^s]s) (?:me )?
-    (?:(?:through|at|about|over|into) )?(?:my|these)\b(?!.*\b(?:answers?|jargon|me)\b)
+    (?:(?:through|at|about|over|into) )?(?:my|these|it|the|an?)\b(?!.*\b(?:answers?|jargon|me|first|always
+    |in (?:dollars|euros|english|german|spanish|french))\b)
 no modal: ^(?!(?:from|starting|as of) [\w ]{2,25}I(?:'ll| will)\b).*\b(?:I|it) ?(?:never )?(?:'ll
     |'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could|might|may|should|will)\b
 no supposition: ^(?:(?:and )?if (?:I|it|you)\b(?!.* (?:a|per) (?:day|week|month)\b)|unless |were
@@ -83,10 +84,8 @@ no supposition: ^(?:(?:and )?if (?:I|it|you)\b(?!.* (?:a|per) (?:day|week|month)
 no question: ^(?:give me (?:(?:a|one) (?:second|minute)|my)|(?:(?:at|on|in|for) )?(?:what(?:'s| (?!I\b))|which|how)
     |who|why|where|is|are|am|do (?!not)|does|did|can (?!only)|could|should|would|will|tell me|list
     |show(?! [\w ]+,? not\b)|explain what|when (?:do|should|will|is|does|did)|hello|hi|yes|ok|okay|thanks?|hold on)\b
-no command: ^help me \w+ (?:an?|my|the)\b|^(?:please |now )*(?:add|move|bring|raise|lower|sell|buy|delete|remove|drop
-    |set|change|help|build|forget|close|open|save|tell|write|create|start|stop|make
-    |review|update|check|run|pause|deploy|enter|find|get|send|read|wait
-    |cancel|link|compare|rank|sort|break down|split|count)\b(?! (?:me|more)\b)
+no command: ^help me\b|^(?:please |now )*(?:sell|buy|close|open|stop|start|wait|check|add|forget|save|tell)\b
+    (?! (?:me|more)\b)
 no open: \b(?:two|three|one|an?|my) open (?:trades?|orders?|positions?)\b|\bthe (?:second|first|last) (?:one
     |option)\b|\bprefer not\b|\bhaha\b|\bused to(?! \w+ing)\b|^I once\b|\bcurrently\b|\bmy (?:stop|target
     |entry) is (?:at )?\$?[\d.,]+k?$

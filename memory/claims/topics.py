@@ -1,26 +1,19 @@
 """The topic of a fact: by its words, else by its subject."""
 
-import re
 from typing import Final
 
 from config.lib.words.markets import COIN
 from config.lib.words.sentences import parse_table, straight
 from memory.claims.subjects import read_subject
 
-# A topic and its subjects in the table of `subjects`.
-_SUBJECTS: Final = """
-account: account size, base currency, exchange
-goal: profit target, retirement age
-risk: drawdown, leverage, losses in a row, loss per day, loss per month, loss per week, open positions, position size
-    , risk per trade, stop distance, trades per day, trades per week
-session: time zone, trading hours
-style: answer language, answer length, trading style
-symbols: symbols
-"""
+# Subjects whose lines may have none of the words below.
 _BY_SUBJECT: Final = {
-    subject: topic
-    for topic, _, subjects in (line.partition(": ") for line in re.sub(r"\n +", "", _SUBJECTS).strip().split("\n"))
-    for subject in subjects.split(", ")
+    **dict.fromkeys(("exchange", "base currency", "account size"), "account"),
+    **dict.fromkeys(("profit target", "retirement age"), "goal"),
+    **dict.fromkeys(("leverage", "open positions", "trades per day", "trades per week"), "risk"),
+    **dict.fromkeys(("time zone", "trading hours"), "session"),
+    **dict.fromkeys(("answer language", "answer length", "trading style"), "style"),
+    "symbols": "symbols",
 }
 _TOPICS: Final = r"""
 tax: \btax(?:es|able)?\b|\bcapital gains\b

@@ -79,12 +79,11 @@ _JOINED: Final = re.compile(
 )
 # "Is planning to ...", "Never risks more than 1%"; in "Trades after 17:00 are small" and "Stops at 2%" it is a noun.
 _IMPLIED: Final = re.compile(
-    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops){_JOINED.pattern})"
+    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops|plans for){_JOINED.pattern})"
     r"(?=\s(?!of\b)(?!.*\b(?:are|were|must|should)\b)[^?]+$)",
     re.IGNORECASE,
 )
 _NAMED: Final = re.compile(rf"(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?:['’]s\s|\s+{_ADVERB}(?:was|[a-z]*s)\b)")
-_NOT_VERBS: Final = frozenset({"can", "could", "may", "might", "must", "should", "will", "would", "had", "did"})
 _SECOND: Final = (
     *((r"\byourself\b", "myself"), (r"\byour\b", "my")),
     *((r"\byou are\b", "I am"), (r"\byou have\b", "I have")),
@@ -141,7 +140,7 @@ def _rewrite_joined(match: re.Match[str]) -> str:
 def _base_form(verb: str) -> str:
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
-    if verb in _NOT_VERBS or not verb.endswith("s") or verb.endswith("ss"):
+    if not verb.endswith("s") or verb.endswith("ss"):
         return verb
     for ending, base in _FORMS:
         if verb.endswith(ending):

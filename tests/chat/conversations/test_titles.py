@@ -133,7 +133,7 @@ async def test_open_page_hears_of_the_title(model, trader, talk):
     model.say("A better title")
     async with open_tab(await run_in_thread(signed_in, trader), talk.conversation_id) as tab:
         await tab.say("What is a good size for a trade of mine in BTC?")
-        assert (await tab.until("title"))["title"] == "What is a good size for a trade of mine"
+        assert (await tab.until("title"))["title"] == "What is a good size for a trade of mine…"
 
         assert (await tab.until("title"))["title"] == "A better title"
 

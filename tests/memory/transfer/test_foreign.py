@@ -36,6 +36,12 @@ UNSEEN = [
     ("Usually trades at night", "I usually trade at night"),
     ("The user passes on every trade with a wide spread", "I pass on every trade with a wide spread"),
     ("Users of Kraken pay less", "Users of Kraken pay less"),
+    ("Never holds over a weekend", "I never hold over a weekend"),
+    ("Doesn't trade on Fridays", "I don't trade on Fridays"),
+    ("Stops at 2%", "Stops at 2%"),
+    ("Trades after 17:00 are forbidden", "Trades after 17:00 are forbidden"),
+    ("Plans for 2026: trade half size", "Plans for 2026: trade half size"),
+    ("Is BTC the main market?", "Is BTC the main market?"),
 ]
 TOPICS = [
     ("I never risk more than 1 %", "risk"),
