@@ -60,7 +60,7 @@ PAST: (?:was|were|had|didn't|went|bought|sold|made|lost|took|said|got|ran|saw|di
     |based|red\b)\w{2,}ed)
 CLOSED: (?:after|all|am|and|at|because|before|both|but|by|don't|during|for|from|half|I|if|I'm|in|most|much|never|no|not
     |of|off|on|once|only|out|over|plus|since|so|than|to|under|until|what|when|while|who|with|without|outside|lost|sold|made)
-MANNER: (?:answer|be|call|keep|make|mind|remember|respect|speak|talk|use|always)
+MANNER: (?:answer|be|call|keep|make|mind|put|remember|respect|show|skip|speak|talk|use|always)
 MIND: (?:think(?! in\b| about| best)|guess|bet|reckon|hope(?! to)|wonder|know|forget|see|hear|feel(?! \w+er\b)
     |suppose|suspect|expect|mean|say|understand|remember|wish|ask|doubt|call|smell|like (?:it|this|that|the|your)
     |love (?:it|this|that)|find|found|want out)
@@ -74,7 +74,7 @@ PEOPLE: (?:he|she|they|everyone|everybody|nobody|somebody|someone|people|traders
 """
 _EVIDENCE: Final = r"""
 no order: ^(?:please |now )*(?!<CLOSED>\b|<MANNER>\b)[a-z]+(?<!ing)(?<!ed)(?<![^s]s) (?:me )?
-    (?:(?:through|at|about|over|into) )?(?:my|these|it|the|an?)\b(?!.*\b(?:answers?|jargon|me|first|always
+    (?:(?:through|at|about|over|into|up) )?(?:my|these|it|the|an?)\b(?!.*\b(?:answers?|jargon|me|first|always
     |in (?:dollars|euros|english|german|spanish|french))\b)
 no modal: ^(?!(?:from|starting|as of) [\w ]{2,25}I(?:'ll| will)\b).*\b(?:I|it) ?(?:never )?(?:'ll
     |'d(?! (?:rather|sooner|prefer|like))|would(?! (?:rather|prefer|like))|could|might|may|should|will)\b
