@@ -15,6 +15,7 @@ from django.db.models.expressions import Func
 
 from config.lib.search.terms import build_index_text
 from config.lib.text import normal_form
+from config.lib.words.concerns import mark_statement
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -62,19 +63,24 @@ class ContentKeyField(DerivedField):
 
 
 class SearchTermsField(models.TextField):  # type: ignore[type-arg]
-    """The terms by which full-text search finds a row. See `build_index_text`."""
+    """The terms by which full-text search finds a row (`build_index_text`), and the subjects of its `statement`."""
 
-    def __init__(self, *args: Any, sources: Sequence[str] = (), **kwargs: Any) -> None:
+    non_db_attrs = (*models.TextField.non_db_attrs, "sources", "statement")
+
+    def __init__(self, *args: Any, sources: Sequence[str] = (), statement: str = "", **kwargs: Any) -> None:
         self.sources = tuple(sources)
+        self.statement = statement
         super().__init__(*args, **{"editable": False, "default": "", **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         name, path, args, kwargs = super().deconstruct()
-        return name, path, args, {**kwargs, "sources": self.sources}
+        marked = {"statement": self.statement} if self.statement else {}
+        return name, path, args, {**kwargs, "sources": self.sources, **marked}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         text = "\n".join(getattr(model_instance, source) for source in self.sources)
-        value = build_index_text(text, model_instance.user_id)  # type: ignore[attr-defined]
+        marks = mark_statement(getattr(model_instance, self.statement)) if self.statement else ()
+        value = build_index_text(text, model_instance.user_id, marks=marks)  # type: ignore[attr-defined]
         setattr(model_instance, self.attname, value)
         return value
 

@@ -149,7 +149,7 @@ class UserFact(OwnedModel):
     skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
     # Ids from an imported document: {"id", "conversation_id", "message_id"}, optional texts.
     external = models.JSONField(default=dict, blank=True)
-    search_terms = SearchTermsField(sources=("content", "summary", "body"))
+    search_terms = SearchTermsField(sources=("content", "summary", "body"), statement="content")
     period = ""  # of a block: when it holds, if it has an end, such as "until 2027-03-01"
 
     # A changed content is a new row (`memory.facts.services`), because the derived columns would go stale.

@@ -20,12 +20,14 @@ from config.lib.search.index import find_any
 from config.lib.search.terms import (
     Weights,
     blend_scores,
+    build_mark_tokens,
     build_tokens,
     iter_terms,
     list_query_terms,
     score_bm25,
     z_scores,
 )
+from config.lib.words.concerns import asks_for_knowledge, find_subjects
 from memory.models import Confidence, UserFact, UserFactQuerySet
 
 MAX_RECALLED: Final = 50  # settled 22
@@ -50,7 +52,8 @@ KEYWORDS: Final = Weights(k1=0.9, b=0.4, meaning=0.5)  # benchmarks/bench_eviden
 QUESTION: Final = Weights(k1=0.9, b=0.4, meaning=1.6)
 
 # Which facts a message concerns (tests/memory/recall/turn_cases.py): at most so many, by these shares and cosines.
-MAX_RELEVANT: Final = 5
+MAX_RELEVANT: Final = 8
+MIN_CONCERN: Final = 0.25  # of the best fact by subjects
 MIN_SHARE: Final = 0.5
 SUPPORTING_COSINE: Final = 0.2
 CERTAIN_COSINE: Final = 0.5
@@ -162,31 +165,28 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
 def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> list[UserFact]:
     """Return the current facts that a message concerns, best first; most messages concern none.
 
-    A fact counts if it has half of what the message's words weigh and a similar meaning, or a very similar meaning.
-    Words in most facts weigh little. `without` are the facts that the prompt has.
+    A fact counts if it has a subject of a message that plans something (`find_subjects`), a share of what the message's
+    words weigh and a similar meaning, or a very similar meaning. Words and subjects of most facts weigh little.
+    `without` are the facts that the prompt has.
     """
-    terms = [term.text for term in iter_terms(message) if not term.is_stop_word]
-    if not terms:
-        return []
     wanted = build_tokens(list_query_terms(message), owner_id())
-    ranked = _rank_by_words(message, now)
+    marks = build_mark_tokens(find_subjects(message), owner_id())
+    if asks_for_knowledge(message) or (not marks and all(term.is_stop_word for term in iter_terms(message))):
+        return []
+    ranked = _rank_by_words(message, now, marks=marks)
     if all(UUID(key) in without for key in ranked.facts):
         return []  # before the word vectors are read: a user has as few facts as this for a long time
-    keys = ranked.to_compare() or list(ranked.scores)
-    held, read = _look_up_terms(list(ranked.scores), now)
     near = {}
     if settings.MEMORY_EMBEDDING_MODEL:  # static ones, whose scale is known
-        texts = {**ranked.read, **read}
-        near = _drop_nan(keys, compute_static_cosines(message, keys, lambda missing: _read_texts(missing, texts)) or [])
-    holders = {token: sum(token in text for text in held.values()) for token in wanted}
-    rarity = {token: math.log(1 + (ranked.held - n + 0.5) / (n + 0.5)) for token, n in holders.items()}
-    shares = {key: sum(rarity[token] for token in wanted if token in text) for key, text in held.items()}
-    weight = sum(rarity.values())
+        keys = ranked.to_compare() or list(ranked.scores)
+        near = _drop_nan(keys, compute_static_cosines(message, keys, lambda new: _read_texts(new, ranked.read)) or [])
+    shares, concerned = ranked.weigh(wanted), ranked.weigh(marks)
     found = [
-        (shares.get(key, 0.0) / weight + near.get(key, 0.0), key)
-        for key in {*held, *near}
-        if near.get(key, 0.0) >= CERTAIN_COSINE
-        or (shares.get(key, 0.0) >= MIN_SHARE * weight and (not near or near.get(key, 0.0) >= SUPPORTING_COSINE))
+        (shares.get(key, 0.0) + near.get(key, 0.0) + concerned.get(key, 0.0), key)
+        for key in {*shares, *near, *concerned}
+        if concerned.get(key, 0.0) > MIN_CONCERN * max(concerned.values(), default=0.0)
+        or near.get(key, 0.0) >= CERTAIN_COSINE
+        or (shares.get(key, 0.0) >= MIN_SHARE and (not near or near.get(key, 0.0) >= SUPPORTING_COSINE))
     ]
     ranked_ids = (UUID(key) for _, key in sorted(found, key=lambda pair: (-pair[0], pair[1])))
     best = [pk for pk in ranked_ids if pk not in without][:MAX_RELEVANT]
@@ -199,10 +199,21 @@ class _Ranked:
     """Facts with a query word, `total` of them, by BM25 score."""
 
     scores: dict[Key, float]
-    facts: Collection[Key]  # all current facts; if too many, those with a word
+    facts: Mapping[Key, str]  # the search terms of all current facts; if too many, of those with a word or mark
     read: Mapping[Key, str]  # the texts read so far
     total: int
     held: int  # believed facts of the owner
+
+    def weigh(self, tokens: Sequence[str]) -> dict[Key, float]:
+        """Return the share of the tokens' weight (0..1) that facts with any of them have."""
+        holders = {token: [key for key, terms in self.facts.items() if token in terms] for token in tokens}
+        rarity = {t: math.log(1 + (self.held - len(keys) + 0.5) / (len(keys) + 0.5)) for t, keys in holders.items()}
+        weight = sum(rarity.values())
+        shares: dict[Key, float] = {}
+        for token, keys in holders.items():
+            for key in keys:
+                shares[key] = shares.get(key, 0.0) + rarity[token] / weight
+        return shares
 
     def to_compare(self) -> Sequence[Key]:
         """Return the facts to compare by meaning, by words if many."""
@@ -212,14 +223,14 @@ class _Ranked:
         return sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED] if most else []
 
 
-def _rank_by_words(query: str, now: datetime) -> _Ranked:
+def _rank_by_words(query: str, now: datetime, *, marks: Sequence[str] = ()) -> _Ranked:
     wanted = build_tokens(list_query_terms(query), owner_id())
     held = _count_many(now)
     if held <= MAX_COMPARED:
         if ranked := _rank_all(wanted, now):
             return ranked
         held = _count_facts(now)
-    found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
+    found = find_any(_READ.current(now), [*wanted, *marks], held=held, most=MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
     scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies, weights=KEYWORDS)
     return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)

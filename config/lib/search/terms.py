@@ -64,6 +64,7 @@ _UNSPACED: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff"
 )
 _SYMBOL: Final = "\x01"
+_MARK: Final = "\x02"  # not in a word
 _LETTER: Final = rf"[^ .,'{_SYMBOL}{_UNSPACED}]"
 _TOKEN: Final = re.compile(
     rf"(?P<symbol>{_SYMBOL})|(?P<run>[{_UNSPACED}]+)"
@@ -223,9 +224,14 @@ def build_tokens(found: Iterable[str], owner: int) -> list[str]:
     return [digest.hexdigest().translate(_TO_LETTERS) for digest in digests]
 
 
-def build_index_text(text: str, owner: int) -> str:
-    """Return a text's indexed form: its tokens, joined by spaces."""
-    return " ".join(build_tokens(list_terms(text), owner))
+def build_index_text(text: str, owner: int, *, marks: Collection[str] = ()) -> str:
+    """Return a text's indexed form: its tokens and those of its marks, joined by spaces."""
+    return " ".join([*build_tokens(list_terms(text), owner), *build_mark_tokens(marks, owner)])
+
+
+def build_mark_tokens(marks: Collection[str], owner: int) -> list[str]:
+    """Return the tokens of marks, which no word of a text has."""
+    return build_tokens((f"{_MARK}{mark}" for mark in sorted(marks)), owner)
 
 
 def score_bm25(

@@ -75,7 +75,8 @@ def _refuse_words(text: str, words: Sequence[Word]) -> str:
 
 
 def _explain_misfit(text: str, sentence: "_Sentence", zone: str, symbols: frozenset[str]) -> str:
-    parts = [part for part in re.split(r"[;.,]\s+|\s+(?:and|but)\s+", text) if 0 < len(part.strip()) < len(text)]
+    split = (part.strip() for part in re.split(r"[;.,]\s+|\s+(?:and|but)\s+", text))
+    parts = [part for part in split if 0 < len(part) < len(text)]
     if sum(not isinstance(compile_rule(part, zone=zone, symbols=symbols), Refusal) for part in parts) > 1:
         return "It states more than one rule. Save each as a fact of its own."
     if sentence.has("MIN"):

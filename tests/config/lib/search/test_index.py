@@ -168,12 +168,13 @@ def test_newest_rows_are_found_without_reading_rows_of_all_users(as_trader):
     assert "Backward" not in plan
 
 
-def test_column_is_made_of_all_its_sources(as_trader):
+def test_column_is_made_of_all_its_sources_and_the_subjects_of_its_statement(as_trader):
     fact = UserFactFactory(content="Trades BTC", summary="Bitcoin", body="since 2019")
 
     fact.refresh_from_db()
 
-    assert fact.search_terms == build_index_text("Trades BTC\nBitcoin\nsince 2019", as_trader.pk)
+    marks = {"BTC", "symbols", "trade"}
+    assert fact.search_terms == build_index_text("Trades BTC\nBitcoin\nsince 2019", as_trader.pk, marks=marks)
 
 
 def test_column_is_made_again_from_its_migration():

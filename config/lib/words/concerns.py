@@ -1,0 +1,92 @@
+"""What a statement or a message of a trader concerns: subjects such as leverage, stop or hours. Pure.
+
+"My stop is always 2%" and "Where do I put it if I am wrong?" share no word. Both concern the stop, as the
+vocabulary says. Facts keep their subjects among their search terms, so that one look-up finds those of a message.
+"""
+
+import re
+from functools import cache, lru_cache
+from typing import Final
+
+from config.lib.search.terms import list_terms
+from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.typed import split_words
+from config.lib.words.vocabulary import find_meaning, list_words
+
+RULE: Final = "rule"  # the subject of each statement that reads as a rule
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+# Types of words (`typed.split_words`) that tell a subject.
+_OF_TYPES: Final = {
+    "LEVERAGE": "leverage",
+    "MULT": "leverage",
+    "RISK": "size",
+    "TRADE": "trade",
+    "PERTRADE": "trade",
+    "USD": "size",
+    "PCT": "size",
+    "STOPLOSS": "stop",
+    "LOSE": "loss",
+    "TIME": "hours",
+    "DAY": "days",
+    "EVENT": "events",
+    "CALENDAR": "events",
+    "SYMBOL": "symbols",
+    "MARKETS": "symbols",
+    "ALTS": "symbols",
+}
+
+
+def find_subjects(message: str) -> frozenset[str]:
+    """Return the subjects of a message that plans something or asks for advice; of others none."""
+    words, is_order = set(_WORDS.findall(message.casefold())), "trade" in _read_phrases(message)
+    is_plan = is_order or "?" in message or not words.isdisjoint(list_words("SELF", "JUDGED"))
+    if not is_plan or asks_for_knowledge(message):
+        return frozenset()
+    return read_subjects(message) | ({RULE} if is_order else set())
+
+
+def asks_for_knowledge(message: str) -> bool:
+    """Tell whether a message asks for something that no fact about its author tells, as "What is margin?"."""
+    words = _WORDS.findall(message.casefold())
+    if not words or not list_words("SELF").isdisjoint(words):
+        return False
+    verbs = list_words("AUXILIARY")
+    if find_meaning(words[0], "ASKS") is not None:
+        return not verbs.isdisjoint(words)  # "What size for a short?" has none
+    is_judged = any(word[0].isdigit() for word in words) or not list_words("JUDGED").isdisjoint(words)
+    return find_meaning(words[0], "ERRAND") is not None or (words[0] in verbs and not is_judged)
+
+
+@lru_cache(2_000)
+def read_subjects(text: str) -> frozenset[str]:
+    """Return the subjects that a text names, of trading and of a few daily things; coins by their symbols, too."""
+    words = split_words(text, zone="UTC")
+    coins = {name for word in words if word.type == "SYMBOL" for name in word.value}
+    return frozenset({_OF_TYPES[word.type] for word in words if word.type in _OF_TYPES} | coins | _read_phrases(text))
+
+
+def mark_statement(text: str) -> frozenset[str]:
+    """Return the subjects of a statement, with RULE if it reads as a rule of trading."""
+    is_rule = not isinstance(compile_rule(text, zone="UTC"), Refusal)
+    return read_subjects(text) | ({RULE} if is_rule else set())
+
+
+def _read_phrases(text: str) -> set[str]:
+    """Return the subjects of the phrases in a text, the longest at each place."""
+    subjects, longest = _list_phrases()
+    terms, found, at = list_terms(text), set[str](), 0
+    while at < len(terms):
+        sizes = range(min(longest, len(terms) - at), 0, -1)
+        size = next((size for size in sizes if " ".join(terms[at : at + size]) in subjects), 1)
+        found.update(subjects.get(" ".join(terms[at : at + size]), ()))
+        at += size
+    return found
+
+
+@cache
+def _list_phrases() -> tuple[dict[str, list[str]], int]:
+    """Return the subjects of each phrase by its stems, and the words of the longest phrase."""
+    phrases = list_words("CONCERN")
+    found = {" ".join(list_terms(phrase)): str(find_meaning(phrase, "CONCERN")).split(",") for phrase in phrases}
+    return found, max(key.count(" ") + 1 for key in found)
