@@ -23,6 +23,7 @@ from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
 from memory.facts.queries import find_last_version, list_relevant_lines
+from memory.facts.services import mark_referenced
 from memory.models import UserFact
 
 USED_UP: Final = (
@@ -198,7 +199,11 @@ def _recall_facts(standing: Standing, message: Message, told: frozenset[UUID], n
     """Return the facts that the message concerns and that neither the block nor the history has."""
     if not standing.uses_facts:
         return []
-    return list_relevant_lines(message.content, without=told.union(standing.known_facts), now=now)
+    lines = list_relevant_lines(message.content, without=told.union(standing.known_facts), now=now)
+    if standing.assistant == "coach":
+        # So a fact that its block has no place for comes into the next one once it is needed (settled 7).
+        mark_referenced([fact_id for fact_id, _ in lines], now=now)
+    return lines
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:

@@ -19,6 +19,7 @@ from chat.turns.replies import interrupt_dead_turns
 from chat.web.relays import answer_followers
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
+from config.lib.llm.tokens import count_tokens
 from config.lib.operations.health import OldDatabase, require_current_database
 from config.lib.owned import system_tx
 from config.lib.threads import run_in_thread
@@ -71,6 +72,7 @@ async def _warm_client() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
     with suppress(DatabaseError, InterfaceError):  # the first query loads what is missing
         await run_in_thread(partial(warm_recall, now=timezone.now()))
+    await asyncio.to_thread(count_tokens, "")  # reads the vocabulary
     with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
         await asyncio.to_thread(door.warm)
     await asyncio.to_thread(freeze_modules)

@@ -13,12 +13,13 @@ from django.db.models.functions import Coalesce
 from config.lib.paging import locate_page
 from config.lib.search.terms import build_word_filter
 from config.lib.text import normal_form
+from config.lib.words.concerns import RULE
 from memory import models
 from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
 from memory.recall.blocks import Block
-from memory.recall.search import find_relevant
+from memory.recall.search import find_relevant, select_marked
 
 PAGE_SIZE: Final = 100  # facts that the list shows at a time
 _FEW: Final = 100  # facts that the advisor's block reads whole
@@ -147,12 +148,18 @@ def get_block(assistant: str, now: datetime) -> Block:
 
 
 _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
-    "coach": lambda now: blocks.build_coach_block(iter_block_facts(now), now=now),
+    "coach": lambda now: _build_coach_block(now),
     "advisor": lambda now: _build_advisor_block(now),
     "companion": lambda now: blocks.build_companion_block(
         _iter_facts(_select_injectable(now).in_document()), list_places("added_at"), now=now
     ),
 }
+
+
+def _build_coach_block(now: datetime) -> Block:
+    rules = select_marked(_select_injectable(now), RULE).by_reference().only(*_BLOCK_COLUMNS)[: blocks.RULES_FIRST]
+    stored = UserFact.objects.current(now).count()
+    return blocks.build_coach_block(iter_block_facts(now), rules=read_block_facts(rules), stored=stored, now=now)
 
 
 def _build_advisor_block(now: datetime) -> Block:
@@ -238,7 +245,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
 def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
     """Return the facts as the page shows them."""
     rows = list(facts)
-    block_ids = frozenset(blocks.build_coach_block(iter_block_facts(now), now=now).fact_ids)
+    block_ids = frozenset(get_block("coach", now).fact_ids)
     why = blocks.explain_facts(read_block_facts(rows), chosen=block_ids, assistant="coach", now=now)
     return [
         ListedFact(

@@ -4,6 +4,7 @@ A changed content, category, topic or confidence archives the old row and insert
 write logs a `MemoryEvent` that can undo it.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -305,10 +306,15 @@ def render_coach_block(*, now: datetime) -> Block:
     # Without the lock a concurrent write could replace a row, and its successor would stay unmarked.
     lock_memory()
     block = get_block("coach", now)
-    if block.fact_ids:
-        # The time never moves back: another conversation may have rendered a later block.
-        UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
+    mark_referenced(block.fact_ids, now=now)
     return block
+
+
+def mark_referenced(fact_ids: Collection[UUID], *, now: datetime) -> None:
+    """Note that a prompt of the coach has these facts."""
+    if fact_ids:
+        # The time never moves back: another conversation may have rendered a later block.
+        UserFact.objects.filter(pk__in=fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
 
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:

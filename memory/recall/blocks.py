@@ -5,15 +5,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 from uuid import UUID
 
-from config.lib.llm.tokens import estimate_tokens
+from config.lib.llm.tokens import count_tokens, estimate_tokens
 from config.lib.text import prompt_line
 from memory.models import FactCategory, Place, UserFact
 
 COACH_LIMIT: Final = 10  # seed 000
+RULES_FIRST: Final = 5  # of them, rules in force at most (settled 7)
+COACH_TOKENS: Final = 400  # of the whole block (settled 7)
 INJECTION_FLOOR: Final = 0.7  # seed 001: a learned fact below it is for recall only
 DECAY_STEP: Final = 0.1  # seed 001: lost per DECAY_PERIOD without confirmation
 DECAY_PERIOD: Final = timedelta(days=30)
@@ -25,6 +27,8 @@ COACH_HEADING: Final = "## What I know about you"
 ADVISOR_HEADING: Final = "## Your stored preferences"
 COMPANION_FACTS_HEADING: Final = "USER'S STORED MEMORIES:"
 COMPANION_PLACES_HEADING: Final = "PLACES OF INTEREST:"
+
+_MORE: Final = "{} more stored; recall them with {}."
 
 _LAST_MARK: Final = re.compile(r"\s+#+$")
 
@@ -47,6 +51,12 @@ class Explanation:
     tokens: int  # estimated
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    fact: UserFact
+    text: str  # as the assistant's block shows it
+
+
 # seed 001: estimated tokens by category, in the order of the block.
 _BUDGETS: Final = {"profile": 300, "finance_context": 500, "response_style": 200, "fact": 500}
 
@@ -63,10 +73,39 @@ def is_injectable(fact: UserFact, now: datetime) -> bool:
     return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
 
 
-def build_coach_block(facts: Iterable[UserFact], *, now: datetime) -> Block:
-    """Build the coach's block: ten facts, last referenced first."""
-    chosen = list(islice(_iter_lines(facts, format_fact, now), COACH_LIMIT))
-    return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
+def build_coach_block(
+    facts: Iterable[UserFact], *, rules: Iterable[UserFact] = (), stored: int = 0, now: datetime
+) -> Block:
+    """Build the coach's block: `rules` in force, then facts, last referenced first; `stored` facts there are."""
+    first = list(islice(_iter_lines(rules, format_fact, now), RULES_FIRST))
+    known = {line.fact.id for line in first}
+    others = (line for line in _iter_lines(facts, format_fact, now) if line.fact.id not in known)
+    chosen = _fit_coach_budget(chain(first, others), room=COACH_TOKENS - count_tokens(_format_coach_frame(stored)))
+    if not chosen:
+        return build_empty_block()
+    left_out = stored - len(chosen)
+    more = [_MORE.format(left_out, "recall_facts")] if left_out > 0 else []
+    return _build_block([[COACH_HEADING, "", *_list_texts(chosen)], more], chosen)
+
+
+def _fit_coach_budget(lines: Iterable[_Line], *, room: int) -> list[_Line]:
+    """Take lines in order, without those that have no room, until there are enough or surely no more have room."""
+    chosen: list[_Line] = []
+    missed = 0
+    for line in lines:
+        cost = count_tokens(f"{line.text}\n")
+        if cost > room:
+            missed += 1
+        else:
+            chosen.append(line)
+            room -= cost
+        if len(chosen) == COACH_LIMIT or missed == _MISSES:
+            break
+    return chosen
+
+
+def _format_coach_frame(stored: int) -> str:
+    return f"{COACH_HEADING}\n\n\n\n{_MORE.format(stored, 'recall_facts')}"
 
 
 def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
@@ -80,7 +119,7 @@ def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int
         said = [line for line in chosen if line.fact.category == category]
         lines += [f"### {category.label}", *_list_texts(said)] if said else []
     left_out = unread + len(candidates) - len(chosen)
-    overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
+    overflow = [_MORE.format(left_out, "recall_preferences")] if left_out else []
     return _build_block([lines, overflow], chosen)
 
 
@@ -135,13 +174,7 @@ def _explain_omission(fact: UserFact, assistant: str, now: datetime) -> str:
         return f"budget: no room left in the {_BUDGETS[fact.category]} tokens of {fact.get_category_display()}"
     if assistant == "companion":
         return "document: no room left in the memory document"
-    return f"rank: beyond the {COACH_LIMIT} most recently referenced"
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    fact: UserFact
-    text: str  # as the assistant's block shows it
+    return f"rank: beyond your rules and the facts used last, {COACH_LIMIT} in all"
 
 
 def _iter_lines(facts: Iterable[UserFact], draw: Callable[[UserFact], str], now: datetime) -> Iterator[_Line]:

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 from config.lib.cache import RecentCache
 from config.lib.llm.vectors import STATIC, compute_cosines, compute_static_cosines, fetch_vectors, warm
 from config.lib.owned import owned, owner_id
-from config.lib.search.index import find_any
+from config.lib.search.index import ContainsAny, find_any
 from config.lib.search.terms import (
     Weights,
     blend_scores,
@@ -160,6 +160,11 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
             origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
             rows.append(RecalledFact(fact, ranks[key], origin, fact.score))
     return RecallResult(rows, ranked.total + len(similar - ranked.scores.keys()))
+
+
+def select_marked(facts: UserFactQuerySet, mark: str) -> UserFactQuerySet:
+    """Keep the facts with a subject of `config.lib.words.concerns`."""
+    return facts.filter(ContainsAny(build_mark_tokens([mark], owner_id())))
 
 
 def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> list[UserFact]:

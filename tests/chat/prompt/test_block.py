@@ -68,10 +68,10 @@ def test_new_fact_is_in_the_next_chat_though_ten_were_there_before(as_trader):
     assert len(block(ask(chat, NOW))) == 10
     remember_fact(content="The new fact", topic="goal", now=NOW + MINUTE)
 
-    lines = block(ask(start_conversation(now=NOW + DAY), NOW + DAY))
+    *lines, _, more = block(ask(start_conversation(now=NOW + DAY), NOW + DAY))
 
     assert lines[0] == "- [goal] The new fact (inferred)"
-    assert len(lines) == 10
+    assert (len(lines), more) == (10, "1 more stored; recall them with recall_facts.")
     assert {line.removeprefix("- ") for line in lines[1:]} < {fact.content for fact in old}
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import pairwise
 from uuid import uuid4
 
+import factory
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -298,11 +299,11 @@ def test_receipt_shows_the_preamble_part_by_part(focused):
 
 @pytest.fixture
 def outside_block(as_trader):
-    """A rule that the block has no room for."""
-    rule = UserFactFactory(content="I never use more than 3x leverage", last_referenced_at=MAY)
+    """A fact that the block has no room for."""
+    fact = UserFactFactory(content="My usual leverage is 3x", last_referenced_at=MAY)
     for number in range(12):
         UserFactFactory(content=f"Plays song number {number}", last_referenced_at=JUNE)
-    return rule
+    return fact
 
 
 def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(outside_block):
@@ -318,6 +319,17 @@ def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(outside_b
     }
     assert outside_block.content in accepted.turn.sent.messages[-1]["content"]
     assert names(ask(chat, "Tell me a joke.")) == ["clock"]
+
+
+@pytest.mark.parametrize(("assistant", "referenced_at"), [("coach", JUNE), ("advisor", MAY)])
+def test_message_to_the_coach_references_the_facts_that_it_brings(outside_block, assistant, referenced_at):
+    UserFactFactory.create_batch(60, content=factory.Sequence("Filler {}".format), category="fact")
+    chat = start_conversation(assistant=assistant, now=JUNE)
+
+    ask(chat, "What is my max leverage?")
+
+    outside_block.refresh_from_db()
+    assert outside_block.last_referenced_at == referenced_at
 
 
 def test_message_brings_no_fact_that_the_block_has(as_trader):
@@ -352,7 +364,7 @@ def test_fact_that_left_the_prompt_is_brought_again(outside_block, settings):
 def test_fact_that_changed_is_brought_again(outside_block):
     chat = start_conversation(now=JUNE)
     ask(chat, "What is my max leverage?")
-    supersede_fact(fact_id=outside_block.pk, content="I never use more than 2x leverage", now=JUNE)
+    supersede_fact(fact_id=outside_block.pk, content="My usual leverage is 2x", now=JUNE)
 
     assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
 

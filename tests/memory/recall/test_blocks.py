@@ -9,11 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.lib.llm.tokens import count_tokens
 from config.lib.text import one_line
-from memory.facts.queries import iter_block_facts
-from memory.facts.services import render_coach_block
+from memory.facts.queries import get_block, iter_block_facts
+from memory.facts.services import mark_referenced, render_coach_block
 from memory.models import MemoryEvent, UserFact
-from memory.recall.blocks import build_advisor_block, build_coach_block, effective_score, is_injectable
+from memory.recall.blocks import COACH_TOKENS, build_advisor_block, build_coach_block, effective_score, is_injectable
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.blocks import FACTS, HOSTILE, assert_opens_nothing, block_fact
 
@@ -187,6 +188,51 @@ def test_block_holds_the_ten_most_recently_referenced(as_trader):
     facts = [UserFactFactory(last_referenced_at=MAY + number * DAY) for number in range(12)]
 
     assert rendered().fact_ids == tuple(fact.pk for fact in reversed(facts[2:]))
+
+
+def test_block_has_five_rules_first_then_the_most_recently_referenced(as_trader):
+    rules = [UserFactFactory(content=f"Max leverage is {n}x", last_referenced_at=MAY + n * DAY) for n in range(1, 8)]
+    others = [UserFactFactory(last_referenced_at=JUNE + n * DAY) for n in range(8)]
+
+    block = get_block("coach", JUNE)
+
+    assert block.fact_ids == tuple(fact.pk for fact in (*rules[:1:-1], *others[:2:-1]))
+    assert block.text.endswith("\n\n5 more stored; recall them with recall_facts.")
+
+
+def test_coach_block_has_a_rule_only_once():
+    facts = [block_fact(number) for number in range(3)]
+
+    block = build_coach_block(facts, rules=facts[1:2], now=JUNE)
+
+    assert [fact_id.int for fact_id in block.fact_ids] == [1, 0, 2]
+
+
+def test_coach_block_has_no_word_on_more_facts_when_it_has_all():
+    assert "stored" not in build_coach_block([block_fact()], stored=1, now=JUNE).text
+
+
+@given(st.lists(st.text(min_size=4, max_size=500), min_size=1, max_size=30), st.integers(0, 99_999))
+def test_coach_block_has_at_most_400_tokens(lines, stored):
+    block = build_coach_block([block_fact(n, line=line) for n, line in enumerate(lines)], stored=stored, now=JUNE)
+
+    assert count_tokens(block.text) <= COACH_TOKENS
+
+
+def test_coach_block_skips_a_line_without_room_for_shorter_ones():
+    facts = [block_fact(number, line="word " * 90) for number in range(12)] + [block_fact(12, line="Short")]
+
+    assert [fact_id.int for fact_id in build_coach_block(facts, now=JUNE).fact_ids] == [0, 1, 2, 3, 12]
+
+
+def test_a_fact_outside_of_the_block_returns_when_a_message_concerned_it(as_trader):
+    old = UserFactFactory(content="I take the ferry to work", last_referenced_at=MAY)
+    UserFactFactory.create_batch(12, last_referenced_at=MAY + DAY)
+    assert old.pk not in render_coach_block(now=JUNE).fact_ids
+
+    mark_referenced([old.pk], now=JUNE + DAY)
+
+    assert render_coach_block(now=JUNE + 2 * DAY).fact_ids[0] == old.pk
 
 
 def test_block_breaks_a_tie_by_the_newest_then_by_id(as_trader):

@@ -52,7 +52,7 @@ def test_explain_facts_names_rank_beyond_the_coachs_ten():
     said = reasons(facts, "coach")
 
     assert said[3] == "score: below 0.7, now 0.50"
-    assert said[11:] == ["rank: beyond the 10 most recently referenced"] * 2
+    assert said[11:] == ["rank: beyond your rules and the facts used last, 10 in all"] * 2
     assert [*said[:3], *said[4:11]] == ["in the block"] * 10
 
 

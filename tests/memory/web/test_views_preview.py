@@ -45,7 +45,7 @@ def test_preview_says_why_a_fact_is_left_out(client, trader):
     words = text_of(client.get(PREVIEW))
 
     left_out = words.partition("Left out 2")[2]
-    assert "not used for long Rank: beyond the 10 most recently referenced" in left_out
+    assert "not used for long Rank: beyond your rules and the facts used last, 10 in all" in left_out
     assert "is not sure Score: below 0.7, now 0.3" in left_out
 
 
