@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
@@ -60,15 +60,16 @@ def text(pick: random.Random, words: list[str], count: int) -> str:
     return " ".join(words[int(len(words) ** pick.random()) - 1] for _ in range(count))
 
 
-def make_facts(pick: random.Random, words: list[str], count: int) -> int:
+def make_facts(pick: random.Random, words: list[str], count: int, openings: Sequence[str] = ("",)) -> int:
     """Create a user with facts; return the user's id.
 
-    Each fact has 6 to 20 words; every fifth has a body.
+    Each fact has 6 to 20 words behind one of the openings; every fifth has a body.
     """
     from django.contrib.auth import get_user_model  # noqa: PLC0415
     from django.utils import timezone  # noqa: PLC0415
 
     from config.lib.owned import owned_tx  # noqa: PLC0415
+    from memory.claims.subjects import read_subject  # noqa: PLC0415
     from memory.models import Confidence, FactSource, UserFact  # noqa: PLC0415
 
     now = timezone.now()
@@ -78,9 +79,10 @@ def make_facts(pick: random.Random, words: list[str], count: int) -> int:
     facts = []
     for number in range(count):
         key = uuid4()
-        content = f"{text(pick, words, pick.randrange(6, 20))} n{number}"
+        content = f"{pick.choice(openings)} {text(pick, words, pick.randrange(6, 20))} n{number}".strip()
         body = "" if number % 5 else text(pick, words, 80)
-        facts.append(UserFact(id=key, lineage=key, content=content, body=body, **same))
+        subject = read_subject(content).key
+        facts.append(UserFact(id=key, lineage=key, content=content, body=body, subject=subject, **same))
     with owned_tx(user):
         UserFact.objects.bulk_create(facts, batch_size=500)
     return int(user.pk)

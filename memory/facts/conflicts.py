@@ -70,9 +70,14 @@ def list_conflicts(
 
 def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
     """Return pairs of current facts of one subject that repeat or exclude each other, the newest pairs first."""
-    current = UserFact.objects.current(now).exclude(subject="")
-    shared = current.order_by().values("subject").annotate(number=Count("pk")).filter(number__gt=1)
-    rows = current.filter(subject__in=shared.values("subject")).order_by("-created_at", "id")[:MAX_COMPARED]
+    # Of all believed facts, because their index has the subjects; whether a fact is current stands in its row.
+    believed = UserFact.objects.believed().exclude(subject="")
+    shared = believed.order_by().values("subject").annotate(number=Count("pk")).filter(number__gt=1)
+    rows = (
+        UserFact.objects.current(now)
+        .filter(subject__in=shared.values("subject"))
+        .order_by("-created_at", "id")[:MAX_COMPARED]
+    )
     pairs = [(newer, older) for newer, older in combinations(rows, 2) if newer.subject == older.subject]
     return [pair for pair in pairs if judge_change(pair[1].content, pair[0].content) != "apart"][:MAX_CLASHES]
 

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import BooleanField, ExpressionWrapper, F, Q
+from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from config.lib.cache import RecentCache
 from config.lib.owned import owner_id
@@ -134,10 +134,12 @@ def _let_return(room: int, now: datetime) -> None:
     outside = UserFact.objects.open(now).filter(left_document_at__isnull=False)
     if room < _SMALLEST_ENTRY or not outside.exists():
         return
-    order = (F("score").asc(nulls_first=True), "-last_referenced_at", "-created_at", "-id")
-    found = {
-        row.pk: row for rows in (outside.filter(topic="risk"), outside) for row in rows.order_by(*order)[:_LOOKED_FOR]
-    }
+    # By indexes, else each delete sorts all facts outside: in the order of one, and few by the ids of another.
+    rules = UserFact.objects.filter(pk__in=outside.filter(topic="risk").values("pk"), score__isnull=True)
+    explicit, extracted = (outside.filter(score__isnull=is_explicit) for is_explicit in (True, False))
+    found = {row.pk: row for rows in (rules, explicit) for row in rows.by_reference()[:_LOOKED_FOR]}
+    if len(found) < _LOOKED_FOR:
+        found |= {row.pk: row for row in extracted.by_reference()[:_LOOKED_FOR]}
     back = []
     for fact in sorted(found.values(), key=_leaving_order, reverse=True):
         room -= count_fact_tokens(fact)

@@ -167,8 +167,12 @@ class UserFact(OwnedModel):
                 name="user_facts_by_reference",
                 condition=Q(archived_at__isnull=True),
             ),
-            # All three, because SQLite prefers the index with the most columns of a condition.
-            models.Index(fields=("user", "archived_at", "left_document_at"), name="user_facts_in_document"),
+            # All three, because SQLite prefers the index with the most columns of a condition; the others let the page
+            # count without reading rows.
+            models.Index(
+                fields=("user", "archived_at", "left_document_at", "topic", "valid_until"),
+                name="user_facts_in_document",
+            ),
             # For the advisor's block: each category by rank; the last two columns let it count without reading rows.
             models.Index(
                 fields=("user", "archived_at", "category", "score", "-created_at", "-id", "valid_from", "valid_until"),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,7 +35,7 @@ MAX_RECALLED: Final = 50  # settled 22
 MAX_RANKED: Final = 300  # maximum facts with a word of the query
 MAX_COMPARED: Final = 2_000  # owners with more facts get only the best by words compared
 MAX_REMOTE: Final = 256  # maximum vectors fetched from a remote model per query
-MAX_RERANKED: Final = 100  # facts compared for owners above the maximum
+MAX_RERANKED: Final = 50  # facts compared for owners above the maximum
 MAX_NAMED: Final = 100  # facts read by id; above it, reading all current facts is faster
 CACHED: Final = 16_384  # facts; 6 MB of search terms
 WARM_USERS: Final = 10  # whose facts a process loads at its start
@@ -53,6 +54,8 @@ QUESTION: Final = Weights(k1=0.9, b=0.4, meaning=1.6)
 
 # Which facts a message concerns (tests/memory/recall/turn_cases.py): at most so many, by these shares and cosines.
 MAX_RELEVANT: Final = 8
+MAX_CONCERNED: Final = 100  # of an owner with many facts, those with a word or a subject of the message
+MAX_CHECKED: Final = 20  # of them, those compared by meaning
 MIN_CONCERN: Final = 0.25  # of the best fact by subjects
 MIN_SHARE: Final = 0.5
 SUPPORTING_COSINE: Final = 0.2
@@ -178,12 +181,12 @@ def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> 
     marks = build_mark_tokens(find_subjects(message), owner_id())
     if asks_for_knowledge(message) or (not marks and all(term.is_stop_word for term in iter_terms(message))):
         return []
-    ranked = _rank_by_words(message, now, marks=marks)
+    ranked = _rank_by_words(message, now, marks=marks, most=MAX_CONCERNED)
     if all(UUID(key) in without for key in ranked.facts):
         return []  # before the word vectors are read: a user has as few facts as this for a long time
     near = {}
     if settings.MEMORY_EMBEDDING_MODEL:  # static ones, whose scale is known
-        keys = ranked.to_compare() or list(ranked.scores)
+        keys = ranked.to_compare(MAX_CHECKED)
         near = _drop_nan(keys, compute_static_cosines(message, keys, lambda new: _read_texts(new, ranked.read)) or [])
     shares, concerned = ranked.weigh(wanted), ranked.weigh(marks)
     found = [
@@ -194,7 +197,7 @@ def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> 
         or (shares.get(key, 0.0) >= MIN_SHARE and (not near or near.get(key, 0.0) >= SUPPORTING_COSINE))
     ]
     ranked_ids = (UUID(key) for _, key in sorted(found, key=lambda pair: (-pair[0], pair[1])))
-    best = [pk for pk in ranked_ids if pk not in without][:MAX_RELEVANT]
+    best = list(islice((pk for pk in ranked_ids if pk not in without), MAX_RELEVANT))
     facts = _FACTS.in_bulk(best)
     return [facts[pk] for pk in best if pk in facts]
 
@@ -208,37 +211,39 @@ class _Ranked:
     read: Mapping[Key, str]  # the texts read so far
     total: int
     held: int  # believed facts of the owner
+    frequencies: Mapping[str, int]  # of the tokens, where `facts` are not all
 
     def weigh(self, tokens: Sequence[str]) -> dict[Key, float]:
         """Return the share of the tokens' weight (0..1) that facts with any of them have."""
         holders = {token: [key for key, terms in self.facts.items() if token in terms] for token in tokens}
-        rarity = {t: math.log(1 + (self.held - len(keys) + 0.5) / (len(keys) + 0.5)) for t, keys in holders.items()}
-        weight = sum(rarity.values())
+        counts = {token: max(len(keys), self.frequencies.get(token, 0)) for token, keys in holders.items()}
+        rarity = {t: math.log(1 + max(0.0, self.held - count + 0.5) / (count + 0.5)) for t, count in counts.items()}
+        weight = sum(rarity.values()) or 1.0
         shares: dict[Key, float] = {}
         for token, keys in holders.items():
             for key in keys:
                 shares[key] = shares.get(key, 0.0) + rarity[token] / weight
         return shares
 
-    def to_compare(self) -> Sequence[Key]:
+    def to_compare(self, most_of_many: int = MAX_RERANKED) -> Sequence[Key]:
         """Return the facts to compare by meaning, by words if many."""
         most = {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
         if self.held <= most:
             return list(self.facts)
-        return sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED] if most else []
+        return sorted(self.scores, key=lambda key: (-self.scores[key], key))[:most_of_many] if most else []
 
 
-def _rank_by_words(query: str, now: datetime, *, marks: Sequence[str] = ()) -> _Ranked:
+def _rank_by_words(query: str, now: datetime, *, marks: Sequence[str] = (), most: int | None = None) -> _Ranked:
     wanted = build_tokens(list_query_terms(query), owner_id())
     held = _count_many(now)
     if held <= MAX_COMPARED:
         if ranked := _rank_all(wanted, now):
             return ranked
         held = _count_facts(now)
-    found = find_any(_READ.current(now), [*wanted, *marks], held=held, most=MAX_RANKED)
+    found = find_any(_READ.current(now), [*wanted, *marks], held=held, most=most or MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
     scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies, weights=KEYWORDS)
-    return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)
+    return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held, found.frequencies)
 
 
 def _count_many(now: datetime) -> int:
@@ -267,7 +272,7 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
     facts, read = _look_up_terms([key for key, is_current in believed if is_current], now)
     indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
     return _Ranked(
-        score_bm25(indexed, wanted, total=len(believed), weights=KEYWORDS), facts, read, len(indexed), len(believed)
+        score_bm25(indexed, wanted, total=len(believed), weights=KEYWORDS), facts, read, len(indexed), len(believed), {}
     )
 
 
