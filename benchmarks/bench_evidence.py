@@ -72,9 +72,9 @@ def main() -> None:
         said, asked = {}, []
         for number, group in enumerate(groups):
             for before, answer, _, question in group:
-                for text in (before, answer):
+                for is_own, text in enumerate((before, answer)):
                     turn = turns_search.Turn(UUID(int=number + 1), len(said) + 1)
-                    said[turn] = turns_search.Said(text, terms.build_index_text(text, 1))
+                    said[turn] = turns_search.Said(text, terms.build_index_text(text, 1), bool(is_own))
                 asked.append((question, len(said), number))
 
         def rank_turns(query: str) -> Mapping[int, float]:
@@ -82,10 +82,9 @@ def main() -> None:
                 ranks = turns_search.rank_turns(query, said, by_title={}, total=len(said), frequencies={})
             return {turn.pk: rank for turn, rank in ranks.items()}
 
-        weights, asking = turns_search.WEIGHTS, turns_search.ASKING
-        turns_search.WEIGHTS, turns_search.ASKING = terms.USUAL, 0.0
-        report("turns, before", rank_turns, asked)
-        turns_search.WEIGHTS, turns_search.ASKING = weights, asking
+        speaker, turns_search.SPEAKER = turns_search.SPEAKER, 0.0
+        report("turns, any voice", rank_turns, asked)
+        turns_search.SPEAKER = speaker
         report("turns", rank_turns, asked)
 
 

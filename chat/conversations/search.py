@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat.models import Conversation, Message, MessageQuerySet
+from chat.models import Conversation, Message, MessageQuerySet, Role
 from config.lib.llm.vectors import STATIC, compute_cosines
 from config.lib.owned import owner_id
 from config.lib.search.index import find_any
@@ -25,6 +25,7 @@ from config.lib.search.terms import (
     score_bm25,
 )
 from config.lib.text import one_line
+from config.lib.words.vocabulary import list_words
 
 MAX_HITS: Final = 50
 MAX_RANKED: Final = 300  # messages that hold a word of the query
@@ -35,6 +36,7 @@ OWN: Final = 0.1  # how much more a word counts in the turn itself than in those
 SIMILAR: Final = 0.2  # cosine of static vectors from which a turn without a word of the query answers it
 WEIGHTS: Final = Weights(meaning=0.7)  # benchmarks/bench_evidence.py
 ASKING: Final = 1.0  # deviations that a turn loses if it only asks, in other words than the query
+SPEAKER: Final = 1.0  # deviations that a turn of the user gains if the query asks of its author: "When did I ..."
 SNIPPET: Final = 160  # characters
 SNIPPET_LEAD: Final = 40  # of them before the first word found
 
@@ -79,6 +81,7 @@ class Turn:
 class Said:
     content: str
     indexed: str
+    is_own: bool = False  # the user's own words
 
 
 def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
@@ -118,8 +121,11 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
         placed = sorted(scores, key=lambda pk: (-scores[pk], -pk))[:MAX_PLACED]
         homes = messages.filter(pk__in=placed).values_list("conversation_id", flat=True)
         rows, frequencies = messages.filter(conversation__in=set(homes)), found.frequencies
-    read = rows.order_by("-pk").values_list("conversation_id", "pk", "content", "search_terms")[:MAX_COMPARED]
-    said = {Turn(home, pk): Said(content[:MAX_READ], indexed) for home, pk, content, indexed in read}
+    read = rows.order_by("-pk").values_list("conversation_id", "pk", "content", "search_terms", "role")
+    said = {
+        Turn(home, pk): Said(content[:MAX_READ], indexed, role == Role.USER)
+        for home, pk, content, indexed, role in read[:MAX_COMPARED]
+    }
     return dict(reversed(said.items())), held, frequencies
 
 
@@ -162,7 +168,9 @@ def rank_turns(
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
     ranks = blend_scores(words, near, only=words.keys() | similar, weights=WEIGHTS)
     asking = {turn for turn in ranks.keys() & said.keys() - own.keys() if _QUESTION.fullmatch(said[turn].content)}
-    return {turn: rank - ASKING * (turn in asking) for turn, rank in ranks.items()}
+    is_of_self = not list_words("SELF").isdisjoint(query.casefold().split())
+    answering = {turn for turn in ranks.keys() & said.keys() if is_of_self and said[turn].is_own}
+    return {turn: rank - ASKING * (turn in asking) + SPEAKER * (turn in answering) for turn, rank in ranks.items()}
 
 
 def _compare_meaning(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:

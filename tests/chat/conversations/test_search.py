@@ -47,6 +47,15 @@ def test_a_conversation_is_one_hit_with_its_best_message(as_trader):
     assert hit.title_ranges == []
 
 
+@pytest.mark.parametrize(("query", "speaker"), [("When did I see the lighthouse?", 0), ("the lighthouse", 1)])
+def test_a_question_about_oneself_finds_ones_own_words_first(as_trader, query, speaker):
+    pair = exchange(ConversationFactory(), "The lighthouse on Sunday.", "The lighthouse on Sunday.")
+
+    (hit,) = search_conversations(query=query).rows
+
+    assert hit.message_id == pair[speaker].pk
+
+
 def test_a_hit_by_its_title_alone_has_no_message(as_trader):
     exchange(ConversationFactory(title="BTC leverage"), "Hello", "Hello!")
 

@@ -121,7 +121,7 @@ def test_list_facts_has_one_empty_page_without_facts(trader, as_trader, stranger
 def test_list_facts_takes_as_many_queries_for_one_fact_as_for_many(as_trader, django_assert_num_queries):
     UserFactFactory.create_batch(30)
 
-    with django_assert_num_queries(5):  # how many, those of the page, those of the coach's block
+    with django_assert_num_queries(5):  # how many, the page; the coach's block: rules, count, others
         list_facts(FactFilter(), page=1, now=JUNE)
 
 
