@@ -206,7 +206,7 @@ def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, d
     as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000)))
 
     # Twelve, those of the session and its user, and the four by which PostgreSQL enters and leaves the scope.
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         client.get(FACTS)
 
 

@@ -108,4 +108,4 @@ def test_preview_takes_as_many_queries_for_many_facts_as_for_few(client, trader)
             client.get(PREVIEW)
         counts.append(len(queries))
 
-    assert counts[0] == counts[1] <= 14  # two of them open the owner's scope on PostgreSQL
+    assert counts[0] == counts[1] <= 18  # two of them open the owner's scope on PostgreSQL
