@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = (("memory", "0004_subjects_in_search_terms"),)
+    dependencies = (("memory", "0005_subjects_in_search_terms"),)
 
     operations = (
         migrations.RemoveIndex("userfact", "user_facts_in_document"),

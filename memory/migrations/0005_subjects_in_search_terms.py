@@ -12,7 +12,7 @@ def mark_facts(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = (("memory", "0003_facts_by_subject"),)
+    dependencies = (("memory", "0004_acts_of_staff"),)
 
     operations = (
         migrations.AlterField(
