@@ -5,7 +5,8 @@ One judge for every path: the tools, the pages, REST, extraction at the end of a
 
 from typing import Final, Literal
 
-from memory.claims.subjects import Line, Subject, read_subject
+from memory.claims.line import Line
+from memory.claims.subjects import Subject, read_subject
 from memory.claims.validity import strip_dates
 
 Verdict = Literal["same", "replaces", "unsure", "apart"]

@@ -7,15 +7,16 @@ value at a time, by the concepts of the vocabulary that a line has. For all othe
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from config.lib.words import rules
 from config.lib.words.compile import Refusal, compile_rule
-from config.lib.words.lexer import Found, Token, find_meanings, read_tokens
+from config.lib.words.lexer import Token
 from config.lib.words.quantities import word_set
-from config.lib.words.vocabulary import find_meaning, list_words
-from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
+from config.lib.words.vocabulary import list_words
+from memory.claims.claims import Term
+from memory.claims.line import Line
 from memory.claims.validity import has_beginning, strip_dates
 
 Values = frozenset[object]
@@ -37,118 +38,6 @@ class Subject:
     is_single: bool = True  # a rule, or a subject of the table
 
 
-# --- A line ---
-
-_CONCEPTS: Final = word_set(
-    "ANSWER SPEAK LENGTH LANGUAGE BASECURRENCY CURRENCY TIMEZONE ZONECODE EXCHANGE DEAL STYLE DRAWDOWN PERDAY PERWEEK"
-    " PERMONTH OPENPOSITIONS POSITIONSIZE TARGET ACCOUNTSIZE RETIRE SESSION LEVERAGE RISK LOSE ONELOSS PERTRADE TRADE"
-    " STOP PAUSE STOPLOSS CHANGE ENDED ALSO AGAIN PERSON WHICH DAY LIVE CALLED ONLY BEFORE BY AFTER BETWEEN OPPOSITE"
-    " MAX USESTOP"
-)
-_PREPOSITIONS: Final = word_set("on for in during when if while except with at after before since until")
-
-
-class Line:
-    """What a line says: its tokens, claims and concepts."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[Token] = read_tokens(text)
-        self.reading: Reading = read_claims(text)
-        self.found: list[Found] = find_meanings(self.tokens, _CONCEPTS)
-        self.concepts = {one.concept for one in self.found}
-
-    def has(self, needed: str) -> bool:
-        """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
-        return all(
-            term[1:] not in self.concepts if term[0] == "-" else not self.concepts.isdisjoint(term.split("|"))
-            for term in needed.split()
-        )
-
-    def numbers(self, units: str) -> list[Term]:
-        """Return the numbers in some units; "none" stands for those without one."""
-        wanted = {"" if unit == "none" else unit for unit in units.split()}
-        return [term for term in self.reading.of_kind("number") if term.unit in wanted]
-
-    @cached_property
-    def owner(self) -> str:
-        """The other person who is spoken of, before the user is."""
-        for at, token in enumerate(self.tokens):
-            if token.text.partition("'")[0] == "i":
-                return ""
-            if any(one.concept == "PERSON" and one.at == at for one in self.found):
-                return token.text.partition("'")[0]
-        return ""
-
-    @cached_property
-    def scope(self) -> frozenset[str]:
-        """Where, when or of which of several the value holds."""
-        found = {one.value for one in self.found if one.concept == "WHICH"} | self.days
-        for at, token in enumerate(self.tokens):
-            if token.text not in _PREPOSITIONS:
-                continue
-            behind = [one for one in self.tokens[at + 1 : at + 4] if find_meaning(one.text, "ARTICLE") is None]
-            if behind and behind[0].kind == "word" and find_meaning(behind[0].text, "NOSCOPE", "NUMBER", "MAX") is None:
-                found.add(behind[0].text.rstrip("s"))
-        return frozenset(found)
-
-    @cached_property
-    def days(self) -> frozenset[str]:
-        return frozenset(one.value for one in self.found if one.concept == "DAY")
-
-    @property
-    def is_ended(self) -> bool:
-        return "ENDED" in self.concepts or bool(self.reading.of_kind("not"))
-
-    @cached_property
-    def words(self) -> dict[object, str]:
-        """The stems of the words that make the subject, with their polarities; opposites have one name."""
-        skipped = list_stems("OFTEN", "CHANGE", "ENDED", "ALSO", "AGAIN")
-        words: dict[object, str] = {}
-        for term in self.reading.of_kind("word"):
-            if str(term.key) not in skipped:
-                axis = _find_axis(self.text[term.start : term.end].casefold())
-                words[axis[1:] or term.key] = _turn(term.polarity) if axis[:1] == "-" else term.polarity
-        return words
-
-    @cached_property
-    def terms(self) -> list[str]:
-        """The stems of all words in order, but for those that may be left out and those that deny or restrict."""
-        said = [token.text for token in self.tokens if token.kind != "mark" or token.text == "%"]
-        return [stem_word(word) for word in said if find_meaning(word, "TRIFLE", "NOT", "ONLY") is None]
-
-    @cached_property
-    def flags(self) -> tuple[bool, bool, bool]:
-        kinds = {term.kind for term in self.reading.terms}
-        return "only" in kinds, self.is_ended, "AGAIN" in self.concepts
-
-    def contradicts(self, other: "Line") -> bool:
-        """Tell whether two lines with the same words cannot both hold: a denial, a number or a bound differs."""
-        shared = self.words.keys() & other.words.keys()
-        is_told = bool(shared - list_stems("LIGHT"))  # "I trade" and "I never trade that" are of two things
-        is_turned = any({self.words[key], other.words[key]} == {"+", "-"} for key in shared)
-        if is_told and (is_turned or ("ENDED" in self.concepts) != ("ENDED" in other.concepts)):
-            return True
-        ours, theirs = (_list_figures(line.reading) for line in (self, other))
-        if ours and theirs and len(ours) == len(theirs):
-            has_units = sorted(unit for _, unit in ours) == sorted(unit for _, unit in theirs)
-            bounds = [{term.key for term in line.reading.of_kind("bound")} for line in (self, other)]
-            return (has_units and ours != theirs) or (ours == theirs and {"min", "max"} <= bounds[0] ^ bounds[1])
-        return False
-
-
-def _find_axis(word: str) -> str:
-    return find_meaning(word, "OPPOSITE") or ""
-
-
-def _turn(polarity: str) -> str:
-    return {"+": "-", "-": "+"}.get(polarity, polarity)
-
-
-def _list_figures(reading: Reading) -> set[tuple[object, str]]:
-    return {(term.key, term.unit) for term in reading.of_kind("number")}
-
-
 @lru_cache(maxsize=2048)
 def read_subject(text: str) -> Subject:
     """Return the subject of a line, whenever it holds."""
@@ -159,7 +48,7 @@ def read_subject(text: str) -> Subject:
         if line.has(needed) and (found := read(name, line)) is not None:
             break
     if found is None:
-        words = sorted(map(str, line.words))
+        words = sorted(map(str, line.nouns))
         key = hashlib.sha256(" ".join(words).encode()).hexdigest() if words else ""
         found = Subject(key, is_single=False)
     is_change, is_added = "CHANGE" in line.concepts, "ALSO" in line.concepts
@@ -222,7 +111,8 @@ def _limit(units: str) -> _Read:
         is_moved = "from" in words and "to" in words[words.index("from") :]
         bound = "min" if bounds == {"min"} else "max" if bounds else ""
         value = stated[-1].key if is_moved else stated[0].key
-        return Subject(name, frozenset({(value, _UNITS.get(stated[0].unit, ""), False)}), line.scope, bound=bound)
+        scope = line.scope - list_words("LOSE") if name.startswith("loss") else line.scope
+        return Subject(name, frozenset({(value, _UNITS.get(stated[0].unit, ""), False)}), scope, bound=bound)
 
     return read
 
@@ -363,8 +253,9 @@ _TABLE: Final[tuple[tuple[str, str, _Read], ...]] = (
     ("name", "CALLED", _captured("CALLED")),
     ("city", "LIVE", _captured("LIVE")),
     ("leverage", "LEVERAGE", _limit("x none")),
+    ("loss per day", "DAYSTOP", _limit("% $ € £ none")),
     ("drawdown", "DRAWDOWN", _limit("% $ € £")),
-    ("loss per day", "LOSE|ONELOSS|RISK PERDAY", _limit("% $ € £")),
+    ("loss per day", "LOSE|ONELOSS|RISK PERDAY|FORDAY", _limit("% $ € £")),
     ("loss per week", "LOSE|ONELOSS|RISK PERWEEK", _limit("% $ € £")),
     ("loss per month", "LOSE|ONELOSS|RISK PERMONTH", _limit("% $ € £")),
     ("risk per trade", "RISK", _limit("%")),

@@ -8,23 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
-from config.lib.words.lexer import MASK
+from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
 from config.lib.words.quantities import word_set
+from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import list_stems, read_claims, stem_word
 from memory.claims.statements import TURNS_TO_ASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support
 
 Naming = Literal["named", "pointed", "unnamed"]
 
-_POLITE: Final = (
-    r"(?:(?:please|now|ok|okay|and|also|but|so|hey|keel|can|could|would|will|you|i|want|to|'d|like)\b[\s,]*){0,8}"
-)
-_END: Final = re.compile(
-    rf"^\W*{_POLITE}(?:forget|unlearn|stop remembering|(?:don['’]?t|do not) (?:remember|keep|store|save)|delete|remove"
-    r"|erase|drop|scrap|cancel|take back|get rid of)\b"
-    r"(?P<object>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
 _DENIAL: Final = re.compile(
     r"\b(?:no longer|any ?more|not true|isn['’]t true|untrue|not right|not correct|incorrect|wrong|outdated|stopped"
     r"|quit|gave up|given up|used to|changed my mind|not valid|gone|no more(?! than)"
@@ -116,7 +108,7 @@ def read_contrast(text: str) -> tuple[str, str] | None:
 
 def asks_to_forget(text: str) -> bool:
     """Tell whether a message asks outright to forget something; a correction or a change does not."""
-    return any(_END.match(sentence) for sentence in _iter_sentences(text))
+    return any(_read_wish(sentence) is not None for sentence in _iter_sentences(text))
 
 
 def count_wished(text: str, facts: Iterable[str]) -> list[int]:
@@ -124,7 +116,7 @@ def count_wished(text: str, facts: Iterable[str]) -> list[int]:
 
     A wish that states the fact itself ("forget that I like gold") counts for nothing here: it must name the fact whole.
     """
-    wishes = (match["object"] for sentence in _iter_sentences(text) if (match := _END.match(sentence)))
+    wishes = filter(None, map(_read_wish, _iter_sentences(text)))
     objects = [_list_words(wish) for wish in wishes if not _CLAUSE.search(wish)]
     if not objects:
         return []
@@ -158,7 +150,7 @@ def _iter_sentences(text: str) -> Iterator[str]:
         sentence = match[0].replace(MASK, " ").strip()
         is_question = text[match.end() : match.end() + 1] in {"?", "？"} or bool(_ASKS.match(sentence))
         # "Forget the news, is my rule good?" asks, and wishes nothing of a fact.
-        if sentence and (not is_question or (_END.match(sentence) and not TURNS_TO_ASK.search(sentence))):
+        if sentence and (not is_question or (_read_wish(sentence) and not TURNS_TO_ASK.search(sentence))):
             yield sentence
 
 
@@ -168,10 +160,39 @@ def _only_points(text: str) -> bool:
 
 
 def _read_object(sentence: str) -> str | None:
-    asked, back = _END.match(sentence), _BACK.match(sentence)
-    if asked is not None or back is not None:
-        return asked["object"] if asked else "that"
+    if _BACK.match(sentence):
+        return "that"
+    if (wish := _read_wish(sentence)) is not None:
+        return wish
     return next((clause for clause in _NEXT.split(sentence) if _DENIAL.search(clause)), None)
+
+
+def _read_wish(sentence: str) -> str | None:
+    """Return what a sentence wishes forgotten, "" if it does not say, or None without a wish."""
+    tokens = [token for token in read_tokens(sentence) if token.kind != "mark" or token.text not in ",:"]
+    if any(find_phrase(tokens, n, ("FORNOW",)) for n in range(len(tokens))):
+        return None
+    at, found = 0, find_phrase(tokens, 0, ("FORGET",)) if tokens else None
+    while found is None and at < len(tokens) and (polite := find_phrase(tokens, at, ("WISHING",))):
+        at += polite[0]
+        found = find_phrase(tokens, at, ("FORGET",)) if at < len(tokens) else None
+    if at == len(tokens):
+        return None
+    if found:
+        rest = at + found[0]
+        is_use = found[1].value == "noun" and not _names_own(tokens[rest:])
+        return None if is_use else sentence[tokens[rest].start :] if rest < len(tokens) else ""
+    is_split = find_meaning(tokens[at].text, "SPLITFORGET") is not None
+    if is_split and (end := next((one for one in tokens[at + 2 :] if find_meaning(one.text, "OUT") is not None), None)):
+        return sentence[tokens[at + 1].start : end.start]
+    ends = ((n, gone[0]) for n in range(1, len(tokens)) if (gone := find_phrase(tokens, n, ("GONE",))))
+    at, length = next(ends, (0, 0))
+    return sentence[: tokens[at].start] if at and at + length + 1 >= len(tokens) else None
+
+
+def _names_own(tokens: Sequence[Token]) -> bool:
+    """Tell whether words name something that can be forgotten: "my bank", "the Friday rule", "that I smoke"."""
+    return bool(tokens) and find_meaning(tokens[0].text, "ARTICLE") is not None
 
 
 def _is_named(wish: str, fact: str) -> bool:

@@ -290,6 +290,9 @@ def _read_daily_loss(said: _Sentence) -> Rule | None:
     return grammar.DailyLoss(limit=said.value("PCT|USD"), unit="pct" if said.has("PCT") else "usd", zone=said.zone)
 
 
+_MOST_LOSSES: Final = 50  # "if I lose 500 in a day" is of money
+
+
 def _read_pause(said: _Sentence) -> Rule | None:
     allowed = "AFTER WHEN TRADE INROW PERDAY FORDAY"
     if not (
@@ -298,7 +301,7 @@ def _read_pause(said: _Sentence) -> Rule | None:
     ):
         return None
     losses, is_day = said.value("NUMBER"), said.has("PERDAY") or said.has("FORDAY")
-    if losses != int(losses):
+    if losses != int(losses) or losses > _MOST_LOSSES:
         return None
     if is_day == said.has("SPAN") or said.types.count("SPAN") > 1:
         raise _Unread('It does not say for how long: write "for the day" or "for 2 hours".')

@@ -139,7 +139,10 @@ def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Seque
         words.append(token.text)
     for length in range(len(words), 0, -1):
         phrase = " ".join(words[:length])
-        if meant := vocabulary.meanings.get(phrase) or vocabulary.meanings.get(_shorten(phrase)):
+        short = _shorten(phrase)
+        if meant := vocabulary.meanings.get(phrase, ()) + (
+            vocabulary.meanings.get(short, ()) if short != phrase else ()
+        ):
             yield length, meant
 
 

@@ -29,6 +29,12 @@ TUNED = [
     ("Can you forget my leverage cap?", "My max leverage is 3x"),
     ("Scrap the cello bit", "My daughter plays the cello"),
     ("ok forget where I live", "I live in Lisbon"),
+    ("Strike the Friday rule", "I never trade on Fridays"),
+    ("The bit about my bank can go.", "I bank with Santander"),
+    ("No need to remember where I live", "I live in Lisbon"),
+    ("Take the cello out of your memory", "My daughter plays the cello"),
+    ("You needn't keep my name.", "My name is Jo"),
+    ("wipe my retirement plan", "I want to retire at 50"),
 ]
 UNSEEN = [
     ("Could you please delete the Lisbon entry?", "I live in Lisbon"),
@@ -42,6 +48,13 @@ UNSEEN = [
     ("Now forget that thing with the answers being short", "I like short answers"),
     ("I'd like you to forget Santander", "I bank with Santander"),
     ("Forget my place of residence, will you?", "I live in Lisbon"),
+    ("Throw away the leverage thing please", "My max leverage is 3x"),
+    ("Let go of the hours I trade", "I trade from 9 to 11"),
+    ("The retirement one is obsolete.", "I want to retire at 50"),
+    ("Could you clear my bank?", "I bank with Santander"),
+    ("I'd rather you didn't keep my daughter's hobby", "My daughter plays the cello"),
+    ("Lose the Friday thing", "I never trade on Fridays"),
+    ("There is no need to know my name any more", "My name is Jo"),
 ]
 # No wish of a fact: nothing ends, whatever the model calls.
 NO_WISHES = [
@@ -50,6 +63,10 @@ NO_WISHES = [
     ("Did you forget my name?", "My name is Jo"),
     ("I always forget my trading hours.", "I trade from 9 to 11"),
     ("Don't forget that I live in Lisbon.", "I live in Lisbon"),
+    ("I lose money on Fridays.", "I never trade on Fridays"),
+    ("Take a look at my leverage.", "My max leverage is 3x"),
+    ("My stop can go to 3%.", "My max leverage is 3x"),
+    ("Clear skies in Lisbon today.", "I live in Lisbon"),
 ]
 
 
