@@ -41,9 +41,9 @@ class Subject:
 @lru_cache(maxsize=2048)
 def read_subject(text: str) -> Subject:
     """Return the subject of a line, whenever it holds."""
-    is_begun, text = has_beginning(text), strip_dates(text)
+    is_begun, found, text = has_beginning(text), _read_rule(text), strip_dates(text)
     line = Line(text)
-    found = _read_rule(text)
+    found = found or _read_rule(text)  # "for a day" may be a part of the rule, or its time
     for name, needed, read in _TABLE if found is None else ():
         if line.has(needed) and (found := read(name, line)) is not None:
             break

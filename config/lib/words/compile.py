@@ -198,8 +198,8 @@ def _read_risk(said: _Sentence) -> Rule | None:
 def _read_leverage(said: _Sentence) -> Rule | None:
     if said.fits("NOT|WITHOUT LEVERAGE", "TRADE") and said.types[:2] != ["LEVERAGE", "NOT"]:
         return grammar.Leverage(limit=Decimal(1))
-    named = said.fits("LEVERAGE MAX|UNDER MULT|NUMBER|TIMES", "TRADE PERTRADE")
-    if not named and not said.fits("MAX|UNDER MULT", "TRADE PERTRADE"):
+    named = said.fits("LEVERAGE MAX|UNDER MULT|NUMBER|TIMES", "TRADE PERTRADE ONLY")
+    if not named and not said.fits("MAX|UNDER MULT", "TRADE PERTRADE ONLY"):
         return None
     return grammar.Leverage(limit=said.value("MULT|NUMBER|TIMES"), is_strict=said.has("UNDER"))
 
