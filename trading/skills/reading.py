@@ -5,12 +5,12 @@ never traded on: an entry or avoid line that is not understood could forbid a tr
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import Any, Final, Literal
+from functools import lru_cache
+from typing import Any, Final, Literal, cast
 
-from trading.skills.conditions import Sided, take_condition
+from trading.skills.conditions import Way, parse_line
 from trading.skills.schemas import SkillPayload
 from trading.skills.terms import (
     DAY_END,
@@ -28,11 +28,11 @@ from trading.skills.terms import (
     find_direction,
     mirror_condition,
 )
-from trading.skills.words import DISTANCE, Charts, NotUnderstood, Words, make_bound, make_span
+from trading.skills.words import Charts, NotUnderstood
 
 FOLLOWS: Final = {"trend", "breakout"}
 FADES: Final = {"mean_reversion", "range"}
-_SIDES: Final[dict[str, Side]] = {"long": "long", "buy": "long", "short": "short", "sell": "short"}
+_STARTS: Final = {"Entry": "entry", "Avoid": "avoid"}  # of the grammar; else that of an exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,90 +119,12 @@ def _split_sentences(text: str) -> list[str]:
     return [part.strip(" -•*") for part in parts if part.strip(" -•*.")]
 
 
-_WHEN: Final = r"(?:[,:]? ?\b(?:when(?:ever)?|if|once|only|where|while|on)\b)*[,:]? ?"
-_SIDE: Final = re.compile(
-    rf"(?:only )?(?:(?:go|enter|open|take) )?(?P<side>long|short|buy|sell)(?: short)?s?"
-    rf"(?: (?:entry|entries|positions?|trades?))?\b{_WHEN}"
-)
-_ENTER: Final = re.compile(
-    rf"(?:(?:(?:only )?(?:enter|open|trade)s?(?: (?:position|trade))?|only)\b{_WHEN})?(?P<fade>fade )?"
-)
-_SIDE_LAST: Final = re.compile(r",? ?(?:for|of) (?P<side>long|short)s?\b")
-_EXIT: Final = re.compile(
-    r"(?:when|if)\b ?|(?:exit|leave|get out|close out|flatten|out"
-    r"|close(?= (?:position|trade|when|if|out|longs?|shorts?|all|on|at)\b)"
-    rf"|take profits?(?= (?:when|if)))\b(?: of)?(?: (?:position|trade|all))?\b{_WHEN}"
-)
-_FOR_SIDE: Final = re.compile(r"(?:for )?(?P<side>long|short)s?\b[,:]? ?(?:(?:when|if|on)\b ?)*")
-_AND: Final = re.compile(r",? ?\b(?:and|with|but only|but|provided|while|when|if)\b(?: (?:if|when|only|with))*")
-_OR: Final = re.compile(r",? ?\bor\b(?: (?:if|when|on))*")
-_AVOID: Final = re.compile(
-    r"(?:no|never|not|avoid|stay out|stand aside|skip)\b"
-    r"(?: (?:any|tak(?:e|ing)|trad(?:e|es|ing)|ent(?:ry|ries|er|ering)|positions?|open(?:ing)?|orders?|go"
-    r"|(?P<long>buy(?:ing)?|longs?)|(?P<short>sell(?:ing)?|shorts?))\b)*"
-    r"(?:[,:]? ?\b(?:when|while|if|in|at|during|on)\b)*[,:]? ?"
-)
-_NEVER: Final = re.compile(
-    r"(?:no|never|avoid)(?: (?:ever|any|open|take|enter|trade|trading|positions?|trades?|entry|entries|anything))*"
-    r"(?: at all)?$|(?:do )?nothing(?: at all)?$|(?:stay|stand) (?:flat|aside|in cash)$"
-)
-_KEPT: Final = re.compile(
-    r"(?:no|never|avoid) (?:add(?:ing|s)?|averag(?:e|ing)|mean|pyramid(?:ing)?|double|doubling|martingale)"
-    r"(?: (?:to|down|into|in|up|on))*(?: (?:los(?:er|ers|ing)|positions?|trades?))*$"
-    r"|(?:no|never) (?:widen(?:ing)?|move|moving|loosen|remove)(?: of)? stops?(?: (?:away|further away|further))?$"
-    r"|(?:no|never)(?: use)? leverage$"
-)
-
-
-_make_stop: Final = partial(make_bound, "stop")
-_make_target: Final = partial(make_bound, "target")
-
-
-def _make_limit(found: re.Match[str]) -> HeldFor:
-    return HeldFor(bars=int(found["n"])) if found["u"] == "bar" else HeldFor(make_span(found))
-
-
-_WORTH: Final = r"(?:entry|price|position|entry price)"
-_TIME: Final = r"(?P<n>[1-9]\d{0,3}) ?(?P<u>minute|min|hour|h|day|bar)s?"
-_ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]] = tuple(
-    (re.compile(pattern), make)
-    for pattern, make in (
-        (
-            r"(?:(?:(?:hard|initial|protective) )?stop(?: loss)?(?: order)?|sl)(?::|(?: (?:at|of|placed|set))*)"
-            rf" {DISTANCE}(?: (?:below|from|against|away from|of) {_WORTH}| away)?",
-            _make_stop,
-        ),
-        (rf"(?:price )?{DISTANCE} (?:stop(?: loss)?|against {_WORTH})", _make_stop),
-        (rf"(?:at )?loss of {DISTANCE}", _make_stop),
-        (
-            rf"(?:take profit|profit target|target|profit|tp)(?::|(?: (?:at|of))*) {DISTANCE}"
-            rf"(?: (?:above|from) {_WORTH})?",
-            _make_target,
-        ),
-        (rf"(?:at )?{DISTANCE} (?:profit(?: target)?|gain|target)\b", _make_target),
-        (
-            r"(?:after|time (?:stop|exit|limit)(?: (?:after|of|at))?|(?:hold|held)(?: for)? (?:at most|no longer than"
-            rf"|up to)) {_TIME}\b(?: in (?:trade|position))?",
-            _make_limit,
-        ),
-        (rf"{_TIME} in (?:trade|position)\b", _make_limit),
-        (r"(?:at )?(?:utc )?(?:end|close) of (?:utc )?day", lambda found: DAY_END),
-        (r"(?:on )?(?:opposite|reverse) (?:entry )?signal", lambda found: OPPOSITE_ENTRY),
-        (
-            r"(?:never )?risk(?: (?:at most|up to|more than|no more than))* (?P<k>\d+(?:\.\d+)?)%(?: of equity)?"
-            r"(?: (?:to stop|per trade|on trade|on 1 trade))?$",
-            lambda found: RiskPct(min(float(found["k"]), 100.0)),
-        ),
-    )
-)
-
-
 @dataclass(slots=True)
 class _Group:
-    """Conditions that must hold together, for a side or for both."""
+    """Conditions that must hold together, for a side or for both, each with whether it goes both ways."""
 
     side: Side = ""
-    found: list[Sided] = field(default_factory=list)
+    found: list[tuple[Condition, bool]] = field(default_factory=list)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -211,6 +133,10 @@ class _Group:
     @property
     def directions(self) -> set[int]:
         return {find_direction(condition) for condition, goes_both_ways in self.found if not goes_both_ways} - {0}
+
+    def add(self, way: Way, fades: bool | None) -> None:
+        """Add the condition of a way, one for both sides as `fades` tells."""
+        self.found.append((way.body(fades), True) if callable(way.body) else (way.body, False))
 
     def rule(self, act: Literal["entry", "exit", "avoid"], side: Side) -> Rule:
         """Return the rule of a side; what goes both ways was read for a long."""
@@ -240,46 +166,31 @@ class _Reader:
 
     def read_line(self, part: str, text: str) -> ReadLine:
         """Read one line of a part of the strategy."""
-        words = Words(text, self._charts)
         try:
-            terms = tuple(self._read_terms(part, words))
+            ways = parse_line(_STARTS.get(part, "exit"), text, self._charts)
+            return ReadLine(part, text, tuple(self._read_ways(part, ways)))
         except NotUnderstood as problem:
             return ReadLine(part, text, problem=str(problem))
-        return ReadLine(part, text, terms)
 
-    def _read_terms(self, part: str, words: Words) -> list[Term]:
-        if _KEPT.match(words.rest):
-            return [KEPT]
-        if part in {"Entry", "Avoid"} and _NEVER.match(words.rest):
-            return [NEVER]
-        if part == "Avoid" and words.rest.startswith("never risk") and (risk := _take_end(words)) and not words.rest:
-            return [risk]
-        if part == "Avoid" or (part == "Entry" and _AVOID.match(words.rest)):
-            return self._read_avoid(words)
-        ends = _take_end(words)
-        if ends is not None and not words.rest:
-            return [ends]
-        return self._read_entry(words) if part == "Entry" else self._read_exit(words, ends)
+    def _read_ways(self, part: str, ways: list[Way]) -> list[Term]:
+        if len(ways) == 1 and not isinstance(ways[0], Way):
+            return ways
+        read = {"Entry": self._read_entry, "Avoid": self._read_avoid}.get(part, self._read_exit)
+        return self._read_avoid(ways) if ways[0].is_denied else read(ways)
 
-    def _read_entry(self, words: Words) -> list[Term]:
+    def _read_entry(self, ways: Sequence[Way]) -> list[Term]:
         groups, has_or = [_Group()], False
-        is_filter = words.rest.startswith("only ")
-        while True:
-            if found := words.take(_SIDE):
-                groups += [_Group()] if groups[-1].found else []
-                groups[-1].side = _SIDES[found["side"]]
-            fades = bool((found := words.take(_ENTER)) and found["fade"]) or self._fades
-            groups[-1].found.append(take_condition(words, fades=fades))
-            if not words.rest:
-                break
-            if words.take(_OR):
-                has_or |= not _SIDE.match(words.rest)
+        for way in ways:
+            if way.joint == "or":
+                has_or |= not way.side
                 groups.append(_Group(groups[-1].side))
-            elif not words.take(_AND):
-                words.take(_COMMA)
+            if way.side:
+                groups += [_Group()] if groups[-1].found else []
+                groups[-1].side = way.side
+            groups[-1].add(way, way.has_fade or self._fades)
         if has_or and any(len(group.found) > 1 for group in groups):
             raise NotUnderstood("it has both “and” and “or”; write a line for each way in")
-        if is_filter and any(not group.side and group.directions for group in groups):
+        if ways[0].is_only and any(not group.side and group.directions for group in groups):
             raise NotUnderstood("say for which side")
         return [rule for group in groups for rule in self._resolve_entry(group)]
 
@@ -299,30 +210,24 @@ class _Reader:
             raise NotUnderstood("say whether to buy or to sell")
         return [group.rule("entry", "long" if group.directions == {-1 if fades else 1} else "short")]
 
-    def _read_exit(self, words: Words, end: Term | None) -> list[Term]:
-        terms: list[Term] = [] if end is None else [end]
-        group, has_side = _Group(), False
-        while words.rest:
-            is_first = not (terms or group.found)
+    def _read_exit(self, ways: Sequence[Way]) -> list[Term]:
+        terms: list[Term] = []
+        group = _Group()
+        has_side = False
+        for way in ways:
             # "... for longs and ... for shorts" are two ways out.
-            is_and = not is_first and bool(words.take(_AND)) and not (has_side and group.found)
-            if not is_first and not is_and:
-                if not (words.take(_OR) or words.take(_COMMA) or has_side):
-                    raise words.refuse()
+            is_and = way.joint == "and" and not has_side and not (way.side and group.side)
+            is_end = isinstance(way.body, Term)
+            if is_and and (is_end or not group.found):
+                raise NotUnderstood("a stop, a target or a time is a way out of its own: write “or”")
+            if not is_and:
                 terms += self._resolve_exit(group)
-                group, has_side = _Group(), False
-            words.take(_EXIT)
-            if found := words.take(_FOR_SIDE):
-                group.side = _SIDES[found["side"]]
-            end = None if is_and else _take_end(words)
-            if end is None:
-                if is_and and not group.found:
-                    raise words.refuse()
-                group.found.append(take_condition(words, fades=self._fades, is_exit=True))
-                if found := words.take(_SIDE_LAST):
-                    group.side, has_side = _SIDES[found["side"]], True
+                group = _Group()
+            if is_end:
+                terms.append(way.body)
             else:
-                terms.append(end)
+                group.add(way, self._fades)
+            group.side, has_side = way.side or group.side, way.is_side_last
         return terms + self._resolve_exit(group)
 
     def _resolve_exit(self, group: _Group) -> list[Rule]:
@@ -336,28 +241,13 @@ class _Reader:
             raise NotUnderstood("say for which side, such as “for longs”")
         return [group.rule("exit", self._sides[0])]
 
-    def _read_avoid(self, words: Words) -> list[Term]:
-        found = words.take(_AVOID)
-        if found is None:
-            raise NotUnderstood("begin with “No” or “Never”")
-        group = _Group("long" if found["long"] else "short" if found["short"] else "")
-        rules: list[Term] = []
-        while True:
-            group.found.append(take_condition(words, fades=None))
-            if not words.rest:
-                return [*rules, group.rule("avoid", group.side)]
-            if words.take(_OR):
-                rules.append(group.rule("avoid", group.side))
-                group = _Group(group.side)
-            elif not words.take(_AND) and words.rest.startswith(","):
-                raise words.refuse()
-
-
-_COMMA: Final = re.compile(r",")
-
-
-def _take_end(words: Words) -> Term | None:
-    return next((make(found) for pattern, make in _ENDS if (found := words.take(pattern))), None)
+    def _read_avoid(self, ways: Sequence[Way]) -> list[Term]:
+        groups = [_Group(ways[0].side)]
+        for way in ways:
+            if way.joint == "or":
+                groups.append(_Group(groups[-1].side))
+            groups[-1].add(way, None)
+        return [group.rule("avoid", group.side) for group in groups]
 
 
 def _is_breakout(condition: Condition) -> bool:

@@ -1,60 +1,42 @@
-"""Words of strategies: one spelling for each, lengths in bars, and distances. Pure."""
+"""The words of strategies: typed tokens for the grammar, lengths in bars, and distances. Pure."""
 
-import re
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final, Literal
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
-from config.lib.words.quantities import NUMBER_WORDS
+from config.lib.words.lexer import Clock, Token, find_phrase, parse_clock, read_tokens, take_number
+from config.lib.words.typed import Word
+from config.lib.words.vocabulary import find_meaning
 from trading.models.choices import INTERVALS
-from trading.skills.terms import Bound
 
 MOST_BARS: Final = 500
 MOST_SMOOTHED: Final = 50  # bars of RSI, ATR and ADX, which need several times as many to settle
 
-_TENS: Final = "|".join(word for word, number in NUMBER_WORDS.items() if number >= 20)
-_ONES: Final = "|".join(word for word, number in NUMBER_WORDS.items() if 1 <= number <= 9)
-_TEENS: Final = "|".join(word for word, number in NUMBER_WORDS.items() if 10 <= number < 20)
-_NUMBER_WORD: Final = re.compile(rf"\b(?:(?:{_TENS})(?:[- ](?:{_ONES}))?|{_TEENS}|{_ONES})\b")
-_REWRITES: Final = tuple(
-    (re.compile(pattern), new)
-    for pattern, new in (
-        (r"[\u2018\u2019\u201c\u201d'\"*]", ""),
-        (r"[\u2013\u2014\u2212]", "-"),
-        (r"(\d),(\d{3})\b", r"\1\2"),
-        (r"(?<=[a-z])-(?=\w)|(?<=\d)-(?=[a-z])", " "),
-        (r"\bhalf an? hour\b", "30 minutes"),
-        (r"\ban? year\b|\bper year\b|\bannuali[sz]ed\b", "annual"),
-        (r"\ban? (?=minute|hour|day|bar)", "1 "),
-        (r" ?(?:%|\bper ?cent\b|\bpct\b)", "%"),
-        (r"\baverage (?:true )?ranges?\b", "atr"),
-        (r"\bexponential (?:moving )?average\b", "ema"),
-        (r"\b(?:simple )?moving averages?\b|\b(?:average|sma|ma|mean)s?\b", "mean"),
-        (r"\b(?:standard deviation|std dev|sigma|deviation)s?\b", "deviations"),
-        (r"\b(?:candle|candlestick|period|bar)s?\b", "bar"),
-        (r"\b(?:previous|prior|past|preceding)\b", "last"),
-        (r"\btwice\b", "2 times"),
-        (r" ?>=? ?", " above "),
-        (r" ?<=? ?", " below "),
-        (r"\bdont\b|\bdo not\b", "never"),
-        (r"\((\d+)[,/] ?(\d+(?:\.\d+)?)\)", r"(\1;\2)"),
-        (r"\b(?:the|an?|its|it|is|are|has|have|been|be|currently|exactly|new)\b", ""),
-        (r"\s+", " "),
-        (r" (?=[,:;])", ""),
-    )
-)
-
-NUM: Final = r"\d+(?:\.\d+)?"
-# These name their groups, so that a pattern has each of them once.
-LEN: Final = r"(?P<n>\d{1,4}) ?(?P<u>bar|hour|day|week|h|d)s?\b"
-CHART: Final = r"(?:(?P<chart>\d{1,2} ?(?:minute|min|m|hour|h|day|d|week|w)s?|hourly|daily|weekly)(?: chart| bar)? )?"
-DISTANCE: Final = (
-    rf"(?P<amount>{NUM}) ?(?:(?P<pct>%)|(?:x |times )?atr\b(?: ?\((?P<atr>\d+)\)| of (?:last )?(?P<atr_of>\d+) bar)?)"
-)
+_MARKS: Final = {",": "COMMA", ":": "COMMA", "/": "OR", "&": "AND", "-": "DASH", "–": "DASH", "—": "DASH"}
+_DROPPED: Final = frozenset("'\"“”‘’*")
+_ENDING: Final = frozenset(".,;:!-–")
+_LISTED: Final = frozenset({"DAY", "EVENT", "REGIME"})
+_SPANS: Final = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 class NotUnderstood(Exception):
     """A line says what no term can express; the text says why."""
+
+
+class Length(NamedTuple):
+    """A number of bars, or of a unit of time."""
+
+    number: int
+    unit: str  # of the vocabulary, or `bar`
+
+    @property
+    def span(self) -> timedelta:
+        """The time, nothing for bars. Raises NotUnderstood for weeks and longer."""
+        if self.unit not in {*_SPANS, "bar"}:
+            raise NotUnderstood("a time is in minutes, hours, days or bars")
+        return self.number * _SPANS.get(self.unit, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,65 +44,100 @@ class Charts:
     own: str
     higher: tuple[str, ...] = ()
 
-    def find_interval(self, name: str | None) -> str:
-        """Return the interval that words name; empty for the skill's own. Raises NotUnderstood."""
-        if not name:
-            return ""
-        number, unit = re.findall(r"^\d*|[a-z]", name)[:2]
-        interval = {"60m": "1h", "24h": "1d"}.get(f"{number or 1}{unit}", f"{number or 1}{unit}")
-        if interval == self.own:
+    def find_interval(self, chart: Length | str) -> str:
+        """Return the interval of bars of this length; empty for the skill's own. Raises NotUnderstood."""
+        name = chart if isinstance(chart, str) else f"{chart.number}{chart.unit.replace('min', 'm')}"
+        interval = {"60m": "1h", "24h": "1d"}.get(name, name)
+        if interval in ("", self.own):
             return ""
         if interval not in self.higher:
             raise NotUnderstood(f"the skill sees no {interval} bars; add them to its higher timeframes")
         return interval
 
-    def count_bars(self, found: re.Match[str]) -> tuple[int, str]:
-        """Return how many bars of which interval a length such as `20 day` is. Raises NotUnderstood."""
-        groups = found.groupdict()
-        number, unit, interval = int(groups["n"]), groups.get("u") or "bar", self.find_interval(groups.get("chart"))
-        bars, left = number, timedelta(0)
-        if unit in {"day", "d", "week"}:
-            interval = self.find_interval(f"1{unit[0]}")
-        elif unit in {"hour", "h"}:
-            bars, left = divmod(timedelta(hours=number), INTERVALS[interval or self.own])
+    def count_bars(self, length: Length | float, chart: Length | str = "") -> tuple[int, str]:
+        """Return how many bars of which interval a length such as 20 days is. Raises NotUnderstood."""
+        number, unit = length if isinstance(length, Length) else (int(length), "bar")
+        interval, left = self.find_interval(chart), timedelta(0)
+        bars = number
+        if unit in {"d", "w"}:
+            interval = self.find_interval(f"1{unit}")
+        elif unit in {"h", "min"}:
+            bars, left = divmod(number * _SPANS[unit], INTERVALS[interval or self.own])
         if left or not 2 <= bars <= MOST_BARS:
-            raise NotUnderstood(f"{number} {unit}s are not 2 to {MOST_BARS} whole bars")
+            raise NotUnderstood(f"{number} {_UNIT_NAMES.get(unit, unit)}s are not 2 to {MOST_BARS} whole bars")
         return bars, interval
 
 
-class Words:
-    """A line that is consumed from its start."""
+_UNIT_NAMES: Final = {"min": "minute", "h": "hour", "d": "day", "w": "week"}
 
-    def __init__(self, text: str, charts: Charts) -> None:
-        line = _NUMBER_WORD.sub(
-            lambda found: str(sum(NUMBER_WORDS[word] for word in re.split("[- ]", found[0]))), text.casefold()
-        )
-        for pattern, new in _REWRITES:
-            line = pattern.sub(new, line)
-        own = rf"{charts.own[:-1]} ?{charts.own[-1]}\w*" + {"1h": "|hourly", "1d": "|daily"}.get(charts.own, "")
-        line = re.sub(rf"\b(?:{own}) (?=(?:close|price|bar|chart)\b)", "", line)
-        self.rest, self.charts = line.strip(" .,;:!-"), charts
 
-    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Consume a pattern at the start; None if it is not there."""
-        found = pattern.match(self.rest)
-        if found is not None:
-            self.rest = self.rest[found.end() :].lstrip()
+def type_words(text: str, concepts: Collection[str]) -> list[Word]:
+    """Return the words of a line as terminals of the grammar: concepts, numbers and marks; lists as one."""
+    tokens = [token for token in read_tokens(text) if token.text not in _DROPPED]
+    while tokens and tokens[-1].text in _ENDING:
+        tokens.pop()
+    words: list[Word] = []
+    at = 0
+    while at < len(tokens):
+        length, kind, value = _read_one(tokens, at, concepts)
+        if kind != "EMPTY":
+            words.append(Word(kind, value, tokens[at].written, tokens[at].start))
+            _merge_list(words)
+        at += length
+    return words
+
+
+def _read_one(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, str, Any]:
+    """Return how many tokens a word has, its type and its value."""
+    token = tokens[at]
+    if token.kind == "clock":
+        return 1, "TIME", parse_clock(token.text)
+    if token.text == "(" and (found := _read_params(tokens, at)):
         return found
+    if token.text in _MARKS:
+        return 1, _MARKS[token.text], token.text
+    if token.kind in ("word", "mark") and (phrase := find_phrase(tokens, at, concepts)):
+        length, (concept, value) = phrase
+        if concept == "SPAN":
+            return length, "LEN", Length(int(value), "min")
+        if concept == "TIME":
+            return length, "TIME", Clock(int(value), is_clear=True, is_24h=True)
+        text = " ".join(one.text for one in tokens[at : at + length])
+        return length, concept, (value,) if concept in _LISTED else value or text
+    return _read_number(tokens, at) or (1, "UNKNOWN", token.text)
 
-    def refuse(self) -> NotUnderstood:
-        """Return the error about what is left."""
-        return NotUnderstood(f"\u201c{self.rest}\u201d is not in the grammar" if self.rest else "it ends too early")
+
+def _read_number(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | None:
+    number = take_number(tokens, at)
+    if number is None or not isinstance(number.value, Fraction):
+        return None
+    length, unit, value = number.length, number.unit, float(number.value)
+    if unit in ("", "x", "%"):
+        named = tokens[at + length : at + length + 1]
+        if unit or not named or find_meaning(named[0].text, "BAR") is None:
+            return length, {"": "NUM", "x": "FACTOR", "%": "PCT"}[unit], value
+        length, unit = length + 1, "bar"
+    unit = "bar" if find_meaning(unit, "BAR") is not None else unit
+    is_length = unit in {*_SPANS, "bar", "w"} and number.value.denominator == 1
+    return length, *(("LEN", Length(int(value), unit)) if is_length else ("UNKNOWN", value))
 
 
-def make_bound(kind: Literal["stop", "target"], found: re.Match[str]) -> Bound:
-    """Return the stop or target at a distance that a pattern with DISTANCE found. Raises NotUnderstood."""
-    bars = 0 if found["pct"] else int(found["atr"] or found["atr_of"] or 14)
-    if not 0 < float(found["amount"]) <= 100 or not (found["pct"] or 2 <= bars <= MOST_SMOOTHED):
-        raise NotUnderstood(f"a distance is up to 100 % or 100 average ranges, of 2 to {MOST_SMOOTHED} bars")
-    return Bound(kind, float(found["amount"]), bars)
+def _read_params(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | None:
+    """Read `(14)` and `(20, 2.5)`."""
+    closing = next((n for n in range(at + 1, min(at + 5, len(tokens))) if tokens[n].text == ")"), None)
+    parts = [part for token in tokens[at + 1 : closing] for part in token.text.replace("/", ",").split(",") if part]
+    if closing is None or not 1 <= len(parts) <= 2 or not all(part.replace(".", "", 1).isdecimal() for part in parts):
+        return None
+    return closing + 1 - at, "PARAMS", tuple(map(float, parts))
 
 
-def make_span(found: re.Match[str]) -> timedelta:
-    """Return the time that `n` and `u` say."""
-    return timedelta(**{{"m": "minutes", "h": "hours", "d": "days"}[found["u"][0]]: int(found["n"])})
+def _merge_list(words: list[Word]) -> None:
+    """Merge "FOMC, CPI or NFP" into one term."""
+    last = words[-1]
+    if last.type not in _LISTED:
+        return
+    first = len(words) - 2
+    while first >= 0 and words[first].type in {"COMMA", "OR", "AND"}:
+        first -= 1
+    if 0 <= first < len(words) - 2 and words[first].type == last.type:
+        words[first:] = [replace(words[first], value=(*words[first].value, *last.value))]

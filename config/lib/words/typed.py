@@ -20,6 +20,7 @@ class Word:
     type: str
     value: Any
     text: str
+    start: int = 0  # in the sentence
 
 
 _CONCEPTS: Final = word_set(
