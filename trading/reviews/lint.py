@@ -1,6 +1,7 @@
 """Rule-based warnings about lessons (settled 34); they never block them. Pure."""
 
 import re
+from calendar import day_name
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -11,7 +12,9 @@ from typing import Final, Literal
 
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
+from config.lib.words.lexer import find_phrases
 from config.lib.words.moments import MOMENT, spell_moment, spell_time
+from config.lib.words.vocabulary import find_meaning
 from trading.models import Trade
 
 LEAST_TRADES: Final = 5  # below it everything is chance (seed 002)
@@ -59,7 +62,7 @@ def lint_lessons(
 def _iter_findings(
     bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_Window"
 ) -> Iterator[tuple[Code, str]]:
-    if not _NEGATION.search(bullet):
+    if not any(find_phrases(bullet, "NOT", "WITHOUT", "CEASE")):
         words = _content_words(bullet)
         for rule, meant in rules:
             if len(words & meant) >= SHARED_WORDS:
@@ -76,13 +79,6 @@ _LIGHT: Final = """
     trade traders trading position order strategy skill rule market use take make get keep let lesson always never
     avoid stay behaviour behavior repeat
 """
-_NEGATION: Final = re.compile(
-    r"\b(?:no|not|nor|never|none|nothing|neither|without|cannot|avoid\w*|refrain\w*|abstain\w*|skip\w*|refus\w*"
-    r"|declin\w*|instead of|rather than|hold(?:ing)? off|sit(?:ting)? out|stay(?:ing)? (?:out|flat|away)"
-    r"|keep(?:ing)? (?:out|away)|leave (?:it|them) alone"
-    r"|(?:stop|quit|cease)(?:ped|ping|ting)? (?:\w+ing|all|any))\b|n['’]t\b",
-    re.IGNORECASE,
-)
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -96,10 +92,8 @@ def _light_words() -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(_LIGHT))
 
 
-_WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _TIME: Final = re.compile(
-    rf"(?<![\w:.,$])(?:{MOMENT}|(?P<hour>1[0-2]|0?[1-9])\s?(?P<hour_half>[ap]m)\b|(?P<weekday>{_WEEKDAYS})s?\b)",
-    re.VERBOSE | re.IGNORECASE,
+    rf"(?<![\w:.,$])(?:{MOMENT}|(?P<hour>1[0-2]|0?[1-9])\s?(?P<hour_half>[ap]m)\b)", re.VERBOSE | re.IGNORECASE
 )
 _FORMS: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%d", "%m-%d", "%H:%M", "%A")
 _TO: Final = re.compile(r"\s*(?:utc)?\s*(?:-|–|—|\.\.+|to|and|until|till|through)\s*", re.IGNORECASE)
@@ -111,26 +105,11 @@ _NO_SYMBOLS: Final = frozenset(
     NOT ON ONLY OR PERP PERPS PNL PPI RSI SHORT SHORTS SL SMA STOP THE TP USD USDC USDT UTC VWAP
     """.split()  # noqa: SIM905
 )
-# Not the side: "held too long", "long-term", "as long as".
-_NO_SIDE: Final = re.compile(
-    r"\b(?:(?:too|so|as|how|very|all (?:day|night)) (?:long|short)|(?:long|short)[- ](?:term|run|lived|times?|while"
-    r"|enough|stops?|durations?|tails?|holding (?:time|period)s?))\b",
-    re.IGNORECASE,
-)
 _WORD: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@/:_-]*(?:\.[A-Za-z0-9]+)*")
 _SYMBOL: Final = re.compile(r"@?[A-Z][A-Z0-9/:_-]+")
 _CLAUSE: Final = re.compile(
     r"[;!?]|[.,](?=\s|$)(?=\s*(?:but|while|whereas|yet|though)\b)|\.(?=\s|$)|\b(?:but|whereas|while)\b"
 )
-_SIDE_WORDS: Final[dict[str, Side]] = {
-    "long": "long",
-    "longs": "long",
-    "longed": "long",
-    "short": "short",
-    "shorts": "short",
-    "shorted": "short",
-    "shorting": "short",
-}
 
 
 class _Window:
@@ -160,18 +139,18 @@ class _Window:
 
     def unknown_times(self, bullet: str) -> Iterator[str]:
         """Yield named times and ranges without an entry or exit."""
-        named = [(match, text) for match in _TIME.finditer(bullet) if len(text := _spell_time(match)) != len("2026-03")]
+        named = sorted(_find_times(bullet))
         at = 0
         while at < len(named):
-            (one, first), (other, last) = named[at], named[at + 1] if at + 1 < len(named) else named[at]
-            if _TO.fullmatch(bullet, one.end(), other.start()) and _is_range(first, last):
+            (start, end, first), (begin, until, last) = named[at], named[at + 1] if at + 1 < len(named) else named[at]
+            if _TO.fullmatch(bullet, end, begin) and _is_range(first, last):
                 # An "and" may also list two times.
                 if not self._has_any_between(first, last) and not {first, last} <= self._times:
-                    yield bullet[one.start() : other.end()]
+                    yield bullet[start:until]
                 at += 2
             else:
                 if first not in self._times:
-                    yield one[0]
+                    yield bullet[start:end]
                 at += 1
 
     def _has_any_between(self, first: str, last: str) -> bool:
@@ -186,7 +165,9 @@ class _Window:
 
     def unknown_trades(self, bullet: str) -> Iterator[tuple[str, Side]]:
         """Yield the (symbol, side) pairs that the window lacks."""
-        for clause in _CLAUSE.split(_NO_SIDE.sub(" ", bullet)):
+        for start, end, _ in [*find_phrases(bullet, "LENGTH")][::-1]:  # "held too long" names no side
+            bullet = f"{bullet[:start]} {bullet[end:]}"
+        for clause in _CLAUSE.split(bullet):
             for name, side in _pair_sides(list(_split_words(clause, self._named)), self._named):
                 if all((symbol, side) not in self._traded for symbol in self._named.get(name, ())):
                     yield name, side
@@ -201,8 +182,10 @@ def _split_words(clause: str, known: Collection[str]) -> Iterator[str]:
 
 def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[str, Side]]:
     """Yield each symbol of a clause with the nearest side."""
-    sides = {at: _SIDE_WORDS[word.lower()] for at, word in enumerate(words) if word.lower() in _SIDE_WORDS}
-    sides = {at: side for at, side in sides.items() if words[at] not in known}
+    sides: dict[int, Side] = {}
+    for at, word in enumerate(words):
+        if word not in known and word.lower().startswith(("long", "short")) and find_meaning(word.lower(), "SIDE"):
+            sides[at] = "long" if word.lower().startswith("long") else "short"
     if not sides:
         return
     for at, word in enumerate(words):
@@ -212,10 +195,15 @@ def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[
             yield word, sides[nearest]
 
 
-def _spell_time(named: re.Match[str]) -> str:
-    if named["weekday"]:
-        return named["weekday"].capitalize()
-    return spell_time(named["hour"], named["hour_half"]) if named["hour"] else spell_moment(named)
+def _find_times(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where a text names dates, times of day and weekdays, and how they are spelled in `_FORMS`."""
+    for match in _TIME.finditer(text):
+        spelled = spell_time(match["hour"], match["hour_half"]) if match["hour"] else spell_moment(match)
+        if len(spelled) != len("2026-03"):
+            yield *match.span(), spelled
+    for start, end, meaning in find_phrases(text, "DAY"):
+        if meaning.value.isdecimal() and "day" in text[start:end].lower():  # "sat" may be a verb
+            yield start, end, day_name[int(meaning.value)]
 
 
 def _is_range(first: str, last: str) -> bool:

@@ -1,6 +1,5 @@
 """Rule-based warnings about a draft; they never block it. Pure. The schema reports what prevents saving."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +10,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from config.lib.text import prompt_line
+from config.lib.words.compile import compile_rule
+from config.lib.words.lexer import find_phrases
+from config.lib.words.markets import find_base, is_market
+from config.lib.words.rules import Symbols
 from trading.models.choices import INTERVALS
 from trading.skills.patches import iter_leaves
 from trading.skills.schemas import BuiltInTool, Schedule
@@ -84,16 +87,8 @@ class _Draft:
         return INTERVALS.get(self.get_field("context.bars_interval", ""))
 
 
-_EXIT: Final = re.compile(
-    r"\b(?:exit\w*|clos(?:e|es|ed|ing)|tak(?:e|es|ing) profits?|target\w*|stop\w*|leav\w+|unwind\w*|flatten\w*|get out"
-    r"|sell into|cover\w*|until)\b",
-    re.IGNORECASE,
-)
-_STOP: Final = re.compile(
-    r"\b(?:stop\w*|invalidat\w+|cut\w*|against|outside|beyond|max(?:imum)? loss|loss(?:es)?|los(?:e|ing)|drawdown"
-    r"|liquidat\w+|exit (?:if|when)|close (?:if|when))\b",
-    re.IGNORECASE,
-)
+_EXITS: Final = ("LEAVE", "STOP", "STOPLOSS", "TARGET", "BEFORE")
+_STOPS: Final = ("STOP", "STOPLOSS", "LOSE", "ONELOSS", "AGAINST", "BEYOND", "OUTSIDE", "WRONG", "LEAVEWHEN")
 
 
 def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
@@ -107,7 +102,7 @@ def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
             f"The strategy is written as rules, but its {missing} is empty: the agent would have to make them up.",
             "Spell the missing rules out, or write the strategy as a thesis.",
         )
-    elif draft.is_begun and not exit_ and not _EXIT.search(draft.strategy_text("thesis")):
+    elif draft.is_begun and not exit_ and not any(find_phrases(draft.strategy_text("thesis"), *_EXITS)):
         yield DraftFinding(
             Severity.ERROR,
             "No exit",
@@ -117,7 +112,7 @@ def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
 
 
 def _check_stop(draft: _Draft) -> Iterator[DraftFinding]:
-    if draft.is_begun and not _STOP.search(draft.strategy_text("exit", "risk_management")):
+    if draft.is_begun and not any(find_phrases(draft.strategy_text("exit", "risk_management"), *_STOPS)):
         yield _warning(
             "No stop",
             "Neither the exit nor the risk management says at which loss a position is given up.",
@@ -195,22 +190,19 @@ def _check_halt(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-_BLANKET: Final = r"(?:no|never|avoid|not|don['’]t|do not)\b(?: (?:{filler}))* {symbol}(?: (?:{filler}))*\W*"
-_FILLER: Final = (
-    r"trade|trades|trading|traded|touch|open|hold|any|a|new|in|on|of|with|the|position|positions|entry|entries|at all"
-    r"|ever"
-)
-
-
 def _check_avoided(draft: _Draft) -> Iterator[DraftFinding]:
-    for symbol in draft.get_field("context.symbols", []):
-        names = "|".join(re.escape(name) for name in {symbol, re.split(r"[/:_-]", symbol)[0]})
-        blanket = re.compile(_BLANKET.format(filler=_FILLER, symbol=f"(?:{names})"), re.IGNORECASE)
-        for rule in draft.get_field("strategy.avoid", []):
-            if blanket.fullmatch(rule.strip()):
+    symbols = draft.get_field("context.symbols", [])
+    named = frozenset(map(find_base, symbols))
+    rules = [
+        (text, compile_rule(text.rstrip(" .!`*"), zone="UTC", symbols=named))
+        for text in draft.get_field("strategy.avoid", [])
+    ]
+    for symbol in symbols:
+        for text, rule in rules:
+            if isinstance(rule, Symbols) and is_market(symbol, rule.symbols) is (rule.mode == "never"):
                 yield _warning(
                     f"{symbol} is traded and avoided",
-                    f"It is among the symbols, and a hard rule says “{prompt_line(rule)}”.",
+                    f"It is among the symbols, and a hard rule says “{prompt_line(text)}”.",
                     "Take it from the symbols, or say under which condition it is avoided.",
                 )
 

@@ -8,20 +8,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from trading.skills.conditions import Way, parse_line
 from trading.skills.schemas import SkillPayload
 from trading.skills.terms import (
     DAY_END,
-    KEPT,
     NEVER,
     OPPOSITE_ENTRY,
     Bound,
     Compare,
     Condition,
     HeldFor,
-    RiskPct,
+    Plain,
     Rule,
     Side,
     Term,
@@ -32,7 +31,6 @@ from trading.skills.words import Charts, NotUnderstood
 
 FOLLOWS: Final = {"trend", "breakout"}
 FADES: Final = {"mean_reversion", "range"}
-_STARTS: Final = {"Entry": "entry", "Avoid": "avoid"}  # of the grammar; else that of an exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +117,9 @@ def _split_sentences(text: str) -> list[str]:
     return [part.strip(" -•*") for part in parts if part.strip(" -•*.")]
 
 
+_Ends = Bound | HeldFor | Plain
+
+
 @dataclass(slots=True)
 class _Group:
     """Conditions that must hold together, for a side or for both, each with whether it goes both ways."""
@@ -136,7 +137,9 @@ class _Group:
 
     def add(self, way: Way, fades: bool | None) -> None:
         """Add the condition of a way, one for both sides as `fades` tells."""
-        self.found.append((way.body(fades), True) if callable(way.body) else (way.body, False))
+        condition = way.body(fades) if callable(way.body) else way.body
+        assert isinstance(condition, Condition), "the grammar lets no end through"
+        self.found.append((condition, callable(way.body)))
 
     def rule(self, act: Literal["entry", "exit", "avoid"], side: Side) -> Rule:
         """Return the rule of a side; what goes both ways was read for a long."""
@@ -167,16 +170,14 @@ class _Reader:
     def read_line(self, part: str, text: str) -> ReadLine:
         """Read one line of a part of the strategy."""
         try:
-            ways = parse_line(_STARTS.get(part, "exit"), text, self._charts)
-            return ReadLine(part, text, tuple(self._read_ways(part, ways)))
+            ways = parse_line(part, text, self._charts)
+            if not isinstance(ways, list):
+                return ReadLine(part, text, (ways,))
+            is_denied = part == "Avoid" or ways[0].is_denied
+            read = self._read_avoid if is_denied else self._read_entry if part == "Entry" else self._read_exit
+            return ReadLine(part, text, tuple(read(ways)))
         except NotUnderstood as problem:
             return ReadLine(part, text, problem=str(problem))
-
-    def _read_ways(self, part: str, ways: list[Way]) -> list[Term]:
-        if len(ways) == 1 and not isinstance(ways[0], Way):
-            return ways
-        read = {"Entry": self._read_entry, "Avoid": self._read_avoid}.get(part, self._read_exit)
-        return self._read_avoid(ways) if ways[0].is_denied else read(ways)
 
     def _read_entry(self, ways: Sequence[Way]) -> list[Term]:
         groups, has_or = [_Group()], False
@@ -217,13 +218,12 @@ class _Reader:
         for way in ways:
             # "... for longs and ... for shorts" are two ways out.
             is_and = way.joint == "and" and not has_side and not (way.side and group.side)
-            is_end = isinstance(way.body, Term)
-            if is_and and (is_end or not group.found):
+            if is_and and (isinstance(way.body, _Ends) or not group.found):
                 raise NotUnderstood("a stop, a target or a time is a way out of its own: write “or”")
             if not is_and:
                 terms += self._resolve_exit(group)
                 group = _Group()
-            if is_end:
+            if isinstance(way.body, _Ends):
                 terms.append(way.body)
             else:
                 group.add(way, self._fades)

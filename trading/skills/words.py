@@ -15,9 +15,10 @@ MOST_BARS: Final = 500
 MOST_SMOOTHED: Final = 50  # bars of RSI, ATR and ADX, which need several times as many to settle
 
 _MARKS: Final = {",": "COMMA", ":": "COMMA", "/": "OR", "&": "AND", "-": "DASH", "–": "DASH", "—": "DASH"}
-_DROPPED: Final = frozenset("'\"“”‘’*")
+_DROPPED: Final = frozenset("'\"“”\u2018’*")
 _ENDING: Final = frozenset(".,;:!-–")
 _LISTED: Final = frozenset({"DAY", "EVENT", "REGIME"})
+_NUMBERS: Final = {"": "NUM", "x": "FACTOR", "%": "PCT"}
 _SPANS: Final = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
@@ -33,10 +34,15 @@ class Length(NamedTuple):
 
     @property
     def span(self) -> timedelta:
-        """The time, nothing for bars. Raises NotUnderstood for weeks and longer."""
-        if self.unit not in {*_SPANS, "bar"}:
+        """The time, nothing for bars. Raises NotUnderstood for weeks."""
+        if self.unit == "w":
             raise NotUnderstood("a time is in minutes, hours, days or bars")
         return self.number * _SPANS.get(self.unit, timedelta(0))
+
+    @property
+    def bars(self) -> int:
+        """The number of bars, none for a time."""
+        return self.number if self.unit == "bar" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +63,9 @@ class Charts:
     def count_bars(self, length: Length | float, chart: Length | str = "") -> tuple[int, str]:
         """Return how many bars of which interval a length such as 20 days is. Raises NotUnderstood."""
         number, unit = length if isinstance(length, Length) else (int(length), "bar")
-        interval, left = self.find_interval(chart), timedelta(0)
-        bars = number
-        if unit in {"d", "w"}:
-            interval = self.find_interval(f"1{unit}")
-        elif unit in {"h", "min"}:
+        interval = self.find_interval(f"1{unit}" if unit in {"d", "w"} else chart)
+        bars, left = number, timedelta(0)
+        if unit in {"h", "min"}:
             bars, left = divmod(number * _SPANS[unit], INTERVALS[interval or self.own])
         if left or not 2 <= bars <= MOST_BARS:
             raise NotUnderstood(f"{number} {_UNIT_NAMES.get(unit, unit)}s are not 2 to {MOST_BARS} whole bars")
@@ -112,14 +116,14 @@ def _read_number(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | Non
     if number is None or not isinstance(number.value, Fraction):
         return None
     length, unit, value = number.length, number.unit, float(number.value)
-    if unit in ("", "x", "%"):
-        named = tokens[at + length : at + length + 1]
-        if unit or not named or find_meaning(named[0].text, "BAR") is None:
-            return length, {"": "NUM", "x": "FACTOR", "%": "PCT"}[unit], value
+    if not unit and at + length < len(tokens) and find_meaning(tokens[at + length].text, "BAR") is not None:
         length, unit = length + 1, "bar"
+    if unit in _NUMBERS:
+        return length, _NUMBERS[unit], value
     unit = "bar" if find_meaning(unit, "BAR") is not None else unit
-    is_length = unit in {*_SPANS, "bar", "w"} and number.value.denominator == 1
-    return length, *(("LEN", Length(int(value), unit)) if is_length else ("UNKNOWN", value))
+    if unit not in {*_UNIT_NAMES, "bar"} or number.value.denominator != 1:
+        return length, "UNKNOWN", value
+    return length, "LEN", Length(int(value), unit)
 
 
 def _read_params(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | None:
@@ -136,8 +140,6 @@ def _merge_list(words: list[Word]) -> None:
     last = words[-1]
     if last.type not in _LISTED:
         return
-    first = len(words) - 2
-    while first >= 0 and words[first].type in {"COMMA", "OR", "AND"}:
-        first -= 1
-    if 0 <= first < len(words) - 2 and words[first].type == last.type:
+    first = next((n for n in range(len(words) - 2, -1, -1) if words[n].type not in {"COMMA", "OR", "AND"}), 0)
+    if first < len(words) - 2 and words[first].type == last.type:
         words[first:] = [replace(words[first], value=(*words[first].value, *last.value))]

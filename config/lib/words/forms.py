@@ -1,6 +1,6 @@
 """Match typed words with the forms of a grammar. Pure.
 
-A grammar has a rule a line, `name: forms`; an indented line goes on with the one before it, `//` begins a comment. A form
+A grammar has a rule a line, `name: forms`; an indented line goes on with the one before, `//` begins a comment. A form
 is a row of word types in capitals and of rules, with `( | )`, `?`, `*` and `+`; `-> name` names what one form becomes.
 """
 
@@ -25,9 +25,9 @@ class Misfit(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Form:
-    """A part of a grammar: a type of word, a rule by name, a row or a choice of parts, or one part, if any or often."""
+    """A part of a grammar: a word type, a rule by name, a row or choice of parts, or a part any number of times."""
 
-    kind: Literal["word", "rule", "row", "choice", "option", "repeat"]
+    kind: Literal["word", "rule", "row", "choice", "repeat"]
     name: str = ""
     parts: tuple["_Form", ...] = ()
 
@@ -79,14 +79,15 @@ def _read_forms(pieces: Iterator[str]) -> _Form:
             rows.append([])
         elif piece == "->":
             rows[-1] = [_Form("rule", next(pieces), tuple(rows[-1]))]
-        elif piece in "?*+":
-            repeated = rows[-1].pop()
-            rows[-1] += [repeated] if piece == "+" else []
-            rows[-1].append(_Form("option" if piece == "?" else "repeat", parts=(repeated,)))
+        elif piece == "?":
+            rows[-1][-1] = _Form("choice", parts=(rows[-1][-1], _Form("row")))
+        elif piece in "*+":
+            repeated = _Form("repeat", parts=(rows[-1][-1],))
+            rows[-1] = [*rows[-1][:-1], repeated] if piece == "*" else [*rows[-1], repeated]
+        elif piece == "(":
+            rows[-1].append(_read_forms(pieces))
         else:
-            rows[-1].append(
-                _read_forms(pieces) if piece == "(" else _Form("word" if piece.isupper() else "rule", piece)
-            )
+            rows[-1].append(_Form("word" if piece.isupper() else "rule", piece))
     forms = [_Form("row", parts=tuple(row)) for row in rows]
     return forms[0] if len(forms) == 1 else _Form("choice", parts=tuple(forms))
 
@@ -121,8 +122,6 @@ class _Matcher:
                 return ends
             case "choice":
                 return {end: taken for part in reversed(form.parts) for end, taken in self.list_ends(part, at).items()}
-            case "option":
-                return {**self.list_ends(form.parts[0], at), at: ()}
         found, ends = {at: ()}, {at: ()}
         while ends := {end: taken for end, taken in self._go_on(ends, form.parts[0]).items() if end not in found}:
             found |= ends
