@@ -52,7 +52,7 @@ class Grammar:
     @cached_property
     def types(self) -> frozenset[str]:
         """The types of words that its rules name."""
-        return frozenset(re.findall(r"\b[A-Z]{2,}\b", self._text))
+        return frozenset(re.findall(r"\b[A-Z]+\b", self._text))
 
     @cached_property
     def _rules(self) -> dict[str, _Form]:

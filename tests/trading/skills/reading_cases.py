@@ -158,6 +158,33 @@ TUNED = [
     Case("avoid", "Never enter on Mondays before 10:00 UTC", ("no entry: on Mon and time 00:00-10:00 UTC",)),
     Case("avoid", "Never risk more than 1% per trade", ("risk 1% of equity to the stop",)),
     Case("avoid", "No trades between Friday 20:00 and Sunday 22:00"),
+    # With words that other readers knew before
+    Case("entry", "Buy when the close is no higher than the 20-bar low", ("long: close below 20-bar low",)),
+    Case("entry", "Buy when price gained 3 percent in the last 12 hours", ("long: 3-bar change above 3%",)),
+    Case(
+        "entry",
+        "Trade long when the ADX is above 25 and the hourly regime is trend or shock",
+        ("long: ADX(14) above 25 and regime is trend or shock",),
+    ),
+    Case("entry", "Buy limit the 55-bar high"),
+    Case("entry", "Maybe buy above the 20-bar high"),
+    Case(
+        "exit",
+        "Close longs when RSI is over 75 and shorts when RSI is under 25",
+        ("exit long: RSI(14) above 75", "exit short: RSI(14) below 25"),
+    ),
+    Case("exit", "Longs: stop at 2 %"),
+    Case("avoid", "No new positions after 8 pm", ("no entry: time 20:00-24:00 UTC",)),
+    Case("avoid", "No trades on the day of FOMC", ("no entry: on the day of FOMC",)),
+    Case("avoid", "Nothing on Fridays after 18:00 UTC", ("no entry: on Fri and time 18:00-24:00 UTC",)),
+    Case("avoid", "No trade close to important news within an hour"),
+    Case(
+        "avoid",
+        "No trade within 30 minutes of high importance events",
+        ("no entry: within 30 min of any important event",),
+    ),
+    Case("risk", "Never risk over 1 % of my capital per trade", ("risk 1% of equity to the stop",)),
+    Case("risk", "No leverage above my ceiling"),
 ]
 
 UNSEEN = [

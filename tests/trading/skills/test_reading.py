@@ -93,6 +93,8 @@ def test_reading_tells_why_no_position_is_opened(strategy, problem):
         ({"entry": "Buy when funding is below 20 %"}, "say whether this funding is of a payment or of a year"),
         ({"entry": "Buy when RSI is below the 20-bar mean"}, "RSI(14) is compared with a number"),
         ({"entry": "Only when the close is above the 200-bar mean"}, "say for which side"),
+        ({"entry": "Buy a close above the 20-bar high and"}, "it ends too early"),
+        ({"entry": BOTH_SIDES, "avoid": ["Trade only on weekdays"]}, "begin with “No” or “Never”"),
         ({"entry": BOTH_SIDES, "exit": "Close below the 10-bar low"}, "say for which side, such as “for longs”"),
     ],
 )
@@ -121,3 +123,10 @@ def test_any_text_is_read_without_an_error():
     for text in ("", "\n\n", "((((", "buy", "close above", "1" * 300, "no", "in", "for longs", "5 %", "or", "\x00"):
         reading = read(entry=text, exit=text, risk_management=text, avoid=[text])
         assert reading.problem
+
+
+def test_line_as_long_as_its_field_is_read():
+    line = "Buy " + " and ".join(["close above the 20-bar high"] * 62)
+
+    assert len(line) < 2000
+    assert len(read(entry=line).list_rules("entry")[0].conditions) == 62
