@@ -80,10 +80,7 @@ class Reading:
 
 def read_strategy(payload: SkillPayload) -> Reading:
     """Return the reading of a skill."""
-    strategy, context = payload.strategy, payload.context
-    charts = Charts(context.bars_interval, tuple(context.higher_timeframes))
-    texts = strategy.entry, strategy.exit, strategy.risk_management, tuple(strategy.avoid)
-    return _read_texts(charts, strategy.style, *texts)
+    return read_draft(payload.stored())
 
 
 def read_draft(payload: Mapping[str, Any]) -> Reading:
