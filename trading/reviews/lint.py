@@ -165,7 +165,7 @@ class _Window:
 
     def unknown_trades(self, bullet: str) -> Iterator[tuple[str, Side]]:
         """Yield the (symbol, side) pairs that the window lacks."""
-        for start, end, _ in [*find_phrases(bullet, "LENGTH")][::-1]:  # "held too long" names no side
+        for start, end, _ in [*find_phrases(bullet, "NOSIDE")][::-1]:  # "held too long" names no side
             bullet = f"{bullet[:start]} {bullet[end:]}"
         for clause in _CLAUSE.split(bullet):
             for name, side in _pair_sides(list(_split_words(clause, self._named)), self._named):

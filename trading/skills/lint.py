@@ -87,7 +87,7 @@ class _Draft:
         return INTERVALS.get(self.get_field("context.bars_interval", ""))
 
 
-_EXITS: Final = ("LEAVE", "STOP", "STOPLOSS", "TARGET", "BEFORE")
+_EXITS: Final = ("LEAVE", "STOP", "STOPLOSS", "PROFIT", "BEFORE")
 _STOPS: Final = ("STOP", "STOPLOSS", "LOSE", "ONELOSS", "AGAINST", "BEYOND", "OUTSIDE", "WRONG", "LEAVEWHEN")
 
 
