@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final, Literal
 
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
-from config.lib.words.lexer import find_phrases
+from config.lib.words.lexer import find_phrases, read_tokens
 from config.lib.words.moments import MOMENT, spell_moment, spell_time
 from config.lib.words.vocabulary import find_meaning
 from trading.models import Trade
@@ -62,7 +62,7 @@ def lint_lessons(
 def _iter_findings(
     bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_Window"
 ) -> Iterator[tuple[Code, str]]:
-    if not any(find_phrases(bullet, "NOT", "WITHOUT", "CEASE")):
+    if not _is_denied(bullet):
         words = _content_words(bullet)
         for rule, meant in rules:
             if len(words & meant) >= SHARED_WORDS:
@@ -79,6 +79,15 @@ _LIGHT: Final = """
     trade traders trading position order strategy skill rule market use take make get keep let lesson always never
     avoid stay behaviour behavior repeat
 """
+
+
+def _is_denied(bullet: str) -> bool:
+    """Tell whether a bullet has a no, or stops doing something; "keep the stop" does not."""
+    pairs = pairwise(token.text for token in read_tokens(bullet))
+    return any(find_phrases(bullet, "NOT", "WITHOUT", "INSTEAD")) or any(
+        find_meaning(one, "CEASE") is not None and (other.endswith("ing") or other in ("all", "any"))
+        for one, other in pairs
+    )
 
 
 def _content_words(text: str) -> frozenset[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from config.lib.words.forms import Grammar, Match, Misfit
-from config.lib.words.lexer import Clock
 from config.lib.words.typed import Word
 from trading.skills import terms
 from trading.skills.terms import Bound, Compare, Condition, HeldFor, Operand, Side, Sign, Term
@@ -178,19 +177,12 @@ def _make_calm(parts: _Parts) -> Compare:
 
 
 def _make_hours(parts: _Parts) -> Condition:
-    if not parts.has("ZONE", "TIME"):
+    units = {"TIME": 1, "NUM": 60}
+    times = [int(word.value * units[word.type]) for word in parts.words if word.type in units]
+    if not parts.has("ZONE", "TIME") or not 0 <= min(times) <= max(times) <= 24 * 60:
         raise NotUnderstood("write hours such as “08:00 UTC”")
-    times = [_count_minutes(word.value) for word in parts.words if word.type in ("TIME", "NUM")]
-    if parts.has("BEFORE") and len(times) == 1:
-        return terms.InHours(0, times[0])
-    return terms.InHours(*[*times, 24 * 60][:2])
-
-
-def _count_minutes(time: Clock | float | None) -> int:
-    minutes = time.minute if isinstance(time, Clock) else -1 if time is None else int(time * 60)
-    if not 0 <= minutes < 24 * 60:
-        raise NotUnderstood("it has a time that is no time of day")
-    return minutes
+    start, end = [*times, 24 * 60][:2]
+    return terms.InHours(0, start) if parts.has("BEFORE") and len(times) == 1 else terms.InHours(start, end)
 
 
 def _make_near(parts: _Parts) -> terms.NearEvent:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from config.lib.words.lexer import Clock, Token, find_phrase, parse_clock, read_tokens, take_number
+from config.lib.words.lexer import Token, find_phrase, parse_clock, read_tokens, take_number
 from config.lib.words.typed import Word
 from config.lib.words.vocabulary import find_meaning
 from trading.models.choices import INTERVALS
@@ -95,7 +95,8 @@ def _read_one(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tu
     """Return how many tokens a word has, its type and its value."""
     token = tokens[at]
     if token.kind == "clock":
-        return 1, "TIME", parse_clock(token.text)
+        clock = parse_clock(token.text)
+        return (1, "TIME", clock.minute) if clock else (1, "UNKNOWN", None)
     if token.text == "(" and (found := _read_params(tokens, at)):
         return found
     if token.text in _MARKS:
@@ -105,7 +106,7 @@ def _read_one(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tu
         if concept == "SPAN":
             return length, "LEN", Length(int(value), "min")
         if concept == "TIME":
-            return length, "TIME", Clock(int(value), is_clear=True, is_24h=True)
+            return length, "TIME", int(value)
         text = " ".join(one.text for one in tokens[at : at + length])
         return length, concept, (value,) if concept in _LISTED else value or text
     return _read_number(tokens, at) or (1, "UNKNOWN", token.text)
