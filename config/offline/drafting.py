@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
 from config.lib.text import one_line
+from config.lib.words.lexer import find_phrases, skip_phrases
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
+from config.lib.words.vocabulary import Meaning
 from config.offline.facts import Call, Known, Outcome, best_matches, key_words
 from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell
 from config.offline.phrases import TERMS
@@ -48,7 +50,6 @@ _PARTS: Final = {
     "P": r"(\d{1,6}(?:\.\d{1,4})?)\s?(?:%|percent)",
     "U": r"(m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)",
     "OF": r"(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+",
-    "AND": r"(?:(?:and|but|then|also|i|i'd|it|should|want to|would)\s+)*",
 }
 # A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
 _NUMBERS: Final = r"""
@@ -64,27 +65,10 @@ barsInterval: \b(\d{1,2})[ -]?<U>[ -](?:bars?|candles?|charts?|closes?)\b|\b(hou
     |\b(?:on|use|horizon:) (?:the |a )?(\d{1,2})[ -]?<U>\b(?! (?:before|after|around|of))
 value: \b(?:daily|(?:once a|every) day) at (\d{1,2}:\d\d)|\bevery (\d{1,2}) ?<U>\b|\bevery (hour)\b
 """
-# The first text whose words a clause or its label begins with takes it.
-_TEXTS: Final = r"""
-avoid: ^<AND>(?:never|avoids?|stays? (?:out|flat)|sits? out|skips?|don't|do not|what kills it
-    |no(?! more than| leverage))\b
-exit: ^<AND>(?:exits?|gets? out|takes? profits?|tp|sl|covers?|out (?:at|when|after|if)|stops?|target
-    |holds? (?:for|until)|closes? (?:it|out|the|when|at|after|if)|sells? (?:when|once|again))\b
-entry: ^<AND>(?:enters?|entry|(?:buy|sell|short|long|open)(?:s|ing)?|go(?:es|ing)? (?:long|short)
-    |fad(?:es?|ing)|gets? in)\b
-riskManagement: ^<AND>(?:risk(?:s|ing)?|size|sizing|scales?|half size|adds? (?:to|once|at most))\b
-"""
-_CHOICES: Final = r"""
-style=mean_reversion: \b(?:mean[- ]?rever\w+|revert\w*|reversion)\b
-style=breakout: \b(?:break ?outs?|break(?:s|ing)? (?:out|above|below))\b
-style=trend: \b(?:trend(?:s|ing)?|momentum|moving averages?|pullbacks?)\b
-style=range: \b(?:range(?:s|[- ]?bound)?|sideways)\b
-style=mean_reversion : \b(?:funding|fad(?:e|es|ing)|oversold|overbought|rsi|bollinger)\b
-style=carry: \b(?:carry|basis trade)\b
-tradingStyle=day: \b(?:scalp\w*|day[- ]?trad\w+|intra[- ]?day|within (?:the|a) day)\b
-tradingStyle=swing: \b(?:swing|(?:a few|several|\d+) days|for days)\b
-tradingStyle=position: \b(?:position trad\w+|weeks|months|long[- ]term)\b
-"""
+# The value of a phrase, the first one that a message names, and what the field says.
+_MANNERS: Final = {name: name for name in ("mean_reversion", "breakout", "trend", "range", "fade", "carry")}
+_MANNERS["fade"] = "mean_reversion"
+_HORIZONS: Final = {"scalp": "day", "day": "day", "swing": "swing", "position": "position"}
 _COMMANDS: Final = r"""
 templates: (?:(?:show|give|list)(?: me)? (?:an?|the|your|all) )?templates?$|(?:what|which) templates?\b.{2,20}$
 template: (?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?([\w -]{3,40}?) template$
@@ -175,9 +159,14 @@ def read_fields(message: str) -> Fields:
     # A name such as "BTC Harbour" does not name the traded symbols.
     text = text.replace(named[0], " ") if named else text
     fields: Fields = {"name": named["name"] if named else "", "symbols": symbols_in(text)}
-    for choice, words in parse_table(_CHOICES).items():
-        if words.search(text):
-            fields.setdefault(*choice.strip().split("="))
+    for field, values, concepts in (
+        ("style", _MANNERS, ("MANNER",)),
+        ("tradingStyle", _HORIZONS, ("HORIZON", "STYLE")),
+    ):
+        said = {meaning.value for _, _, meaning in find_phrases(text, *concepts)}
+        fields[field] = next((value for name, value in values.items() if name in said), "")
+    if not fields["tradingStyle"] and re.search(r"\d days\b", text):
+        fields["tradingStyle"] = "swing"
     told: dict[str, list[str]] = {}
     for sentence in sentences(text):
         _read_clauses(_BUILD.compiled.sub("", _plain(sentence)), fields, told)
@@ -194,7 +183,8 @@ def _read_clauses(sentence: str, fields: Fields, told: dict[str, list[str]]) -> 
     for clause in _BREAK.split(sentence):
         rest = _take_numbers(clause, fields)
         left = [word for word in key_words(rest) if re.search(r"[^\W\d_]{2}", word)]
-        begun = next((name for name, words in parse_table(_TEXTS, **_PARTS).items() if words.search(clause)), "")
+        start, _, first = next(find_phrases(skip_phrases(clause, "JOIN"), "DRAFT"), (0, 0, Meaning("DRAFT", "")))
+        begun = "" if start else first.value
         text = one_line(_LABEL.sub("", clause) if begun else clause).strip(" .,;-")
         if begun and (len(left) > 1 or (begun == "exit" and left and rest == clause)):
             place = begun
