@@ -64,7 +64,9 @@ class _Parts:
 
     def level(self, what: Any, amount: float = 0.0) -> Operand:
         """Return a value of the bars that the parts name. Raises NotUnderstood."""
-        length = self.find(Length) or self.get("LEN") or self.get("NUM") or self.get("PARAMS")[0]
+        length = (
+            self.find(Length) or self.get("LEN") or self.get("NUM", otherwise=self.get("PARAMS", otherwise=(0,))[0])
+        )
         bars, interval = self.charts.count_bars(length, self.find(str) or "")
         return Operand(what, bars, amount, interval)
 
@@ -246,7 +248,7 @@ def _make_gauge(parts: _Parts) -> Operand:
 
 
 def _make_band(parts: _Parts) -> Operand:
-    bars, amount = parts.get("PARAMS", otherwise=(20, 2.0))
+    bars, amount = (*parts.get("PARAMS", otherwise=(20,)), 2.0)[:2]
     return Operand("band", parts.charts.count_bars(bars)[0], amount * (-1 if parts.get("EDGE") == "bottom" else 1))
 
 

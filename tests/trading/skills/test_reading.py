@@ -1,7 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from config.lib.words.vocabulary import list_words
 from tests.trading.skills.reading_cases import TUNED, UNSEEN, Case
 from trading.demo import _BREAKOUT, _BREAKOUT_AGAIN, _FUNDING
+from trading.skills.conditions import _load_grammar
 from trading.skills.patches import merge_patch
 from trading.skills.reading import read_draft
 from trading.skills.templates import TEMPLATES
@@ -130,3 +134,33 @@ def test_line_as_long_as_its_field_is_read():
 
     assert len(line) < 2000
     assert len(read(entry=line).list_rules("entry")[0].conditions) == 62
+
+
+SPELLED = {
+    "NUM": ["0", "2", "20", "1.5", "-3"],
+    "PCT": ["2 %", "0.05 %", "-40 %", "0 %"],
+    "LEN": ["20-bar", "4-hour", "1d", "2 weeks", "0 hours"],
+    "FACTOR": ["2x", "1.5 times"],
+    "PARAMS": ["(20)", "(20, 2)", "(0, 2)"],
+    "TIME": ["08:00", "8 pm", "24:00"],
+    "COMMA": [",", ":"],
+    "DASH": ["-"],
+}
+
+
+def spell_form(form, draw):
+    """Return a text that a form of the grammar takes."""
+    if form.kind == "word":
+        return draw(st.sampled_from(SPELLED.get(form.name) or sorted(list_words(form.name))))
+    if form.kind == "rule" and not form.parts:
+        return spell_form(_load_grammar()._rules[form.name], draw)
+    parts = [draw(st.sampled_from(form.parts))] if form.kind == "choice" else form.parts
+    return " ".join(spell_form(part, draw) for part in parts * (form.kind != "repeat" or draw(st.booleans())))
+
+
+@given(data=st.data(), part=st.sampled_from(["entry", "exit", "avoid"]), style=st.sampled_from(["mixed", "range"]))
+def test_any_line_of_the_grammar_is_read_or_refused_with_a_reason(data, part, style):
+    line = spell_form(_load_grammar()._rules[part], data.draw)
+    found = read(style, **{part: [line] if part == "avoid" else line})
+
+    assert all(bool(one.problem) != bool(one.terms) for one in found.lines)
