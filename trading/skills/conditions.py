@@ -321,13 +321,13 @@ def parse_line(part: str, text: str, charts: Charts) -> list[Way] | Term:
     """Return the ways of a line, or the term that it is as a whole. Raises NotUnderstood."""
     grammar = _load_grammar()
     words = type_words(text, grammar.types | {"EMPTY", "SPAN"})
-    is_denied = bool(words) and words[0].type in {"NOT", "WITHOUT", "FLAT"}
+    is_denied = bool(words) and not {"NOT", "WITHOUT", "FLAT"}.isdisjoint(words[0])
     if part == "Avoid" and not is_denied:
         raise NotUnderstood("begin with “No” or “Never”")
     try:
         match = grammar.match(words, "exit" if part not in {"Entry", "Avoid"} else "avoid" if is_denied else "entry")
     except Misfit as misfit:
-        rest = text[words[misfit.at].start :].rstrip(" .") if misfit.at < len(words) else ""
+        rest = text[next(iter(words[misfit.at].values())).start :].rstrip(" .") if misfit.at < len(words) else ""
         raise NotUnderstood(f"“{rest}” is not in the grammar" if rest else "it ends too early") from None
     ways: list[Way] = []
     joint = ""

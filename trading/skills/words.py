@@ -6,7 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from config.lib.words.lexer import Token, find_phrase, parse_clock, read_tokens, take_number
+from config.lib.words.lexer import Token, parse_clock, read_tokens, take_number, take_phrase
 from config.lib.words.typed import Word
 from config.lib.words.vocabulary import find_meaning
 from trading.models.choices import INTERVALS
@@ -75,44 +75,50 @@ class Charts:
 _UNIT_NAMES: Final = {"min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
-def type_words(text: str, concepts: Collection[str]) -> list[Word]:
-    """Return the words of a line as terminals of the grammar: concepts, numbers and marks; lists as one."""
+def type_words(text: str, concepts: Collection[str]) -> list[dict[str, Word]]:
+    """Return the words of a line for the grammar, by their types: concepts, numbers and marks; lists as one."""
     tokens = [token for token in read_tokens(text) if token.text not in _DROPPED]
     while tokens and tokens[-1].text in _ENDING:
         tokens.pop()
-    words: list[Word] = []
+    words: list[dict[str, Word]] = []
     at = 0
     while at < len(tokens):
-        length, kind, value = _read_one(tokens, at, concepts)
-        if kind != "EMPTY":
-            words.append(Word(kind, value, tokens[at].written, tokens[at].start))
+        length, found = _read_one(tokens, at, concepts)
+        if found.keys() != {"EMPTY"}:
+            words.append(
+                {kind: Word(kind, value, tokens[at].written, tokens[at].start) for kind, value in found.items()}
+            )
             _merge_list(words)
         at += length
     return words
 
 
-def _read_one(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, str, Any]:
-    """Return how many tokens a word has, its type and its value."""
+def _read_one(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, dict[str, Any]]:
+    """Return how many tokens a word has, and its values by its types."""
     token = tokens[at]
     if token.kind == "clock":
         clock = parse_clock(token.text)
-        return (1, "TIME", clock.minute) if clock else (1, "UNKNOWN", None)
+        return 1, {"TIME": clock.minute} if clock else {"UNKNOWN": None}
     if token.text == "(" and (found := _read_params(tokens, at)):
         return found
     if token.text in _MARKS:
-        return 1, _MARKS[token.text], token.text
-    if token.kind in ("word", "mark") and (phrase := find_phrase(tokens, at, concepts)):
-        length, (concept, value) = phrase
+        return 1, {_MARKS[token.text]: token.text}
+    length, meanings = take_phrase(tokens, at, concepts) if token.kind in ("word", "mark") else (0, [])
+    if not meanings:
+        return _read_number(tokens, at) or (1, {"UNKNOWN": token.text})
+    text = " ".join(one.text for one in tokens[at : at + length])
+    values: dict[str, Any] = {}
+    for concept, value in reversed(meanings):
         if concept == "SPAN":
-            return length, "LEN", Length(int(value), "min")
-        if concept == "TIME":
-            return length, "TIME", int(value)
-        text = " ".join(one.text for one in tokens[at : at + length])
-        return length, concept, (value,) if concept in _LISTED else value or text
-    return _read_number(tokens, at) or (1, "UNKNOWN", token.text)
+            values["LEN"] = Length(int(value), "min")
+        elif concept == "TIME":
+            values["TIME"] = int(value)
+        else:
+            values[concept] = (value,) if concept in _LISTED else value or text
+    return length, values
 
 
-def _read_number(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | None:
+def _read_number(tokens: Sequence[Token], at: int) -> tuple[int, dict[str, Any]] | None:
     number = take_number(tokens, at)
     if number is None or not isinstance(number.value, Fraction):
         return None
@@ -120,27 +126,27 @@ def _read_number(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | Non
     if not unit and at + length < len(tokens) and find_meaning(tokens[at + length].text, "BAR") is not None:
         length, unit = length + 1, "bar"
     if unit in _NUMBERS:
-        return length, _NUMBERS[unit], value
+        return length, {_NUMBERS[unit]: value}
     unit = "bar" if find_meaning(unit, "BAR") is not None else unit
     if unit not in {*_UNIT_NAMES, "bar"} or number.value.denominator != 1:
-        return length, "UNKNOWN", value
-    return length, "LEN", Length(int(value), unit)
+        return length, {"UNKNOWN": value}
+    return length, {"LEN": Length(int(value), unit)}
 
 
-def _read_params(tokens: Sequence[Token], at: int) -> tuple[int, str, Any] | None:
+def _read_params(tokens: Sequence[Token], at: int) -> tuple[int, dict[str, Any]] | None:
     """Read `(14)` and `(20, 2.5)`."""
     closing = next((n for n in range(at + 1, min(at + 5, len(tokens))) if tokens[n].text == ")"), None)
     parts = [part for token in tokens[at + 1 : closing] for part in token.text.replace("/", ",").split(",") if part]
     if closing is None or not 1 <= len(parts) <= 2 or not all(part.replace(".", "", 1).isdecimal() for part in parts):
         return None
-    return closing + 1 - at, "PARAMS", tuple(map(float, parts))
+    return closing + 1 - at, {"PARAMS": tuple(map(float, parts))}
 
 
-def _merge_list(words: list[Word]) -> None:
-    """Merge "FOMC, CPI or NFP" into one term."""
-    last = words[-1]
-    if last.type not in _LISTED:
-        return
-    first = next((n for n in range(len(words) - 2, -1, -1) if words[n].type not in {"COMMA", "OR", "AND"}), 0)
-    if first < len(words) - 2 and words[first].type == last.type:
-        words[first:] = [replace(words[first], value=(*words[first].value, *last.value))]
+def _merge_list(words: list[dict[str, Word]]) -> None:
+    """Merge "FOMC, CPI or NFP" into one word."""
+    joints = {"COMMA", "OR", "AND"}
+    first = next((n for n in range(len(words) - 2, -1, -1) if joints.isdisjoint(words[n])), 0)
+    listed = _LISTED & words[-1].keys() & words[first].keys()
+    if first < len(words) - 2 and listed:
+        values = {kind: (*words[first][kind].value, *words[-1][kind].value) for kind in listed}
+        words[first:] = [{kind: replace(words[first][kind], value=value) for kind, value in values.items()}]

@@ -5,7 +5,7 @@ is a row of word types in capitals and of rules, with `( | )`, `?`, `*` and `+`;
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -60,8 +60,8 @@ class Grammar:
         pairs = (line.partition(":")[::2] for line in lines if ":" in line)
         return {name: _read_forms(iter(_PIECE.findall(forms))) for name, forms in pairs}
 
-    def match(self, words: Sequence[Word], rule: str) -> Match:
-        """Return how a rule takes all of the words. Raises Misfit."""
+    def match(self, words: Sequence[Mapping[str, Word]], rule: str) -> Match:
+        """Return how a rule takes all of the words, each of which may have several types. Raises Misfit."""
         matcher = _Matcher(self._rules, words)
         ends = matcher.list_ends(self._rules[rule], 0)
         if len(words) not in ends:
@@ -95,7 +95,7 @@ def _read_forms(pieces: Iterator[str]) -> _Form:
 class _Matcher:
     """Finds the places where forms end; looks for each form at each place once."""
 
-    def __init__(self, rules: dict[str, _Form], words: Sequence[Word]) -> None:
+    def __init__(self, rules: dict[str, _Form], words: Sequence[Mapping[str, Word]]) -> None:
         self._rules, self._words = rules, words
         self._known: dict[tuple[_Form, int], _Ends] = {}
         self.furthest = 0
@@ -104,8 +104,8 @@ class _Matcher:
         """Return where a form can end that begins at a place, the preferred end first."""
         if form.kind == "word":
             self.furthest = max(self.furthest, at)
-            is_taken = at < len(self._words) and self._words[at].type == form.name
-            return {at + 1: (self._words[at],)} if is_taken else {}
+            word = self._words[at].get(form.name) if at < len(self._words) else None
+            return {at + 1: (word,)} if word else {}
         if (form, at) not in self._known:
             self._known[form, at] = self._find_ends(form, at)
         return self._known[form, at]

@@ -109,10 +109,16 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 
 def find_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, Meaning] | None:
     """Return how many tokens the longest phrase has that begins here and means one of the concepts, and its meaning."""
+    length, meanings = take_phrase(tokens, at, concepts)
+    return (length, meanings[0]) if meanings else None
+
+
+def take_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> tuple[int, list[Meaning]]:
+    """Return how many tokens the longest phrase has that begins here, and all that it means among the concepts."""
     for length, meanings in _iter_phrases(tokens, at):
-        if found := next((meaning for meaning in meanings if meaning.concept in concepts), None):
+        if found := [meaning for meaning in meanings if meaning.concept in concepts]:
             return length, found
-    return None
+    return 0, []
 
 
 def find_meanings(tokens: Sequence[Token], concepts: Collection[str]) -> list[Found]:

@@ -26,8 +26,9 @@ class Word:
 _CONCEPTS: Final = word_set(
     "NOT WITHOUT ONLY EXCEPT OUTSIDE MAX UNDER OVER MIN RISK PERTRADE ACCOUNT LEVERAGE TRADE MARKETS ALTS BEFORE BY"
     " AFTER WHEN BETWEEN TO AND HOURS PERDAY FORDAY LOSE ONELOSS INROW STOP PAUSE OFF WITHIN AROUND EACHSIDE DAYOF HIGH"
-    " CALENDAR STOPLOSS ALWAYS REQUIRED DAY ZONE SPAN TIME COIN EVENT FILLER HEDGE"
+    " CALENDAR OR STOPLOSS ALWAYS REQUIRED DAY ZONE SPAN TIME COIN EVENT FILLER HEDGE"
 )
+_MERGED: Final = {"BY": "BEFORE", "OR": "AND"}
 _STOP_NOUNS: Final = {"without stop": "WITHOUT", "without stops": "WITHOUT", "no stop": "NOT"}
 _UNIT_TYPES: Final = {"%": "PCT", "x": "MULT", "$": "USD", "€": "FOREIGN", "£": "FOREIGN"}
 _SPAN_UNITS: Final = {"h": 60, "min": 1, "d": DAY_MINUTES}
@@ -98,7 +99,7 @@ def _type_phrase(plain: Sequence[str], length: int, meaning: Meaning, zone: str)
         case "EVENT":
             return (Word("EVENT", (value,), value),)
     stops = (Word(_STOP_NOUNS[phrase], None, plain[0]),) if phrase in _STOP_NOUNS else ()
-    return (*stops, Word("BEFORE" if concept == "BY" else concept, None, phrase))
+    return (*stops, Word(_MERGED.get(concept, concept), None, phrase))
 
 
 def _read_number(tokens: Sequence[Token], at: int) -> _Reading | None:

@@ -12,7 +12,8 @@ value: NAME* NUM | NAME NAME -> pair
 
 
 def words(text):
-    return [Word(kind, kind.lower(), kind) for kind in text.split()]
+    """Return words of these types; `NAME|NOT` is one of both."""
+    return [{kind: Word(kind, kind.lower(), one) for kind in one.split("|")} for one in text.split()]
 
 
 def spell(match):
@@ -29,6 +30,8 @@ def spell(match):
         ("NAME NAME SIGN NAME", "start(value(pair(NAME NAME)) SIGN value(NAME))"),
         ("KEPT DONE KEPT", "start(KEPT DONE KEPT)"),
         ("NOT DONE", "start(NOT DONE)"),
+        ("NAME|NOT DONE|SIGN", "start(NOT DONE)"),
+        ("NAME|NOT DONE|SIGN NUM|NAME", "start(value(NAME) SIGN value(NUM))"),
     ],
 )
 def test_grammar_takes_all_words_by_its_first_form_that_fits(text, found):
