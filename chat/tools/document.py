@@ -6,14 +6,11 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Run, ToolContext, make_tool
-from chat.tools.gate import WriteRefused, admit_write, end_fact, hold_for_review
-from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
-from chat.tools.saving import describe_replaced, save_fact
+from chat.tools.gate import WriteRefused, admit_write, hold_for_review
+from chat.tools.memory_lines import memory_event, or_candidates
+from chat.tools.saving import COMPANION, forget_fact, save_fact
 from memory.facts.document import build_document
 from memory.facts.places import add_place
-from memory.facts.services import resolve_fact
-from memory.facts.versions import FactWrite
-from memory.models import Confidence
 
 # seed 004, its own words.
 DESCRIPTION = """\
@@ -37,12 +34,6 @@ DO NOT STORE:
 - Information user hasn't shared or confirmed"""
 
 
-LEFT_DOCUMENT: Final = (
-    "The memory document is full, so these facts left it. They are kept, on the user's page of facts and for the other "
-    "assistants, and return when there is room."
-)
-
-
 class ManageUserMemoryArgs(Args):
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
     content: str | None = Field(None, description="For add_fact: the fact to remember")
@@ -53,31 +44,12 @@ class ManageUserMemoryArgs(Args):
 
 
 def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    content = _require_text(args.content, "content", "add_fact")
-    written = save_fact(context, content=content, confidence=Confidence.ASSERTED)
-    if not isinstance(written, FactWrite):
-        return written
-    result: Json = {"fact_id": str(written.fact.pk), "content": written.fact.content, **describe_replaced(written)}
-    if written.event is None:
-        return {**result, "message": "This was known already; nothing changed."}
-    if written.left_document:
-        result["left_document"] = [fact.content for fact in written.left_document]
-        result["left_document_note"] = LEFT_DOCUMENT
-    return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
+    return save_fact(context, COMPANION, content=_require_text(args.content, "content", "add_fact"))
 
 
 @or_candidates("fact_id")
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
-    written = end_fact(context, fact)
-    if not isinstance(written, FactWrite):
-        return written
-    assert written.event is not None, "a forget always changes something"
-    return {
-        "fact_id": str(written.fact.pk),
-        "message": f"Deactivated. {OVERRIDES}",
-        "memoryEvent": memory_event(written.event),
-    }
+    return forget_fact(context, COMPANION, _require_text(args.fact_id, "fact_id", "deactivate_fact"))
 
 
 def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:

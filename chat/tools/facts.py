@@ -4,13 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from chat.parts import Json
 from chat.tools.base import Args, Result, ToolContext, make_tool
-from chat.tools.gate import end_fact
-from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
-from chat.tools.saving import describe_replaced, save_fact
-from memory.facts.services import resolve_fact
-from memory.facts.versions import FactWrite
+from chat.tools.memory_lines import or_candidates
+from chat.tools.saving import COACH, forget_fact, save_fact
 from memory.models import ArchivedReason
 
 
@@ -30,14 +26,7 @@ class ForgetArgs(Args):
 
 
 def _remember(context: ToolContext, args: RememberArgs) -> Result:
-    written = save_fact(context, content=args.fact, topic=args.topic, confidence=args.confidence)
-    if not isinstance(written, FactWrite):
-        return written
-    result: Json = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
-    result |= describe_replaced(written)
-    if written.event is None:
-        return {**result, "note": "This was known already; nothing changed."}
-    return {**result, "memoryEvent": memory_event(written.event)}
+    return save_fact(context, COACH, content=args.fact, topic=args.topic, confidence=args.confidence)
 
 
 REMEMBER = make_tool(
@@ -52,17 +41,7 @@ REMEMBER = make_tool(
 
 @or_candidates("fact_id")
 def _forget(context: ToolContext, args: ForgetArgs) -> Result:
-    fact = resolve_fact(args.fact_id, context.now)
-    written = end_fact(context, fact, ArchivedReason(args.reason))
-    if not isinstance(written, FactWrite):
-        return written
-    assert written.event is not None, "a forget always changes something"
-    return {
-        "fact_id": str(written.fact.pk),
-        "forgotten": written.fact.content,
-        "note": OVERRIDES,
-        "memoryEvent": memory_event(written.event),
-    }
+    return forget_fact(context, COACH, args.fact_id, ArchivedReason(args.reason))
 
 
 FORGET = make_tool(

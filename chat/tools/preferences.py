@@ -1,25 +1,20 @@
 """The advisor's tools for preferences (seed 001)."""
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, field_validator
 
 from chat.tools.base import Args, Result, ToolContext, make_tool
-from chat.tools.gate import admit_confirmation, admit_link, admit_update, end_fact, hold_for_review
+from chat.tools.gate import admit_confirmation, admit_link, admit_update, hold_for_review
 from chat.tools.memory_lines import memory_event, or_candidates
-from chat.tools.saving import describe_replaced, save_fact
+from chat.tools.saving import ADVISOR, forget_fact, save_fact
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, link_facts, resolve_fact, supersede_fact
-from memory.facts.versions import FactWrite
-from memory.models import Confidence, FactCategory, FactSource, UserFact
+from memory.models import FactSource, UserFact
 from memory.recall.search import recall_facts
 from memory.wording import MAX_CONTENT
 
 LISTED: Final = 100  # facts; more are reached by recall
-NEXT_CHAT: Final = (
-    "It is in force at once and stands in your list of preferences from the next chat on; "
-    "for the rest of this chat, what you just did counts, not the list above."
-)
 
 Category = Literal["profile", "finance_context", "response_style", "fact"]
 
@@ -66,14 +61,7 @@ class RecallPreferencesArgs(Args):
 
 
 def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
-    written = save_fact(
-        context,
-        content=args.content,
-        category=FactCategory(args.category),
-        confidence=Confidence.ASSERTED,
-        detail=args.detail,
-    )
-    return _describe_write(written, "Saved.") if isinstance(written, FactWrite) else written
+    return save_fact(context, ADVISOR, content=args.content, category=args.category, detail=args.detail)
 
 
 SAVE_PREFERENCE = make_tool(
@@ -88,25 +76,13 @@ SAVE_PREFERENCE = make_tool(
 @or_candidates("id")
 def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
-    origin = admit_update(context, fact, args.new_content, args.detail or "")
+    content, detail = args.new_content, args.detail
+    origin = admit_update(context, fact, content, detail or "")
     if origin is None:
-        return hold_for_review(
-            context,
-            content=args.new_content,
-            detail=args.detail or "",
-            topic=fact.topic,
-            category=fact.category,
-            target_id=fact.pk,
-        )
-    written = supersede_fact(
-        fact_id=fact.pk,
-        content=args.new_content,
-        detail=args.detail,
-        source=FactSource.CHAT,
-        origin=origin,
-        now=context.now,
-    )
-    return _describe_write(written, "Updated; the earlier version is kept as history.")
+        tags: dict[str, Any] = {"topic": fact.topic, "category": fact.category, "target_id": fact.pk}
+        return hold_for_review(context, content=content, detail=detail or "", **tags)
+    given: dict[str, Any] = {"content": content, "detail": detail, "source": FactSource.CHAT}
+    return ADVISOR.describe("update", supersede_fact(fact_id=fact.pk, **given, origin=origin, now=context.now))
 
 
 UPDATE_PREFERENCE = make_tool(
@@ -120,9 +96,7 @@ UPDATE_PREFERENCE = make_tool(
 
 @or_candidates("id")
 def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
-    fact = resolve_fact(args.id_or_substring, context.now)
-    written = end_fact(context, fact)
-    return _describe_write(written, "Forgotten.") if isinstance(written, FactWrite) else written
+    return forget_fact(context, ADVISOR, args.id_or_substring)
 
 
 FORGET_PREFERENCE = make_tool(
@@ -137,7 +111,7 @@ FORGET_PREFERENCE = make_tool(
 def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
     origin = admit_confirmation(context, fact)
-    return _describe_write(confirm_fact(fact_id=fact.pk, origin=origin, now=context.now), "Confirmed.")
+    return ADVISOR.describe("confirm", confirm_fact(fact_id=fact.pk, origin=origin, now=context.now))
 
 
 CONFIRM_PREFERENCE = make_tool(
@@ -195,14 +169,6 @@ RECALL_PREFERENCES = make_tool(
     "Search all the user's facts, also those left out above for space or low confidence; best first. origin: "
     "stated or inferred; score: how sure.",
 )
-
-
-def _describe_write(written: FactWrite, message: str) -> Result:
-    result = {"id": str(written.fact.pk), "content": written.fact.content}
-    if written.event is None:
-        return {**result, "message": "It was so already; nothing changed."}
-    result |= describe_replaced(written)
-    return {**result, "message": f"{message} {NEXT_CHAT}", "memoryEvent": memory_event(written.event)}
 
 
 def _fact_row(fact: UserFact) -> Result:

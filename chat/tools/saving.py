@@ -1,21 +1,23 @@
-"""Save a fact from a chat: at once, for review, or after one question."""
+"""Save and forget facts from a chat; what the tools of each assistant say of it."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
-from chat.tools.gate import admit_topic, admit_write, describe_kept, hold_for_review, is_change, origin_of
+from chat.tools.gate import admit_topic, admit_write, describe_kept, end_fact, hold_for_review, is_change, origin_of
+from chat.tools.memory_lines import OVERRIDES, memory_event
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
-from memory.facts.conflicts import FactDisputed, find_conflict
+from memory.facts.conflicts import FactDisputed, compare_statement
+from memory.facts.periods import read_statement
 from memory.facts.review import dismiss_proposal, find_waiting, hold_fact
-from memory.facts.services import WhenUnsure, remember_fact
+from memory.facts.services import WhenUnsure, remember_fact, resolve_fact
 from memory.facts.versions import FactWrite, Origin
-from memory.models import FactSource, ProposalKind, UserFact
-from memory.wording import stored_line
+from memory.models import ArchivedReason, Confidence, FactSource, ProposalKind, UserFact
 
 _REPLACES: Final = re.compile(
     r"\b(?:replaces?|yes|yep|yeah|new one|instead|latter|change it|update it|overwrite|the new|no longer)\b",
@@ -26,50 +28,107 @@ _BOTH: Final = re.compile(
 )
 
 
+NEXT_CHAT: Final = (
+    "It is in force at once and stands in your list of preferences from the next chat on; "
+    "for the rest of this chat, what you just did counts, not the list above."
+)
+LEFT_DOCUMENT: Final = (
+    "The memory document is full, so these facts left it. They are kept, on the user's page of facts and for the other "
+    "assistants, and return when there is room."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How the tools of one assistant name a fact, and what they say of a write."""
+
+    id: str  # the names of a fact's id and of the sentence in a result
+    sentence: str
+    overrides: str  # what counts from now on
+    known: str  # nothing changed
+    acts: Mapping[str, tuple[str, str]]  # of each act the name of the fact's words in a result, and its sentence
+    has_document: bool = False
+
+    def describe(self, act: str, written: FactWrite | Json) -> Json:
+        """Return the tool's result of a write, or what the gate answered instead."""
+        if not isinstance(written, FactWrite):
+            return written
+        words, sentence = self.acts[act]
+        result: Json = {self.id: str(written.fact.pk), words: written.fact.content}
+        if (event := written.event) is None:
+            return {**result, self.sentence: self.known}
+        if event.before is not None and event.before.content != written.fact.content:
+            result["replaced"] = event.before.content
+        if self.has_document and written.left_document:
+            result["left_document"] = [fact.content for fact in written.left_document]
+            result["left_document_note"] = LEFT_DOCUMENT
+        return {**result, self.sentence: f"{sentence} {self.overrides}".strip(), "memoryEvent": memory_event(event)}
+
+
+_KNOWN: Final = "This was known already; nothing changed."
+COACH: Final = Wording("fact_id", "note", OVERRIDES, _KNOWN, {"save": ("saved", ""), "forget": ("forgotten", "")})
+ADVISOR: Final = Wording(
+    "id",
+    "message",
+    NEXT_CHAT,
+    "It was so already; nothing changed.",
+    {
+        "save": ("content", "Saved."),
+        "update": ("content", "Updated; the earlier version is kept as history."),
+        "forget": ("content", "Forgotten."),
+        "confirm": ("content", "Confirmed."),
+    },
+)
+COMPANION: Final = Wording(
+    *("fact_id", "message", OVERRIDES, _KNOWN),
+    {"save": ("content", "Saved."), "forget": ("content", "Deactivated.")},
+    has_document=True,
+)
+
+
 def save_fact(
     context: ToolContext,
+    wording: Wording,
     *,
     content: str,
-    confidence: str,
+    confidence: str = Confidence.ASSERTED,
     topic: str = "",
     category: str | None = None,
     detail: str = "",
-) -> FactWrite | Json:
-    """Save a fact; return the write, or why it waits for the user."""
+) -> Json:
+    """Save a fact; return the tool's result, which says why if it waits for the user."""
     origin = admit_write(context, content, detail)
-    conflict = find_conflict(stored_line(content), now=context.now)
-    target = conflict.fact if conflict is not None and conflict.verdict != "same" else None
-    if conflict is None and not topic:  # a fact that is known keeps its own
+    found = compare_statement(read_statement(content, said_at=context.now), now=context.now)
+    target = None if found.verdict == "same" else found.fact
+    doubted = target if found.verdict == "unsure" else None
+    if found.fact is None and not topic:  # a fact that is known keeps its own
         topic = guess_topic(content)
+    words: dict[str, Any] = {"topic": topic, "category": category, "detail": detail}
     if origin is None or (target is not None and not _may_replace(context, origin)):
-        target_id: UUID | None = target.pk if origin is not None and target is not None else None
-        return hold_for_review(
-            context, content=content, detail=detail, topic=topic, category=category, target_id=target_id
-        )
+        target_id = target.pk if origin is not None and target is not None else None
+        return hold_for_review(context, content=content, target_id=target_id, **words)
     try:
         written = remember_fact(
-            content=content,
-            topic=admit_topic(context, topic, content),
-            category=category,
+            content=found,
+            **{**words, "topic": admit_topic(context, topic, content)},
             confidence=confidence,
             source=FactSource.CHAT,
-            detail=detail,
-            when_unsure=_find_answer(context, content, target) if target is not None else "ask",
+            when_unsure="ask" if doubted is None else _find_answer(context, content, doubted),
             origin=origin,
             now=context.now,
         )
     except FactDisputed as dispute:
-        return _ask(context, content, dispute, topic=topic, category=category, detail=detail)
-    if target is not None and (asked := find_waiting(content, target)) is not None:
+        return _ask(context, content, dispute, **words)
+    if doubted is not None and (asked := find_waiting(content, doubted)) is not None:
         dismiss_proposal(proposal_id=asked.pk, now=context.now)  # the user has answered in the chat
-    return written
+    return wording.describe("save", written)
 
 
-def describe_replaced(written: FactWrite) -> dict[str, Any]:
-    """Return the words that a save replaced, for the tool's result."""
-    before = written.event.before if written.event is not None else None
-    is_replaced = before is not None and before.content != written.fact.content
-    return {"replaced": before.content} if is_replaced and before is not None else {}
+def forget_fact(
+    context: ToolContext, wording: Wording, reference: str, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
+) -> Json:
+    """Forget the fact of an id or words; return the tool's result. Raises FactNotFound, FactAmbiguous."""
+    return wording.describe("forget", end_fact(context, resolve_fact(reference, context.now), reason))
 
 
 def _may_replace(context: ToolContext, origin: Origin) -> bool:

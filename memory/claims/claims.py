@@ -85,6 +85,7 @@ class _Item:
     is_used: bool = False  # a negation that reversed a comparison
 
 
+@lru_cache(maxsize=2048)  # a write reads its text for the gate, for its subject and beside known facts
 def read_claims(text: str) -> Reading:
     """Read a text's terms; `MASK` yields none and separates clauses."""
     items = list(_read_items(text))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal, cast
 
 from config.lib.words.moments import MONTH_PATTERN
@@ -141,6 +141,7 @@ def has_beginning(text: str) -> bool:
     return any(kind in ("begins", "span") for kind, _ in _find_cues(text))
 
 
+@lru_cache(maxsize=2048)
 def strip_dates(text: str) -> str:
     """Return a text without the words that say when it holds."""
     for _, match in _find_cues(text):

@@ -1,18 +1,60 @@
 """When a fact holds: by the dates given, or else by its words in the owner's time zone."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
 
+from config.lib.fields import content_key
 from config.lib.owned import owner_id
 from config.lib.web import find_time_zone
+from memory.claims.lines import Statement
+from memory.claims.subjects import read_subject
 from memory.claims.validity import ALWAYS, Validity, may_have_dates, read_validity, strip_dates
 from memory.models import UserFact
-from memory.wording import FactRefused
+from memory.wording import FactRefused, parse_content
 
 ENDS_TOO_EARLY: Final = "A fact has to end after it begins: choose a later end or an earlier beginning."
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A span of time (aware UTC; the end is exclusive, None: no end)."""
+
+    begins: datetime
+    ends: datetime | None
+
+    @classmethod
+    def of(cls, fact: UserFact) -> Self:
+        """Return when a fact holds."""
+        return cls(fact.valid_from, fact.valid_until)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"valid_from": self.begins, "valid_until": self.ends}
+
+    def overlaps(self, other: "Period") -> bool:
+        """Tell whether some moment is in both periods."""
+        return (self.ends is None or other.begins < self.ends) and (other.ends is None or self.begins < other.ends)
+
+    def cut(self, other: "Period") -> "Period | None":
+        """Return what is left of this period without another one (SQL:2011, "for portion of").
+
+        A text holds once (settled 5), so of the parts before and after the other period only the first is left.
+        """
+        if self.begins < other.begins:
+            return Period(self.begins, min(other.begins, self.ends or other.begins))
+        if other.ends is None or (self.ends is not None and self.ends <= other.ends):
+            return None
+        return Period(max(self.begins, other.ends), self.ends)
+
+
+def read_statement(content: str, *, given: Validity | None = None, said_at: datetime) -> Statement:
+    """Read a line that was said at `said_at`; dates `given` prevail. Raises FactRefused (length, secret)."""
+    text = parse_content(content)
+    return Statement(text, content_key(text), read_subject(text).key, given or find_validity(text, said_at=said_at))
 
 
 def find_validity(text: str, *, said_at: datetime) -> Validity:
@@ -39,31 +81,17 @@ def get_zone() -> ZoneInfo:
     return find_time_zone(name)
 
 
-def begin_fact(text: str, given: Validity | None, *, now: datetime) -> dict[str, Any]:
-    """Return the dates of a new fact. Raises FactRefused if it would end before it begins."""
-    validity = given or find_validity(text, said_at=now)
-    begins = validity.begins or now
-    refuse_early_end(begins, validity.ends)
-    return {"valid_from": begins, "valid_until": validity.ends}
-
-
-def state_dates(old: UserFact, dates: dict[str, Any]) -> Validity:
-    """Return when a statement holds that replaces `old`: not before that fact, unless that one was put off."""
-    return Validity(max(dates["valid_from"], min(old.valid_from, old.created_at)), dates["valid_until"])
-
-
-def begin_learned(text: str, *, said_at: datetime, now: datetime) -> dict[str, datetime | None]:
-    """Return the dates of a fact that was said at `said_at` and is learned `now`; it may have ended since."""
-    said = find_validity(text, said_at=min(said_at, now))
+def begin_fact(statement: Statement, *, said_at: datetime, now: datetime) -> Period:
+    """Return the period of a new fact, which may have ended since it was said. Raises FactRefused (no end before)."""
+    said = statement.said
     has_ended = said.ends is not None and said.ends <= now
-    begins = (
-        said.begins if said.begins and (said.begins > now or has_ended) else min(said_at, now) if has_ended else now
-    )
-    return {"valid_from": begins, "valid_until": said.ends}
+    begins = said.begins or (min(said_at, now) if has_ended else now)
+    refuse_early_end(begins, said.ends)
+    return Period(begins, said.ends)
 
 
-def change_dates(old: UserFact, text: str, given: Validity | None, *, now: datetime) -> dict[str, Any]:
-    """Return the dates that a correction changes, given or in the words of `text`. Raises FactRefused."""
+def change_dates(old: UserFact, statement: Statement, given: Validity | None, *, now: datetime) -> dict[str, Any]:
+    """Return the dates that a correction changes, given or in its words. Raises FactRefused."""
     if given is not None:
         begins = given.begins or max(now, old.valid_from)
         if given.ends is not None and given.ends <= begins:
@@ -71,25 +99,23 @@ def change_dates(old: UserFact, text: str, given: Validity | None, *, now: datet
         refuse_early_end(begins, given.ends)
         if given.begins in (None, old.valid_from) and given.ends == old.valid_until:
             return {}
-        return {"valid_from": begins, "valid_until": given.ends}
-    if text == old.content:
+        return Period(begins, given.ends).columns
+    if statement.text == old.content:
         return {}
-    said = find_validity(text, said_at=now)
-    if said.is_bounded:
-        return {"valid_until": said.ends} | ({"valid_from": said.begins} if said.begins else {})
+    if statement.said.is_bounded:
+        starts = {"valid_from": statement.said.begins} if statement.said.begins else {}
+        return {"valid_until": statement.said.ends, **starts}
     had_dates = find_validity(old.content, said_at=old.created_at).is_bounded
     return {"valid_until": None} if had_dates and old.valid_until is not None else {}
 
 
-def repeat_dates(known: UserFact, text: str, given: Validity | None, *, now: datetime) -> dict[str, Any]:
+def repeat_dates(known: UserFact, said: Validity, *, now: datetime) -> dict[str, Any]:
     """Return the dates that a repetition of a known fact changes; an ended fact holds again."""
-    said = given or find_validity(text, said_at=now)
     moment = max(now, known.created_at)
     is_over = known.valid_until is not None and known.valid_until <= moment
     holds = not is_over and known.valid_from <= moment
     begins = said.begins or (known.valid_from if holds else now)
-    ends = said.ends if said.is_bounded or is_over else known.valid_until
-    dates = {"valid_from": begins, "valid_until": ends}
+    dates = Period(begins, said.ends if said.is_bounded or is_over else known.valid_until).columns
     return {name: value for name, value in dates.items() if value != getattr(known, name)}
 
 

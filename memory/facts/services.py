@@ -7,27 +7,19 @@ write logs a `MemoryEvent` that can undo it.
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from config.lib.fields import content_key
 from config.lib.text import one_line, parse_uuid
 from memory import wording
+from memory.claims.lines import Statement
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
-from memory.facts.conflicts import (
-    Conflict,
-    FactDisputed,
-    choose_conflict,
-    insert_with_rivals,
-    list_conflicts,
-    move_ends,
-    supersede_with_rivals,
-    write_with_rivals,
-)
+from memory.facts.conflicts import Comparison, FactDisputed, compare_statement
+from memory.facts.intervals import change_fact, list_inherited, merge_fact, release_ends, write_fact
 from memory.facts.limits import enforce_token_limit, fit_fact
+from memory.facts.periods import Period, read_statement
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
@@ -51,7 +43,7 @@ class LinkRefused(DomainError):
 
 def remember_fact(
     *,
-    content: str,
+    content: str | Comparison,
     topic: str = "",
     category: str | None = None,
     confidence: str = Confidence.INFERRED,
@@ -64,51 +56,51 @@ def remember_fact(
 ) -> FactWrite:
     """Save a fact once; return the known row for the same meaning.
 
-    A repeated text with another category or topic moves the fact, and an asserted repetition promotes an inferred fact;
-    both supersede it. So does a fact about the subject of the one forgotten in this turn (settled 3), and a new value
-    of a single-valued subject. `when_unsure`, a fact that may contradict another one stays beside it (`keep`),
-    supersedes it (`replace`) or raises FactDisputed (`ask`). Without a category the topic decides (settled 5 and 6).
-    `detail` is for recall only, never for prompts. Without `validity` the words say when the fact holds. Raises
-    FactRefused, MemoryPaused.
+    `content` is its text, or what was compared of it in this transaction. A repeated text with another category or
+    topic moves the fact, and an asserted repetition promotes an inferred fact; both supersede it. So does a fact about
+    the subject of the one forgotten in this turn (settled 3), and a new value of a single-valued subject. A fact that
+    may contradict another one stays beside it, replaces it, or raises FactDisputed, as `when_unsure` says. Without a
+    category the topic decides (settled 5 and 6). `detail` is for recall only, never for prompts. Without `validity` the
+    words say when the fact holds. Raises FactRefused, MemoryPaused.
     """
-    text, tag, body = wording.parse_content(content), wording.parse_topic(topic), wording.parse_detail(detail)
-    kind = category or wording.find_category(tag, text)
+    tags = {"topic": wording.parse_topic(topic), "body": wording.parse_detail(detail)}
+    found = None if isinstance(content, str) else content
+    statement = read_statement(content, given=validity, said_at=now) if isinstance(content, str) else content.statement
+    tags["category"] = category or (wording.find_category(tags["topic"], statement.text) if tags["topic"] else "")
     versions.refuse_when_paused(origin)
-    lock_memory()
-    versions.remove_tombstones(text)
-    known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
-    tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
-    given = {"confidence": confidence, "source": source}
-    dates = periods.begin_fact(text, validity, now=now) if known is None else {}
-    conflicts = list_conflicts(text, **dates, now=now) if dates else []
-    conflict = choose_conflict(conflicts, dates["valid_from"], now) if conflicts else None
-    known = conflict.fact if conflict is not None and conflict.verdict == "same" else known
-    if known is not None:
-        dates = periods.repeat_dates(known, text, validity, now=now)
-        return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
-    forgotten = versions.find_forgotten(text, tag, origin)
-    if conflict is not None and (old := _find_replaced(conflict, forgotten, when_unsure)) is not None:
-        changes: dict[str, Any] = {"topic": tag or None, "category": tags["category"] or None, "detail": body or None}
-        said = periods.state_dates(old, dates)
-        return supersede_fact(
-            fact_id=old.pk, content=text, **changes, **given, validity=said, is_statement=True, origin=origin, now=now
-        )
-    values = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
-    kept = [name for name, value in tags.items() if not value]
-    insert = partial(versions.replace_forgotten, forgotten, kept=kept) if forgotten else versions.save_version
-    rivals = [one.fact for one in conflicts if one.verdict == "replaces"]
-    return _fit_document(insert_with_rivals(values, insert=insert, rivals=rivals, origin=origin, now=now), origin, now)
+    found = found or compare_statement(statement, now=now)
+    versions.remove_tombstones(found.statement.text)
+    given: dict[str, Any] = {name: tag for name, tag in tags.items() if tag}
+    given |= {"content": found.statement.text, "confidence": confidence, "source": source}
+    if found.fact is not None and found.verdict == "same":
+        return _remember_again(found.fact, found.statement, given, origin=origin, now=now)
+    return _save_statement(found, given, when_unsure, origin=origin, now=now)
 
 
-def _find_replaced(conflict: Conflict, forgotten: MemoryEvent | None, when_unsure: WhenUnsure) -> UserFact | None:
-    """Return the fact that a statement replaces, if any. Raises FactDisputed to have the user asked."""
-    if conflict.verdict == "replaces":
-        return conflict.fact
-    if forgotten is not None or when_unsure == "keep":
-        return None
-    if when_unsure == "ask":
-        raise FactDisputed(conflict.fact)
-    return conflict.fact
+def _save_statement(
+    found: Comparison, given: dict[str, Any], when_unsure: WhenUnsure, *, origin: Origin, now: datetime
+) -> FactWrite:
+    """Write what is not known yet: in place of a fact that it replaces, of the one just forgotten, or as a new one."""
+    old, begins, ends = found.fact, found.period.begins, found.period.ends
+    writing: dict[str, Any] = {"conflicts": found.conflicts, "origin": origin, "now": now}
+    forgotten: list[MemoryEvent] = []
+    if found.verdict != "replaces":
+        forgotten = versions.list_forgotten(given["content"], given.get("topic", ""), origin)
+        if old is not None and len(forgotten) != 1 and when_unsure == "ask":
+            raise FactDisputed(old)
+        old = old if len(forgotten) != 1 and when_unsure == "replace" else None
+    if old is not None:
+        begins = max(begins, min(old.valid_from, old.created_at))  # not before that fact, unless that was put off
+        periods.refuse_early_end(begins, ends)
+        return _change_words(old, given | Period(begins, ends).columns, is_portion=True, **writing)
+    if len(forgotten) == 1:
+        old = versions.revoke_forget(forgotten[0], now)
+        # It holds until the new period, unless it never did, and not again after it.
+        is_portion = begins > now and old.archived_reason == ArchivedReason.SUPERSEDED
+        written = _change_words(old, given | found.period.columns, is_portion=is_portion, **writing)
+        return _fit_document(written, origin, now)
+    values = {"topic": "", "category": wording.find_category("", given["content"]), **given, **found.period.columns}
+    return _fit_document(write_fact(values, **writing), origin, now)
 
 
 def supersede_fact(
@@ -122,44 +114,44 @@ def supersede_fact(
     summary: str | None = None,
     detail: str | None = None,
     validity: Validity | None = None,
-    is_statement: bool = False,
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
     """Replace a fact by a corrected one; None keeps a value.
 
     The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. Words of
-    a chat, and with `is_statement` those of a page, leave the old fact in force outside of the period that they name.
-    A text equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays
-    while the text stays. Without `validity` changed words say when the fact holds. Raises FactNotFound, FactChanged,
-    FactRefused, MemoryPaused.
+    a chat leave the old fact in force outside of the period that they name. A text equal to another fact merges this
+    fact into that one. Equal values change nothing. A `summary` of None stays while the text stays. Without `validity`
+    changed words say when the fact holds. Raises FactNotFound, FactChanged, FactRefused, MemoryPaused.
     """
-    text = wording.parse_content(content)
+    statement = read_statement(content, given=validity, said_at=now)
     versions.refuse_when_paused(origin)
     lock_memory()
     old = versions.get_believed(fact_id)
-    wanted: dict[str, Any] = {
-        "content": text,
-        "topic": old.topic if topic is None else wording.parse_topic(topic),
-        "category": category or old.category,
-        "confidence": confidence,
-        "score": None,
-    }
-    if summary is not None:
-        wanted["summary"] = wording.parse_summary(summary)
-    if detail is not None:
-        wanted["body"] = wording.parse_detail(detail)
-    wanted |= periods.change_dates(old, text, validity, now=now)
+    wanted: dict[str, Any] = {"content": statement.text, "confidence": confidence}
+    wanted |= {} if topic is None else {"topic": wording.parse_topic(topic)}
+    wanted |= {"category": category} if category else {}
+    wanted |= {} if summary is None else {"summary": wording.parse_summary(summary)}
+    wanted |= {} if detail is None else {"body": wording.parse_detail(detail)}
+    wanted |= {"score": None, **periods.change_dates(old, statement, validity, now=now)}
     if all(getattr(old, name) == value for name, value in wanted.items()):
         return FactWrite(old, None)
-    versions.remove_tombstones(text)
-    if old.content != text:
-        # The shorter line stood for the old text; the detail stays, and the page says that it is older (settled 4).
-        wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
-    if origin.conversation_id:
-        wanted["conversation_id"] = origin.conversation_id
+    versions.remove_tombstones(statement.text)
+    if (twin := versions.find_twin(old, statement.key)) is not None:
+        return merge_fact(old, twin, origin=origin, now=now)
     wanted["source"] = source
-    return supersede_with_rivals(old, EventKind.UPDATE, wanted, origin=origin, is_statement=is_statement, now=now)
+    return _change_words(old, wanted, is_portion=origin.conversation_id is not None, origin=origin, now=now)
+
+
+def _change_words(old: UserFact, wanted: dict[str, Any], *, origin: Origin, **writing: Any) -> FactWrite:
+    """Make a fact explicit, with the columns that are wanted."""
+    changes: dict[str, Any] = {"score": None, **wanted}
+    if old.content != wanted["content"]:
+        # The shorter line stood for the old text; the detail stays, and the page says that it is older (settled 4).
+        changes = {"summary": "", "quotes": list(origin.quotes), **changes}
+    if origin.conversation_id:
+        changes["conversation_id"] = origin.conversation_id
+    return change_fact(old, changes, origin=origin, **writing)
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -235,17 +227,13 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     if twin is not None and versions.is_valid_at(twin, now):
         return FactWrite(twin, None)
     if twin is not None:
-        return supersede_with_rivals(twin, EventKind.UPDATE, {"valid_from": now}, origin=origin, now=now)
-    detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
-
-    def revive(origin: Origin, until: datetime | None) -> FactWrite:
-        fact = versions.revive_version(last, values=last, valid_from=last.valid_from, valid_until=until, now=now)
-        return FactWrite(
-            fact, versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
-        )
-
-    period: dict[str, Any] = {"begins": last.valid_from, "ends": last.valid_until}
-    return write_with_rivals(last.content, revive, **period, lineage=last.lineage, origin=origin, now=now)
+        return change_fact(twin, {"valid_from": now}, origin=origin, now=now)
+    versions.take_from_trash(last)
+    values = list_inherited(last) | Period.of(last).columns
+    written = write_fact(values, kind=EventKind.RESTORE, old=last, origin=origin, now=now)
+    if last.trashed_at is not None:
+        versions.note_detail(written.event, trashed_at=last.trashed_at.isoformat())
+    return written
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -254,7 +242,7 @@ def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: dat
     old, into = versions.get_believed(fact_id), versions.get_believed(into_id)
     if old.pk == into.pk:
         raise LinkRefused("A fact cannot be merged into itself.")
-    return versions.merge_versions(old, into, origin=origin, now=now)
+    return merge_fact(old, into, origin=origin, now=now)
 
 
 def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
@@ -335,21 +323,18 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
     versions.archive_version(fact, reason, now)
-    moved = move_ends(fact, None, origin=origin, now=now)
-    detail = {"released": [str(event_id) for event_id in moved]} if moved else {}
-    event = versions.log_event(kind, before=fact, detail=detail, origin=origin, now=now)
+    event = versions.log_event(kind, before=fact, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
+    written = release_ends(FactWrite(fact, event), fact, origin=origin, now=now)
     enforce_token_limit(now=now)  # there may be room for facts that had left the document
-    return FactWrite(fact, event)
+    return written
 
 
 def _fit_document(written: FactWrite, origin: Origin, now: datetime) -> FactWrite:
     """Take facts out of a full document; the event notes when it gets nearly full."""
-    assert written.event is not None, "an added fact has an event"
     left, percent = fit_fact(written.fact, batch_id=origin.batch_id, now=now)
     if percent:
-        written.event.detail["document_pct"] = percent
-        written.event.save(update_fields=["detail"])
+        versions.note_detail(written.event, document_pct=percent)
     return replace(written, left_document=tuple(left))
 
 
@@ -358,31 +343,26 @@ def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> 
 
 
 def _remember_again(
-    known: UserFact,
-    text: str,
-    tags: dict[str, str],
-    dates: dict[str, Any],
-    *,
-    confidence: str,
-    source: str,
-    origin: Origin,
-    now: datetime,
+    known: UserFact, statement: Statement, given: dict[str, Any], *, origin: Origin, now: datetime
 ) -> FactWrite:
     """Supersede a known fact by the changes of its repetition."""
-    changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
-    if confidence == Confidence.ASSERTED and known.confidence != confidence:
-        changes |= {"confidence": confidence, "score": None}
+    dates = periods.repeat_dates(known, statement.said, now=now)
+    tags = {name: given[name] for name in given.keys() & {"topic", "category", "body"}}
+    changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag != getattr(known, name)}
+    if given["confidence"] == Confidence.ASSERTED != known.confidence:
+        changes |= {"confidence": Confidence.ASSERTED, "score": None}
     if known.score is not None:
         # A learned fact becomes explicit, with this source (settled 4).
-        changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
+        changes |= {"score": None, "source": given["source"]}
+        changes |= {"conversation_id": origin.conversation_id or known.conversation_id}
     if dates:
         # A fact repeated after its end or before its beginning is valid from now on.
-        changes |= {"content": text, "source": source, **dates}
+        changes |= {"content": statement.text, "source": given["source"], **dates}
     if not changes:
         return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", *dates})
     kind = EventKind.PROMOTE if is_promotion else EventKind.UPDATE
-    return supersede_with_rivals(known, kind, changes, origin=origin, now=now)
+    return change_fact(known, changes, kind=kind, origin=origin, now=now)
 
 
 def _set_confidence(
@@ -392,4 +372,5 @@ def _set_confidence(
     old = versions.get_believed(fact_id)
     if old.confidence == confidence:
         return FactWrite(old, None)
-    return versions.supersede_version(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)
+    changes = {"confidence": confidence, "score": None}
+    return change_fact(old, changes, kind=kind, conflicts=(), origin=origin, now=now)

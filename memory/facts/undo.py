@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -12,6 +12,7 @@ from config.lib.errors import StateConflict
 from memory import models
 from memory.facts.conflicts import list_rivals
 from memory.facts.history import list_versions
+from memory.facts.periods import Period
 from memory.facts.versions import (
     FactNotFound,
     archive_version,
@@ -41,9 +42,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     lock_memory()
     event = MemoryEvent.objects.filter(pk=event_id).first_or(FactNotFound("There is nothing to undo."))
     if event.undone_at is None:
-        with transaction.atomic():  # a refusal must roll back the undo
-            _undo_event(event, now)
-            _refuse_rivals([event], now)
+        _undo_events([event], now)
         if event.batch_id is not None:
             _reopen_proposal(event.batch_id)
     return event
@@ -56,9 +55,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
     if not events:
         raise FactNotFound("There is nothing to undo.")
     standing = [event for event in events if event.undone_at is None]
-    with transaction.atomic():  # a refusal must roll back the events undone so far
-        _undo_events(standing, now)
-        _refuse_rivals(standing, now)
+    _undo_events(standing, now)
     _reopen_proposal(batch_id)
     return standing
 
@@ -72,20 +69,22 @@ def _reopen_proposal(batch_id: UUID) -> None:
         )
 
 
+@transaction.atomic  # a refusal must roll back the events undone so far
 def _undo_events(events: list[MemoryEvent], now: datetime) -> None:
-    """Undo events in any possible order, since they share their time."""
+    """Undo all of these events, in any possible order, since they share their time. Raises UndoRefused."""
     waiting = events
     while waiting:
-        refused = []
+        refused: list[MemoryEvent] = []
         for event in waiting:
             try:
                 _undo_event(event, now)
             except UndoRefused:
                 # Each undo refuses before its first write, so a retry is safe.
                 refused.append(event)
-        if len(refused) == len(waiting):
-            raise UndoRefused(_CHANGED_SINCE)
+                if len(refused) == len(waiting):
+                    raise
         waiting = refused
+    _refuse_rivals(events, now)
 
 
 def _undo_event(event: MemoryEvent, now: datetime) -> None:
@@ -128,8 +127,7 @@ def _refuse_rivals(events: list[MemoryEvent], now: datetime) -> None:
     """Raise UndoRefused if another fact excludes one that the undo of these events returned."""
     lineages = {event.lineage for event in events if event.before_id is not None}
     for fact in UserFact.objects.open(now).filter(lineage__in=lineages):
-        period: dict[str, Any] = {"begins": fact.valid_from, "ends": fact.valid_until}
-        rivals = list_rivals(fact.content, **period, lineage=fact.lineage, now=now)
+        rivals = list_rivals(fact.content, Period.of(fact), lineage=fact.lineage, now=now)
         if rivals:
             raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
 
@@ -156,11 +154,7 @@ def _undo_import(event: MemoryEvent, now: datetime) -> None:
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
     last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
-    later = UserFact.objects.filter(pk=event.detail["later"]).first() if "later" in event.detail else None
-    if later is not None:
-        if later.is_archived:
-            raise UndoRefused(_CHANGED_SINCE)
-        archive_version(later, ArchivedReason.UNDONE, now)
+    _end_later_part(event, now)
     archive_version(last, ArchivedReason.UNDONE, now)
     if find_twin(last, before.content_key) is not None:
         return
@@ -169,6 +163,16 @@ def _undo_change(event: MemoryEvent, now: datetime) -> None:
     valid_from = before.valid_from if last.valid_from > now else max(before.valid_from, last.valid_from)
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
     revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
+
+
+def _end_later_part(event: MemoryEvent, now: datetime) -> None:
+    """End the part of a change that is a fact of its own. Raises UndoRefused if changed since."""
+    later = UserFact.objects.filter(pk=event.detail["later"]).first() if "later" in event.detail else None
+    if later is None:
+        return
+    if later.is_archived:
+        raise UndoRefused(_CHANGED_SINCE)
+    archive_version(later, ArchivedReason.UNDONE, now)
 
 
 def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
@@ -183,6 +187,7 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
+    _end_later_part(event, now)
     models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         models.FactLink.objects.filter(event=event).delete()

@@ -4,23 +4,20 @@ Only modules that write memory use it, inside `owned_tx(user)` and under `lock_m
 a new row on the same lineage replaces it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db.models import Q
+from django.db.models import Case, F, Q, Value, When
 from django.utils.crypto import salted_hmac
 
 from config.lib.errors import NotFound, StateConflict
-from config.lib.fields import content_key
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import normal_form
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
-from memory.facts.periods import is_same_but_dates
 from memory.facts.queries import is_learning
 from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Tombstone, UserFact
 from memory.wording import MAX_TOPIC
@@ -135,15 +132,10 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
     fact = UserFact(**{"id": fact_id, "created_at": now, **defaults, **values})
     fact.insert()
     if fact.supersedes_id is not None:
-        FactLink.objects.filter(from_fact=fact.supersedes_id).update(from_fact=fact)
-        FactLink.objects.filter(to_fact=fact.supersedes_id).update(to_fact=fact)
+        old, ends = fact.supersedes_id, ("from_fact", "to_fact")
+        moved = {end: Case(When(**{end: old}, then=Value(fact.pk)), default=F(end)) for end in ends}
+        FactLink.objects.filter(Q(from_fact=old) | Q(to_fact=old)).update(**moved)
     return fact
-
-
-def save_version(values: dict[str, Any], *, origin: Origin, now: datetime) -> FactWrite:
-    """Insert the first version of a fact, with its event."""
-    fact = insert_version(now=now, origin=origin, **values)
-    return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
 
 
 def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
@@ -154,68 +146,17 @@ def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
     fact.archived_at, fact.archived_reason = now, reason
 
 
-def plan_dates(old: UserFact, changes: dict[str, Any], now: datetime) -> tuple[datetime, datetime | None]:
-    """Return when the successor of a row holds: a future fact keeps its beginning, an ended one has no end any more."""
-    begins: datetime = changes.get("valid_from", max(now, old.valid_from))
-    ends: datetime | None = changes.get("valid_until", old.valid_until)
-    return begins, None if ends is not None and ends <= begins else ends
-
-
-def supersede_version(
-    old: UserFact,
-    kind: EventKind,
-    changes: dict[str, Any],
-    *,
-    origin: Origin,
-    is_statement: bool = False,
-    now: datetime,
-) -> FactWrite:
-    """Replace a row with `changes`, or merge it into its twin.
-
-    A correction stands for the whole fact. A statement (`is_statement`, and all words of a chat) says what holds in a
-    period: the old words hold until it begins, and again after its end.
-    """
-    twin = find_twin(old, content_key(changes.get("content", old.content)))
-    if twin is not None:
-        return merge_versions(old, twin, origin=origin, now=now)
-    begins, ends = plan_dates(old, changes, now)
-    values = {name: getattr(old, name) for name in INHERITED} | changes | {"valid_from": begins, "valid_until": ends}
-    is_open = old.valid_until is None or old.valid_until > max(now, old.created_at)
-    is_later = is_open and begins > max(now, old.created_at, old.valid_from)
-    is_statement = is_statement or origin.conversation_id is not None
-    splits = is_open and is_statement and not is_same_but_dates(old.content, values["content"])
-    # A fact that was put off by a correction has not been true so far.
-    archive_version(old, ArchivedReason.USER_CORRECTED if is_later and not splits else ArchivedReason.SUPERSEDED, now)
-    if splits and is_later:
-        return _change_later(old, kind, values, origin=origin, now=now)
-    new = insert_version(now=now, origin=origin, supersedes=old, **values)
-    detail = {}
-    if splits and ends is not None and (old.valid_until is None or old.valid_until > ends):
-        resumed = {name: getattr(old, name) for name in INHERITED if name != "lineage"}
-        later = insert_version(now=now, origin=origin, **resumed, valid_from=max(ends, old.valid_from))
-        detail = {"later": str(later.pk)}  # the undo of the event ends it
-    return FactWrite(new, log_event(kind, before=old, after=new, detail=detail, origin=origin, now=now))
-
-
-def _change_later(
-    old: UserFact, kind: EventKind, values: dict[str, Any], *, origin: Origin, now: datetime
-) -> FactWrite:
-    """Let an archived row hold until the changed one begins, which is a fact of its own until then."""
-    new = insert_version(
-        now=now, origin=origin, **{**values, "lineage": (key := uuid4()), "id": key, "learned_at": now}
-    )
-    inherited = {name: getattr(old, name) for name in INHERITED}
-    inherited["valid_until"] = min(filter(None, (old.valid_until, new.valid_from)))
-    dates = {"valid_from": max(now, old.valid_from)}
-    bounded = insert_version(now=now, origin=origin, supersedes=old, **inherited, **dates)
-    event = log_event(kind, before=old, after=bounded, detail={"later": str(new.pk)}, origin=origin, now=now)
-    return FactWrite(new, event)
-
-
-def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | None:
-    """Return the one forget of this turn whose fact had the subject of `content`, or None."""
-    found = list_forgotten(content, topic, origin)
-    return found[0] if len(found) == 1 else None
+def revoke_forget(event: MemoryEvent, now: datetime) -> UserFact:
+    """Make a forget of this turn part of the write that supersedes its fact (settled 3); return that fact's row."""
+    old = event.before
+    assert old is not None, "a forget has a row before it"
+    Tombstone.objects.filter(event=event).delete()
+    event.undone_at = now
+    event.save(update_fields=["undone_at"])
+    if old.archived_reason == ArchivedReason.AGENT_FORGET:
+        old.archived_reason = ArchivedReason.SUPERSEDED
+        old.save(update_fields=["archived_reason"])
+    return old
 
 
 def list_forgotten(content: str, topic: str, origin: Origin, *, is_change: bool = False) -> list[MemoryEvent]:
@@ -255,39 +196,7 @@ def _list_marks(text: str) -> set[object]:
     return {term.key for term in reading.of_kind("word")} | {term.unit for term in reading.of_kind("number")} - {""}
 
 
-def replace_forgotten(
-    forgotten: MemoryEvent, values: dict[str, Any], *, kept: Iterable[str], origin: Origin, now: datetime
-) -> FactWrite:
-    """Make a forget and the fact after it one supersede (settled 3); `kept` columns stay those of the old row."""
-    old = forgotten.before
-    assert old is not None, "a forget has a row before it"
-    Tombstone.objects.filter(event=forgotten).delete()
-    forgotten.undone_at = now
-    forgotten.save(update_fields=["undone_at"])
-    if old.archived_reason == ArchivedReason.AGENT_FORGET:
-        old.archived_reason = ArchivedReason.SUPERSEDED
-        old.save(update_fields=["archived_reason"])
-    values |= {name: getattr(old, name) for name in kept}
-    if old.archived_reason == ArchivedReason.SUPERSEDED and values["valid_from"] > max(now, old.valid_from):
-        return _change_later(old, EventKind.UPDATE, values, origin=origin, now=now)
-    lineage = {name: getattr(old, name) for name in ("lineage", "learned_at", "last_referenced_at")}
-    new = insert_version(now=now, origin=origin, supersedes=old, **values, **lineage)
-    return FactWrite(new, log_event(EventKind.UPDATE, before=old, after=new, origin=origin, now=now))
-
-
-def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:
-    """End a row in favour of another, which takes its links and holds at least as early."""
-    archive_version(old, ArchivedReason.MERGED, now)
-    begins = max(now, old.valid_from)
-    is_over = into.valid_until is not None and into.valid_until <= max(now, into.created_at)
-    if is_over or into.valid_from > max(begins, into.created_at):
-        into = supersede_version(into, EventKind.UPDATE, {"valid_from": begins}, origin=origin, now=now).fact
-    event = log_event(EventKind.MERGE, before=old, after=into, origin=origin, now=now)
-    _copy_links(old, into, event)
-    return FactWrite(into, event)
-
-
-def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
+def copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
     """Copy a merged row's links to its twin, until `event` is undone."""
     for link in FactLink.objects.filter(Q(from_fact=old) | Q(to_fact=old)):
         from_id = twin.pk if link.from_fact_id == old.pk else link.from_fact_id
@@ -308,9 +217,14 @@ def revive_version(last: UserFact, *, values: UserFact, now: datetime, **dates: 
     inherited["last_referenced_at"] = last.last_referenced_at
     if last.content_key == values.content_key:
         inherited["last_confirmed_at"] = last.last_confirmed_at
-    if last.trashed_at is not None:
-        UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
+    take_from_trash(last)
     return insert_version(now=now, origin=PAGE, supersedes=last, **inherited)
+
+
+def take_from_trash(fact: UserFact) -> None:
+    """Take a fact that holds again out of the trash."""
+    if fact.trashed_at is not None:
+        UserFact.objects.filter(lineage=fact.lineage).update(trashed_at=None)
 
 
 def log_event(kind: EventKind, *, origin: Origin, now: datetime, **columns: Any) -> MemoryEvent:
@@ -328,6 +242,13 @@ def log_event(kind: EventKind, *, origin: Origin, now: datetime, **columns: Any)
     )
     event.insert()
     return event
+
+
+def note_detail(event: MemoryEvent | None, **detail: Any) -> None:
+    """Add to what an event tells for its undo."""
+    assert event is not None, "a change has an event"
+    event.detail |= detail
+    event.save(update_fields=["detail"])
 
 
 def digest_content(content: str) -> str:

@@ -10,14 +10,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from config.lib.text import normal_form
 from memory.claims.judge import excludes
-from memory.facts.conflicts import find_conflict
 from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.learning.extraction import Candidate
-from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refuse_forgotten
+from memory.learning.writes import FactForgotten, TrustRefused, compare_learned, learn_fact, refuse_forgotten
 from memory.models import ProposalKind, UserFact
 from memory.wording import FactRefused, filter_topic
 
@@ -97,21 +95,21 @@ def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts
     origin = replace(scene.origin, message_id=None, quotes=quotes)
     conflicts = (fact.pk for fact in scene.said_since if excludes(fact.content, candidate.content))
     against = candidate.conflicts_with or next(conflicts, None)
-    known = None if candidate.target_id else find_conflict(candidate.content, now=scene.now)
-    is_repeated = known is not None and normal_form(known.fact.content) == normal_form(candidate.content)
-    if known is not None and known.verdict == "same" and not is_repeated:
+    found = compare_learned(candidate.content, quotes, scene.said_at, scene.now)
+    known = None if candidate.target_id or found.is_twin else found.fact
+    if known is not None and found.verdict == "same":
         return ReconcileCounts(known=1)
-    if known is not None and known.verdict != "same" and against is None and known.fact.score is None:
-        against = known.fact.pk
-    elif known is not None and known.verdict == "replaces":
-        candidate = replace(candidate, op="update", target_id=known.fact.pk)
+    if known is not None and against is None and known.score is None:
+        against = known.pk
+    elif known is not None and found.verdict == "replaces":
+        candidate = replace(candidate, op="update", target_id=known.pk)
     if not candidate.is_supported:
         return _propose_candidate(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
     if against is not None:
         return _propose_candidate(candidate, ProposalKind.CONFLICT, against, origin, scene)
     try:
         written = learn_fact(
-            content=candidate.content,
+            content=found,
             topic=candidate.topic,
             category=candidate.category,
             score=candidate.confidence,

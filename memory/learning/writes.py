@@ -1,6 +1,6 @@
 """Write extracted facts; they replace only extracted ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -8,12 +8,13 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.facts import versions
-from memory.facts.conflicts import insert_with_rivals, list_rivals, supersede_with_rivals
+from memory.facts.conflicts import Comparison, Conflict, compare_statement, list_conflicts
+from memory.facts.intervals import change_fact, merge_fact, plan_period, write_fact
 from memory.facts.limits import enforce_token_limit
-from memory.facts.periods import begin_learned, change_dates
+from memory.facts.periods import change_dates, read_statement
 from memory.facts.versions import FactWrite, Origin
-from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
-from memory.wording import find_category, parse_content, parse_topic
+from memory.models import ArchivedReason, Confidence, FactSource, Tombstone, UserFact
+from memory.wording import find_category, parse_topic
 
 # Facts that ended for these reasons do not return because of an older quote.
 _CORRECTED: Final = (ArchivedReason.SUPERSEDED, ArchivedReason.USER_CORRECTED, ArchivedReason.UNDONE)
@@ -29,9 +30,17 @@ class FactForgotten(DomainError):
     """The user forgot or corrected this fact since."""
 
 
+def compare_learned(
+    content: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime], now: datetime
+) -> Comparison:
+    """Compare a text with what is known, from when its newest quote was said. Raises FactRefused."""
+    said = min(max((said_at[quote["message_id"]] for quote in quotes), default=now), now)
+    return compare_statement(read_statement(content, said_at=said), said_at=said, now=now)
+
+
 def learn_fact(
     *,
-    content: str,
+    content: str | Comparison,
     topic: str,
     category: str | None,
     score: float,
@@ -42,55 +51,57 @@ def learn_fact(
 ) -> FactWrite:
     """Save an extracted fact with its score (0..1), or replace `target_id`.
 
-    `said_at` has the time of each message in `origin.quotes`. A repeated text can only raise the score. A target with
-    the same text is merged. Explicit facts stay unchanged. Raises FactRefused, FactNotFound, FactChanged, TrustRefused
-    for an explicit target, and FactForgotten when the user forgot, corrected or confirmed it after its quotes.
+    `content` is its text, or what was compared of it in this transaction; `said_at` has the time of each message in
+    `origin.quotes`. A repeated text can only raise the score. A target with the same text is merged. Explicit facts
+    stay unchanged. Raises FactRefused, FactNotFound, FactChanged, TrustRefused for an explicit target, and
+    FactForgotten when the user forgot, corrected or confirmed it after its quotes.
     """
-    text, tag = parse_content(content), parse_topic(topic)
+    found = compare_learned(content, origin.quotes, said_at, now) if isinstance(content, str) else content
+    text, tag = found.statement.text, parse_topic(topic)
     kind = category or find_category(tag, text)
-    versions.lock_memory()
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
-    said = max((said_at[quote["message_id"]] for quote in origin.quotes), default=now)
+    known = found.fact if found.is_twin else None
     values: dict[str, Any] = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
-    known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
         if known.score is None or known.score >= score:
             return FactWrite(known, None)
-        return _supersede(known, {**values, "quotes": list(origin.quotes)}, origin, now)
+        return _supersede(known, {**values, "quotes": list(origin.quotes)}, None, origin, now)
     if target_id is None:
-        values |= {"content": text, "topic": tag, "category": kind, **begin_learned(text, said_at=said, now=now)}
-        _refuse_explicit(text, values["valid_from"], values["valid_until"], now=now)
-        written = insert_with_rivals(values, origin=origin, now=now)
+        _refuse_explicit(found.conflicts)
+        values |= {"content": text, "topic": tag, "category": kind, **found.period.columns}
+        written = write_fact(values, conflicts=found.conflicts, origin=origin, now=now)
         enforce_token_limit(now=now, batch_id=origin.batch_id)
         return written
     old = versions.get_believed(target_id)
-    if old.score is None or not versions.is_valid_at(old, now):
-        raise TrustRefused(_EXPLICIT)
-    _refuse_outdated(old, quotes=origin.quotes, said_at=said_at)
+    _refuse_target(old, quotes=origin.quotes, said_at=said_at, now=now)
+    if known is not None and known.pk != old.pk:
+        return merge_fact(old, known, origin=origin, now=now)
+    dated = read_statement(text, said_at=now)
     changes = values | {
         "content": text,
         "topic": tag or old.topic,
         "category": kind if category or tag else old.category,
         "summary": "",
-        **change_dates(old, text, None, now=now),
+        **change_dates(old, dated, None, now=now),
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }
-    return _supersede(old, changes, origin, now)
+    return _supersede(old, changes, found.conflicts if dated == found.statement else None, origin, now)
 
 
-def _supersede(old: UserFact, changes: dict[str, Any], origin: Origin, now: datetime) -> FactWrite:
-    text, period = changes.get("content", old.content), versions.plan_dates(old, changes, now)
-    _refuse_explicit(text, *period, lineage=old.lineage, now=now)
-    return supersede_with_rivals(old, EventKind.UPDATE, changes, origin=origin, now=now)
+def _supersede(
+    old: UserFact, changes: dict[str, Any], conflicts: Sequence[Conflict] | None, origin: Origin, now: datetime
+) -> FactWrite:
+    if conflicts is None:
+        period = plan_period(old, changes, now)
+        conflicts = list_conflicts(changes.get("content", old.content), period, lineage=old.lineage, now=now)
+    _refuse_explicit(one for one in conflicts if one.fact.lineage != old.lineage)
+    return change_fact(old, changes, is_portion=True, conflicts=conflicts, origin=origin, now=now)
 
 
-def _refuse_explicit(
-    content: str, begins: datetime, ends: datetime | None, *, lineage: UUID | None = None, now: datetime
-) -> None:
+def _refuse_explicit(conflicts: Iterable[Conflict]) -> None:
     """Raise TrustRefused if an explicit fact excludes this text."""
-    rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
-    if any(rival.score is None for rival in rivals):
+    if any(one.verdict == "replaces" and one.fact.score is None for one in conflicts):
         raise TrustRefused(_EXPLICIT)
 
 
@@ -114,8 +125,12 @@ def refuse_forgotten(
         raise FactForgotten("The user changed this since they said it.")
 
 
-def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]) -> None:
-    """Raise FactForgotten if the target was confirmed after the quotes."""
+def _refuse_target(
+    target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime], now: datetime
+) -> None:
+    """Raise TrustRefused for an explicit or ended target, FactForgotten if it was confirmed after the quotes."""
+    if target.score is None or not versions.is_valid_at(target, now):
+        raise TrustRefused(_EXPLICIT)
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:
         return

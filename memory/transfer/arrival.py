@@ -16,7 +16,7 @@ from memory import models, wording
 from memory.claims.subjects import read_subject
 from memory.facts.conflicts import list_rivals
 from memory.facts.limits import enforce_token_limit
-from memory.facts.periods import refuse_early_end
+from memory.facts.periods import Period, refuse_early_end
 from memory.facts.places import parse_place
 from memory.facts.review import fingerprint_merge, fingerprint_text, propose_fact
 from memory.facts.versions import Origin, add_tombstone, lock_memory, log_event
@@ -163,8 +163,8 @@ class Arrival:
     def _contradicts(self, rows: list[dict[str, Any]]) -> bool:
         """Propose a believed fact that cannot hold beside a known one; tell whether there was one."""
         for row in rows if self.has_facts else []:
-            period = {"begins": row["valid_from"], "ends": row["valid_until"]}
-            if row["archived_at"] is None and (rivals := list_rivals(row["content"], **period, now=self.now)):
+            period = Period(row["valid_from"], row["valid_until"])
+            if row["archived_at"] is None and (rivals := list_rivals(row["content"], period, now=self.now)):
                 self._propose_rival(row["content"], rivals[0])
                 return True
         return False

@@ -42,15 +42,15 @@ class RuleReading:
 
 
 def follow_readings(
-    readings: Iterable[RuleReading], *, lineages: Collection[UUID] | None = None, now: datetime
+    readings: Iterable[RuleReading], *, rules: Iterable[TradingRule] | None = None, now: datetime
 ) -> None:
-    """Make the rules those of the owner's facts, inside `owned_tx(user)`: of all facts, or of these lineages.
+    """Make these rules, or all, those that were read in the owner's facts, inside `owned_tx(user)`.
 
     A new reading waits for its owner, unless an earlier version of its fact read the same. A rule whose fact is gone
     or was never true goes.
     """
-    rows = TradingRule.objects.order_by("created_at")
-    known = {row.fact_id: row for row in (rows if lineages is None else rows.filter(lineage__in=lineages))}
+    rows = TradingRule.objects.order_by("created_at") if rules is None else rules
+    known = {row.fact_id: row for row in rows}
     decided = {(row.lineage, str(row.payload)): row for row in known.values() if row.state != RuleState.WAITING}
     given = {one.fact_id: one for one in readings}
     delete_rules(known.keys() - given.keys())

@@ -88,7 +88,7 @@ def order_steps(talk: Talk, sentence: str) -> Steps | None:
 def click_steps(talk: Talk) -> Steps | None:
     """Answer a typed yes or no after a card."""
     said = {token.text for token in read_tokens(talk.text) if token.kind not in ("mark", "end")}
-    if ONLY_YOUR_CLICK not in talk.before or talk.results or not said <= list_words("ANSWER"):
+    if ONLY_YOUR_CLICK not in talk.before or talk.results or not said <= list_words("YESNO"):
         return None
     return say_text(f"A word in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above. Cancel drops it.")
 

@@ -1,7 +1,17 @@
 """New statements beside known facts: superseded at once, asked about once, or known already."""
 
-import pytest
+import inspect
+import sys
+from collections import Counter
+from types import FrameType
 
+import pytest
+from django.db import connection
+
+from memory.claims.claims import read_claims
+from memory.claims.subjects import read_subject
+from memory.claims.validity import read_validity, strip_dates
+from memory.facts.conflicts import list_conflicts
 from memory.models import ArchivedReason, MemoryProposal, ProposalStatus, UserFact
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.chat import MessageFactory
@@ -190,3 +200,45 @@ def test_save_of_no_rule_reads_no_other_fact(as_trader, django_assert_max_num_qu
         save(as_trader, SAVES[0], "I live in Lisbon", "I live in Lisbon")
 
     assert not TradingRule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("My max leverage is 5x", "My max leverage is 3x"), ("I trade on Binance", "I moved from Binance to Kraken")],
+    ids=["rule", "no rule"],
+)
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+def test_save_that_replaces_a_fact_takes_fifteen_statements(as_trader, case, old, new, django_assert_max_num_queries):
+    """The ends of the transaction and what keeps the rules in step are counted."""
+    UserFactFactory(content=old)
+    assistant, tool, argument, more = case
+    box = Toolbox(as_trader, assistant, new)
+    of_postgresql = 2 if connection.features.has_select_for_update else 0  # the owner of its policies, the lock
+
+    with django_assert_max_num_queries(15 + of_postgresql):
+        result = box.call(tool, **{argument: new, **more})
+
+    assert result["replaced"] == old
+
+
+def test_save_reads_each_text_once_and_lists_conflicts_once(as_trader):
+    UserFactFactory(content="My max leverage is 5x")
+    box = Toolbox(as_trader, "coach", "My max leverage is 3x until July")
+    codes = {inspect.unwrap(read).__code__ for read in (read_claims, strip_dates, read_validity, list_conflicts)}
+    calls: Counter[tuple[str, str]] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in codes:
+            calls[frame.f_code.co_name, frame.f_locals["text"]] += 1
+
+    for cached in (read_claims, strip_dates, read_subject):
+        cached.cache_clear()
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        box.call("remember", fact="My max leverage is 3x until July")
+    finally:
+        sys.setprofile(before)
+
+    assert {name for name, _ in calls} == {"read_claims", "strip_dates", "read_validity", "list_conflicts"}
+    assert set(calls.values()) == {1}

@@ -17,6 +17,7 @@ from memory.claims.judge import judge_change
 from memory.claims.validity import Validity
 from memory.facts.conflicts import list_conflicts
 from memory.facts.document import export_document
+from memory.facts.periods import Period
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import PAGE, FactNotFound, Origin
@@ -349,7 +350,7 @@ def test_plan_that_holds_at_once_ends_the_fact_before_it(as_trader):
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL keeps its own statistics")
 def test_facts_of_a_subject_are_found_by_its_index_without_statistics(as_trader):
     with CaptureQueriesContext(connection) as queries:
-        list_conflicts("My max leverage is 5x", valid_from=JUNE, valid_until=None, now=JUNE)
+        list_conflicts("My max leverage is 5x", Period(JUNE, None), now=JUNE)
 
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {queries[-1]['sql']}")

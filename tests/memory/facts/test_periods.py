@@ -7,8 +7,9 @@ import pytest
 
 from memory.claims.validity import Validity
 from memory.facts.document import export_document
+from memory.facts.periods import Period
 from memory.facts.services import forget_fact, remember_fact, render_coach_block, restore_fact, supersede_fact
-from memory.facts.undo import UndoRefused, undo_event
+from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import PAGE, Origin
 from memory.learning.writes import TrustRefused, learn_fact
 from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
@@ -315,3 +316,53 @@ def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
 
     assert import_document(parse_document(text), now=JUNE).refused == []
     assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
+
+
+@pytest.mark.parametrize(
+    ("ends", "other", "left"),
+    [
+        (None, (JUNE, None), (MAY, JUNE)),
+        (None, (MAY, JUNE), (JUNE, None)),
+        (JULY, (MAY, JUNE), (JUNE, JULY)),
+        (JULY, (JUNE, None), (MAY, JUNE)),
+        (JUNE, (JULY, None), (MAY, JUNE)),
+        (JULY, (MAY, JULY), None),
+        (JUNE, (MAY, JULY), None),
+        (None, (MAY, None), None),
+        (None, (MAY - DAY, MAY - DAY / 2), (MAY, None)),
+        (None, (JUNE, JULY), (MAY, JUNE)),
+    ],
+)
+def test_cut_leaves_the_part_outside_of_the_other_period(ends, other, left):
+    assert Period(MAY, ends).cut(Period(*other)) == (Period(*left) if left else None)
+
+
+@pytest.mark.parametrize("origin", [PAGE, CHAT])
+def test_a_fact_with_an_end_puts_a_plan_off_until_then(as_trader, origin):
+    remember_fact(content="From July my base currency is USD", origin=origin, now=MAY)
+
+    written = remember_fact(content="My base currency is GBP until 20 July", origin=origin, now=JUNE)
+
+    later = FIRST_OF_JULY + 20 * DAY
+    assert current(JUNE) == current(FIRST_OF_JULY) == ["My base currency is GBP until 20 July"]
+    assert current(later) == ["From July my base currency is USD"]
+    assert agree(JUNE)
+    assert agree(later)
+    undo_batch(batch_id=written.event.batch_id, now=JUNE)
+    assert current(FIRST_OF_JULY) == ["From July my base currency is USD"]
+    assert UserFact.objects.believed().count() == 1
+
+
+def test_a_restored_exception_lets_the_other_fact_hold_again_after_it(as_trader):
+    exception = remember_fact(content="Until July my max leverage is 3x", now=MAY).fact
+    forget_fact(id_or_substring=str(exception.pk), now=MAY)
+    remember_fact(content="My max leverage is 5x", now=MAY + DAY)
+
+    restored = restore_fact(fact_id=exception.pk, now=JUNE)
+
+    assert (current(JUNE), current(FIRST_OF_JULY)) == (["Until July my max leverage is 3x"], ["My max leverage is 5x"])
+    assert agree(JUNE)
+    assert agree(FIRST_OF_JULY)
+    undo_batch(batch_id=restored.event.batch_id, now=JUNE)
+    assert current(JUNE) == current(JULY) == ["My max leverage is 5x"]
+    assert UserFact.objects.believed().count() == 1
