@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
@@ -156,11 +157,21 @@ def _undo_change(event: MemoryEvent, now: datetime) -> None:
     assert before is not None, "a change has a row before it"
     _end_later_part(event, now)
     archive_version(last, ArchivedReason.UNDONE, now)
-    if find_twin(last, before.content_key) is not None:
+    _bring_back(before, last, now)
+
+
+def _bring_back(before: UserFact, last: UserFact, now: datetime) -> None:
+    """Let a row's content hold again on top of `last`, unless another fact says it."""
+    if find_twin(before) is not None:
         return
-    # The old row was valid until the undone one began, so it resumes there unless it had ended by then. A row that was
-    # put off had never been valid, so the old one resumes from its own beginning.
-    valid_from = before.valid_from if last.valid_from > now else max(before.valid_from, last.valid_from)
+    # A superseded version stays true until its successor began (`as_of`), so the content resumes where the last of them
+    # stopped, unless it had ended by then. A row that was put off was never true: it resumes from its own beginning.
+    told = [
+        Period.of(row).cut(Period(after.valid_from, None))
+        for row, after in pairwise(list_versions(last.lineage))
+        if row.archived_reason == ArchivedReason.SUPERSEDED
+    ]
+    valid_from = max([before.valid_from, *(period.ends for period in told if period and period.ends)])
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
     revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
 
@@ -193,8 +204,8 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
         models.FactLink.objects.filter(event=event).delete()
     if event.kind == EventKind.DELETE:
         UserFact.objects.filter(lineage=ended.lineage).update(trashed_at=None)
-    if not event.detail.get("was_archived") and find_twin(ended) is None:
-        revive_version(last, values=ended, valid_from=ended.valid_from, now=now)
+    if not event.detail.get("was_archived"):
+        _bring_back(ended, last, now)
 
 
 def _undo_eviction(event: MemoryEvent, now: datetime) -> None:

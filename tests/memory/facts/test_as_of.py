@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from memory.claims.validity import Validity
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
@@ -165,6 +166,44 @@ def test_no_moment_finds_two_versions_of_one_fact(corrected):
         for valid_at in moments:
             expected = 0 if valid_at < MAY or known_at < MAY else 1
             assert len(true(valid_at, known_at)) == expected
+
+
+@pytest.mark.parametrize("end", [forget_fact, archive_fact, delete_fact])
+def test_as_of_shows_a_restored_and_edited_fact_once_after_all_is_undone(corrected, end):
+    fact_id = {"id_or_substring": str(corrected.fact.pk)} if end is forget_fact else {"fact_id": corrected.fact.pk}
+    ended = end(**fact_id, now=JULY)
+    restored = restore_fact(fact_id=corrected.fact.pk, now=JULY + DAY)
+    edited = supersede_fact(fact_id=restored.fact.pk, content="Retires at 60", now=JULY + 2 * DAY)
+
+    for written in (edited, restored, ended):
+        undo_event(event_id=written.event.pk, now=JULY + 3 * DAY)
+
+    assert true(JUNE - SECOND, AUGUST) == ["Retires at 50"]
+    for valid_at in (JUNE, JULY, JULY + DAY, JULY + 2 * DAY, JULY + 3 * DAY, AUGUST):
+        assert true(valid_at, AUGUST) == ["Retires at 55"]
+
+
+def test_a_fact_resumes_where_the_version_in_its_place_had_ended(corrected):
+    until_july = Validity(None, JULY)
+    bounded = supersede_fact(fact_id=corrected.fact.pk, content="Retires at 60", validity=until_july, now=JUNE + DAY)
+    again = supersede_fact(fact_id=bounded.fact.pk, content="Retires at 65", now=JULY + DAY)
+
+    for written in (again, bounded):
+        undo_event(event_id=written.event.pk, now=JULY + 2 * DAY)
+
+    assert true(JUNE, AUGUST) == ["Retires at 55"]
+    assert true(JUNE + DAY, AUGUST) == true(JULY - SECOND, AUGUST) == ["Retires at 60"]
+    assert true(JULY, AUGUST) == true(JULY + DAY, AUGUST) == ["Retires at 55"]
+
+
+def test_as_of_shows_a_fact_throughout_after_an_undone_correction_put_it_off(as_trader):
+    fact = UserFactFactory(content="Retires at 50")
+    from_june = Validity(JUNE, None)
+    put_off = supersede_fact(fact_id=fact.pk, content="Retires at 55", validity=from_june, now=MAY + DAY)
+
+    undo_event(event_id=put_off.event.pk, now=JULY)
+
+    assert true(MAY, AUGUST) == true(JUNE - SECOND, AUGUST) == true(JULY, AUGUST) == ["Retires at 50"]
 
 
 def test_as_of_excludes_other_users(stranger, corrected):
