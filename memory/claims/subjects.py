@@ -154,9 +154,10 @@ def _find_part(words: list[str]) -> tuple[int, int]:
 
 def _zone(name: str, line: Line) -> Subject | None:
     """Read a zone with its distance from UTC; beside a time of day it is the zone of that."""
-    if line.numbers("time") and not line.has("TIMEZONE"):
-        return None
     at = next(one.at for one in line.found if one.concept == "ZONECODE")
+    # "From 9 to 17 UTC" has hours, too.
+    if (line.numbers("time") or any(one.kind == "digits" for one in line.tokens[:at])) and not line.has("TIMEZONE"):
+        return None
     shift = "".join(
         token.text for token in line.tokens[at + 1 : at + 3] if token.kind == "digits" or token.text in "+-"
     )
