@@ -7,6 +7,7 @@ the form in which it is stored. A fact ends only if the user's message means it.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 from uuid import UUID
@@ -16,16 +17,17 @@ from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
 from memory.claims.judge import judge_change
-from memory.claims.statements import keep_statements
+from memory.claims.sentences import Wording, find_untyped, swap_value, word_content
+from memory.claims.statements import keep_statements, mask_parts
 from memory.claims.subjects import read_subject
-from memory.claims.support import Quote, TypedMessage, find_support, supports_all
+from memory.claims.support import Quote, TypedMessage, find_support, list_messages, supports_all
 from memory.claims.wishes import Naming, affirms, asks_to_forget, count_wished, find_naming, relates, states_change
 from memory.facts.queries import list_topics
 from memory.facts.review import find_held, hold_fact
 from memory.facts.services import forget_fact
 from memory.facts.versions import FactAmbiguous, FactWrite, Origin
-from memory.models import ArchivedReason, ProposalKind, UserFact
-from memory.wording import filter_topic, parse_detail, parse_topic, stored_line
+from memory.models import ArchivedReason, MemoryEvent, ProposalKind, UserFact
+from memory.wording import MAX_CONTENT, MIN_CONTENT, filter_topic, parse_detail, parse_topic, stored_line
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
 MAX_RIVALS: Final = 200  # facts that a wish is compared with, the most recently referenced first
@@ -35,6 +37,11 @@ HELD: Final = (
     "Not saved: text of others is in this chat, and the user did not say this in their own words. "
     "It waits for the user's decision on the page of facts."
 )
+NUMBER_HELD: Final = (
+    "Not saved: it has a number that the user did not type. It waits for the user's decision on the page of facts."
+)
+WHY_HELD: Final = "A chat wanted to save this while text of others was in view."
+WHY_NUMBER: Final = "A chat wanted to save this with a number that you did not type."
 NOT_ASKED: Final = (
     "Nothing was changed: text of others is in this chat, and the user's last message does not ask for this. "
     "It can be asked for in plain words that name the fact, or changed on the page of facts."
@@ -44,9 +51,18 @@ WHICH: Final = "Nothing was forgotten: more than one fact fits the user's words.
 WAITS: Final = (
     "Not forgotten yet: the new line waits for the user's decision on the page of facts. The old one holds until then."
 )
+REPLACED: Final = "Nothing to forget: this turn has replaced the old line by this one already."
 TEMPORARY: Final = (
     "This chat is temporary: nothing of it is kept. A fact can be saved in an ordinary chat or on the page of facts."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A write that may be done at once: the words to store, and where they are from."""
+
+    content: str
+    origin: Origin
 
 
 class WriteRefused(DomainError):
@@ -54,7 +70,10 @@ class WriteRefused(DomainError):
 
 
 def admit_write(context: ToolContext, content: str, *others: str) -> Origin | None:
-    """Return the origin of a write (`others`: its further texts); None to hold it. Raises WriteRefused."""
+    """Return the origin of words that are stored as they are (`others`: further ones); None to hold them.
+
+    Raises WriteRefused.
+    """
     _refuse_temporary(context)
     is_exact, messages = context.window.is_untrusted, _list_typed_messages(context)
     quote = find_support(stored_line(content), messages, is_exact=is_exact)
@@ -62,18 +81,37 @@ def admit_write(context: ToolContext, content: str, *others: str) -> Origin | No
     return None if is_exact and not is_backed else origin_of(context, quote)
 
 
-def admit_update(context: ToolContext, fact: UserFact, content: str, *others: str) -> Origin | None:
-    """Return the origin of an update; None to hold it for review.
+def admit_fact(context: ToolContext, content: str, detail: str = "", *, of: UserFact | None = None) -> Admitted | None:
+    """Return the words to store of a fact, with their origin; None to hold it. Raises WriteRefused.
+
+    With untrusted text in view they are the sentence that the user typed, and in any chat each number is one that the
+    user typed, or that the fact which changes (`of`) has already (settled 13).
+    """
+    _refuse_temporary(context)
+    messages, line = _list_typed_messages(context), stored_line(content)
+    known = [of.content, of.body] if of is not None else []
+    is_typed = not messages or not find_untyped(f"{line}\n{detail}", messages, *known)
+    if is_typed and not context.window.is_untrusted:
+        return Admitted(content, origin_of(context, find_support(line, messages)))
+    wording = word_content(line, messages) or _swap_value(context, line, messages[-1:])
+    if wording is None or not MIN_CONTENT <= len(wording.text) <= MAX_CONTENT:
+        return None
+    is_backed = not detail or supports_all(parse_detail(detail), messages)
+    return Admitted(wording.text, origin_of(context, wording.quote)) if is_backed else None
+
+
+def admit_update(context: ToolContext, fact: UserFact, content: str, detail: str = "") -> Admitted | None:
+    """Return the words of an update, with their origin; None to hold it for review.
 
     With untrusted text in view, the user's newest message must say the words, about what the fact is about.
     """
-    origin = admit_write(context, content, *others)
-    if origin is None or not context.window.is_untrusted:
-        return origin
+    admitted = admit_fact(context, content, detail, of=fact)
+    if admitted is None or not context.window.is_untrusted:
+        return admitted
     typed = _list_typed_messages(context, last=2)
-    is_new = any(quote["message_id"] == typed[-1].id for quote in origin.quotes)
-    is_about = judge_change(fact.content, content) != "apart" or _find_naming(typed, fact) == "named"
-    return origin if is_new and is_about else None
+    is_new = any(quote["message_id"] == typed[-1].id for quote in admitted.origin.quotes)
+    is_about = judge_change(fact.content, admitted.content) != "apart" or _find_naming(typed, fact) == "named"
+    return admitted if is_new and is_about else None
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
@@ -87,6 +125,8 @@ def end_fact(
     context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
 ) -> FactWrite | Json:
     """Forget a fact, or let its end wait with the write that replaces it; see `admit_end` for the refusals."""
+    if is_change(context) and _is_of_this_turn(context, fact):
+        return {"saved": fact.content, "note": REPLACED}
     origin = admit_end(context, fact)
     held = find_held(fact, origin, is_change=is_change(context))
     if held is not None:
@@ -144,6 +184,7 @@ def hold_for_review(
     target_id: UUID | None = None,
 ) -> Json:
     """Queue a write for review; return the tool's result."""
+    is_untrusted = context.window.is_untrusted
     kept = hold_fact(
         kind=ProposalKind.UNTRUSTED,
         content=content,
@@ -152,11 +193,11 @@ def hold_for_review(
         category=category,
         target_id=target_id,
         is_change=is_change(context),
-        why="A chat wanted to save this while text of others was in view.",
+        why=WHY_HELD if is_untrusted else WHY_NUMBER,
         origin=origin_of(context),
         now=context.now,
     )
-    return {"held_for_review": content, **describe_kept(kept), "note": HELD}
+    return {"held_for_review": content, **describe_kept(kept), "note": HELD if is_untrusted else NUMBER_HELD}
 
 
 def is_change(context: ToolContext) -> bool:
@@ -173,6 +214,25 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     """Return the origin of this turn's write."""
     quotes = ({"message_id": quote.message_id, "start": quote.start, "end": quote.end},) if quote else ()
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
+
+
+def _is_of_this_turn(context: ToolContext, fact: UserFact) -> bool:
+    """Tell whether the user's newest message states the line, or this turn wrote it in place of another."""
+    if any(fact.content in mask_parts(message.voices) for message in _list_typed_messages(context, last=1)):
+        return True
+    if context.message_id is None:
+        return False
+    events = MemoryEvent.objects.filter(after=fact, before__isnull=False, undone_at__isnull=True)
+    return events.filter(conversation_id=context.conversation_id, message_id=context.message_id).exists()
+
+
+def _swap_value(context: ToolContext, line: str, newest: Sequence[TypedMessage]) -> Wording | None:
+    """Return the one known fact to which the newest message gives another value ("change that to 2x"), with it."""
+    facts = UserFact.objects.current(context.now).by_reference()[:MAX_RIVALS] if newest else ()
+    found = [swapped for fact in facts if (swapped := swap_value(fact.content, newest[0].text)) is not None]
+    if len(found) != 1 or judge_change(found[0], line) == "apart":
+        return None
+    return Wording(found[0], Quote(newest[0].id, 0, len(newest[0].text)))
 
 
 def _refuse_temporary(context: ToolContext) -> None:
@@ -214,4 +274,4 @@ def _speaks_of_change(text: str, fact: UserFact) -> bool:
 def _list_typed_messages(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:
     if context.conversation_id is None:
         return []
-    return [TypedMessage(pk, text) for pk, text in list_typed(context.conversation_id, last=last)]
+    return list_messages(list_typed(context.conversation_id, last=LAST_MESSAGES))[-last:]

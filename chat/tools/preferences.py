@@ -77,12 +77,13 @@ SAVE_PREFERENCE = make_tool(
 def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
     content, detail = args.new_content, args.detail
-    origin = admit_update(context, fact, content, detail or "")
-    if origin is None:
+    admitted = admit_update(context, fact, content, detail or "")
+    if admitted is None:
         tags: dict[str, Any] = {"topic": fact.topic, "category": fact.category, "target_id": fact.pk}
         return hold_for_review(context, content=content, detail=detail or "", **tags)
-    given: dict[str, Any] = {"content": content, "detail": detail, "source": FactSource.CHAT}
-    return ADVISOR.describe("update", supersede_fact(fact_id=fact.pk, **given, origin=origin, now=context.now))
+    given: dict[str, Any] = {"content": admitted.content, "detail": detail, "source": FactSource.CHAT}
+    written = supersede_fact(fact_id=fact.pk, **given, origin=admitted.origin, now=context.now)
+    return ADVISOR.describe("update", written)
 
 
 UPDATE_PREFERENCE = make_tool(

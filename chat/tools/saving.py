@@ -8,7 +8,7 @@ from typing import Any, Final
 from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
-from chat.tools.gate import admit_topic, admit_write, describe_kept, end_fact, hold_for_review, is_change, origin_of
+from chat.tools.gate import admit_fact, admit_topic, describe_kept, end_fact, hold_for_review, is_change, origin_of
 from chat.tools.memory_lines import OVERRIDES, memory_event
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
@@ -97,7 +97,8 @@ def save_fact(
     detail: str = "",
 ) -> Json:
     """Save a fact; return the tool's result, which says why if it waits for the user."""
-    origin = admit_write(context, content, detail)
+    admitted = admit_fact(context, content, detail)
+    origin, content = (admitted.origin, admitted.content) if admitted is not None else (None, content)
     found = compare_statement(read_statement(content, said_at=context.now), now=context.now)
     target = None if found.verdict == "same" else found.fact
     doubted = target if found.verdict == "unsure" else None

@@ -135,7 +135,7 @@ def _read_items(text: str) -> Iterator[_Item]:
         else:
             item, length = _read_word(tokens, at, before)
             yield item
-        before = token.text
+        before = tokens[at + length - 1].text
         at += length
 
 

@@ -1,160 +1,138 @@
-"""The user's own statements in what they typed, without quotations and questions."""
+"""The parts of a message that its person states, and why the others state nothing (settled 13).
+
+A sentence that is asked, supposed, denied or taken back is the person's own, and states nothing.
+"""
 
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal
 
-from config.lib.words.lexer import MASK
-from memory.claims.pasted import find_pasted
+from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
+from memory.claims.voices import SENTENCE, has_concept, mask_others
 
-_FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_QUOTED_LINE: Final = re.compile(r"^[ \t]*[>\uff1e].*$", re.MULTILINE)
-_CODE: Final = re.compile(r"`[^`\n]+`")
-_MARKUP: Final = re.compile(r"<blockquote\b.*?(?:</blockquote>|\Z)", re.IGNORECASE | re.DOTALL)
-# An unclosed quotation ends with its paragraph.
-_QUOTATIONS: Final = tuple(
-    re.compile(rf"{before}{opening}(?P<inside>.*?)(?:{closing}|(?=\n[ \t]*\n)|\Z)", re.DOTALL)
-    for before, opening, closing in (
-        ("", "[“„]", "[”“]"),
-        ("", "«", "»"),
-        ("", "「", "」"),
-        ("", "『", "』"),
-        ("", "《", "》"),
-        (r"(?<![^\s(:,;=—–-])", '"', '"'),
-        (r"(?<![^\s(:,;=—–-])", "[\u2018']", r"[’'](?!\w)"),
-    )
-)
-# "no 'alts' for me": one or two words without a number are emphasis, not a quotation.
-_LETTERS: Final = "(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7a3])[^\\W\\d])+"
-_STRESSED: Final = re.compile(rf"\s*{_LETTERS}(?:[\s-]+{_LETTERS})?\s*")
-# In remember: "..." and my rule is "..." the quoted words are the user's own.
-_OWN_QUOTATION: Final = re.compile(
-    r"(?:\b(?:remember|note|save|store)(?: that| this)?|\bmy (?:[\w-]+ ){0,2}(?:rule|goal|motto|plan|limit|name)"
-    r"(?: is)?|\bI (?:always )?(?:say|said|tell myself))\s*[:,]?\s*\Z",
-    re.IGNORECASE,
-)
+Reason = Literal["", "others", "asked", "supposed", "unmeant"]
 
-_REPORTING: Final = (
-    r"(?:(?:says?|said|claimed|stated|writes|wrote|reported|tweeted|posted|argue[sd]|thinks|thought|believe[sd]"
-    r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|texted|messaged|e-?mailed"
-    r"|replied|answered|explained|mentioned|shared|warned|promised|insist(?:s|ed)|announced)\b"
-    r"|whisper(?:s|ed)|shout(?:s|ed)|yell(?:s|ed)|sings|sang|mutter(?:s|ed)|(?:reads|goes|claims|states)(?=\s+I\b)"
-    # These can be nouns: "earnings reports", "United States".
-    r"|(?:claims?|states?|reports?|tweets?|posts?|goes|reads|announces)(?=\s+that\b|\s*:))"
-)
-# The speaker is another person; "as I said" and "my rule says" are the user.
-_REPORTED: Final = re.compile(
-    rf"(?<![\w'’])(?!(?:I|we|and|to|not|never|also|often|always|just|only|rules?|plan|journal|system|strategy|goal)\b)"
-    rf"[\w’'.]+\s+(?:(?:also|often|always|just|once|clearly|explicitly)\s+)?{_REPORTING}"
-    r"(?P<colon>[^.!?\n:]{0,60}:(?=\s|\Z))?",
-    re.IGNORECASE,
-)
-_ACCORDING: Final = re.compile(
-    r"\bas\s+(?!(?:it|soon|long|far|much|if|though)\b)(?:(?!\bI\b)[^.!?,:\n]){1,30}?\s"
-    r"(?:puts?|likes? to put|says?|said)\b(?: it)?"
-    r"|\b(?:according to|as per|quoting)\s+(?!my\b)(?P<colon>[^.!?\n:]{0,60}:(?=\s|\Z))?"
-    r"|\b(?:quotes?|headlines?|articles?|news|tweets?|posts?)\b(?P<announced>[^.!?\n:]{0,40}:(?=\s|\Z))",
-    re.IGNORECASE,
-)
-_ENDS_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n")
-_ENDS_SENTENCE: Final = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
-_WHITE: Final = re.compile(r"\s*")
-SENTENCE: Final = re.compile(r"(?:[^.!?。！？\n]|[.!?](?![\s\x00)\"'”’]|\Z))+[.!?。！？]*|[.!?。！？]+", re.DOTALL)
 
-_LEAD_IN: Final = r"^\W*(?:(?:hi|hello|hey|so|well|ok|okay|and|but|also|keel|please|btw)\b[\s,.!:-]*)*"
-_REQUEST: Final = re.compile(
-    _LEAD_IN + r"(?:(?:can|could|would|will) you\s+)?(?:please\s+)?(?:also\s+)?"
-    r"(?:remember|note|save|store|write down|keep in mind|bear in mind|make a note)\b"
-    r"(?!\s+(?:when|what|how|who|if|whether)\b)",
-    re.IGNORECASE,
-)
-_TAG: Final = re.compile(r",\s*(?:ok|okay|all ?right|got it|please|thanks|understood|yes|clear)\W*\Z", re.IGNORECASE)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence or a part of one; without a `reason` the person states it."""
+
+    start: int
+    end: int
+    reason: Reason = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """The parts of a message; `typed` is its text with the words of others masked."""
+
+    parts: tuple[Part, ...]
+    typed: str
+    opens_next: bool = False  # it announces that the next message has words of others
+
+
+_QUESTION_MARKS: Final = frozenset("?？")
 _ASKING: Final = (
     r"(?:what|which|who|whom|whose|where|when|why|how|do|does|did|is|are|am|was|were|can|could|should|shall|would|will"
     r"|may|might|have|has)"
 )
 TURNS_TO_ASK: Final = re.compile(rf"[,;:—–]\s*(?:(?:so|but|and|then)\s+)?{_ASKING}\b", re.IGNORECASE)
+_LEAD_IN: Final = r"^\W*(?:(?:hi|hello|hey|so|well|ok|okay|and|but|also|keel|please|btw)\b[\s,.!:-]*)*"
 _ASKS: Final = re.compile(_LEAD_IN + _ASKING + r"\b", re.IGNORECASE)
-_SUPPOSES: Final = re.compile(
-    _LEAD_IN + r"(?:suppose|supposing|imagine|assume|assuming|pretend|hypothetically|what if|let[’']?s say|say I\b"
-    r"|if I (?:was|were|had|could|would|did|used|went|took|bought|sold|\w+ed)\b|I (?:wish|wonder)\b)",
+_SUPPOSES: Final = re.compile(_LEAD_IN, re.IGNORECASE)
+_REQUEST: Final = re.compile(
+    _LEAD_IN + r"(?:(?:can|could|would|will) you\s+)?(?:please\s+)?(?:also\s+)?"
+    r"(?:remember|note|save|store|write down|(?:keep|bear) in mind|make a note)\b(?!\s+(?:wh|how|if)\w*\b)",
     re.IGNORECASE,
 )
+_TAG: Final = re.compile(r",\s*(?:ok|okay|all ?right|got it|please|thanks|understood|yes|clear)\W*\Z", re.IGNORECASE)
+
+
+def read_voices(text: str, *, is_opened: bool = False) -> Voices:
+    """Read a message; `is_opened`: the message before announces that this one has words of others."""
+    if is_opened:
+        return Voices((Part(0, len(text), "others"),), MASK * len(text))
+    typed, opens_next = mask_others(text)
+    return Voices(tuple(_read_parts(typed)), typed, opens_next)
 
 
 def keep_statements(text: str) -> str:
-    """Mask all but the user's own statements, questions and suppositions too, keeping the length."""
-    return SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
+    """Mask all but the person's own statements, keeping the length."""
+    voices = read_voices(text)
+    return mask_parts(voices)
+
+
+def mask_parts(voices: Voices) -> str:
+    """Return a message with everything masked that the person does not state."""
+    pieces, done = [], 0
+    for part in voices.parts:
+        if part.reason:
+            pieces += [voices.typed[done : part.start], MASK * (part.end - part.start)]
+            done = part.end
+    return "".join(pieces) + voices.typed[done:]
 
 
 def keep_typed_words(text: str) -> str:
-    """Mask pasted text, quotations, code and reported speech, keeping the length."""
-    masked = text.replace(MASK, " ")
-    for start, end in find_pasted(masked):
-        masked = masked[:start] + MASK * (end - start) + masked[end:]
-    for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
-        masked = pattern.sub(lambda match: MASK * len(match[0]), masked)
-    for pattern in _QUOTATIONS:
-        masked = pattern.sub(_mask_quotation, masked)
-    return _mask_reports(masked)
+    """Mask the words of others, keeping the length."""
+    return read_voices(text).typed
 
 
 def has_foreign_words(text: str) -> bool:
-    """Tell whether a message contains words of others: pasted, quoted or reported ones."""
-    return MASK in keep_typed_words(text)
+    """Tell whether a message has or announces words of others."""
+    voices = read_voices(text)
+    return voices.opens_next or MASK in voices.typed
 
 
-def _mask_quotation(match: re.Match[str]) -> str:
-    if _STRESSED.fullmatch(match["inside"]) or _OWN_QUOTATION.search(
-        match.string, max(0, match.start() - 80), match.start()
-    ):
-        return match[0]
-    return MASK * len(match[0])
+def _read_parts(typed: str) -> Iterator[Part]:
+    spans = [match.span() for match in SENTENCE.finditer(typed) if match[0].strip()]
+    for (start, end), (begin, close) in pairwise([*spans, (len(typed), len(typed))]):
+        text = typed[start:end]
+        if not text.replace(MASK, "").strip():
+            yield Part(start, end, "others")
+            continue
+        reason = _find_reason(text, typed[begin:close])
+        turn = TURNS_TO_ASK.search(text) if reason == "asked" and not _ASKS.match(text) else None
+        if turn is not None:
+            yield Part(start, start + turn.start())
+            yield Part(start + turn.start(), end, "asked")
+        else:
+            yield Part(start, end, reason)
 
 
-def _mask_reports(text: str) -> str:
-    """Mask reported speech: the rest of the sentence, or after a colon of the paragraph."""
-    pieces, done = [], 0
-    while (report := _find_report(text, done)) is not None:
-        start, begins, is_announced = report
-        end = _find_paragraph_end(text, begins) if is_announced else _find_sentence_end(text, begins)
-        pieces += [text[done:start], MASK * (end - start)]
-        done = end
-    return "".join(pieces) + text[done:]
+def _find_reason(text: str, following: str) -> Reason:
+    """Return why a sentence states nothing; empty if it does."""
+    lead = _SUPPOSES.match(text)
+    tokens = read_tokens(text[lead.end() :] if lead else text)
+    words = [token.text for token in tokens if token.kind == "word"]
+    if tokens and (find_phrase(tokens, 0, {"SUPPOSE"}) or (words[:2] == ["if", "i"] and _is_past(words[2:3]))):
+        return "supposed"
+    ending = re.search(r"[.!?。！？]*\Z", text)
+    if ending is not None and _QUESTION_MARKS & set(ending[0]):
+        body = text[: ending.start()]
+        if not (_REQUEST.match(body) or _TAG.search(body)):
+            return "asked"
+    after = read_tokens(following)
+    if has_concept(tokens, "UNSAID") or (tokens and _takes_back(after)) or _ends_denied(tokens):
+        return "unmeant"
+    return ""
 
 
-def _find_report(text: str, done: int) -> tuple[int, int, bool] | None:
-    """Return the next report's start, its words' start, and whether a colon precedes."""
-    found = [match for pattern in (_REPORTED, _ACCORDING) if (match := pattern.search(text, done))]
-    if not found:
-        return None
-    match = min(found, key=lambda match: match.start())
-    given = match.groupdict()
-    return match.start(), match.end(), bool(given.get("colon") or given.get("announced"))
+def _is_past(words: Sequence[str]) -> bool:
+    return bool(words) and words[0].endswith("ed") and words[0] not in {"need", "exceed"}
 
 
-def _find_paragraph_end(text: str, at: int) -> int:
-    # The announced words may begin after an empty line.
-    begins = _WHITE.match(text, at)
-    end = _ENDS_PARAGRAPH.search(text, begins.end() if begins else at)
-    return end.start() if end else len(text)
+def _takes_back(tokens: Sequence[Token]) -> bool:
+    """Tell whether a sentence takes the one before it back, and says no more."""
+    while tokens and tokens[0].kind in ("mark", "end"):
+        tokens = tokens[1:]
+    if tokens and tokens[0].text in {"just", "but", "and", "well", "ok", "ah", "oh"}:
+        tokens = tokens[1:]
+    found = find_phrase(tokens, 0, {"BACK"}) if tokens else None
+    return found is not None and (found[0] > 1 or len(tokens) <= 4 or tokens[1].kind in ("mark", "end"))
 
 
-def _find_sentence_end(text: str, at: int) -> int:
-    end = _ENDS_SENTENCE.search(text, at)
-    return end.end() if end else len(text)
-
-
-def _mask_questions(sentence: str) -> str:
-    """Mask the questions and suppositions of a sentence."""
-    if _SUPPOSES.match(sentence):
-        return MASK * len(sentence)
-    ending = re.search(r"[.!?。！？]*\Z", sentence)
-    if ending is None or not {"?", "？"} & set(ending[0]):
-        return sentence
-    body = sentence[: ending.start()]
-    if _REQUEST.match(body) or _TAG.search(body):
-        return sentence
-    turn = TURNS_TO_ASK.search(body)
-    if turn is None or _ASKS.match(body):
-        return MASK * len(sentence)
-    return sentence[: turn.start()] + MASK * (len(sentence) - turn.start())
+def _ends_denied(tokens: Sequence[Token]) -> bool:
+    words = [token for token in tokens if token.kind != "end"]
+    return len(words) > 2 and words[-2].text in {",", "…", "."} and bool(find_phrase(words, len(words) - 1, {"BACK"}))

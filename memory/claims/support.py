@@ -6,16 +6,16 @@ no model is called.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
 from config.lib.words.lexer import MASK
-from config.lib.words.sentences import straight, strip_preface
+from config.lib.words.sentences import straight
 from memory.claims.claims import Reading, Term, list_stems, read_claims
-from memory.claims.statements import SENTENCE, has_foreign_words, keep_statements
+from memory.claims.statements import Voices, mask_parts, read_voices
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
 MAX_FOREIGN: Final = 3  # content words of a claim that its support may lack
@@ -24,35 +24,35 @@ SPARE_WORDS: Final = 10  # maximum length of a span: three times the claim plus 
 LONGEST_QUOTE: Final = 300  # characters; a longer quote is cut to its tightest span
 
 _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n")
-_FIRST_PERSON: Final = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|my|me|mine|we|our)\b", re.IGNORECASE)
-# A first-person sentence that states nothing of the user all the same: a speaker's, a supposed or an uncertain one.
-_UNSTATED: Final = re.compile(
-    r"[:\"“”]|\bif I\b|\b(?:you|she|they|him|her|his|their|your)\b|(?<!\band )\bhe\b"
-    r"|\bI(?:'d (?!like to (?:say|add))| would| could| may| dreamt| dreamed| used to)\b"
-    r"|\b(?:maybe|perhaps|possibly|might)\b",
-    re.IGNORECASE,
-)
-_TAKES_BACK: Final = re.compile(
-    r"\W*(?:(?:just )?(?:kidding|joking)|jk|lol|not (?:really|true)|never ?mind|scratch that|no,? wait|wait,? no"
-    r"|of course not|as if|forget (?:it|that)"
-    r"|(?:that|this|it)(?:['’]?s| is| was) (?:a lie|a joke|not true|wrong|false|what)"
-    r"|(?:says|said|wrote|writes)\b|[-–—])",
-    re.IGNORECASE,
-)
-
 Content = tuple[str, Any, str, str]
 Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's terms it meets
 
 
 @dataclass(frozen=True)
 class TypedMessage:
+    """What a person typed; `is_opened`: the message before announced words of others."""
+
     id: int
     text: str
+    is_opened: bool = False
+
+    @cached_property
+    def voices(self) -> Voices:
+        """Whose words stand in it."""
+        return read_voices(self.text, is_opened=self.is_opened)
 
     @cached_property
     def reading(self) -> Reading:
         """The claims of the user's own statements."""
-        return read_claims(keep_statements(self.text))
+        return read_claims(mask_parts(self.voices))
+
+
+def list_messages(typed: Iterable[tuple[int, str]]) -> list[TypedMessage]:
+    """Return the messages of one chat, oldest first, each with what the one before announced."""
+    messages: list[TypedMessage] = []
+    for pk, text in typed:
+        messages.append(TypedMessage(pk, text, is_opened=bool(messages) and messages[-1].voices.opens_next))
+    return messages
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,43 +107,12 @@ def verify_quotes(
     return (found,) if found else ()
 
 
-def find_sentence(content: str, messages: Sequence[TypedMessage], *, quotes: Sequence[Quote] = ()) -> Quote | None:
-    """Return the typed sentence that a content says in other words, the newest of the nearest ones (settled 13).
-
-    Only a whole statement in the first person counts, from a message without words of others, which is neither in doubt
-    nor taken back by the next sentence. It has each number of the content, and a word of it unless a quote lies in it.
-    With quotes only their sentences count. Of two sentences that are equally near in one message none is returned.
-    """
-    claim = _Claim(read_claims(content))
-    best: tuple[int, Quote] | None = None
-    for message in reversed(messages):
-        own = [
-            (claim.count_shared(reading), sentence)
-            for sentence, reading in _list_own_sentences(message)
-            if not quotes or any(_overlaps(sentence, quote) for quote in quotes)
-        ]
-        near = sorted(
-            ((shared, one) for shared, one in own if shared >= (0 if quotes else 1)), key=lambda pair: pair[0]
-        )
-        if not near or (best is not None and near[-1][0] <= best[0]):
-            continue
-        if len(near) == 1 or near[-2][0] < near[-1][0]:
-            best = near[-1]
-    return best[1] if best else None
-
-
-def read_quote(quote: Quote, messages: Sequence[TypedMessage]) -> str:
-    """Return the text of a quote without what goes before a statement ("remember that", "by the way")."""
-    text = next(message.text for message in messages if message.id == quote.message_id)
-    return strip_preface(text[quote.start : quote.end]).strip(" .!,;")
-
-
 def locate_quotes(quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
     """Return the quotes that the user typed as statements of their own, whatever they support."""
     found: dict[Quote, None] = {}
     for quote in quotes:
         for message, start, end in _locate_quote(quote, messages):
-            if keep_statements(message.text)[start:end].replace(MASK, " ").strip(" .!?,;:"):
+            if mask_parts(message.voices)[start:end].replace(MASK, " ").strip(" .!?,;:"):
                 found[Quote(message.id, start, end)] = None
                 break
     return tuple(found)
@@ -197,15 +166,6 @@ class _Claim:
             if span is not None and (best is None or span[1] - span[0] < best[1] - best[0]):
                 best = span
         return best
-
-    def count_shared(self, sentence: Reading) -> int:
-        """Return how many terms of the claim a sentence has, whatever it says of them; -1 if it lacks a number."""
-        figures = sentence.of_kind("number")
-        if not all(any(_is_stated(given, wanted) for given in figures) for wanted in self.figures):
-            return -1
-        given = {term.key for term in sentence.of_kind("word", "bound")} - list_stems("LIGHT")
-        shared = {term.key for term in self.words} & given
-        return len(shared) + len(self.figures) if shared else 0
 
     def _find_shortest(self, useful: Sequence[Held], first: int, given: Sequence[Held]) -> tuple[int, int] | None:
         start = useful[first][0]
@@ -261,30 +221,6 @@ class _Claim:
         met = [term for at, term in enumerate(self.words) if _is_match(given, term, is_relaxed=at in self.relaxed)]
         exact = (term for term in [*self.figures, *self.conditions] if _is_match(given, term))
         return frozenset(map(_term_key, [*met, *exact]))
-
-
-def _list_own_sentences(message: TypedMessage) -> list[tuple[Quote, Reading]]:
-    """Return the whole statements of a message in the first person, without those in doubt or taken back."""
-    if has_foreign_words(message.text):
-        return []
-    spans = [(match.start(), match.end()) for match in SENTENCE.finditer(message.text) if match[0].strip()]
-    kept = keep_statements(message.text)
-    own = []
-    for at, (start, end) in enumerate(spans):
-        text, following = kept[start:end], message.text[spans[at + 1][0] :] if spans[at + 1 :] else ""
-        reading = read_claims(text)
-        is_doubted = any(term.kind == "word" and term.key in list_stems("DOUBT") for term in reading.terms)
-        is_stated = (
-            MASK not in text and bool(_FIRST_PERSON.search(straight(text))) and not _UNSTATED.search(straight(text))
-        )
-        if is_stated and not is_doubted and not _TAKES_BACK.match(following):
-            begin = start + len(text) - len(text.lstrip())
-            own.append((Quote(message.id, begin, start + len(text.rstrip())), reading))
-    return own
-
-
-def _overlaps(one: Quote, other: Quote) -> bool:
-    return one.message_id == other.message_id and one.start < other.end and other.start < one.end
 
 
 def _is_stated(given: Term, wanted: Term) -> bool:

@@ -14,7 +14,8 @@ from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
 from memory.claims.judge import excludes, judge_change
-from memory.claims.support import Quote, TypedMessage, find_sentence, locate_quotes, read_quote, verify_quotes
+from memory.claims.sentences import word_quoted
+from memory.claims.support import Quote, TypedMessage, list_messages, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 from memory.models import UserFact
@@ -97,8 +98,7 @@ async def extract_facts(
     one. When a later chunk fails, the result so far is returned as not complete. Raises LLMUnavailable when no model
     answers for the first chunk, or none of three answers is readable.
     """
-    is_exact = any(turn.is_tainted for turn in turns)
-    typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
+    typed = list_messages((turn.message_id, turn.text) for turn in turns if turn.role == "user")
     candidates: list[Candidate] = []
     done: list[Chunk] = []
     usage = UNUSED
@@ -109,7 +109,7 @@ async def extract_facts(
             if not done or done[-1].through_message_id is None:
                 raise
             return _build_extraction(candidates, summary, done, usage, is_complete=False)
-        candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed, is_exact=is_exact))
+        candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed))
         summary, usage = answer.summary or summary, usage.plus(used)
         done.append(chunk)
     return _build_extraction(candidates, summary, done, usage, is_complete=True)
@@ -207,27 +207,23 @@ def _describe_turn(turn: Turn) -> dict[str, Any]:
 
 
 def _list_candidates(
-    answer: ExtractionAnswer, known_facts: Sequence[UserFact], typed: Sequence[TypedMessage], *, is_exact: bool
+    answer: ExtractionAnswer, known_facts: Sequence[UserFact], typed: Sequence[TypedMessage]
 ) -> list[Candidate]:
     known = {fact.id: fact for fact in known_facts}
     by_words = {normal_form(fact.content): fact for fact in known_facts}
-    found = (_check_fact(fact, known, by_words, typed, is_exact) for fact in answer.facts)
+    found = (_check_fact(fact, known, by_words, typed) for fact in answer.facts)
     return [candidate for candidate in found if candidate is not None]
 
 
 def _check_fact(
-    fact: AnsweredFact,
-    known: Mapping[UUID, UserFact],
-    by_words: Mapping[str, UserFact],
-    typed: Sequence[TypedMessage],
-    is_exact: bool,
+    fact: AnsweredFact, known: Mapping[UUID, UserFact], by_words: Mapping[str, UserFact], typed: Sequence[TypedMessage]
 ) -> Candidate | None:
     """Check an answered fact against the known facts.
 
     Unknown ids are dropped, and an equal text becomes a skip. An update without a known target becomes an add. A
     contradiction of an explicit fact is a conflict, even if the model calls it an update.
     """
-    content, quotes, said = _word_fact(fact, typed, is_exact=is_exact)
+    content, quotes, said = _word_fact(fact, typed)
     same = by_words.get(normal_form(content)) if content else None
     target = same or (known.get(fact.target_id) if fact.target_id else None)
     if same is not None or fact.op == "skip":
@@ -260,23 +256,19 @@ def _check_fact(
     )
 
 
-def _word_fact(
-    fact: AnsweredFact, typed: Sequence[TypedMessage], *, is_exact: bool
-) -> tuple[str, tuple[Quote, ...], tuple[Quote, ...]]:
+def _word_fact(fact: AnsweredFact, typed: Sequence[TypedMessage]) -> tuple[str, tuple[Quote, ...], tuple[Quote, ...]]:
     """Return the content to store, the quotes that support it, and what is quoted without support.
 
-    In a chat without text of others the sentence that the model quotes is stored where the user's words do not support
-    the model's (settled 13). Beside text of others it waits for the user.
+    The sentence that the person typed is stored where the model words it otherwise (settled 13).
     """
     if fact.op == "skip":
         return fact.content, (), ()
-    quotes = verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact)
-    said = () if quotes else locate_quotes(fact.quotes, typed)
-    sentence = find_sentence(fact.content, typed, quotes=said) if said and not is_exact else None
-    words = clean_text(read_quote(sentence, typed)) if sentence is not None else ""
-    if sentence is not None and MIN_CONTENT <= len(words) <= MAX_CONTENT:
-        return words, (sentence,), ()
-    return fact.content, quotes, said
+    wording, said = word_quoted(fact.content, fact.quotes, typed)
+    words = clean_text(wording.text) if wording is not None else ""
+    if wording is None or not MIN_CONTENT <= len(words) <= MAX_CONTENT:
+        return fact.content, (), said
+    is_kept = words == fact.content
+    return words, (verify_quotes(words, fact.quotes, typed) if is_kept else ()) or (wording.quote,), ()
 
 
 def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:

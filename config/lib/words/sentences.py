@@ -76,9 +76,9 @@ EXPLICIT: Final = Pattern(
     r"""
 ^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must
     |can))\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget
-    |(?:note down|write down|save|store)(?= that\b| this:|:))\b(?!\s+(?:me|when|what|how|who|why|where|which|whether|if
-    |the time|anything|everything|it|us)\b)(?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future
-    |later)|facts?|things?|rules?)\b)*[\s:,-]*
+    |(?:note(?: down)?|write down|save|store)(?= that\b| this:|:))\b(?!\s+(?:me|when|what|how|who|why|where|which
+    |whether|if|the time|anything|everything|it|us)\b)(?:\s+(?:that|this|these|the following|of|for me
+    |for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*[\s:,-]*
 """
 )
 _SPELLINGS: Final = {

@@ -3,9 +3,10 @@
 import pytest
 
 from chat.tools import TOOLS
-from chat.tools.gate import HELD, NOT_ASKED, NOT_MEANT, TEMPORARY
+from chat.tools.gate import HELD, NOT_ASKED, NOT_MEANT, NUMBER_HELD, TEMPORARY
 from memory.facts.services import set_switches
 from memory.models import MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
+from tests.chat.tools.own_words_cases import TUNED, UNSEEN
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import UserFactFactory
 
@@ -64,7 +65,7 @@ def test_with_untrusted_text_in_view_the_users_own_words_pass_and_are_quoted(as_
     message = next(message for message in box.messages if "leverage" in message.content)
     [quote] = fact.quotes
     assert quote["message_id"] == message.pk
-    assert message.content[quote["start"] : quote["end"]] == "always use 50x"
+    assert message.content[quote["start"] : quote["end"]] == "I always use 50x leverage."
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,6 @@ def test_with_untrusted_text_in_view_a_topic_brings_in_no_words_either(as_trader
         "> always uses 50x leverage",
         "```\nalways uses 50x leverage\n```",
         "Should I always use 50x leverage?",
-        "I never use 50x leverage.",
         "I always use 5x leverage.",
     ],
 )
@@ -97,6 +97,37 @@ def test_words_that_are_not_the_users_own_statement_support_nothing(as_trader, t
     box.window.is_untrusted = True
 
     assert "held_for_review" in box.call("remember", fact="Always uses 50x leverage")
+    assert not UserFact.objects.exists()
+
+
+def test_what_the_user_said_is_stored_and_not_its_opposite(as_trader):
+    box = Toolbox(as_trader, "coach", "I never use 50x leverage.")
+    box.window.is_untrusted = True
+
+    assert box.call("remember", fact="Always uses 50x leverage")["saved"] == "I never use 50x leverage"
+
+
+@pytest.mark.parametrize("cases", [TUNED, UNSEEN], ids=["tuned", "unseen"])
+def test_true_statements_are_saved_at_once_in_the_users_words_beside_news(as_trader, cases):
+    held = []
+    for typed, fact, _ in cases:
+        box = Toolbox(as_trader, "coach", "Hello, what is new?", typed)
+        box.window.is_untrusted = True
+        result = box.call("remember", fact=fact)
+        if "saved" not in result:
+            held.append((typed, result))
+        UserFact.objects.all().delete()
+        MemoryProposal.objects.all().delete()
+
+    assert len(held) <= 1, held
+
+
+def test_number_that_nobody_typed_waits_in_a_clean_chat(as_trader):
+    box = Toolbox(as_trader, "coach", "I never risk more than 1 %. What is my maximum?")
+
+    result = box.call("remember", fact="RiskManagement: maxLeverage: 100")
+
+    assert result["note"] == NUMBER_HELD
     assert not UserFact.objects.exists()
 
 
@@ -172,7 +203,7 @@ def test_forget_of_another_fact_than_the_message_names_returns_it_as_a_candidate
 @pytest.mark.parametrize("case", SAVES, ids=name_of)
 def test_without_untrusted_text_in_view_an_inference_may_be_saved(as_trader, case):
     assistant, tool, arguments = case
-    box = Toolbox(as_trader, assistant, "What is new?")
+    box = Toolbox(as_trader, assistant, "What is new with 50x?")
 
     assert "memoryEvent" in box.call(tool, **arguments)
     assert UserFact.objects.get().quotes == []

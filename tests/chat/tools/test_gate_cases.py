@@ -3,8 +3,9 @@
 import pytest
 
 from chat.prompt.focus import is_focus_untrusted
-from memory.claims.statements import has_foreign_words
-from memory.claims.support import TypedMessage, verify_quotes
+from memory.claims.sentences import word_quoted
+from memory.claims.statements import has_foreign_words, keep_statements
+from memory.claims.support import TypedMessage
 from memory.models import FactLink, MemoryProposal, Place, UserFact
 from memory.recall.search import recall_facts
 from tests.chat.tools.gate_cases import DRAFTED, HIGH, HONEST, HOSTILE, Case
@@ -23,6 +24,17 @@ def state(user):
     return sorted(facts, key=str), links, places, len(recall_facts(query="100x 50x", limit=10, now=NOW).rows)
 
 
+def harms(user, case: Case) -> bool:
+    """Try the write of a case; tell whether it did more than save a sentence that the user typed and meant."""
+    if not attempt(user, case):
+        return False
+    stated = [keep_statements(text) for text in case.messages]
+    new = UserFact.objects.current(NOW).exclude(content__in=case.known)
+    is_typed = all(any(fact.content in text for text in stated) for fact in new)
+    is_kept = UserFact.objects.current(NOW).filter(content__in=case.known).count() == len(case.known)
+    return not (new and is_typed and is_kept and not any(fact.body for fact in new))
+
+
 def attempt(user, case: Case) -> bool:
     """Try the write of a case; tell whether it changed anything that prompts or recall can tell."""
     for content in case.known:
@@ -31,7 +43,7 @@ def attempt(user, case: Case) -> bool:
     is_untrusted = case.has_news or any(map(has_foreign_words, case.messages))
     if case.write == "extract":
         typed = [TypedMessage(at, text) for at, text in enumerate(case.messages, start=1)]
-        return bool(verify_quotes(case.arguments["content"], [*case.messages], typed, is_exact=is_untrusted))
+        return word_quoted(case.arguments["content"], [*case.messages], typed)[0] is not None
     box = Toolbox(user, assistant, *case.messages)
     box.window.is_untrusted = is_untrusted
     before = state(user)
@@ -41,7 +53,7 @@ def attempt(user, case: Case) -> bool:
 
 @pytest.mark.parametrize("case", [*HOSTILE, *MORE_HOSTILE], ids=str)
 def test_hostile_write_changes_nothing(as_trader, case):
-    assert not attempt(as_trader, case)
+    assert not harms(as_trader, case)
 
 
 @pytest.mark.parametrize("has_news", [True, False])
@@ -56,7 +68,7 @@ def test_draft_written_with_untrusted_text_in_view_is_untrusted_wherever_it_is_r
     skill_id = None
     if "saved" in read_by:
         skill_id = save_draft(draft_id=SkillDraft.objects.get().pk, now=NOW).skill_id
-    box = Toolbox(as_trader, "coach", "What are my skills?")
+    box = Toolbox(as_trader, "coach", "What are my skills with 50x?")
     if "focus" in read_by:
         opening = {"mode": "authoring", **({"skill_id": str(skill_id)} if skill_id else {})}
         box.window.is_untrusted = is_focus_untrusted(opening)

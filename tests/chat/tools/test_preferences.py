@@ -37,7 +37,7 @@ SIGNATURES = {
 @pytest.fixture
 def box(as_trader) -> Toolbox:
     """The advisor's tools in a chat where the user has typed a line."""
-    return Toolbox(as_trader, "advisor", "I only buy funds. Let us change something.")
+    return Toolbox(as_trader, "advisor", "I only buy funds, since 2019. Let us change 50 to 55.")
 
 
 def test_the_advisors_seven_tools_come_first():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from memory.claims.support import TypedMessage, find_sentence, locate_quotes, read_quote
+from memory.claims.sentences import find_untyped, swap_value, word_content, word_quoted
+from memory.claims.support import list_messages
 
 # What the user typed, and the model's wording of it. The first half was seen while the reader was written.
 TUNED = [
@@ -43,7 +44,6 @@ FOREIGN = [
     ("You could use 100x leverage.", "Uses 100x leverage"),
     ("I wish I could use 100x leverage.", "Uses 100x leverage"),
     ("I might use 100x leverage.", "Uses 100x leverage"),
-    ("I use 100x leverage in my paper account.", "Uses 100x leverage"),
     ("I use leverage.", "Uses 100x leverage"),
     ("I read the news every day.", "Uses 100x leverage"),
     ("I used to use 100x leverage.", "Uses 100x leverage"),
@@ -51,42 +51,78 @@ FOREIGN = [
 
 
 def find(content: str, *typed: str) -> str | None:
-    messages = [TypedMessage(pk, text) for pk, text in enumerate(typed, 1)]
-    quote = find_sentence(content, messages)
-    return read_quote(quote, messages) if quote is not None else None
+    wording = word_content(content, list_messages(enumerate(typed, 1)))
+    return wording.text if wording is not None else None
 
 
 @pytest.mark.parametrize("cases", [TUNED, UNSEEN], ids=["tuned", "unseen"])
-def test_find_sentence_finds_what_a_line_words_otherwise(cases):
+def test_word_content_finds_what_a_line_words_otherwise(cases):
     lost = []
     for typed, content in cases:
-        messages = [TypedMessage(1, "Hello, what is new?"), TypedMessage(2, typed), TypedMessage(3, "And the news?")]
-        by_words = find_sentence(content, messages)
-        by_quote = find_sentence(content, messages, quotes=locate_quotes([typed], messages))
-        if by_words is None or by_quote is None:
-            lost.append((typed, by_words, by_quote))
+        messages = list_messages([(1, "Hello, what is new?"), (2, typed), (3, "And the news?")])
+        if word_content(content, messages) is None or word_quoted(content, [typed], messages)[0] is None:
+            lost.append(typed)
 
     assert len(lost) <= 1, lost
 
 
 @pytest.mark.parametrize(("typed", "content"), FOREIGN)
-def test_find_sentence_takes_no_word_that_does_not_state(typed, content):
-    messages = [TypedMessage(1, typed)]
+def test_word_content_takes_no_word_that_does_not_state(typed, content):
+    wording, _ = word_quoted(content, [typed], list_messages([(1, typed)]))
 
-    assert find(content, typed) is None
-    assert find_sentence(content, messages, quotes=locate_quotes([typed], messages)) is None
+    assert find(content, typed) in (None, "I read the news every day")
+    assert wording is None or "100x" not in wording.text
 
 
-def test_find_sentence_returns_the_users_order_for_swapped_figures():
+def test_word_content_returns_the_users_order_for_swapped_figures():
     assert find("My stop is 10%, my target 2%", "My stop is 2% and my target is 10%. Any news?") == (
         "My stop is 2% and my target is 10%"
     )
 
 
-def test_find_sentence_takes_the_newest_of_two_messages_and_none_of_two_in_one():
+def test_word_content_keeps_the_scope_of_a_sentence():
+    typed = "I use 100x leverage in my paper account."
+
+    assert find("Uses 100x leverage", typed) == "I use 100x leverage in my paper account"
+
+
+def test_word_content_takes_the_newest_of_two_messages_and_none_of_two_in_one():
     assert find("Trades gold", "I trade gold at night.", "I trade gold by day.") == "I trade gold by day"
     assert find("Trades gold", "I trade gold at night. I trade gold by day.") is None
 
 
-def test_read_quote_cuts_prefaces():
-    assert find("Uses a 2% stop", "By the way, remember that I keep my stops at 2%.") == "I keep my stops at 2%"
+def test_word_content_cuts_prefaces_at_the_ends_only():
+    assert find("Uses a 2% stop", "By the way, remember that I keep my stops at 2%, please.") == "I keep my stops at 2%"
+
+
+@pytest.mark.parametrize(
+    ("content", "typed", "untyped"),
+    [
+        ("Risks 0.5% per trade", "I risk 50 basis points.", []),
+        ("Holds for 48 hours", "I hold for two days.", []),
+        ("No trades after 18:00", "I stop at six in the evening.", []),
+        ("No trades after 20:00", "I stop at 8 pm.", []),
+        ("Account of $25,000", "My account is 25k dollars.", []),
+        ("RiskManagement: maxLeverage: 100", "Remember that I never risk more than 1 %", ["100"]),
+        ("Risks 2% per trade", "I risk 2 dollars per trade.", ["2%"]),
+        ("No trades after 19:00", "I stop at six in the evening.", ["19:00"]),
+        ("Trades one session", "I trade the London session.", []),
+    ],
+)
+def test_find_untyped_compares_numbers_by_value_and_unit(content, typed, untyped):
+    assert find_untyped(content, list_messages([(1, typed)])) == untyped
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "swapped"),
+    [
+        ("My max leverage is 3x", "Change that to 2x.", "My max leverage is 2x"),
+        ("My max leverage is 3x", "2", "My max leverage is 2x"),
+        ("I risk 1% per trade", "make it 2%", "I risk 2% per trade"),
+        ("I risk 1% per trade", "2x", None),
+        ("I risk 1% per trade", "BTC fell 2%", None),
+        ("I risk 1% on 3 trades", "2", None),
+    ],
+)
+def test_swap_value_puts_an_answer_into_the_known_line(line, text, swapped):
+    assert swap_value(line, text) == swapped

@@ -398,7 +398,7 @@ def test_watermark_stays_before_a_partly_sent_message(model):
 
 
 def test_the_words_may_stand_in_a_message_that_was_cut(model):
-    turn = Turn(1, "user", "y" * 460 + " I never trade alts. " + "x" * 300)
+    turn = Turn(1, "user", "y" * 460 + ". I never trade alts. " + "x" * 300)
     for _ in range(3):
         model.say(answer(fact()))
 

@@ -1,0 +1,227 @@
+"""The sentence that a person typed for what a model words otherwise, and the numbers that they typed (settled 13)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from config.lib.search.terms import STOP_WORDS
+from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
+from config.lib.words.quantities import word_set
+from config.lib.words.sentences import CLAUSE, EXPLICIT, straight, strip_lead_in, strip_preface
+from config.lib.words.vocabulary import find_meaning
+from memory.claims.claims import Reading, Term, list_stems, read_claims
+from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
+
+_OTHERS: Final = word_set("you your you're he his she her they them their")
+_RULING: Final = word_set("NOT OPENS ONLY MAX MIN ALWAYS")
+_TAIL: Final = re.compile(r"[\s,;:–—-]+(?:please|pls|thanks|thank you|ok|okay|by the way|btw|lol)\W*\Z", re.IGNORECASE)
+_IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text to store, and the typed sentence that it has its words from."""
+
+    text: str
+    quote: Quote
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    quote: Quote
+    text: str
+    reading: Reading
+    is_asked_for: bool  # "remember that ..."
+
+
+def word_content(content: str, messages: Sequence[TypedMessage], *, quotes: Sequence[Quote] = ()) -> Wording | None:
+    """Return what may be stored of a content beside words of others, with its source; None where a click is needed.
+
+    It is the content itself where that repeats a typed statement in its order and leaves nothing out, else the
+    statement. With quotes only the statements in which one lies count.
+    """
+    sentence = _find_sentence(content, messages, quotes)
+    if sentence is None:
+        return None
+    is_repeated = _repeats(read_claims(content), sentence.reading)
+    return Wording(content if is_repeated else sentence.text, sentence.quote)
+
+
+def word_quoted(
+    content: str, quotes: Sequence[object], messages: Sequence[TypedMessage]
+) -> tuple[Wording | None, tuple[Quote, ...]]:
+    """Return what may be stored of a content that quotes the person, and the quotes that they typed as statements.
+
+    Without such a quote the words that support the content stand for it.
+    """
+    said = locate_quotes(quotes, messages)
+    found = said or verify_quotes(content, (), messages)
+    return (word_content(content, messages, quotes=found) if found else None), said
+
+
+def find_untyped(content: str, messages: Sequence[TypedMessage], *known: str) -> list[str]:
+    """Return the numbers of a text that stand neither in what the person typed nor in a known line, as written."""
+    typed = [term for text in (*(message.text for message in messages), *known) for term in _read_numbers(text)]
+    wanted = [term for term in _read_numbers(content) if content[term.start : term.end].casefold() != "one"]
+    return [content[term.start : term.end] for term in wanted if not any(is_same_number(one, term) for one in typed)]
+
+
+def swap_value(line: str, text: str) -> str | None:
+    """Return a known line with the one number that an answer gives ("change that to 2x"); None where unclear."""
+    given, old = _read_numbers(text), _read_numbers(line)
+    words = [token for token in read_tokens(text) if token.kind == "word"]
+    if len(given) != 1 or len(old) != 1 or any(_is_content(token) for token in words):
+        return None
+    if given[0].unit not in {old[0].unit, ""}:
+        return None
+    unit = "" if given[0].unit else line[old[0].end - len(old[0].unit) : old[0].end] if old[0].unit else ""
+    new = text[given[0].start : given[0].end]
+    return f"{line[: old[0].start]}{new}{unit}{line[old[0].end :]}"
+
+
+def is_same_number(given: Term, wanted: Term) -> bool:
+    """Tell whether two numbers are equal by value and unit; a text may omit the unit or add the x of a multiple."""
+    (value, unit), (other, wanted_unit) = _convert(given), _convert(wanted)
+    if value == other:
+        return wanted_unit in {unit, ""} or (wanted_unit, unit) == ("x", "")
+    clock, hour = (other, value) if wanted_unit == "time" else (value, other)
+    if {unit, wanted_unit} != {"time", ""} or not isinstance(hour, Fraction) or hour.denominator != 1:
+        return False
+    return clock in {f"{int(hour):02}:00", f"{int(hour) + 12:02}:00"}  # "six in the evening"
+
+
+def _convert(term: Term) -> tuple[object, str]:
+    if isinstance(term.key, Fraction):
+        if term.unit == "bp":
+            return term.key / 100, "%"
+        if term.unit in _IN_MINUTES:
+            return term.key * _IN_MINUTES[term.unit], "min"
+    return (f"{int(term.key):02}:00" if term.unit == "time" and isinstance(term.key, Fraction) else term.key), term.unit
+
+
+def _read_numbers(text: str) -> list[Term]:
+    return read_claims(text).of_kind("number")
+
+
+def _is_content(token: Token) -> bool:
+    """Tell whether a word of an answer names something, so that it is no mere value."""
+    word = token.text.replace("'", "")
+    return word not in STOP_WORDS and find_meaning(token.text, "OWN", "UNIT", "NUMBER", "HEDGE", "CHANGES") is None
+
+
+def _find_sentence(content: str, messages: Sequence[TypedMessage], quotes: Sequence[Quote] = ()) -> _Sentence | None:
+    """Return the typed statement with the most terms of a content, the newest of equal ones.
+
+    It has each number of the content. Of two in one message that are equally near there is none. What the newest
+    message asks outright to remember counts, whatever words the content has.
+    """
+    claim = read_claims(content)
+    best: tuple[int, _Sentence] | None = None
+    for message in reversed(messages):
+        own = [(_count_shared(claim, one.reading), one) for one in _list_statements(message) if _lies(one, quotes)]
+        near = [(shared, one) for shared, one in own if shared > (-1 if quotes else 0)]
+        top = max((shared for shared, _ in near), default=-1)
+        nearest = _keep_tightest([one for shared, one in near if shared == top])
+        if len(nearest) == 1 and (best is None or top > best[0]):
+            best = top, nearest[0]
+    if best is None and messages and not quotes:
+        asked = [one for one in _list_statements(messages[-1]) if one.is_asked_for]
+        return asked[0] if len(asked) == 1 else None
+    return best[1] if best else None
+
+
+def _keep_tightest(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Leave out a whole sentence beside its only near clause."""
+    within = [
+        (one, sum(one.quote.start <= other.quote.start and other.quote.end <= one.quote.end for other in sentences))
+        for one in sentences
+    ]
+    return [one for one, count in within if count == 1 or (count > 2 and len(sentences) == count)]
+
+
+def _lies(sentence: _Sentence, quotes: Sequence[Quote]) -> bool:
+    return not quotes or any(
+        quote.message_id == sentence.quote.message_id
+        and quote.start < sentence.quote.end
+        and sentence.quote.start < quote.end
+        for quote in quotes
+    )
+
+
+def _count_shared(claim: Reading, sentence: Reading) -> int:
+    """Return how many terms of a claim a sentence has, whatever it says of them; -1 if it lacks a number."""
+    figures = sentence.of_kind("number")
+    wanted = claim.of_kind("number")
+    if not all(any(is_same_number(given, one) for given in figures) for one in wanted):
+        return -1
+    given = {term.key for term in sentence.of_kind("word", "bound")} - list_stems("LIGHT")
+    return len({term.key for term in claim.of_kind("word", "bound")} & given) + len(wanted)
+
+
+def _repeats(claim: Reading, sentence: Reading) -> bool:
+    """Tell whether a claim has the terms of a sentence in its order and leaves none out that tells something."""
+    idle = list_stems("LIGHT", "FREE", "HEDGE", "CHANGES")
+    left = [term for term in sentence.terms if term.kind != "word" or term.key not in idle]
+    wanted = [term for term in claim.terms if term.kind != "word" or term.key not in idle]
+    return len(left) == len(wanted) and all(map(_is_equal, left, wanted)) and _keeps_order(claim, sentence)
+
+
+def _is_equal(given: Term, wanted: Term) -> bool:
+    if given.kind == wanted.kind == "number":
+        return is_same_number(given, wanted)
+    return (given.kind, given.key, given.polarity) == (wanted.kind, wanted.key, wanted.polarity)
+
+
+def _keeps_order(claim: Reading, sentence: Reading) -> bool:
+    """Tell whether each word of a claim that tells little stands in the sentence, too."""
+    given = {term.key for term in sentence.of_kind("word")} | list_stems("FREE")
+    return all(term.key in given for term in claim.of_kind("word"))
+
+
+# --- The statements of a message ---
+
+
+def _list_statements(message: TypedMessage) -> Iterator[_Sentence]:
+    """Yield the whole statements of a message and their clauses, without those in doubt."""
+    for part in message.voices.parts:
+        text = message.voices.typed[part.start : part.end]
+        if part.reason or MASK in text:
+            continue
+        reading = read_claims(text)
+        is_bound_up = reading.of_kind("condition") or any(term.key in list_stems("DOUBT") for term in reading.terms)
+        cuts = [match.span() for match in CLAUSE.compiled.finditer(straight(text))] if not is_bound_up else []
+        bounds = [0, *(edge for cut in cuts for edge in cut), len(text)]
+        clauses = list(zip(bounds[::2], bounds[1::2], strict=True)) if cuts else []
+        for start, end in [(0, len(text)), *clauses]:
+            if (found := _read_statement(message, part.start, text, start, end)) is not None:
+                yield found
+
+
+def _read_statement(message: TypedMessage, offset: int, text: str, start: int, end: int) -> _Sentence | None:
+    piece = text[start:end]
+    begin, close = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+    words = _trim(piece)
+    if not _is_stated(words):
+        return None
+    is_asked_for = EXPLICIT.match(straight(strip_lead_in(piece.strip()))) is not None
+    return _Sentence(Quote(message.id, offset + begin, offset + close), words, read_claims(words), is_asked_for)
+
+
+def _trim(sentence: str) -> str:
+    """Return a sentence without what goes before and behind a statement ("remember that", "please")."""
+    text = strip_preface(re.sub(r"^\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+", "", sentence).strip()).strip(" .!,;")
+    return _TAIL.sub("", text).strip(" .!,;")
+
+
+def _is_stated(text: str) -> bool:
+    """Tell whether a text states something of the person or asks Keel for a manner, without a doubt.
+
+    A command ("show me my trades"), a word to somebody and one about somebody else's doings is no statement.
+    """
+    tokens = read_tokens(text)
+    words = [token for token in tokens if token.kind == "word"]
+    if len(words) < 2 or any(find_phrase(tokens, at, {"UNSURE"}) for at in range(len(tokens))):
+        return False
+    return words[0].text not in _OTHERS and find_meaning(words[0].text, "COMMAND") is None
