@@ -50,6 +50,11 @@ TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said i
 BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
 NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
 
+NOT_DONE: Final = (
+    "You asked to have something remembered or forgotten, and the model did not do it. Nothing was changed; do it"
+    " yourself on the page of facts, or say it again."
+)
+
 DO_IT: Final = (
     "[Not typed by the person: they asked outright to have something remembered or forgotten, and no memory tool was"
     " called. Call it now, for what they typed in their last message.]"
@@ -179,9 +184,11 @@ class _Turn:
         choice = {"type": "function", "function": {"name": tool.name}}
         try:
             async with asyncio.timeout(min(FORCED_SECONDS, max(self.seconds_left, 0))):
-                answer = await door.complete(messages, models=self.models, tools=[tool.schema], tool_choice=choice)
+                # All tools, as before: the provider then reads the prompt from its cache.
+                answer = await door.complete(messages, models=self.models, tools=self.schemas, tool_choice=choice)
         except (LLMUnavailable, TimeoutError):
             logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
+            yield events.Noticed(NOT_DONE, "warn")
             return
         self._note_usage(Chunk(usage=answer.usage, model=answer.model))
         self.reply.step += 1
@@ -192,6 +199,8 @@ class _Turn:
                 yield event
         failed = {"step": self.reply.step, "kind": "tool", "status": "error"}
         self.reply.parts = [part for part in self.reply.parts if not failed.items() <= part.items()]
+        if not any(part["step"] == self.reply.step for part in self.reply.parts):
+            yield events.Noticed(NOT_DONE, "warn")
 
     def _owed_tool(self) -> Tool[Any] | None:
         writers = [tool for tool in self.tools.values() if tool.acts]

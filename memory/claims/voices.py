@@ -25,7 +25,7 @@ _SYNTAX: Final = tuple(
         r"<!--.*?(?:-->|\Z)|/\*.*?(?:\*/|\Z)",
         r"<(?P<tag>[a-z][a-z0-9]{0,20})\b[^>\n]*>.*?(?:</(?P=tag)>|(?=\n[ \t]*\n)|\Z)",
         r"`[^`\n]+`|\[[^\]\n]*\]\([^)\n]*\)|\bhttps?://\S+|\bwww\.\S+",
-        r"^[ \t]*(?:#{1,6}[ \t]|//|--[ \t]|;;)[^\n]*$",
+        r"^[ \t]*(?://|--[ \t]|;;)[^\n]*$",
         r"^(?:[^|\n]*\|){2,}[^\n]*$|^[^\t\n]+\t[^\t\n]+\t[^\n]*$",  # rows of a table
         r"(?:^[^;\n]+;(?![ \n])[^\n]*(?:\n|\Z)){2,}|(?:^[^,\n]+,(?![\s\d])[^\n]*(?:\n|\Z)){2,}",
         r"^(?: {4}|\t)(?![ \t]*[-*•])[^\n]*\S[^\n]*$",  # indented code
@@ -143,6 +143,8 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
 
 def _is_header(line: str, following: str) -> bool:
     """Tell whether a line heads a mail, a letter to somebody else, or an entry of a copied chat."""
+    if re.match(r"\s*#{1,6}\s", line):
+        return True
     if _MAIL.match(line) or (_FIELD.match(line) and (not following or _FIELD.match(following))):
         return bool(following)
     letter = _GREETING.fullmatch(line)

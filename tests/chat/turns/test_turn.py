@@ -11,9 +11,9 @@ from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus, Role
 from chat.tools.base import ToolContext
 from chat.turns import saving, turn
-from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
+from chat.turns.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.turns.replies import RESTARTED
-from chat.turns.turn import Control, run_turn
+from chat.turns.turn import NOT_DONE, Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
@@ -323,7 +323,7 @@ async def test_stop_from_another_process(model, talk, quick_saves):
 
 
 async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
-    calls = [("remember", {"fact": f"Fact number {number}"}) for number in range(3)]
+    calls = [("remember", {"fact": f"Fact {'abc'[number]} holds"}) for number in range(3)]
     model.call_all(*calls)
     control = Control()
 
@@ -332,7 +332,7 @@ async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
             if isinstance(event, ToolFinished):
                 control.stop()
 
-    assert await run_in_thread(current_facts, talk.user_id) == ["Fact number 0"]
+    assert await run_in_thread(current_facts, talk.user_id) == ["Fact a holds"]
     reply = await talk.reply()
     assert [part["status"] for part in reply.parts if part["kind"] == "tool"] == ["done"]
     assert reply.status == MessageStatus.INTERRUPTED
@@ -401,7 +401,7 @@ async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
     assert result.last.status == "complete"
     forced = model.requests[1]
     assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
-    assert [tool["function"]["name"] for tool in forced["tools"]] == ["remember"]
+    assert forced["tools"] == model.requests[0]["tools"], "else the provider reads the whole prompt again"
     assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
 
 
@@ -447,7 +447,7 @@ async def test_nothing_is_forced_after_a_memory_tool_has_run(model, talk):
     ],
     ids=["refuses", "is down", "calls another tool", "writes no JSON", "writes what is refused"],
 )
-async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is(model, talk, answers):
+async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is_and_says_so(model, talk, answers):
     model.say("Sure.")
     answers(model)
 
@@ -455,6 +455,7 @@ async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is(mode
 
     reply = await talk.reply()
     assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
+    assert [notice.text for notice in result.all(Noticed)] == [NOT_DONE]
     assert [part["kind"] for part in reply.parts] == ["text"]
     assert await run_in_thread(current_facts, talk.user_id) == []
 
