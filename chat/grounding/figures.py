@@ -1,13 +1,16 @@
 """Find the figures in a text: numbers with units, spans of time, dates, times of day."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from fractions import Fraction
+from typing import Any, Final
 
 from chat.parts import Json
-from config.lib.words.moments import MOMENT, spell_moment
+from config.lib.words.lexer import Number, Token, read_tokens, take_number
+from config.lib.words.moments import take_moment
+from config.lib.words.quantities import spell_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +64,19 @@ FITTING: Final = {  # units of a source, by the unit of a figure
 COUNTED: Final = frozenset({"", "count", "length"})
 TELLING_DIGITS: Final = 4  # so many do not agree by chance with another value, or a sum of two
 
-_NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"
-# "3 hours and 5 minutes" is one figure; "45 min and 2 h" are two.
-_SMALL_UNIT: Final = r"(?:hours?|minutes?|seconds?)\b"
-_TIME_UNIT: Final = r"(?:weeks?|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b"
-_FIGURE: Final = re.compile(
-    rf"""(?<![\w.\#@/\\])(?<![A-Za-z]-)(?:
-    {MOMENT}
-    | (?P<span>{_NUMBER}[ -]?{_TIME_UNIT}(?:\ {_NUMBER}\ ?{_TIME_UNIT}|\ and\ {_NUMBER}\ {_SMALL_UNIT})*)
-    | (?P<sign>[+\-\u2212])?(?P<currency>[$\u20ac\u00a3]\ ?)?(?P<number>{_NUMBER})
-      (?P<scale>\ ?(?:k|K|M|bn|B|thousand|million|billion)\b)?
-      (?P<unit>\ ?(?:%|percent\b|per\ cent\b|pct\b|percentage\ points?\b|[x\u00d7](?!\w)|bps\b|basis\ points?\b
-        |USD[TC]?\b|dollars?\b|R\b))?
-      (?!\w)
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
+_UNITS: Final = {"$": "usd", "€": "usd", "£": "usd", "%": "pct", "x": "x", "bp": "bps", "r": "r"}
+_MINUTES: Final = {"w": Decimal(10080), "d": Decimal(1440), "h": Decimal(60), "min": Decimal(1), "s": Decimal(1) / 60}
+_AFTER_AND: Final = frozenset({"hour", "hours", "minute", "minutes", "second", "seconds"})  # "45 min and 2 h" are two
+_COUNTED: Final = frozenset({"times", "fold"})  # units that a figure counts
+_MONEY: Final = "$€£"
+_IS_APART: Final = re.compile(r"(?<![\w.#@/\\])(?<![A-Za-z]-)")  # of no name and no path
+_IN_WORD: Final = re.compile(r"\w")
 # Where no figure is looked for: code, addresses, the numbers of a list, questions that the user may ask.
 _SKIPPED: Final = re.compile(
     r"“[^”\n]*\?”|```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)\s]*\)"
     r"|(?:https?://|www\.)\S+|(?<![\w-])[\w-]+\.[a-z]{2,}[/?]\S*|(?m:^[ \t>]*\d+[.)](?=\s))",
     re.DOTALL,
 )
-_SCALES: Final = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "b": 9, "billion": 9}
-_UNITS: Final = {
-    "%": "pct",
-    "p": "pct",
-    "x": "x",
-    "\u00d7": "x",
-    "b": "bps",
-    "u": "usd",
-    "d": "usd",
-    "r": "r",
-}  # by first letter
-_MINUTES: Final = {"w": Decimal(10080), "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60}
-_SPAN_PART: Final = re.compile(rf"({_NUMBER})[ -]?([a-z])", re.IGNORECASE)
 
 
 def find_figures(text: str) -> Iterator[Figure]:
@@ -103,31 +84,74 @@ def find_figures(text: str) -> Iterator[Figure]:
     if not any(map(str.isdecimal, text)):
         return
     seen = _SKIPPED.sub(lambda match: " " * len(match[0]), text)
-    for match in _FIGURE.finditer(seen):
-        yield _read_figure(match)
+    tokens, at = read_tokens(seen), 0
+    while at < len(tokens):
+        length, figure = _take_figure(seen, tokens, at) or (1, None)
+        at += length
+        if figure is not None:
+            yield figure
 
 
-def _read_figure(match: re.Match[str]) -> Figure:
-    text = match[0].rstrip()
-    figure = Figure(text, match.start(), match.start() + len(text))
-    if moment := spell_moment(match):
-        return replace(figure, moment=moment)
-    if match["span"]:
-        parts = [(_decimal(number), _MINUTES[unit.lower()]) for number, unit in _SPAN_PART.findall(match["span"])]
-        value = sum((number * minutes for number, minutes in parts), Decimal(0))
-        number, minutes = parts[-1]
-        return replace(figure, unit="minutes", value=value, grain=_grain(number) * minutes)
-    number = _decimal(match["number"])
-    scale = Decimal(1).scaleb(_SCALES[match["scale"].strip().lower()] if match["scale"] else 0)
-    unit = "usd" if match["currency"] else _UNITS[match["unit"].strip()[0].lower()] if match["unit"] else ""
-    sign = (match["sign"] or "").replace("\u2212", "-")
-    return replace(figure, unit=unit, value=number * scale, grain=_grain(number) * scale, sign=sign)
+def _take_figure(text: str, tokens: Sequence[Token], at: int) -> tuple[int, Figure | None] | None:
+    """Return how many tokens are of the figure that begins at one, and the figure."""
+    token = tokens[at]
+    if token.kind not in ("digits", "clock", "word") or not _IS_APART.match(text, token.start):
+        return None
+    if moment := take_moment(text, tokens, at):
+        (length, short), start = moment, token.start
+        values: dict[str, Any] = {"moment": short}
+    elif number := _take_digits(tokens, at):
+        length, start, values = (_read_span if number.unit in _MINUTES else _read_amount)(text, tokens, at, number)
+    else:
+        return None
+    end = tokens[at + length - 1].end
+    return length, None if _IN_WORD.match(text, end) else Figure(text[start:end], start, end, **values)
 
 
-def _decimal(number: str) -> Decimal:
-    return Decimal(number.replace(",", ""))
+def _take_digits(tokens: Sequence[Token], at: int) -> Number | None:
+    number = take_number(tokens, at) if at < len(tokens) and tokens[at].kind == "digits" else None
+    return number if number is not None and isinstance(number.value, Fraction) else None
 
 
-def _grain(number: Decimal) -> Decimal:
-    exponent = number.as_tuple().exponent
-    return Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
+_Read = tuple[int, int, dict[str, Any]]  # how many tokens, where they begin, and the values of the figure
+
+
+def _read_span(_: str, tokens: Sequence[Token], at: int, number: Number | None) -> _Read:
+    """Read the span of time that begins with a number: "3 hours and 5 minutes" is one."""
+    values: dict[str, Any] = {"unit": "minutes", "value": Decimal(0), "sign": _read_sign(tokens[at])}
+    end, is_and = at, False
+    while number is not None and (minutes := _MINUTES.get(number.unit)):
+        if is_and and tokens[end + number.length].text not in _AFTER_AND:
+            break
+        part, grain = _read_decimal(tokens[end + is_and])
+        values |= {"value": values["value"] + part * minutes, "grain": grain * minutes}
+        end += number.length + is_and
+        is_and = end < len(tokens) and tokens[end].text == "and"
+        number = _take_digits(tokens, end + is_and)
+    return end - at, tokens[at].start, values
+
+
+def _read_amount(text: str, tokens: Sequence[Token], at: int, number: Number) -> _Read:
+    """Read a number with the signs before it."""
+    token, start, unit, length = tokens[at], tokens[at].start, _UNITS.get(number.unit, ""), number.length
+    if not unit or tokens[at + length - 1].text in _COUNTED:
+        unit, length = "", 1 + (number.scale > 1)
+    before = tokens[at - 1] if at else None
+    if before and before.text in _MONEY and not text[before.end : start].strip():
+        start, unit, before = before.start, "usd", tokens[at - 2] if at > 1 else None
+    sign = _read_sign(token)
+    if before and before.text == "+" and before.end == start and _IS_APART.match(text, before.start):
+        start, sign = before.start, "+"
+    (value, grain), scale = _read_decimal(token), Decimal(1).scaleb(len(str(number.scale)) - 1)
+    return length, start, {"unit": unit, "value": value * scale, "grain": grain * scale, "sign": sign}
+
+
+def _read_sign(token: Token) -> str:
+    return "-" if token.text[0] in "-\u2212" else ""
+
+
+def _read_decimal(token: Token) -> tuple[Decimal, Decimal]:
+    """Return the value of digits, and what the last one counts."""
+    value = Decimal(spell_digits(token.text.lstrip("-\u2212" + _MONEY)))
+    exponent = value.as_tuple().exponent
+    return value, Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)

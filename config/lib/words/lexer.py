@@ -38,6 +38,7 @@ class Number:
     value: Fraction | str  # digits that are no number stand as written
     unit: str
     length: int
+    scale: int = 1  # that is in the value: 1,000 in "5k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,13 @@ _UNSPACED: Final = (
 _LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
 _INNER: Final = rf"(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])"
 _SCAN: Final = re.compile(
-    r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?![\d:])(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
+    r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?::\d\d)?(?!:?\d)(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
     r"|(?P<digits>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?(?:\d|(?<![\w.,:])\.\d)\d*(?:[.,:]\d+)*)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTER}{_INNER}*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
     rf"|(?P<blank>{MASK}+)|(?P<end>[.!?](?=\s|\Z)|[。\n])|(?P<dash>(?<=\s)-(?=\s))|(?P<hyphen>(?<=\w)-(?={_LETTER}))"
     r"|(?P<mark>\S)"
 )
-_CLOCK: Final = re.compile(r"(?P<hour>\d+)(?::(?P<minute>\d\d))?\s?(?P<half>[ap])?")
+_CLOCK: Final = re.compile(r"(?P<hour>\d+)(?::(?P<minute>\d\d))?(?::\d\d)?\s?(?P<half>[ap])?")
 _DIGITS: Final = re.compile(r"(?P<sign>[-\u2212])?(?P<money>[$€£])?(?P<digits>.*)", re.DOTALL)
 
 
@@ -205,9 +206,9 @@ def _take_digits(tokens: Sequence[Token], at: int) -> Number:
         more_unit, more = tokens[at + 1].text, 1  # "3abc" is no three
     elif more_unit == "min" and (money := _take_unit(tokens, at + length + more, ""))[0] in _MONEY:
         scale, more_unit, more = 1_000_000, money[0], more + money[1]  # "1.5m usd"
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) and (scale > 1 or match["sign"]):
         value *= -scale if match["sign"] else scale
-    return Number(value, more_unit or unit, length + more)
+    return Number(value, more_unit or unit, length + more, scale)
 
 
 _MONEY: Final = frozenset("$€£")
@@ -226,14 +227,10 @@ def _is_joined(tokens: Sequence[Token], at: int) -> bool:
 
 def _take_unit(tokens: Sequence[Token], at: int, unit: str) -> tuple[str, int]:
     """Return the unit at a place and its tokens; a currency before the number is a unit already."""
-    following = [token.text for token in tokens[at : at + 2]]
-    if not unit and following in (["per", "cent"], ["a", "percent"]):
-        return "%", 2
-    token = _token_at(tokens, at)
-    found = find_meaning(token.text, "UNIT") if token is not None else None
-    if found is None or (unit and found != unit):
+    length, found = (find_phrase(tokens, at, ("UNIT",)) if at < len(tokens) else None) or (0, None)
+    if found is None or (unit and found.value != unit):
         return "", 0
-    return found, 1
+    return found.value, length
 
 
 def _take_words(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None:

@@ -31,14 +31,20 @@ _LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text
 
 def parse_digits(digits: str) -> Fraction | str:
     """Return the number of digits with separators, or the text itself."""
+    plain = spell_digits(digits)
+    if not plain:
+        return f"0{digits}" if re.fullmatch(r"\d:\d\d", digits) else digits
+    return Fraction(int(plain) if plain.isdecimal() else plain)
+
+
+def spell_digits(digits: str) -> str:
+    """Return the digits of a number without separators, and with its decimal point; empty: they are no number."""
     if len(digits) > _LONGEST_NUMBER or not digits.isascii():
-        return digits
+        return ""
     if digits.isdecimal():
-        return Fraction(int(digits))
+        return digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
         digits = digits.replace(",", "")
     elif re.fullmatch(r"\d+,\d{1,2}", digits):
         digits = digits.replace(",", ".")
-    elif re.fullmatch(r"\d:\d\d", digits):
-        digits = f"0{digits}"
-    return Fraction(digits) if re.fullmatch(r"\d*\.?\d+", digits) else digits
+    return digits if re.fullmatch(r"\d*\.?\d+", digits) else ""

@@ -37,7 +37,10 @@ class Vocabulary:
 
     def find(self, phrase: str, concepts: Collection[str]) -> Meaning | None:
         """Return what a phrase means among some concepts, or None."""
-        return next((one for one in self.meanings.get(phrase, ()) if one.concept in concepts), None)
+        for one in self.meanings.get(phrase, ()):
+            if one.concept in concepts:
+                return one
+        return None
 
     def list_words(self, *concepts: str) -> frozenset[str]:
         """Return the words and phrases of concepts."""

@@ -201,6 +201,9 @@ def test_no_text_takes_long(text):
         ("held 3 hours and 5 minutes", ["3 hours and 5 minutes"]),
         ("since 4 December 2026 and March 2027", ["4 December 2026", "March 2027"]),
         ("on 3 Mar. and Sept 2026", ["3 Mar.", "Sept 2026"]),
+        ("08:00: it fell. On 1 April. At 6 pm, 2 a.m.", ["08:00", "1 April", "6 pm", "2 a.m."]),
+        ("25 euros, 1.5m usd, .5% and 1,5 x", ["25 euros", "1.5m usd", ".5%", "1,5 x"]),
+        ("3 times in 3 months, 2nd, 3abc, 1.2.3", ["3", "3"]),
     ],
 )
 def test_find_figures_reads_instants_and_spans_as_they_are_written(text, figures):
