@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Final
 
 from chat.parts import Json
-from config.lib.words.lexer import Number, Token, read_tokens, take_number
+from config.lib.words.lexer import Number, Token, read_tokens, take_number, text_at
 from config.lib.words.moments import take_moment
-from config.lib.words.quantities import spell_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ _UNITS: Final = {"$": "usd", "€": "usd", "£": "usd", "%": "pct", "x": "x", "b
 _MINUTES: Final = {"w": Decimal(10080), "d": Decimal(1440), "h": Decimal(60), "min": Decimal(1), "s": Decimal(1) / 60}
 _AFTER_AND: Final = frozenset({"hour", "hours", "minute", "minutes", "second", "seconds"})  # "45 min and 2 h" are two
 _COUNTED: Final = frozenset({"times", "fold"})  # units that a figure counts
-_MONEY: Final = "$€£"
+_SIGNS: Final = {"+": "+", "-": "-", "\u2212": "-"}
 _IS_APART: Final = re.compile(r"(?<![\w.#@/\\])(?<![A-Za-z]-)")  # of no name and no path
 _IN_WORD: Final = re.compile(r"\w")
 # Where no figure is looked for: code, addresses, the numbers of a list, questions that the user may ask.
@@ -97,61 +95,42 @@ def _take_figure(text: str, tokens: Sequence[Token], at: int) -> tuple[int, Figu
     token = tokens[at]
     if token.kind not in ("digits", "clock", "word") or not _IS_APART.match(text, token.start):
         return None
+    values: dict[str, Any]
     if moment := take_moment(text, tokens, at):
-        (length, short), start = moment, token.start
-        values: dict[str, Any] = {"moment": short}
+        length, values = moment[0], {"moment": moment[1]}
     elif number := _take_digits(tokens, at):
-        length, start, values = (_read_span if number.unit in _MINUTES else _read_amount)(text, tokens, at, number)
+        length, values = _read_span(tokens, at) if number.unit in _MINUTES else _read_amount(tokens, at, number)
+        values["sign"] = _SIGNS.get(token.text[0], "")
     else:
         return None
     end = tokens[at + length - 1].end
-    return length, None if _IN_WORD.match(text, end) else Figure(text[start:end], start, end, **values)
+    return length, None if _IN_WORD.match(text, end) else Figure(text[token.start : end], token.start, end, **values)
 
 
 def _take_digits(tokens: Sequence[Token], at: int) -> Number | None:
     number = take_number(tokens, at) if at < len(tokens) and tokens[at].kind == "digits" else None
-    return number if number is not None and isinstance(number.value, Fraction) else None
+    return number if number is not None and number.digits else None
 
 
-_Read = tuple[int, int, dict[str, Any]]  # how many tokens, where they begin, and the values of the figure
-
-
-def _read_span(_: str, tokens: Sequence[Token], at: int, number: Number | None) -> _Read:
-    """Read the span of time that begins with a number: "3 hours and 5 minutes" is one."""
-    values: dict[str, Any] = {"unit": "minutes", "value": Decimal(0), "sign": _read_sign(tokens[at])}
-    end, is_and = at, False
-    while number is not None and (minutes := _MINUTES.get(number.unit)):
-        if is_and and tokens[end + number.length].text not in _AFTER_AND:
-            break
-        part, grain = _read_decimal(tokens[end + is_and])
-        values |= {"value": values["value"] + part * minutes, "grain": grain * minutes}
-        end += number.length + is_and
-        is_and = end < len(tokens) and tokens[end].text == "and"
-        number = _take_digits(tokens, end + is_and)
-    return end - at, tokens[at].start, values
-
-
-def _read_amount(text: str, tokens: Sequence[Token], at: int, number: Number) -> _Read:
-    """Read a number with the signs before it."""
-    token, start, unit, length = tokens[at], tokens[at].start, _UNITS.get(number.unit, ""), number.length
+def _read_amount(tokens: Sequence[Token], at: int, number: Number) -> tuple[int, dict[str, Any]]:
+    unit, length = _UNITS.get(number.unit, ""), number.length
     if not unit or tokens[at + length - 1].text in _COUNTED:
         unit, length = "", 1 + (number.scale > 1)
-    before = tokens[at - 1] if at else None
-    if before and before.text in _MONEY and not text[before.end : start].strip():
-        start, unit, before = before.start, "usd", tokens[at - 2] if at > 1 else None
-    sign = _read_sign(token)
-    if before and before.text == "+" and before.end == start and _IS_APART.match(text, before.start):
-        start, sign = before.start, "+"
-    (value, grain), scale = _read_decimal(token), Decimal(1).scaleb(len(str(number.scale)) - 1)
-    return length, start, {"unit": unit, "value": value * scale, "grain": grain * scale, "sign": sign}
+    scale = Decimal(1).scaleb(len(str(number.scale)) - 1)
+    return length, {"unit": unit, "value": Decimal(number.digits) * scale, "grain": _grain(number) * scale}
 
 
-def _read_sign(token: Token) -> str:
-    return "-" if token.text[0] in "-\u2212" else ""
+def _read_span(tokens: Sequence[Token], at: int) -> tuple[int, dict[str, Any]]:
+    """Read a span of time: "3 hours and 5 minutes" is one."""
+    value, grain, end, is_and = Decimal(0), Decimal(1), at, False
+    while (number := _take_digits(tokens, end + is_and)) and (minutes := _MINUTES.get(number.unit)):
+        if is_and and tokens[end + number.length].text not in _AFTER_AND:
+            break
+        value, grain = value + Decimal(number.digits) * minutes, _grain(number) * minutes
+        end += number.length + is_and
+        is_and = text_at(tokens, end) == "and"
+    return end - at, {"unit": "minutes", "value": value, "grain": grain}
 
 
-def _read_decimal(token: Token) -> tuple[Decimal, Decimal]:
-    """Return the value of digits, and what the last one counts."""
-    value = Decimal(spell_digits(token.text.lstrip("-\u2212" + _MONEY)))
-    exponent = value.as_tuple().exponent
-    return value, Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
+def _grain(number: Number) -> Decimal:
+    return Decimal(1).scaleb(-len(number.digits.partition(".")[2]))

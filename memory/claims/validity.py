@@ -1,93 +1,31 @@
 """Read from a fact's words when it holds: "until March", "for two weeks", "from Monday".
 
-Patterns find a cue and the date behind it; the library `dateparser` computes the instant. Habits have no dates: "I
-trade from Monday to Friday", "I hold for two days" and "I trade until 17:00" set none. When in doubt, no date is set,
-because a wrong end would silently drop a rule from the prompts.
+A cue of the vocabulary (TILL, SINCE, LASTING) stands before a date. Habits have no dates: "I trade from Monday to
+Friday", "I hold for two days" and "I trade until 17:00" set none. When in doubt, no date is set, because a wrong end
+would silently drop a rule from the prompts.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from calendar import monthrange
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache, lru_cache
-from typing import Any, Final, Literal, cast
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Literal, cast
 
-from config.lib.words.moments import MONTH_PATTERN
+from config.lib.words.lexer import Token, find_phrase, is_joined, parse_clock, read_tokens, take_number, text_at
+from config.lib.words.moments import read_year, take_date, take_day
+from config.lib.words.vocabulary import find_meaning
 
-_DAYS: Final = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
-_MONTHS: Final = rf"(?:{MONTH_PATTERN})"
-_YEAR: Final = r"20\d\d"
-_UNIT: Final = r"(?:hour|day|week|fortnight|month|quarter|year)s?"
-_COUNT: Final = (
-    r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fourteen|fifteen|twenty|thirty|sixty"
-    r"|ninety|a couple of|half an?|another)"
-)
-_DURATION: Final = rf"{_COUNT}\s+(?:more\s+|full\s+|whole\s+)?{_UNIT}"
-_DATE: Final = (
-    rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
-    rf"|(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTHS}(?:,?\s+{_YEAR})?"
-    rf"|{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d|:)(?:,?\s+{_YEAR})?|{_MONTHS}(?:\s+(?:of\s+)?{_YEAR})?"
-    rf"|the\s+\d{{1,2}}(?:st|nd|rd|th)|(?:(?:next|this|coming)\s+)?{_DAYS}|tomorrow|tonight|today"
-    rf"|(?:the\s+)?(?:next|coming|following)\s+(?:week|month|quarter|year)"
-    rf"|(?:the\s+)?end\s+of\s+(?:(?:the|this|next)\s+)?(?:day|week|month|quarter|year|{_MONTHS}(?:\s+{_YEAR})?|{_YEAR})"
-    rf"|(?:year|month)(?:['’]s)?[\s-]end|{_YEAR})(?![\w%-])"
-)
-_TIME: Final = r"(?:,?\s+(?:at\s+)?(?P<{}>\d{{1,2}}:\d\d|\d{{1,2}}(?::\d\d)?\s?[ap]m)\b)?"
-_UNTIL: Final = r"(?P<to>until|till|['’]?til|up\s+until|through|thru|{more})\s+"
-_ENDS: Final = (
-    rf"\b{_UNTIL.format(more='up to and including')}(?:and\s+including\s+)?(?P<end>{_DATE}){_TIME.format('end_time')}"
-    r"(?P<inclusive>\s+\(?(?:inclusive|included)\)?)?"
-)
-_BEGINS: Final = (
-    rf"\b(?P<cue>from|starting(?:\s+(?:from|on|in))?|beginning(?:\s+(?:on|in))?|as\s+of|effective(?:\s+from)?)\s+"
-    rf"(?P<begin>{_DATE}|in\s+{_DURATION}){_TIME.format('begin_time')}(?P<on>\s+on(?:wards?)?\b|\s+forward\b)?"
-)
-_SPAN: Final = re.compile(
-    rf"{_BEGINS}\s*(?:,\s*)?{_UNTIL.format(more='to|-|–')}(?P<end>{_DATE}){_TIME.format('end_time')}", re.IGNORECASE
-)
-_UNTIL_DATE: Final = re.compile(_ENDS, re.IGNORECASE)
-_FROM_DATE: Final = re.compile(_BEGINS, re.IGNORECASE)
-_FOR: Final = re.compile(
-    rf"\b(?:(?:for|over|during|in|within)\s+(?P<definite>the\s+(?:next|coming|following)\s+(?:{_COUNT}\s+)?{_UNIT})"
-    rf"|for\s+(?P<duration>{_DURATION}))\b(?!\s+(?:or|and)\s+more|\s+at\s+(?:a|most|least)|-)",
-    re.IGNORECASE,
-)
-_THIS: Final = re.compile(
-    r"(?:^|\b(?:for|during)\s+)(?P<period>this\s+(?:week|month|quarter|year))\b|\bfor\s+(?P<day>today|tonight)\b",
-    re.IGNORECASE,
-)
-
-# A habit repeats, so its weekday or duration is no date; the past is over.
-_HABIT: Final = re.compile(
-    r"\b(?:when|whenever|if|after|once|every|each|always|usually|often|mostly|typically|generally|normally|at least"
-    r"|at most|more than|less than|longer than|average|never (?:hold|keep|carry))\b",
-    re.IGNORECASE,
-)
-_HOLDING: Final = re.compile(
-    r"\b(?:hold|holds|holding|carry|carries|ride|rides|wait|waits|let|lets|leave|leaves|last|lasts|run|runs|sleep"
-    r"|keep\s+(?:\w+\s+)?(?:positions?|trades?|winners?|losers?|runners?|longs?|shorts?|them|it))\b",
-    re.IGNORECASE,
-)
-_PAST: Final = re.compile(
-    r"\b(?:have|has|had|been|was|were|did|used|traded|worked|lived|held|lost|made|won(?!['’]t)|got|went|gained|blew|began"
-    r"|started|stopped|ran|took|bought|sold)\b|['’]ve\b",
-    re.IGNORECASE,
-)
-# Behind other words "from March" may belong to a noun ("notes from March"), unless the words announce a change.
-_PLAN: Final = re.compile(
-    r"\b(?:will|won['’]?t|going to|gonna|want|plan|only|no|not|never|half|max(?:imum)?|limit|at most|stop|start|switch"
-    r"|move|moving|trade|trading|use|using|risk|risking|am|are|is)\b|['’](?:ll|m)\b",
-    re.IGNORECASE,
-)
-_IS_REPEATING: Final = re.compile(rf"(?:{_DAYS}|the\s+\d{{1,2}}(?:st|nd|rd|th))", re.IGNORECASE)
-_PERIOD_START: Final = re.compile(r"(?:the\s+)?(?:next|coming|following)\s+(week|month|quarter|year)", re.IGNORECASE)
-_PERIOD_END: Final = re.compile(
-    r"(?:the\s+)?(?:end\s+of\s+|this\s+|(?=today|tonight|year|month))(?:(?P<next>next)\s+)?(?:the\s+|this\s+)?"
-    rf"(?P<what>day|week|month|quarter|year|today|tonight|{_MONTHS}(?:\s+{_YEAR})?|{_YEAR})(?:['’]s)?(?:[\s-]end)?",
-    re.IGNORECASE,
-)
-_IS_YEAR: Final = re.compile(_YEAR)
-_SLASHED: Final = re.compile(r"(\d{1,2})/(\d{1,2})/\d{2,4}")
+_HOURS: Final = {"h": 1, "d": 24, "w": 168, "fortnight": 336}  # by unit
+_MONTHS: Final = {"mo": 1, "quarter": 3, "y": 12, "month": 1, "year": 12}  # by unit and by size
+_SPANS: Final = ("for", "next")  # cues
+_MOST: Final = 999  # units of a span
+_NUMERIC: Final = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d)|(\d\d?)([./])(\d\d?)\5(\d{4}|\d\d))(?!\d)")
+_IN_WORD: Final = re.compile(r"[\w%-]")  # behind digits that are no date
+_CENTURY: Final = range(2000, 2100)
+_LEAP: Final = 12 * 9  # months within which there is a leap day
 
 Size = Literal["day", "week", "month", "quarter", "year"]
 
@@ -107,216 +45,286 @@ class Validity:
 ALWAYS: Final = Validity()
 
 
+@dataclass(frozen=True, slots=True)
+class _Date:
+    """A date up to the token `end`; `find` returns its first moment for one who speaks at a local time."""
+
+    end: int
+    find: Callable[[datetime], datetime | None]
+    size: Size | None = "day"  # None: an instant
+    has_year: bool = False
+    is_repeating: bool = False  # a weekday, or a day of any month
+    is_through: bool = False  # as an end it is included
+
+
+@dataclass(frozen=True, slots=True)
+class _Cue:
+    """Words, from the token `start` up to `end`, that say when a statement holds."""
+
+    kind: Literal["span", "begins", "ends", "for", "next", "this"]
+    start: int
+    end: int
+    begins: _Date | None = None
+    ends: _Date | None = None
+    is_sure: bool = True  # dates the statement and not one of its nouns
+
+    @property
+    def date(self) -> _Date:
+        date = self.begins or self.ends
+        assert date is not None, "a cue has a date"
+        return date
+
+
 def may_have_dates(text: str) -> bool:
-    """Tell whether a text may say when it holds. Cheap, so that most texts need no zone and no library."""
-    return any(pattern.search(text) for pattern in (_UNTIL_DATE, _FROM_DATE, _FOR, _THIS))
+    """Tell whether a text may say when it holds: most texts need no zone."""
+    return bool(_find_cues(text)[1])
 
 
 def read_validity(text: str, *, now: datetime, zone: tzinfo) -> Validity:
     """Return when a fact holds by its words, said at `now` by a user in `zone`; dates of the past count as none."""
-    clock = _Clock(now, zone)
+    here = now.astimezone(zone).replace(tzinfo=None)
     begins = ends = None
-    for kind, match in _find_cues(text):
-        if kind == "begins" and begins is None:
-            begins = clock.read(match["begin"], match["begin_time"])
-        elif kind == "span":
-            begins = clock.read(match["begin"], match["begin_time"])
-            is_through = not match["to"].lower().endswith("til") and not match["to"].lower().startswith("till")
-            ends = clock.read(match["end"], match["end_time"], after=begins, is_inclusive=is_through)
-        elif kind == "ends" and ends is None:
-            is_through = match["to"].lower() in {"through", "thru", "up to and including"} or bool(match["inclusive"])
-            is_through = is_through or "and including" in match[0].lower()
-            ends = clock.read(match["end"], match["end_time"], after=begins, is_inclusive=is_through)
-        elif kind == "for" and ends is None:
-            ends = clock.add(match["definite"] or match["duration"], begins)
-        elif kind == "this" and ends is None:
-            ends = clock.read(match["period"] or match["day"], None)
+    for cue in _find_cues(text)[1]:
+        if cue.begins is not None and begins is None:
+            begins = cue.begins.find(here)
+        if cue.ends is not None and ends is None:
+            ends = cue.ends.find(begins if begins and (cue.kind in _SPANS or begins > here) else here)
+            if ends is not None and cue.ends.is_through and cue.ends.size:
+                ends = _step(ends, cue.ends.size)
+    begins, ends = (at and at.replace(tzinfo=zone).astimezone(UTC) for at in (begins, ends))
     begins = begins if begins is not None and begins > now else None
-    ends = ends if ends is not None and ends > (begins or now) else None
-    return Validity(begins, ends)
+    return Validity(begins, ends if ends is not None and ends > (begins or now) else None)
 
 
 def has_beginning(text: str) -> bool:
     """Tell whether a text says from when it holds."""
-    return any(kind in ("begins", "span") for kind, _ in _find_cues(text))
+    return any(cue.begins for cue in _find_cues(text)[1])
 
 
 @lru_cache(maxsize=2048)
 def strip_dates(text: str) -> str:
     """Return a text without the words that say when it holds."""
-    for _, match in _find_cues(text):
-        text = text.replace(match[0], " ")
+    tokens, cues = _find_cues(text)
+    for cue in sorted(cues, key=lambda cue: -cue.start):
+        text = f"{text[: tokens[cue.start].start]} {text[tokens[cue.end - 1].end :]}"
     return " ".join(text.split()).strip(" ,;.")
 
 
-def _find_cues(text: str) -> list[tuple[str, re.Match[str]]]:
-    """Return the cues of a text that are no habits."""
-    spans = list(_SPAN.finditer(text))
-    if spans:
-        return [("span", match) for match in spans[:1] if not _is_habitual(text, match, match["begin"])]
-    cues = list(_iter_cues(text))
-    return sorted(cues, key=lambda cue: (cue[0] != "begins", cue[1].start()))
+@lru_cache(maxsize=2048)  # a save asks several times
+def _find_cues(text: str) -> tuple[Sequence[Token], Sequence[_Cue]]:
+    """Return the tokens of a text and its cues that are no habits, beginnings first."""
+    tokens = read_tokens(text)
+    cues = list(_iter_cues(tokens))
+    cues = [cue for cue in cues if cue.kind == "span"][:1] or cues  # "from March to May" says all
+    return tokens, sorted((cue for cue in cues if _is_dated(text, tokens, cue)), key=lambda cue: cue.begins is None)
 
 
-def _iter_cues(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for match in _FROM_DATE.finditer(text):
-        if _is_announced(text, match) and not _is_habitual(text, match, match["begin"]):
-            yield "begins", match
-    for match in _UNTIL_DATE.finditer(text):
-        if not _is_habitual(text, match, match["end"]):
-            yield "ends", match
-    for match in _FOR.finditer(text):
-        lead = text[: match.start()]
-        is_vague = match["duration"] is not None and (
-            _HABIT.search(text) or _HOLDING.search(text) or _PAST.search(text)
-        )
-        if not is_vague and not _PAST.search(lead):
-            yield "for", match
-    for match in _THIS.finditer(text):
-        if not _PAST.search(text):
-            yield "this", match
+def _is_dated(text: str, tokens: Sequence[Token], cue: _Cue) -> bool:
+    """Tell whether a cue dates the statement: no habit, which repeats, and nothing of the past."""
+    is_past = _says(tokens if cue.kind in ("for", "this") else tokens[: cue.start], "PAST")
+    if cue.kind == "for" and "-" in text[tokens[cue.start].start : tokens[cue.end - 1].end]:
+        return False  # "for two-week trials"
+    if (cue.kind == "for" or cue.date.is_repeating) and (cue.kind == "span" or _is_habit(tokens)):
+        return False  # "for two days after a loss", "from Monday to Friday"
+    return cue.is_sure and (cue.date.has_year or not is_past)
 
 
-def _is_habitual(text: str, match: re.Match[str], date: str) -> bool:
-    """Tell whether a date that comes round again stands in a habit, or the words are about the past."""
-    if _IS_REPEATING.fullmatch(date):
-        if _HABIT.search(text) or _HOLDING.search(text) or date.lower().endswith("days"):
-            return True
-        if "to" in match.groupdict() and "begin" in match.groupdict():
-            return True  # "from Monday to Friday"
-    return bool(_PAST.search(text[: match.start()]) and _IS_YEAR.search(date) is None)
+def _is_habit(tokens: Sequence[Token]) -> bool:
+    keeps = (at for at, token in enumerate(tokens) if token.text == "keep")
+    is_held = any(_says(tokens[at + 1 : at + 3], "HELD") for at in keeps)
+    return is_held or _says(tokens, "WHEN", "HABIT", "HOLDING")
 
 
-def _is_announced(text: str, match: re.Match[str]) -> bool:
-    """Tell whether "from March" dates the statement and not one of its nouns."""
-    before = text[: match.start()].strip()
-    is_first = not before or before[-1] in ".;:,!?"
-    if is_first or match["on"] or match["cue"].lower() != "from":
-        return True
-    return _PLAN.search(before) is not None and not text[match.end() :].strip(" .,;!")
+def _says(tokens: Sequence[Token], *concepts: str) -> bool:
+    return any(find_phrase(tokens, at, concepts) for at in range(len(tokens)))
 
 
-class _Clock:
-    """Dates as said at one moment in one zone."""
+def _iter_cues(tokens: Sequence[Token]) -> Iterator[_Cue]:
+    at = 0
+    while at < len(tokens):
+        cue = _take_cue(tokens, at)
+        at = cue.end if cue else at + 1
+        if cue is not None:
+            yield cue
 
-    def __init__(self, now: datetime, zone: tzinfo) -> None:
-        self._zone = zone
-        self._here = now.astimezone(zone).replace(tzinfo=None)
 
-    def read(
-        self, date: str, time: str | None, *, after: datetime | None = None, is_inclusive: bool = False
-    ) -> datetime | None:
-        """Return the instant of a date: its first moment, or with `is_inclusive` the first one after it."""
-        here = self._here if after is None else max(self._here, after.astimezone(self._zone).replace(tzinfo=None))
-        local, size = self._find_start(date, here)
-        if local is None:
-            return None
-        if time is not None:
-            at = _parse(time, local, "absolute-time")
-            return None if at is None else self._to_utc(local.replace(hour=at.hour, minute=at.minute))
-        return self._to_utc(_add(local, size) if is_inclusive and size else local)
+def _take_cue(tokens: Sequence[Token], at: int) -> _Cue | None:
+    """Return the cue that begins at a token."""
+    found = find_phrase(tokens, at, ("TILL", "SINCE", "LASTING"))
+    if found is None:
+        period = _take_period(tokens, at) if at == 0 and tokens[at].text == "this" else None
+        return _Cue("this", at, period.end, ends=period) if period else None
+    length, (concept, value) = found
+    if concept == "SINCE":
+        return _take_beginning(tokens, at, at + length, is_sure=not value)
+    if concept == "TILL":
+        ends = _take_end(tokens, at + length, is_through=value == "through")
+        return _Cue("ends", at, ends.end, ends=ends) if ends else None
+    if ends := _take_span(tokens, at + length, is_counted=value == "for") if value != "during" else None:
+        is_vague = find_phrase(tokens, ends.end, ("VAGUE",))
+        return None if is_vague else _Cue("for" if value == "for" else "next", at, ends.end, ends=ends)
+    period = _take_period(tokens, at + length)
+    return _Cue("this", at, period.end, ends=period) if period and period.is_through else None
 
-    def add(self, duration: str, begins: datetime | None) -> datetime | None:
-        """Return the end of a duration that starts now or at `begins`."""
-        here = self._here if begins is None else begins.astimezone(self._zone).replace(tzinfo=None)
-        plain = re.sub(r"(?i)\b(?:the|next|coming|following|more|full|whole)\s+", "", duration).strip()
-        plain = re.sub(r"(?i)^(?=(?:hour|day|week|fortnight|month|quarter|year)s?$)", "1 ", plain)
-        plain = re.sub(r"(?i)^a couple of", "2", re.sub(r"(?i)^another", "1", plain))
-        if half := re.fullmatch(r"(?i)half an?\s+(day|year)", plain):
-            plain = {"day": "12 hours", "year": "6 months"}[half[1].lower()]
-        plain = re.sub(r"(?i)^(?:an?|1|one)\s+quarter$", "3 months", plain)
-        local = _parse(f"in {plain}", here, "relative-time")
-        return None if local is None else self._to_utc(local)
 
-    def _find_start(self, date: str, here: datetime) -> tuple[datetime | None, Size | None]:
-        """Return the first moment of a date and its size; no size for the end of a period."""
-        plain = " ".join(date.lower().split())
-        today = here.replace(hour=0, minute=0, second=0, microsecond=0)
-        if match := _PERIOD_START.fullmatch(plain):
-            size = cast("Size", match[1])
-            return _add(_floor(today, size), size), size
-        if match := _PERIOD_END.fullmatch(plain):
-            return self._find_end(match, today), None
-        if plain.startswith("in "):
-            return _parse(plain, here, "relative-time"), "day"
-        if plain in {"tomorrow", "today", "tonight"}:
-            return today + timedelta(days=plain == "tomorrow"), "day"
-        slashed = _SLASHED.fullmatch(plain)
-        if slashed and int(slashed[1]) <= 12 and int(slashed[2]) <= 12 and slashed[1] != slashed[2]:
-            return None, "day"  # the day or the month comes first
-        plain = re.sub(r"^(?:next|this|coming|the)\s+", "", plain)
-        if re.fullmatch(r"\d{1,2}(?:st|nd|rd|th)", plain):
-            return _find_day_of_month(int(plain[:-2]), today), "day"
-        if re.fullmatch(_YEAR, plain):
-            return today.replace(year=int(plain), month=1, day=1), "year"
-        is_month = re.fullmatch(rf"{_MONTHS}(?:\s+(?:of\s+)?{_YEAR})?", plain) is not None
-        local = _parse(plain, here, "absolute-time")
-        return (None if local is None else _floor(local, "day")), "month" if is_month else "day"
+def _take_beginning(tokens: Sequence[Token], at: int, after: int, *, is_sure: bool) -> _Cue | None:
+    """Return the cue with the date behind "from", and with the end that follows: "from March to May"."""
+    is_in = text_at(tokens, after) == "in"
+    begins = _take_span(tokens, after + 1) if is_in else _take_date(tokens, after)
+    if begins is None:
+        return None
+    joint = begins.end + (text_at(tokens, begins.end) == ",")
+    is_to = text_at(tokens, joint) in ("to", "-", "–")
+    length, value = (1, "through") if is_to else (0, "")
+    if till := find_phrase(tokens, joint, ("TILL",)):
+        length, (_, value) = till
+    if length and (ends := _take_end(tokens, joint + length, is_through=value == "through")):
+        return _Cue("span", at, ends.end, begins, ends)
+    is_on = text_at(tokens, begins.end) in ("on", "onward", "onwards", "forward")
+    end = begins.end + is_on
+    is_first = at == 0 or tokens[at - 1].text in tuple(".;:,!?\n")
+    is_last = all(token.text in tuple(".,;!") for token in tokens[end:])
+    is_sure = is_sure or is_first or is_on or (is_last and _says(tokens[:at], "PLANNED"))
+    return _Cue("begins", at, end, begins, is_sure=is_sure)
 
-    def _find_end(self, match: re.Match[str], today: datetime) -> datetime | None:
-        """Return the first moment after a period, such as "the end of March" or "this week"."""
-        what = match["what"]
-        if what in {"today", "tonight"}:
-            return today + timedelta(days=1)
-        if what in {"day", "week", "month", "quarter", "year"}:
-            size = cast("Size", what)
-            end = _add(_floor(today, size), size)
-            return _add(end, size) if match["next"] else end
+
+def _take_end(tokens: Sequence[Token], at: int, *, is_through: bool) -> _Date | None:
+    date = _take_date(tokens, at)
+    if date is None:
+        return None
+    is_bracket = text_at(tokens, date.end) == "("
+    if text_at(tokens, date.end + is_bracket) in ("inclusive", "included"):
+        date, is_through = replace(date, end=date.end + 1 + 2 * is_bracket), True
+    return replace(date, is_through=is_through or date.is_through)
+
+
+def _take_date(tokens: Sequence[Token], at: int) -> _Date | None:
+    """Return the date that begins at a token, with its time of day."""
+    date = _read_date(tokens, at) if at < len(tokens) else None
+    if date is None or (is_joined(tokens, date.end - 1) and _IN_WORD.match(tokens[date.end].text)):
+        return None
+    after = date.end + (text_at(tokens, date.end) == ",")
+    after += text_at(tokens, after) == "at"
+    if after == len(tokens) or tokens[after].kind != "clock" or (clock := parse_clock(tokens[after].text)) is None:
+        return date
+    find, minutes = date.find, timedelta(minutes=clock.minute)
+    return replace(date, end=after + 1, size=None, find=lambda here: (day := find(here)) and day + minutes)
+
+
+def _read_date(tokens: Sequence[Token], at: int) -> _Date | None:
+    is_the = text_at(tokens, at) == "the"
+    at += is_the
+    if at == len(tokens):
+        return None
+    if found := _take_period(tokens, at) or _read_numeric(tokens, at) or _read_weekday(tokens, at):
+        return found
+    if text_at(tokens, at) == "end" and (inner := _read_date(tokens, at + 2)) and inner.size in ("month", "year"):
         # From the month before, because the end of this month is meant too.
-        start, length = self._find_start(what, today - timedelta(days=today.day))
-        return None if start is None or length is None else _add(start, length)
+        find, size = inner.find, inner.size
+        return replace(
+            inner, size=None, find=lambda here: (start := find(here - timedelta(days=here.day))) and _step(start, size)
+        )
+    if date := take_date(tokens, at, is_cued=True):
+        return _Date(
+            at + date.length,
+            lambda here: _find_day(here, date.day or 1, date.month, date.year),
+            "day" if date.day else "month",
+            has_year=date.year is not None,
+        )
+    if (year := read_year(tokens, at) or 0) in _CENTURY:
+        return _Date(at + 1, lambda here: _find_day(here, 1, 1, year), "year", has_year=True)
+    day, end = take_day(tokens, at)
+    if not is_the or day is None or end == at + 1:
+        return None
+    return _Date(end, lambda here: _find_day(here, day), is_repeating=True)
 
-    def _to_utc(self, local: datetime) -> datetime:
-        return local.replace(tzinfo=self._zone).astimezone(UTC)
+
+def _take_period(tokens: Sequence[Token], at: int) -> _Date | None:
+    """Return "today", "next week" or "the end of the month"."""
+    found = find_phrase(tokens, at, ("PERIOD", "PERIODEND"))
+    if found is None:
+        return None
+    length, (concept, value) = found
+    size, steps = cast("tuple[Size, str]", value.split(","))
+    return _Date(
+        at + length,
+        lambda here: _step(_floor(here, size), size, int(steps)),
+        size if concept == "PERIOD" else None,
+        is_through=steps == "0",
+    )
+
+
+def _read_numeric(tokens: Sequence[Token], at: int) -> _Date | None:
+    """Read `2027-02-15`, `15.2.2027` or `15/2/2027`; `1/3/2027` is no known day."""
+    match = _NUMERIC.match("".join(token.text for token in tokens[at : at + 5]))
+    if match is None:
+        return None
+    year, month, day = map(int, match.group(1, 2, 3) if match[1] else match.group(7, 6, 4))
+    is_unknown = match[5] == "/" and day <= 12 and month <= 12 and day != month  # one of them comes first
+    if month > 12:
+        month, day = day, month
+    year += 0 if year > 99 else 2000
+    end = at + (1 if match[5] == "." else 5)
+    return _Date(end, lambda here: None if is_unknown else _find_day(here, day, month, year), has_year=True)
+
+
+def _read_weekday(tokens: Sequence[Token], at: int) -> _Date | None:
+    has_lead = text_at(tokens, at) in ("next", "this", "coming")
+    name = text_at(tokens, at + has_lead)
+    day = find_meaning(name, "DAY") or ""
+    if not day.isdecimal() or name.endswith("days"):
+        return None  # "Fridays" and weekends are habits
+    return _Date(
+        at + has_lead + 1,
+        lambda here: _floor(here, "day") + timedelta(days=(int(day) - here.weekday() - 1) % 7 + 1),
+        is_repeating=not has_lead,
+    )
+
+
+def _take_span(tokens: Sequence[Token], at: int, *, is_counted: bool = True) -> _Date | None:
+    """Return the end of a span such as "two full weeks" or "half a year" that begins when it is said."""
+    number = take_number(tokens, at) if at < len(tokens) else None
+    found = find_phrase(tokens, at, ("COUNT",))
+    if not (number or found) and is_counted:
+        return None
+    count, unit = (number.value, number.unit) if number else (Fraction(found[1].value if found else 1), "")
+    end = at + (number.length if number else found[0] if found else 0)
+    while not unit and text_at(tokens, end) in ("a", "an", "more", "full", "whole"):
+        end += 1
+    if not unit:
+        unit, end = find_meaning(text_at(tokens, end), "UNIT") or "", end + 1
+    if not isinstance(count, Fraction) or not 0 < count <= _MOST:
+        return None
+    if hours := _HOURS.get(unit):
+        return _Date(end, lambda here: here + timedelta(hours=float(count * hours)))
+    months = int(count * _MONTHS.get(unit, 0))
+    return _Date(end, lambda here: _step(here, "month", months)) if months else None
 
 
 def _floor(moment: datetime, size: Size) -> datetime:
+    """Return when the period began that a moment is in."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    match size:
-        case "week":
-            return day - timedelta(days=day.weekday())
-        case "month":
-            return day.replace(day=1)
-        case "quarter":
-            return day.replace(month=day.month - (day.month - 1) % 3, day=1)
-        case "year":
-            return day.replace(month=1, day=1)
-    return day
+    if size in _MONTHS:
+        return day.replace(month=day.month - (day.month - 1) % _MONTHS[size], day=1)
+    return day - timedelta(days=day.weekday() if size == "week" else 0)
 
 
-def _add(start: datetime, size: Size) -> datetime:
-    """Return the start of the next period."""
-    if size in {"day", "week"}:
-        return start + timedelta(days=7 if size == "week" else 1)
-    months = start.month - 1 + {"month": 1, "quarter": 3, "year": 12}[size]
-    return start.replace(year=start.year + months // 12, month=months % 12 + 1)
+def _step(moment: datetime, size: Size, steps: int = 1) -> datetime:
+    """Return the same time so many periods later, on the last day of a month that is too short."""
+    if size not in _MONTHS:
+        return moment + timedelta(days=steps * (7 if size == "week" else 1))
+    years, month = divmod(moment.month - 1 + steps * _MONTHS[size], 12)
+    year = moment.year + years
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))
 
 
-def _find_day_of_month(day: int, today: datetime) -> datetime | None:
-    """Return the next such day, today excluded."""
-    first = today.replace(day=1)
-    for _ in range(3):
-        if day <= (_add(first, "month") - first).days and first.replace(day=max(1, day)) > today:
-            return first.replace(day=max(1, day))
-        first = _add(first, "month")
+def _find_day(here: datetime, day: int, month: int | None = None, year: int | None = None) -> datetime | None:
+    """Return the first such day from today on, in a given year that day; None if there is none."""
+    today = _floor(here, "day")
+    start = today.replace(day=1) if year is None else today.replace(year=year, month=1, day=1)
+    for first in (_step(start, "month", months) for months in range(_LEAP if year is None else 12)):
+        if month in (None, first.month) and 1 <= day <= monthrange(first.year, first.month)[1]:
+            found = first.replace(day=day)
+            if year is not None or found >= today:
+                return found
     return None
-
-
-def _parse(text: str, here: datetime, parser: Literal["absolute-time", "relative-time"]) -> datetime | None:
-    """Return the local time of a date in words, the next one where it comes round again."""
-    settings: dict[str, Any] = {"RELATIVE_BASE": here, "PARSERS": [parser], "PREFER_DATES_FROM": "future"}
-    settings |= {"PREFER_DAY_OF_MONTH": "first" if parser == "absolute-time" else "current", "DATE_ORDER": "DMY"}
-    # Without these the library would ask the machine for its zone.
-    settings |= {"TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": False}
-    try:
-        found: datetime | None = _get_parser()(text, languages=["en"], settings=settings)
-    except (ValueError, OverflowError):
-        return None
-    return found
-
-
-@cache
-def _get_parser() -> Any:
-    import dateparser  # noqa: PLC0415 - takes 0.4 s, and few facts name a date
-
-    return dateparser.parse

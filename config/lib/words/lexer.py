@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-from config.lib.words.quantities import parse_digits
+from config.lib.words.quantities import parse_digits, spell_digits
 from config.lib.words.vocabulary import Meaning, find_meaning, get_vocabulary
 
 Kind = Literal["word", "digits", "clock", "unspaced", "mark", "end", "blank"]
@@ -39,6 +39,7 @@ class Number:
     unit: str
     length: int
     scale: int = 1  # that is in the value: 1,000 in "5k"
+    digits: str = ""  # as written, with a decimal point and no other separator
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,13 @@ _LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
 _INNER: Final = rf"(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])"
 _SCAN: Final = re.compile(
     r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?::\d\d)?(?!:?\d)(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
-    r"|(?P<digits>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?(?:\d|(?<![\w.,:])\.\d)\d*(?:[.,:]\d+)*)"
+    r"|(?P<digits>(?:(?<![\w)\]%])[-+\u2212](?=[$€£]?\d))?(?:[$€£] ?(?=\d))?(?:\d|(?<![\w.,:])\.\d)\d*(?:[.,:]\d+)*)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTER}{_INNER}*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
     rf"|(?P<blank>{MASK}+)|(?P<end>[.!?](?=\s|\Z)|[。\n])|(?P<dash>(?<=\s)-(?=\s))|(?P<hyphen>(?<=\w)-(?={_LETTER}))"
     r"|(?P<mark>\S)"
 )
 _CLOCK: Final = re.compile(r"(?P<hour>\d+)(?::(?P<minute>\d\d))?(?::\d\d)?\s?(?P<half>[ap])?")
-_DIGITS: Final = re.compile(r"(?P<sign>[-\u2212])?(?P<money>[$€£])?(?P<digits>.*)", re.DOTALL)
+_DIGITS: Final = re.compile(r"(?P<sign>[-+\u2212])?(?P<money>[$€£])? ?(?P<digits>.*)", re.DOTALL)
 
 
 def read_tokens(text: str) -> list[Token]:
@@ -135,6 +136,8 @@ def find_meanings(tokens: Sequence[Token], concepts: Collection[str]) -> list[Fo
 
 def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Sequence[Meaning]]]:
     """Yield the phrases that begin here, the longest first; "friday's" is read as "friday"."""
+    if at >= len(tokens):
+        return
     vocabulary, first = get_vocabulary(), tokens[at]
     if first.written.isupper() and (meant := vocabulary.meanings.get(first.written)):
         yield 1, meant
@@ -196,22 +199,24 @@ def take_number(tokens: Sequence[Token], at: int) -> Number | None:
 def _take_digits(tokens: Sequence[Token], at: int) -> Number:
     match = _DIGITS.fullmatch(tokens[at].text)
     assert match is not None, "the scanner lets nothing else through"
-    value = parse_digits(match["digits"])
+    digits = spell_digits(match["digits"])
+    value = parse_digits(digits or match["digits"])
     unit, length, scale = find_meaning(match["money"] or "", "UNIT") or "", 1, 1
     following = _token_at(tokens, at + 1)
     if following is not None and (name := _read_scale(following, unit)):
         scale, length = name, 2
     more_unit, more = _take_unit(tokens, at + length, unit)
-    if unit == "" and more_unit == "" and length == 1 and _is_joined(tokens, at):
+    if unit == "" and more_unit == "" and length == 1 and is_joined(tokens, at) and tokens[at + 1].kind == "word":
         more_unit, more = tokens[at + 1].text, 1  # "3abc" is no three
     elif more_unit == "min" and (money := _take_unit(tokens, at + length + more, ""))[0] in _MONEY:
         scale, more_unit, more = 1_000_000, money[0], more + money[1]  # "1.5m usd"
     if isinstance(value, Fraction) and (scale > 1 or match["sign"]):
-        value *= -scale if match["sign"] else scale
-    return Number(value, more_unit or unit, length + more, scale)
+        value *= -scale if match["sign"] in _MINUS else scale
+    return Number(value, more_unit or unit, length + more, scale, digits)
 
 
 _MONEY: Final = frozenset("$€£")
+_MINUS: Final = ("-", "\u2212")
 
 
 def _read_scale(token: Token, unit: str) -> int:
@@ -220,14 +225,9 @@ def _read_scale(token: Token, unit: str) -> int:
     return int(find_meaning(token.text, "SCALE") or 0) if token.kind == "word" else 0
 
 
-def _is_joined(tokens: Sequence[Token], at: int) -> bool:
-    following = _token_at(tokens, at + 1)
-    return following is not None and following.kind == "word" and following.start == tokens[at].end
-
-
 def _take_unit(tokens: Sequence[Token], at: int, unit: str) -> tuple[str, int]:
     """Return the unit at a place and its tokens; a currency before the number is a unit already."""
-    length, found = (find_phrase(tokens, at, ("UNIT",)) if at < len(tokens) else None) or (0, None)
+    length, found = find_phrase(tokens, at, ("UNIT",)) or (0, None)
     if found is None or (unit and found.value != unit):
         return "", 0
     return found.value, length
@@ -263,6 +263,16 @@ def _continues(tokens: Sequence[Token], at: int) -> bool:
 
 def _token_at(tokens: Sequence[Token], at: int) -> Token | None:
     return tokens[at] if 0 <= at < len(tokens) else None
+
+
+def text_at(tokens: Sequence[Token], at: int) -> str:
+    """Return the text of a token, empty behind the last one."""
+    return tokens[at].text if at < len(tokens) else ""
+
+
+def is_joined(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether nothing stands between a token and the next one."""
+    return at + 1 < len(tokens) and tokens[at + 1].start == tokens[at].end
 
 
 def parse_clock(text: str) -> Clock | None:

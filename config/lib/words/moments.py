@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from config.lib.words.lexer import Token, parse_clock
+from config.lib.words.lexer import Token, is_joined, parse_clock, text_at
 from config.lib.words.vocabulary import find_meaning
 
 _ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:(?:[T ]| at )\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b)", re.IGNORECASE)
@@ -45,14 +45,14 @@ def take_moment(text: str, tokens: Sequence[Token], at: int) -> tuple[int, str] 
 def take_date(tokens: Sequence[Token], at: int, *, is_cued: bool = False) -> Date | None:
     """Return the date with a named month that begins at a token; "may" is a month with a capital, or if `is_cued`."""
     day, after = take_day(tokens, at)
-    after += day is not None and _text_at(tokens, after) == "of"
+    after += day is not None and text_at(tokens, after) == "of"
     month = read_month(tokens[after].written, is_cued=is_cued) if after < len(tokens) else 0
     if not month:
         return None
-    after += 1 + (len(tokens[after].text) <= _SHORT and _text_at(tokens, after + 1) == "." and month not in (5, 6, 7))
+    after += 1 + (len(tokens[after].text) <= _SHORT and text_at(tokens, after + 1) == "." and month not in (5, 6, 7))
     if day is None:
         day, after = take_day(tokens, after)
-    comma = day is not None and _text_at(tokens, after) == ","
+    comma = day is not None and text_at(tokens, after) == ","
     year = read_year(tokens, after + comma)
     return Date(year, month, day, after + (comma + 1 if year else 0) - at)
 
@@ -65,10 +65,10 @@ def read_month(written: str, *, is_cued: bool = False) -> int:
 
 def take_day(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
     """Return the day of a month that stands at a place, such as "3" or "3rd", and the place behind it."""
-    text = _text_at(tokens, at)
+    text = text_at(tokens, at)
     if len(text) > len("31") or not text.isdecimal():
         return None, at
-    joined = _text_at(tokens, at + 1) if _is_joined(tokens, at) else ""
+    joined = text_at(tokens, at + 1) if is_joined(tokens, at) else ""
     is_ordinal = find_meaning(joined, "ORDINAL") is not None
     return (
         (None, at) if (joined[:1].isalnum() or joined == "%") and not is_ordinal else (int(text), at + 1 + is_ordinal)
@@ -77,18 +77,9 @@ def take_day(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
 
 def read_year(tokens: Sequence[Token], at: int) -> int | None:
     """Return the year of four digits at a place."""
-    text = _text_at(tokens, at)
-    is_part = _is_joined(tokens, at) and _text_at(tokens, at + 1) in ("%", "-")
+    text = text_at(tokens, at)
+    is_part = is_joined(tokens, at) and text_at(tokens, at + 1) in ("%", "-")
     return int(text) if len(text) == len("2026") and text.isdecimal() and not is_part else None
-
-
-def _text_at(tokens: Sequence[Token], at: int) -> str:
-    return tokens[at].text if at < len(tokens) else ""
-
-
-def _is_joined(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether nothing stands between a token and the next one."""
-    return at + 1 < len(tokens) and tokens[at + 1].start == tokens[at].end
 
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
