@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.lib.words.moments import MONTHS
+from config.lib.words.moments import read_month
 from trading.record.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
 
 _OTHER_QUOTES: Final = (
@@ -271,7 +271,7 @@ def _parse_date(text: str, zone: tzinfo, order: str) -> datetime:
 def _parse_day(text: str, order: str) -> tuple[int, int, int]:
     if matched := _WORDY.match(text):
         day = matched[1] or matched[3]
-        return int(matched[4]), MONTHS.index(matched[2].casefold()) + 1, int(day)
+        return int(matched[4]), read_month(matched[2], is_cued=True), int(day)
     matched = _DAY.match(text)
     if matched is None:
         raise ValueError("no date")

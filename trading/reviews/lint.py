@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from config.lib.search.terms import iter_terms
 from config.lib.text import prompt_line
-from config.lib.words.lexer import find_phrases, read_tokens
-from config.lib.words.moments import MOMENT, spell_moment, spell_time
+from config.lib.words.lexer import Token, find_phrases, read_tokens
+from config.lib.words.moments import take_moment
 from config.lib.words.vocabulary import find_meaning
 from trading.models import Trade
 
@@ -101,9 +101,6 @@ def _light_words() -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(_LIGHT))
 
 
-_TIME: Final = re.compile(
-    rf"(?<![\w:.,$])(?:{MOMENT}|(?P<hour>1[0-2]|0?[1-9])\s?(?P<hour_half>[ap]m)\b)", re.VERBOSE | re.IGNORECASE
-)
 _FORMS: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%d", "%m-%d", "%H:%M", "%A")
 _TO: Final = re.compile(r"\s*(?:utc)?\s*(?:-|–|—|\.\.+|to|and|until|till|through)\s*", re.IGNORECASE)
 
@@ -148,7 +145,7 @@ class _Window:
 
     def unknown_times(self, bullet: str) -> Iterator[str]:
         """Yield named times and ranges without an entry or exit."""
-        named = sorted(_find_times(bullet))
+        named = list(_find_times(bullet))
         at = 0
         while at < len(named):
             (start, end, first), (begin, until, last) = named[at], named[at + 1] if at + 1 < len(named) else named[at]
@@ -206,13 +203,18 @@ def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[
 
 def _find_times(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where a text names dates, times of day and weekdays, and how they are spelled in `_FORMS`."""
-    for match in _TIME.finditer(text):
-        spelled = spell_time(match["hour"], match["hour_half"]) if match["hour"] else spell_moment(match)
-        if len(spelled) != len("2026-03"):
-            yield *match.span(), spelled
-    for start, end, meaning in find_phrases(text, "DAY"):
-        if meaning.value.isdecimal() and "day" in text[start:end].lower():  # "sat" may be a verb
-            yield start, end, day_name[int(meaning.value)]
+    tokens, at = read_tokens(text), 0
+    while at < len(tokens):
+        length, spelled = take_moment(text, tokens, at) or _take_weekday(tokens, at) or (1, "")
+        if spelled and len(spelled) != len("2026-03"):
+            yield tokens[at].start, tokens[at + length - 1].end, spelled
+        at += length
+
+
+def _take_weekday(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
+    value = find_meaning(tokens[at].text.removesuffix("'s"), "DAY") or ""
+    is_name = value.isdecimal() and "day" in tokens[at].text  # "sat" may be a verb
+    return (1, day_name[int(value)]) if is_name else None
 
 
 def _is_range(first: str, last: str) -> bool:
