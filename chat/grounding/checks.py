@@ -28,13 +28,14 @@ from chat.grounding.sources import (
     read_nouns,
 )
 from chat.parts import Json
+from config.lib.words.lexer import find_phrases
+from config.lib.words.vocabulary import find_meaning
 
-_ABOUT: Final = re.compile(r"(?:about|around|roughly|approximately|nearly|almost|~|≈)\s*$", re.IGNORECASE)
 _PHRASE_END: Final = re.compile(r"[,;|()\n]\s|[.!?](?=\s|$)|\s(?:and|but|while|with)\s")
 _WORD: Final = re.compile(r"[A-Za-z]{2}")
-_SPREAD: Final = re.compile(r"\b(?:between|interval|range|from|to)\b|[±–]", re.IGNORECASE)
 _COSTS: Final = re.compile(r"fee|cost|loss|drawdown|mae|worst")
 _NOT_OF_SIDES: Final = ("pct", "minutes", "r")  # units of no price and no date
+_WORDS: Final = 20  # characters before a figure that have a word
 _ABOUT_FRACTION: Final = Decimal("0.05")  # "about 50" is 49 to 51, whatever its zeros
 MAX_FIGURES: Final = 300  # of a reply; further ones are not checked
 _PHRASE: Final = 120  # characters on either side of a figure that say what it measures
@@ -82,9 +83,9 @@ def _bounds_of(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
 def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Known | Moment]:
     if figure.moment:
         return list(sources.moments.get(figure.moment, ()))
-    about = _ABOUT.search(before[-16:])
-    grain = _trailing_grain(figure) if about else figure.grain
-    return [known for known in _find_near(figure, grain, sources) if _fits(figure, known, is_about=bool(about))]
+    is_about = find_meaning((before[-_WORDS:].lower().split() or [""])[-1], "ROUNDED") is not None
+    grain = _trailing_grain(figure) if is_about else figure.grain
+    return [known for known in _find_near(figure, grain, sources) if _fits(figure, known, is_about=is_about)]
 
 
 def _trailing_grain(figure: Figure) -> Decimal:
@@ -185,7 +186,7 @@ class _Choice:
     def _is_elsewhere(self, known: Known, said: _Stated) -> bool:
         """Tell whether a figure of few digits agrees with a row that the sentence is not about."""
         words = self._sentence.words
-        if known.is_interval and not _SPREAD.search(words):
+        if known.is_interval and not any(find_phrases(words, "SPREAD")):
             return True
         if not known.key or known.path in self._told or known.symbol in self._symbols:
             return False

@@ -10,18 +10,11 @@ from typing import Final
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
 from chat.grounding.sources import Known, Moment, Sources
 from chat.parts import Json
+from config.lib.words.lexer import find_phrases
 
 _LINE: Final = re.compile(r"[^\n]*\n?")
 _LISTED: Final = re.compile(r"[ \t]*(?:[-*•] |\d+[.)] |\|)")
-_OPERATIONS: Final = {
-    "sum": re.compile(r"\b(?:sum|total|together|combined|altogether|in all|overall|plus)\b", re.IGNORECASE),
-    "difference": re.compile(
-        r"\b(?:minus|difference|differs?|gap|apart|ahead|behind|more|less|better|worse|higher|lower)\b", re.IGNORECASE
-    ),
-    "ratio": re.compile(r"\b(?:ratio|times|share|half|twice|double)\b|% of", re.IGNORECASE),
-}
-_ALL: Final = frozenset(_OPERATIONS)
-_THESE: Final = re.compile(r"\b(?:these|those|all)\b", re.IGNORECASE)
+_ALL: Final = frozenset({"sum", "difference", "ratio"})
 _COUNTS_LINES: Final = re.compile(r"\**:?\s*\Z|[ \w]*[a-z]")
 _WON: Final = re.compile(r"[ \w]*\b(?:won|wins?|winners?)\b")
 _LOST: Final = re.compile(r"[ \w]*\b(?:lost|loss(?:es)?|losers?)\b")
@@ -92,7 +85,7 @@ class _Lists:
         after = sentence.words[figure.end - sentence.start :]
         nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
         counts = (
-            (lines, (not is_above or _THESE.search(sentence.words)) and _COUNTS_LINES.match(after)),
+            (lines, (not is_above or any(find_phrases(sentence.words, "THESE"))) and _COUNTS_LINES.match(after)),
             (sum(net > 0 for net in nets), _WON.match(after)),
             (sum(net < 0 for net in nets), _LOST.match(after)),
         )
@@ -102,7 +95,7 @@ class _Lists:
 
 def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment | None]) -> Json | None:
     """Return the source of a sum of all values of one key, each of another row of one result."""
-    if figure.digits < (2 if _OPERATIONS["sum"].search(sentence.words) else TELLING_DIGITS):
+    if figure.digits < (2 if "sum" in _find_operations(sentence.words) else TELLING_DIGITS):
         return None
     values: dict[tuple[int, str], dict[tuple[int, ...], Known]] = {}
     for one in inside:
@@ -117,8 +110,7 @@ def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment 
 def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], sources: Sources) -> Json | None:
     """Return the source of a sum, difference or ratio of two figures of one result."""
     at = figure.start - sentence.start
-    near = sentence.words[max(at - _NEAR, 0) : at + _NEAR]
-    named = frozenset(name for name, words in _OPERATIONS.items() if words.search(near))
+    named = _find_operations(sentence.words[max(at - _NEAR, 0) : at + _NEAR])
     is_telling = figure.digits >= TELLING_DIGITS
     if not named and not is_telling:
         return None
@@ -133,6 +125,10 @@ def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], 
         ):
             return {"kind": "computed", "of": [one.source, other.source]}
     return None
+
+
+def _find_operations(text: str) -> frozenset[str]:
+    return frozenset(meaning.value for *_, meaning in find_phrases(text, "OPERATION"))
 
 
 def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Known, Known]]:

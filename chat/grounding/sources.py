@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache, cached_property
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final
 
 from chat.grounding.figures import find_figures
 from chat.parts import Json
+from config.lib.words.lexer import find_phrases
 
 Path = tuple[int, ...]
 MAX_TEXT: Final = 40_000  # characters of text that are searched for figures
@@ -39,28 +40,6 @@ _UNITS: Final = (  # of a value, by a word in its key
     ("price", "price"),
 )
 _IN_MINUTES: Final = {"hours": 60.0, "days": 1440.0, "seconds": 1 / 60}
-# What a value measures, by a word in its key and by the words that people use.
-_MEASURES: Final[Mapping[str, tuple[str, str]]] = {
-    "net": (r"net|pnl|realised|gross", r"net|profit(?! factor)|p&l|pnl|made|lost|loss(?:es)?|earned|gain\w*|up|down"),
-    "excursion": (r"mfe|mae|worst_move", r"excursion|best (?:moment|point|move)|worst|favour\w*|adverse|against you"),
-    "fees": (r"fees?", r"fees?"),
-    "funding": (r"funding", r"funding"),
-    "wins": (r"wins?", r"win rate|winners|wins|won"),
-    "drawdown": (r"drawdown", r"drawdown"),
-    "sharpe": (r"sharpe", r"sharpe"),
-    "expectancy": (r"expectancy|mean|average", r"expectancy|average|mean|(?:per|a) trade|each|typical\w*"),
-    "factor": (r"factor", r"profit factor"),
-    "size": (r"(?<!sample_)size", r"size\w*|bought|sold|worth|position|entry"),
-    "entry": (r"entry", r"entry|entered|in at|opened"),
-    "exit": (r"exit", r"exit(?:ed)?|closed (?:at|on)|out (?:at|on)"),
-    "risk": (r"risk", r"risk\w*"),
-    "distance": (r"distance", r"away|off"),
-    "move": (r"move|change", r"mov\w+|chang\w+|rose|fell|up|down|gain\w*|lost|drop\w*"),
-    "leverage": (r"leverage", r"leverage\w*"),
-    "held": (r"holding|held|minutes", r"held|hold(?:ing)?|lasted"),
-}
-_BY_KEY: Final = [(name, re.compile(rf"(?:^|_)(?:{key})(?:_|$)")) for name, (key, _) in _MEASURES.items()]
-_BY_WORD: Final = [(name, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for name, (_, words) in _MEASURES.items()]
 _NAMES: Final = ("group", "name", "skill_name")  # keys of what a row is called
 _COUNT: Final = re.compile(r"^n$|(?:^|_)(?:count|sample_size|not_known|left_out)(?:_|$)")
 _LEVEL: Final = re.compile(r"(\d+)(pct|h)(?=_|$)")  # of an interval, or a span of hours, in a key
@@ -80,7 +59,7 @@ class Known:
     value: float
     unit: str  # as `Figure.unit`, or `price`, `fraction`, `count` or `length` of a list
     key: str
-    measures: frozenset[str]  # names of _MEASURES
+    measures: frozenset[str]  # values of MEASURE
     symbol: str
     source: Json
     path: Path  # the result that it stands in, and its rows
@@ -142,7 +121,7 @@ class Sources:
     def _read_text(self, text: str, key: str, row: _Row) -> None:
         """Add the figures of a text; each sentence is a row."""
         for sentence in SENTENCE_END.split(text[: self._text_left]):
-            inner, measures = replace(row, path=(*row.path, next(self._rows))), frozenset(find_measures(sentence))
+            inner, measures = replace(row, path=(*row.path, next(self._rows))), find_measures(sentence)
             for figure in find_figures(sentence):
                 if figure.moment:
                     self._written.append((figure.moment, Moment(inner.symbol, inner.source, inner.path)))
@@ -236,7 +215,7 @@ class Sources:
         """Return the unit and the measures that a key names."""
         if key not in self._keys:
             unit = next((unit for word, unit in _UNITS if word in _LEVEL.sub("", key)), "")
-            self._keys[key] = (unit, frozenset(name for name, pattern in _BY_KEY if pattern.search(key)))
+            self._keys[key] = (unit, find_measures(key.replace("_", " "), concept="KEYED"))
         return self._keys[key]
 
     @cached_property
@@ -268,9 +247,10 @@ def read_nouns(text: str, start: int, end: int) -> frozenset[str]:
     return frozenset(nouns | ({"trade"} if _OF_TRADES.search(text, max(start - 4, 0), start) else set()))
 
 
-def find_measures(text: str) -> set[str]:
+def find_measures(text: str, *, concept: str = "MEASURE") -> frozenset[str]:
     """Return the measures that a text names."""
-    return {name for name, pattern in _BY_WORD if pattern.search(text)}
+    found = (meaning.value.split(",") for *_, meaning in find_phrases(text, concept))
+    return frozenset(chain.from_iterable(found)) - {""}
 
 
 def find_symbols(text: str, symbols: Iterable[str]) -> set[str]:
