@@ -125,7 +125,7 @@ def end_fact(
     context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
 ) -> FactWrite | Json:
     """Forget a fact, or let its end wait with the write that replaces it; see `admit_end` for the refusals."""
-    if is_change(context) and _is_of_this_turn(context, fact):
+    if _is_written_here(context, fact) or (is_change(context) and _is_stated(context, fact)):
         return {"saved": fact.content, "note": REPLACED}
     origin = admit_end(context, fact)
     held = find_held(fact, origin, is_change=is_change(context))
@@ -216,10 +216,13 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
 
 
-def _is_of_this_turn(context: ToolContext, fact: UserFact) -> bool:
-    """Tell whether the user's newest message states the line, or this turn wrote it in place of another."""
-    if any(fact.content in mask_parts(message.voices) for message in _list_typed_messages(context, last=1)):
-        return True
+def _is_stated(context: ToolContext, fact: UserFact) -> bool:
+    """Tell whether the user's newest message states the line."""
+    return any(fact.content in mask_parts(message.voices) for message in _list_typed_messages(context, last=1))
+
+
+def _is_written_here(context: ToolContext, fact: UserFact) -> bool:
+    """Tell whether this turn wrote the line in place of another one, whose id the model gives."""
     if context.message_id is None:
         return False
     events = MemoryEvent.objects.filter(after=fact, before__isnull=False, undone_at__isnull=True)

@@ -25,7 +25,8 @@ class Line:
         self.tokens: list[Token] = read_tokens(text)
         self.reading: Reading = read_claims(text)
         self.found: list[Found] = find_meanings(self.tokens, _CONCEPTS)
-        self.concepts = {one.concept for one in self.found}
+        bounds = {str(term.key).upper() for term in self.reading.of_kind("bound")}  # "never more than" is a maximum
+        self.concepts = {one.concept for one in self.found} | bounds
 
     def has(self, needed: str) -> bool:
         """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
@@ -109,6 +110,9 @@ class Line:
         """Tell whether two lines with the same words cannot both hold: a denial, a number or a bound differs."""
         if self.scope_stems - self.nouns.keys() != other.scope_stems - other.nouns.keys():
             return False
+        ours, theirs = (_list_figures(line.reading) for line in (self, other))
+        if bool(ours) != bool(theirs):
+            return False  # a figure beside none is said of something else
         shared = self.nouns.keys() & other.nouns.keys()
         is_told = bool(shared - list_stems("LIGHT"))  # "I trade" and "I never trade that" are of two things
         is_turned = any({self.nouns[key], other.nouns[key]} == {"+", "-"} for key in shared)
@@ -118,8 +122,7 @@ class Line:
         is_same_act = self.verbs == other.verbs or not (self.verbs and other.verbs)
         if is_told and is_same_act and (is_turned or is_ended or is_rare):
             return True
-        ours, theirs = (_list_figures(line.reading) for line in (self, other))
-        if ours and theirs and len(ours) == len(theirs):
+        if ours and len(ours) == len(theirs):
             has_units = sorted(unit for _, unit in ours) == sorted(unit for _, unit in theirs)
             bounds = [{term.key for term in line.reading.of_kind("bound")} for line in (self, other)]
             return (has_units and ours != theirs) or (ours == theirs and {"min", "max"} <= bounds[0] ^ bounds[1])

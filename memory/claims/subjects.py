@@ -101,8 +101,8 @@ def _limit(units: str) -> _Read:
         numbers = line.numbers(units)
         bounds = {str(bound.key) for bound in line.reading.of_kind("bound")} & {"max", "min"}
         if not numbers:
-            words = {token.text for token in line.tokens}
-            is_none = not words.isdisjoint({"no", "without"}) and bool(bounds) and not line.reading.of_kind("number")
+            said = {token.text for token in line.tokens}
+            is_none = not said.isdisjoint({"no", "without"}) and bool(bounds) and not line.reading.of_kind("number")
             return Subject(name, scope=line.scope, is_denied=True) if is_none else None
         if any(term.polarity == "-" and not bounds for term in numbers):
             return None

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from config.lib.words.markets import COIN
-from config.lib.words.sentences import parse_table, straight
+from config.lib.words.lexer import find_meanings, read_tokens, take_number
 from memory.claims.subjects import read_subject
 
 # Subjects whose lines may have none of the words below.
@@ -15,20 +14,8 @@ _BY_SUBJECT: Final = {
     **dict.fromkeys(("answer language", "answer length", "trading style"), "style"),
     "symbols": "symbols",
 }
-_TOPICS: Final = r"""
-tax: \btax(?:es|able)?\b|\bcapital gains\b
-style: \b(?:answers?|repl(?:y|ies)|explanations?|emojis?|jargon|bullet points)\b
-    |^(?:please )?(?:answer|reply|speak|write|explain|talk|give me)\b
-goal: \b(?:my (?:\w+ )*?|the )(?:goal|aim|target|plan|dream)\b|\bsaving (?:up )?for\b
-    |^(?:I (?:want|aim|plan|hope|need|am trying)|I'm trying|I'd like) to\b
-risk: \bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdrawdowns?\b|\brisk\w*\b|\blos(?:e|ing|s|ses)\b
-    |\bper trade\b|\bposition siz\w+\b|\bexposure\b|\bovertrad\w+\b|\baverag\w+ down\b|\bmax(?:imum)?\b(?!.*\bhours?\b)
-session: \b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening|night)s?\b
-    |\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b|\btime ?zone\b
-symbols: \b(?:<COIN>|gold|alt(?:coin)?s?|coins?|memes?|majors|symbols?|pairs?|perps?|futures|options|stocks|forex
-    |markets?)\b
-account: \b(?:accounts?|capital|brokers?|exchanges?|wallets?|currency|binance|bybit|coinbase|kraken|okx)\b
-"""
+_ORDER: Final = ("tax", "style", "goal", "risk", "session", "symbols", "account")  # the first one that a line has
+_BY_CONCEPT: Final = {"COIN": "symbols", "DAY": "session", "ZONECODE": "session", "EXCHANGE": "account"}
 
 
 def guess_topic(text: str, heading: str = "") -> str:
@@ -37,5 +24,10 @@ def guess_topic(text: str, heading: str = "") -> str:
 
 
 def _find_by_words(text: str) -> str:
-    plain = straight(text)
-    return next((topic for topic, words in parse_table(_TOPICS, COIN=COIN).items() if words.search(plain)), "")
+    tokens = read_tokens(text)
+    found = {one.value for one in find_meanings(tokens, ("TOPIC",))}
+    found |= {_BY_CONCEPT[one.concept] for one in find_meanings(tokens, _BY_CONCEPT)}
+    numbers = (take_number(tokens, at) for at, token in enumerate(tokens) if token.kind == "digits")
+    found |= {"risk"} if any(number is not None and number.unit == "x" for number in numbers) else set()
+    found |= {"session"} if any(token.kind == "clock" for token in tokens) else set()
+    return next((topic for topic in _ORDER if topic in found), "")

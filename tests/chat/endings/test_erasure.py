@@ -66,6 +66,7 @@ def save_with_the_coach(user, text, typed):
     context = ToolContext(user_id=user.pk, now=JUNE, conversation_id=chat.pk, message_id=accepted.message.pk)
     arguments = json.dumps({"fact": text, "topic": "goal", "confidence": "asserted"})
     result = bind_tools("coach", context)["remember"].call(arguments)
+    assert "memoryEvent" in result, result
     event = result["memoryEvent"]
     parts = [
         {"kind": "tool", "step": 0, "call_id": "a", "name": "remember", "arguments": arguments, "status": "done",

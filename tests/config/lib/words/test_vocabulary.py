@@ -1,0 +1,67 @@
+"""The vocabulary is one: a word that is added is known to every reader."""
+
+import functools
+import sys
+
+import pytest
+
+from config.lib.words import vocabulary
+from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.rules import Leverage
+from memory.claims.judge import judge_change
+from memory.claims.support import TypedMessage, find_support
+from memory.claims.topics import guess_topic
+from tests.source import PROJECT
+from trading.asking.words import read_words
+from trading.skills.reading import read_draft
+
+NEW = "zenith"  # a maximum that nobody says
+
+
+def forget_readings() -> None:
+    """Clear what readers keep of texts and of the vocabulary."""
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in PROJECT]
+    for value in [value for module in modules for value in vars(module).values()]:
+        if isinstance(value, functools._lru_cache_wrapper):
+            value.cache_clear()
+
+
+@pytest.fixture
+def learned(tmp_path, monkeypatch):
+    """A vocabulary with two more words: a maximum and a denial."""
+    path = tmp_path / "vocabulary.txt"
+    path.write_text(f"{vocabulary._FILE.read_text(encoding='utf-8')}\n{NEW}: MAX\nnixnever: NOT\nzorkcoin: COIN=ZORK\n")
+    monkeypatch.setattr(vocabulary, "_FILE", path)
+    forget_readings()
+    yield
+    monkeypatch.undo()
+    forget_readings()
+
+
+def ask_all() -> dict[str, bool]:
+    """Return which readers know the new words."""
+    rule = compile_rule(f"My leverage {NEW} is 3x", zone="UTC")
+    strategy = {"strategy": {"entry": "Buy above the 20-bar high", "exit": "Stop 2%", "avoid": ["Nixnever on Fridays"]}}
+    return {
+        "rules": not isinstance(rule, Refusal) and rule == Leverage(limit=rule.limit),
+        "subjects": judge_change("Max leverage is 5x", f"3x leverage is my {NEW}") == "replaces",
+        "support": find_support("Max leverage 3x", [TypedMessage(1, f"My leverage {NEW} is 3x")], is_exact=True)
+        is not None,
+        "questions": read_words("What did I make on zorkcoin?").symbols == ["ZORK"],
+        "strategies": all(not line.problem for line in read_draft(strategy).lines),
+        "topics": guess_topic("zorkcoin for me") == "symbols",
+    }
+
+
+def test_word_added_once_is_known_to_every_reader(learned):
+    assert ask_all() == dict.fromkeys(ask_all(), True)
+
+
+def test_word_that_was_not_added_is_known_to_none():
+    assert ask_all() == dict.fromkeys(ask_all(), False)
+
+
+def test_every_entry_has_a_concept_and_no_phrase_is_long():
+    lines = [line for line in vocabulary._FILE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+
+    assert [line for line in lines if ": " not in line or len(line) > 100] == []
