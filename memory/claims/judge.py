@@ -5,6 +5,7 @@ One judge for every path: the tools, the pages, REST, extraction at the end of a
 
 from typing import Final, Literal
 
+from memory.claims.claims import list_stems
 from memory.claims.line import Line
 from memory.claims.subjects import Subject, read_subject
 from memory.claims.validity import strip_dates
@@ -33,6 +34,19 @@ def judge_change(old: str, new: str) -> Verdict:
 def excludes(old: str, new: str) -> bool:
     """Tell whether a new statement replaces a known line, or may do so."""
     return judge_change(old, new) in {"replaces", "unsure"}
+
+
+def may_end(old: str, new: str) -> bool:
+    """Tell whether a statement that ends something ("I quit the Asian session") may mean a line of another subject."""
+    known, ending = Line(strip_dates(old)), Line(strip_dates(new))
+    named = set(ending.nouns) - list_stems("LIGHT")
+    return (
+        ending.is_ending
+        and not known.is_ended
+        and known.owner == ending.owner
+        and bool(named)
+        and named <= set(known.words)
+    )
 
 
 def _judge_values(before: Subject, after: Subject) -> Verdict:

@@ -67,6 +67,11 @@ class Line:
         return frozenset(one.value for one in self.found if one.concept == "DAY")
 
     @property
+    def is_ending(self) -> bool:
+        """Whether it says that something came to an end."""
+        return {"CHANGE", "ENDED"} <= self.concepts
+
+    @property
     def is_ended(self) -> bool:
         return "ENDED" in self.concepts or bool(self.reading.of_kind("not"))
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from config.lib.words import rules
 from config.lib.words.compile import Refusal, compile_rule
@@ -33,6 +33,7 @@ class Subject:
     is_denied: bool = False  # "I stopped scalping" has the value, denied
     is_added: bool = False  # "I also trade on Kraken" is beside what is known
     is_change: bool = False  # "now", "no longer", "moved": it says that something was otherwise
+    is_ending: bool = False  # "I quit scalping"
     is_begun: bool = False  # "from July": it begins at a moment of its own
     bound: str = ""  # max or min, of a limit
     is_single: bool = True  # a rule, or a subject of the table
@@ -52,7 +53,13 @@ def read_subject(text: str) -> Subject:
         key = hashlib.sha256(" ".join(words).encode()).hexdigest() if words else ""
         found = Subject(key, is_single=False)
     is_change, is_added = "CHANGE" in line.concepts, "ALSO" in line.concepts
-    return replace(found, owner=line.owner, is_change=is_change, is_added=is_added, is_begun=is_begun)
+    signs: dict[str, Any] = {
+        "is_change": is_change,
+        "is_added": is_added,
+        "is_ending": line.is_ending,
+        "is_begun": is_begun,
+    }
+    return replace(found, owner=line.owner, **signs)
 
 
 # --- Rules ---

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from config.lib.errors import DomainError
-from memory.claims.judge import Verdict, judge_change
+from memory.claims.judge import Verdict, judge_change, may_end
 from memory.claims.lines import Statement
 from memory.claims.subjects import read_subject
 from memory.facts.periods import Period, begin_fact
@@ -70,14 +70,17 @@ def compare_statement(statement: Statement, *, said_at: datetime | None = None, 
 
 def list_conflicts(text: str, period: Period, *, lineage: UUID | None = None, now: datetime) -> list[Conflict]:
     """Return the facts of other lineages that concern a text in its period."""
-    key, begins = read_subject(text).key, max(period.begins, now)
-    if not key or (period.ends is not None and period.ends <= begins):
+    subject, begins = read_subject(text), max(period.begins, now)
+    if not subject.key or (period.ends is not None and period.ends <= begins):
         return []
-    rows = UserFact.objects.open(begins).filter(subject=key)
+    rows = UserFact.objects.open(begins).order_by("-created_at", "id")
     rows = rows.exclude(lineage=lineage) if lineage else rows
     rows = rows.filter(valid_from__lt=period.ends) if period.ends else rows
-    judged = ((fact, judge_change(fact.content, text)) for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED])
-    return [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
+    judged = ((fact, judge_change(fact.content, text)) for fact in rows.filter(subject=subject.key)[:MAX_COMPARED])
+    found = [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
+    if found or not subject.is_ending:
+        return found
+    return [Conflict(fact, "unsure") for fact in rows[:MAX_COMPARED] if may_end(fact.content, text)]
 
 
 def list_rivals(text: str, period: Period, *, lineage: UUID | None = None, now: datetime) -> list[UserFact]:
