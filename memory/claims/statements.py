@@ -50,12 +50,12 @@ _REQUEST: Final = re.compile(
 _TAG: Final = re.compile(r",\s*(?:ok|okay|all ?right|got it|please|thanks|understood|yes|clear)\W*\Z", re.IGNORECASE)
 
 
-def read_voices(text: str, *, is_opened: bool = False) -> Voices:
-    """Read a message; `is_opened`: the message before announces that this one has words of others."""
+def read_voices(text: str, *, is_opened: bool = False, following: str = "") -> Voices:
+    """Read a message; the one before may announce words of others, the `following` one take back what it ends with."""
     if is_opened:
         return Voices((Part(0, len(text), "others"),), MASK * len(text))
     typed, opens_next = mask_others(text)
-    return Voices(tuple(_read_parts(typed)), typed, opens_next)
+    return Voices(tuple(_read_parts(typed, following)), typed, opens_next)
 
 
 def keep_statements(text: str) -> str:
@@ -85,14 +85,14 @@ def has_foreign_words(text: str) -> bool:
     return voices.opens_next or MASK in voices.typed
 
 
-def _read_parts(typed: str) -> Iterator[Part]:
+def _read_parts(typed: str, following: str) -> Iterator[Part]:
     spans = [match.span() for match in SENTENCE.finditer(typed) if match[0].strip()]
     for (start, end), (begin, close) in pairwise([*spans, (len(typed), len(typed))]):
         text = typed[start:end]
         if not text.replace(MASK, "").strip():
             yield Part(start, end, "others")
             continue
-        reason = _find_reason(text, typed[begin:close])
+        reason = _find_reason(text, typed[begin:close] or following[:_BACK_REACH])
         turn = TURNS_TO_ASK.search(text) if reason == "asked" and not _ASKS.match(text) else None
         if turn is not None:
             yield Part(start, start + turn.start())
@@ -134,5 +134,11 @@ def _takes_back(tokens: Sequence[Token]) -> bool:
 
 
 def _ends_denied(tokens: Sequence[Token]) -> bool:
+    """Tell whether the tail of a sentence, behind a mark, takes it back."""
     words = [token for token in tokens if token.kind != "end"]
-    return len(words) > 2 and words[-2].text in {",", "…", "."} and bool(find_phrase(words, len(words) - 1, {"BACK"}))
+    tails = (words[at + 1 :] for at, token in enumerate(words) if at > 1 and token.text in _TAILING)
+    return any(tail and (found := find_phrase(tail, 0, {"BACK"})) and found[0] == len(tail) for tail in tails)
+
+
+_TAILING: Final = frozenset({",", "…", ".", "–", "—", ";", "(", "*"})
+_BACK_REACH: Final = 80  # characters of the next message, which may take the last sentence back

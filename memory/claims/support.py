@@ -30,16 +30,17 @@ Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's t
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """What a person typed; `is_opened`: the message before announced words of others."""
+    """What a person typed; `is_opened`: the message before announced words of others, `following`: the one after."""
 
     id: int
     text: str
     is_opened: bool = False
+    following: str = ""
 
     @cached_property
     def voices(self) -> Voices:
         """Whose words stand in it."""
-        return read_voices(self.text, is_opened=self.is_opened)
+        return read_voices(self.text, is_opened=self.is_opened, following=self.following)
 
     @cached_property
     def reading(self) -> Reading:
@@ -48,10 +49,12 @@ class TypedMessage:
 
 
 def list_messages(typed: Iterable[tuple[int, str]]) -> list[TypedMessage]:
-    """Return the messages of one chat, oldest first, each with what the one before announced."""
+    """Return the messages of one chat, oldest first, each with what the one before announced and the one after says."""
+    rows = [*typed]
     messages: list[TypedMessage] = []
-    for pk, text in typed:
-        messages.append(TypedMessage(pk, text, is_opened=bool(messages) and messages[-1].voices.opens_next))
+    for (pk, text), (_, following) in zip(rows, [*rows[1:], (0, "")], strict=False):
+        is_opened = bool(messages) and messages[-1].voices.opens_next
+        messages.append(TypedMessage(pk, text, is_opened, following))
     return messages
 
 
