@@ -70,8 +70,9 @@ _UNSPACED: Final = (
 )
 _LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
 _INNER: Final = rf"(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])"
+_HALF: Final = r"\s?[ap](?:m\b|\.m\b\.?)"
 _SCAN: Final = re.compile(
-    r"(?P<clock>(?<![\d.,:])\d{1,2}:\d\d(?::\d\d)?(?!:?\d)(?:\s?[ap]\.?m\b\.?)?|(?<![\d.,:])\d{1,2}\s?[ap]\.?m\b\.?)"
+    rf"(?P<clock>(?<![\d.,:])\d{{1,2}}(?::\d\d(?::\d\d)?(?!:?\d)(?:{_HALF})?|{_HALF}))"
     r"|(?P<digits>(?:(?<![\w)\]%])[-+\u2212](?=[$€£]?\d))?(?:[$€£] ?(?=\d))?(?:\d|(?<![\w.,:])\.\d)\d*(?:[.,:]\d+)*)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTER}{_INNER}*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
     rf"|(?P<blank>{MASK}+)|(?P<end>[.!?](?=\s|\Z)|[。\n])|(?P<dash>(?<=\s)-(?=\s))|(?P<hyphen>(?<=\w)-(?={_LETTER}))"
