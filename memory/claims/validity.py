@@ -22,7 +22,6 @@ _HOURS: Final = {"h": 1, "d": 24, "w": 168, "fortnight": 336}  # by unit
 _MONTHS: Final = {"mo": 1, "quarter": 3, "y": 12, "month": 1, "year": 12}  # by unit and by size
 _SPANS: Final = ("for", "next")  # cues
 _MOST: Final = 999  # units of a span
-_NUMERIC: Final = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d)|(\d\d?)([./])(\d\d?)\5(\d{4}|\d\d))(?!\d)")
 _IN_WORD: Final = re.compile(r"[\w%-]")  # behind digits that are no date
 _CENTURY: Final = range(2000, 2100)
 _LEAP: Final = 12 * 9  # months within which there is a leap day
@@ -64,15 +63,13 @@ class _Cue:
     kind: Literal["span", "begins", "ends", "for", "next", "this"]
     start: int
     end: int
-    begins: _Date | None = None
-    ends: _Date | None = None
+    date: _Date
+    until: _Date | None = None  # of a span
     is_sure: bool = True  # dates the statement and not one of its nouns
 
     @property
-    def date(self) -> _Date:
-        date = self.begins or self.ends
-        assert date is not None, "a cue has a date"
-        return date
+    def is_beginning(self) -> bool:
+        return self.kind in ("span", "begins")
 
 
 def may_have_dates(text: str) -> bool:
@@ -85,12 +82,12 @@ def read_validity(text: str, *, now: datetime, zone: tzinfo) -> Validity:
     here = now.astimezone(zone).replace(tzinfo=None)
     begins = ends = None
     for cue in _find_cues(text)[1]:
-        if cue.begins is not None and begins is None:
-            begins = cue.begins.find(here)
-        if cue.ends is not None and ends is None:
-            ends = cue.ends.find(begins if begins and (cue.kind in _SPANS or begins > here) else here)
-            if ends is not None and cue.ends.is_through and cue.ends.size:
-                ends = _step(ends, cue.ends.size)
+        if cue.is_beginning and begins is None:
+            begins = cue.date.find(here)
+        until = cue.until if cue.is_beginning else cue.date
+        if until is not None and ends is None:
+            ends = until.find(begins if begins and (cue.kind in _SPANS or begins > here) else here)
+            ends = _step(ends, until.size) if ends and until.is_through and until.size else ends
     begins, ends = (at and at.replace(tzinfo=zone).astimezone(UTC) for at in (begins, ends))
     begins = begins if begins is not None and begins > now else None
     return Validity(begins, ends if ends is not None and ends > (begins or now) else None)
@@ -98,7 +95,7 @@ def read_validity(text: str, *, now: datetime, zone: tzinfo) -> Validity:
 
 def has_beginning(text: str) -> bool:
     """Tell whether a text says from when it holds."""
-    return any(cue.begins for cue in _find_cues(text)[1])
+    return any(cue.is_beginning for cue in _find_cues(text)[1])
 
 
 @lru_cache(maxsize=2048)
@@ -116,7 +113,7 @@ def _find_cues(text: str) -> tuple[Sequence[Token], Sequence[_Cue]]:
     tokens = read_tokens(text)
     cues = list(_iter_cues(tokens))
     cues = [cue for cue in cues if cue.kind == "span"][:1] or cues  # "from March to May" says all
-    return tokens, sorted((cue for cue in cues if _is_dated(text, tokens, cue)), key=lambda cue: cue.begins is None)
+    return tokens, sorted((cue for cue in cues if _is_dated(text, tokens, cue)), key=lambda cue: not cue.is_beginning)
 
 
 def _is_dated(text: str, tokens: Sequence[Token], cue: _Cue) -> bool:
@@ -153,18 +150,18 @@ def _take_cue(tokens: Sequence[Token], at: int) -> _Cue | None:
     found = find_phrase(tokens, at, ("TILL", "SINCE", "LASTING"))
     if found is None:
         period = _take_period(tokens, at) if at == 0 and tokens[at].text == "this" else None
-        return _Cue("this", at, period.end, ends=period) if period else None
+        return _Cue("this", at, period.end, period) if period else None
     length, (concept, value) = found
     if concept == "SINCE":
         return _take_beginning(tokens, at, at + length, is_sure=not value)
     if concept == "TILL":
         ends = _take_end(tokens, at + length, is_through=value == "through")
-        return _Cue("ends", at, ends.end, ends=ends) if ends else None
+        return _Cue("ends", at, ends.end, ends) if ends else None
     if ends := _take_span(tokens, at + length, is_counted=value == "for") if value != "during" else None:
         is_vague = find_phrase(tokens, ends.end, ("VAGUE",))
-        return None if is_vague else _Cue("for" if value == "for" else "next", at, ends.end, ends=ends)
+        return None if is_vague else _Cue("for" if value == "for" else "next", at, ends.end, ends)
     period = _take_period(tokens, at + length)
-    return _Cue("this", at, period.end, ends=period) if period and period.is_through else None
+    return _Cue("this", at, period.end, period) if period and period.is_through else None
 
 
 def _take_beginning(tokens: Sequence[Token], at: int, after: int, *, is_sure: bool) -> _Cue | None:
@@ -216,7 +213,7 @@ def _read_date(tokens: Sequence[Token], at: int) -> _Date | None:
     at += is_the
     if at == len(tokens):
         return None
-    if found := _take_period(tokens, at) or _read_numeric(tokens, at) or _read_weekday(tokens, at):
+    if found := _take_period(tokens, at) or _read_weekday(tokens, at):
         return found
     if text_at(tokens, at) == "end" and (inner := _read_date(tokens, at + 2)) and inner.size in ("month", "year"):
         # From the month before, because the end of this month is meant too.
@@ -252,20 +249,6 @@ def _take_period(tokens: Sequence[Token], at: int) -> _Date | None:
         size if concept == "PERIOD" else None,
         is_through=steps == "0",
     )
-
-
-def _read_numeric(tokens: Sequence[Token], at: int) -> _Date | None:
-    """Read `2027-02-15`, `15.2.2027` or `15/2/2027`; `1/3/2027` is no known day."""
-    match = _NUMERIC.match("".join(token.text for token in tokens[at : at + 5]))
-    if match is None:
-        return None
-    year, month, day = map(int, match.group(1, 2, 3) if match[1] else match.group(7, 6, 4))
-    is_unknown = match[5] == "/" and day <= 12 and month <= 12 and day != month  # one of them comes first
-    if month > 12:
-        month, day = day, month
-    year += 0 if year > 99 else 2000
-    end = at + (1 if match[5] == "." else 5)
-    return _Date(end, lambda here: None if is_unknown else _find_day(here, day, month, year), has_year=True)
 
 
 def _read_weekday(tokens: Sequence[Token], at: int) -> _Date | None:

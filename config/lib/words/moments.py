@@ -9,6 +9,7 @@ from config.lib.words.lexer import Token, is_joined, parse_clock, text_at
 from config.lib.words.vocabulary import find_meaning
 
 _ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:(?:[T ]| at )\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b)", re.IGNORECASE)
+_NUMERIC: Final = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d)|(\d\d?)([./])(\d\d?)\5(\d{4}|\d\d))(?!\d)")
 _MOST_TOKENS: Final = 10  # of an instant
 _SHORT: Final = 4  # letters of a month before a full stop
 
@@ -18,7 +19,7 @@ class Date:
     """A date of so many tokens, in part: a month, a month of a year, a day of a month, or a day."""
 
     year: int | None
-    month: int
+    month: int  # 0: not known, as in 1/3/2027
     day: int | None
     length: int
 
@@ -39,11 +40,13 @@ def take_moment(text: str, tokens: Sequence[Token], at: int) -> tuple[int, str] 
         length = sum(one.start < iso.end() for one in tokens[at : at + _MOST_TOKENS])
         return length, iso[0].upper().replace(" AT ", " ").replace("T", " ").rstrip("Z")[:16]
     date = take_date(tokens, at)
-    return (date.length, str(date)) if date and (date.year or date.day) else None
+    return (date.length, str(date)) if date and date.month and (date.year or date.day) else None
 
 
 def take_date(tokens: Sequence[Token], at: int, *, is_cued: bool = False) -> Date | None:
-    """Return the date with a named month that begins at a token; "may" is a month with a capital, or if `is_cued`."""
+    """Return the date or month that begins at a token; "may" is a month with a capital, or if `is_cued`."""
+    if tokens[at].kind == "digits" and (date := _take_numeric(tokens, at)):
+        return date
     day, after = take_day(tokens, at)
     after += day is not None and text_at(tokens, after) == "of"
     month = read_month(tokens[after].written, is_cued=is_cued) if after < len(tokens) else 0
@@ -55,6 +58,19 @@ def take_date(tokens: Sequence[Token], at: int, *, is_cued: bool = False) -> Dat
     comma = day is not None and text_at(tokens, after) == ","
     year = read_year(tokens, after + comma)
     return Date(year, month, day, after + (comma + 1 if year else 0) - at)
+
+
+def _take_numeric(tokens: Sequence[Token], at: int) -> Date | None:
+    """Return the date `2027-02-15`, `15.2.2027` or `15/2/27`."""
+    match = _NUMERIC.match("".join(token.text for token in tokens[at : at + len(("15", "/", "2", "/", "27"))]))
+    if match is None:
+        return None
+    year, month, day = map(int, match.group(1, 2, 3) if match[1] else match.group(7, 6, 4))
+    if month > 12:
+        month, day = day, month
+    elif match[5] == "/" and day <= 12 and day != month:
+        month = 0  # either may come first
+    return Date(year if year > 99 else 2000 + year, month, day, 1 if match[5] == "." else 5)
 
 
 def read_month(written: str, *, is_cued: bool = False) -> int:
