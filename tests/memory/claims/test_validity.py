@@ -33,6 +33,9 @@ ENDS = {
     "No shorts until the end of March": at(2027, 4, 1),
     "I trade small through December 2026": at(2027, 1, 1),
     "I won't touch SOL until the 15th": at(2026, 12, 15),
+    "I still trade small until Friday": at(2026, 11, 20),
+    "No alts until 15.1.2027": at(2027, 1, 15),
+    "From today until Friday I trade half size": at(2026, 11, 20),
 }
 ENDS_UNSEEN = {
     "Till 15 January I keep leverage at 2x": at(2027, 1, 15),
@@ -91,6 +94,9 @@ NEITHER = [
     "My goal is 20 % in 2027",
     "Until 2020 I used Binance",
     "I trade BTC and ETH only",
+    "I save time for two-week trials",
+    "No alts until 1/3/2027",
+    "I trade half size for two weeks or more",
 ]
 NEITHER_UNSEEN = [
     "I work from home",
