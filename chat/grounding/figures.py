@@ -69,11 +69,10 @@ _COUNTED: Final = frozenset({"times", "fold"})  # units that a figure counts
 _SIGNS: Final = {"+": "+", "-": "-", "\u2212": "-"}
 _IS_APART: Final = re.compile(r"(?<![\w.#@/\\])(?<![A-Za-z]-)")  # of no name and no path
 _IN_WORD: Final = re.compile(r"\w")
-# Where no figure is looked for: code, addresses, the numbers of a list, questions that the user may ask.
-_SKIPPED: Final = re.compile(
-    r"“[^”\n]*\?”|```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)\s]*\)"
-    r"|(?:https?://|www\.)\S+|(?<![\w-])[\w-]+\.[a-z]{2,}[/?]\S*|(?m:^[ \t>]*\d+[.)](?=\s))",
-    re.DOTALL,
+_SKIPPED: Final = (  # where no figure is looked for
+    re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL),
+    re.compile(r"\]\([^)\s]*\)|(?:https?://|www\.)\S+|(?<![\w-])[\w-]+\.[a-z]{2,}[/?]\S*"),
+    re.compile(r"“[^”\n]*\?”|(?m:^[ \t>]*\d+[.)](?=\s))"),  # questions that the user may ask, numbers of a list
 )
 
 
@@ -81,7 +80,9 @@ def find_figures(text: str) -> Iterator[Figure]:
     """Yield the figures of a text outside code, addresses and list numbers, in order."""
     if not any(map(str.isdecimal, text)):
         return
-    seen = _SKIPPED.sub(lambda match: " " * len(match[0]), text)
+    seen = text
+    for skipped in _SKIPPED:
+        seen = skipped.sub(lambda match: " " * len(match[0]), seen)
     tokens, at = read_tokens(seen), 0
     while at < len(tokens):
         length, figure = _take_figure(seen, tokens, at) or (1, None)
