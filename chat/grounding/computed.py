@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
-from chat.grounding.sources import Known, Moment, Sources
+from chat.grounding.sources import Known, Moment, Sources, find_measures
 from chat.parts import Json
 from config.lib.words.lexer import find_phrases
 
@@ -16,8 +16,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 _LISTED: Final = re.compile(r"[ \t]*(?:[-*•] |\d+[.)] |\|)")
 _ALL: Final = frozenset({"sum", "difference", "ratio"})
 _COUNTS_LINES: Final = re.compile(r"\**:?\s*\Z|[ \w]*[a-z]")
-_WON: Final = re.compile(r"[ \w]*\b(?:won|wins?|winners?)\b")
-_LOST: Final = re.compile(r"[ \w]*\b(?:lost|loss(?:es)?|losers?)\b")
+_RUN: Final = re.compile(r"[ \w]*")
 _REST: Final = re.compile(r" (?:older|more|others?|further)\b")
 _NEAR: Final = 240  # characters on either side of a figure that name an operation
 _MOST_COMPUTED: Final = 40  # figures of a reply that are looked for among sums
@@ -83,11 +82,12 @@ class _Lists:
         self, figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Known | Moment | None], *, is_above: bool
     ) -> Json | None:
         after = sentence.words[figure.end - sentence.start :]
+        run = match[0] if (match := _RUN.match(after)) else ""
         nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
         counts = (
             (lines, (not is_above or any(find_phrases(sentence.words, "THESE"))) and _COUNTS_LINES.match(after)),
-            (sum(net > 0 for net in nets), _WON.match(after)),
-            (sum(net < 0 for net in nets), _LOST.match(after)),
+            (sum(net > 0 for net in nets), "wins" in find_measures(run)),
+            (sum(net < 0 for net in nets), any(find_phrases(run, "LOSE"))),
         )
         is_rest = is_above and _REST.match(after) and float(figure.value) + lines in self._lengths
         return {"kind": "list"} if is_rest or any(count == figure.value and fits for count, fits in counts) else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from config.lib.words.lexer import Token, find_phrase, is_joined, parse_clock, read_tokens, take_number, text_at
 from config.lib.words.moments import read_year, take_date, take_day
@@ -25,8 +25,6 @@ _MOST: Final = 999  # units of a span
 _IN_WORD: Final = re.compile(r"[\w%-]")  # behind digits that are no date
 _CENTURY: Final = range(2000, 2100)
 _LEAP: Final = 12 * 9  # months within which there is a leap day
-
-Size = Literal["day", "week", "month", "quarter", "year"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class _Date:
 
     end: int
     find: Callable[[datetime], datetime | None]
-    size: Size | None = "day"  # None: an instant
+    size: str | None = "day"  # None: an instant
     has_year: bool = False
     is_repeating: bool = False  # a weekday, or a day of any month
     is_through: bool = False  # as an end it is included
@@ -250,7 +248,7 @@ def _take_period(tokens: Sequence[Token], at: int) -> _Date | None:
     if found is None:
         return None
     length, (concept, value) = found
-    size, steps = cast("tuple[Size, str]", value.split(","))
+    size, steps = value.split(",")
     return _Date(
         at + length,
         lambda here: _step(_floor(here, size), size, int(steps)),
@@ -292,7 +290,7 @@ def _take_span(tokens: Sequence[Token], at: int, *, is_counted: bool = True) -> 
     return _Date(end, lambda here: _step(here, "month", months)) if months else None
 
 
-def _floor(moment: datetime, size: Size) -> datetime:
+def _floor(moment: datetime, size: str) -> datetime:
     """Return when the period began that a moment is in."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if size in _MONTHS:
@@ -300,7 +298,7 @@ def _floor(moment: datetime, size: Size) -> datetime:
     return day - timedelta(days=day.weekday() if size == "week" else 0)
 
 
-def _step(moment: datetime, size: Size, steps: int = 1) -> datetime:
+def _step(moment: datetime, size: str, steps: int = 1) -> datetime:
     """Return the same time so many periods later, on the last day of a month that is too short."""
     if size not in _MONTHS:
         return moment + timedelta(days=steps * (7 if size == "week" else 1))
