@@ -173,7 +173,9 @@ def _take_cue(tokens: Sequence[Token], at: int) -> _Cue | None:
 def _take_beginning(tokens: Sequence[Token], at: int, after: int, *, is_sure: bool) -> _Cue | None:
     """Return the cue with the date behind "from", and with the end that follows: "from March to May"."""
     is_in = text_at(tokens, after) == "in"
-    begins = _take_span(tokens, after + 1) if is_in else _take_date(tokens, after)
+    begins = _take_date(tokens, after)
+    if begins is None and (is_in or tokens[after - 1].text == "in"):
+        begins = _take_span(tokens, after + is_in)
     if begins is None:
         return None
     joint = begins.end + (text_at(tokens, begins.end) == ",")
@@ -272,6 +274,7 @@ def _read_weekday(tokens: Sequence[Token], at: int) -> _Date | None:
 
 def _take_span(tokens: Sequence[Token], at: int, *, is_counted: bool = True) -> _Date | None:
     """Return the end of a span such as "two full weeks" or "half a year" that begins when it is said."""
+    at += text_at(tokens, at) == "another" and at + 1 < len(tokens) and take_number(tokens, at + 1) is not None
     number = take_number(tokens, at) if at < len(tokens) else None
     found = find_phrase(tokens, at, ("COUNT",))
     if not (number or found) and is_counted:

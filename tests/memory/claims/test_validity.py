@@ -35,6 +35,8 @@ ENDS = {
     "I won't touch SOL until the 15th": at(2026, 12, 15),
     "I still trade small until Friday": at(2026, 11, 20),
     "No alts until 15.1.2027": at(2027, 1, 15),
+    "Only BTC for another three days": at(2026, 11, 21, 15, 30),
+    "I am cutting risk for the rest of the year": at(2027, 1, 1),
     "From today until Friday I trade half size": at(2026, 11, 20),
 }
 ENDS_UNSEEN = {
@@ -70,6 +72,7 @@ BEGINS_UNSEEN = {
     "I only trade BTC from Friday": at(2026, 11, 20),
     "Beginning March 1st I stop scalping": at(2027, 3, 1),
     "Starting tomorrow I use limit orders only": at(2026, 11, 19),
+    "Starting in two weeks I only swing trade": at(2026, 12, 2, 15, 30),
 }
 BOTH = {
     "From 1 December until 15 January I trade half size": Validity(at(2026, 12, 1), at(2027, 1, 15)),
