@@ -96,6 +96,7 @@ def has_beginning(text: str) -> bool:
     return any(cue.is_beginning for cue in _find_cues(text)[1])
 
 
+@lru_cache(maxsize=2048)
 def strip_dates(text: str) -> str:
     """Return a text without the words that say when it holds."""
     tokens, cues = _find_cues(text)
