@@ -7,12 +7,12 @@ from itertools import takewhile
 from typing import Any, Final
 
 from config.lib.text import make_slug, normal_form, one_line
+from config.lib.words.clauses import Forms
+from config.lib.words.lexer import find_phrases, read_tokens, take_number
 from config.lib.words.sentences import (
     CORRECTION,
     LONGEST_REQUEST,
-    Pattern,
     is_question,
-    parse_table,
     sentences,
     straight,
     strip_lead_in,
@@ -37,57 +37,48 @@ class Request:
     choices: tuple[Known, ...] = ()
 
 
-_NUMBER_WORDS: Final = r"(?:one|two|three|four|five|six|seven|eight|nine|ten)\b"
-_NUMBER: Final = re.compile(rf"\d+(?:[.,:]\d+)*|\b{_NUMBER_WORDS}", re.IGNORECASE)
-_TOKEN: Final = re.compile(rf"[$€£]?\d+(?:[.,:]\d+)*(?:\s?[%×]|[a-z]{{1,3}}\b)?|\b{_NUMBER_WORDS}", re.IGNORECASE)
-_FORMS: Final = parse_table(
-    r"""
-never mind: ^(?:please )?forget (?:about )?it[.! ]*$
-forget: <POLITE>(?:(?:forget|unlearn)\b|(?:stop remembering|(?:don't|do not) (?:remember|keep|store|save))\b|(?:delete
-    |remove|erase|drop|scrap)\b(?=.*\b(?:memory|facts?|rules?|know about me|said|told you)\b|\s+(?:everything|all)$
-    |\s+(?:that (?:I|my)|the \w+ about)\b|\s+the [\w ]+ (?:thing|bit)$))\s*(?:that(?= (?:I|my)\b)
-    |the (?:part|bit|thing|fact|note) (?:about|that))?\s*(.*)
-    |^(?:that|what i said|the (?:fact|rule|one
-    |part)) (?:about|on) (.+?) (?:is|was) (?:wrong|incorrect|outdated|not (?:right|true|correct))([,;:].+)?$
-denied: ^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not| is not)\b.*?\b(?:(?P<past>
-    no longer (?:true|right|the case)|(?:not )?true any ?more)|not (?:true|right|correct)|(?<=isn't )(?:true|right
-    |correct)|wrong|incorrect)\b
-ended: ^(?:please )?(?:delete|remove|erase|drop) (my \S+ .+)$|^(?:that|the|my) (?:rule|fact|limit) (?:about|on|of) (.+?)
-    (?:no longer|doesn't) (?:hold|appl)\w*$|^(?:that|the|my) ([\w ]{2,30}?) (?:rule|limit) is (?:gone|off|over)$
-    |^(my [\w ]{2,30}?) is no longer .+$
-all: ^(?:everything|all)(?: (?:facts?|memories|you know|i (?:said|told you)|about me|you know about me))*$|^me$
-    |^what you know about me$|^all (?:my|the|your) (?:facts|memories)$
-all about: ^(?:everything|anything|all)(?: (?:you know|i (?:said|told you)))? (?:about|on|of) (?P<what>.+)$
-instead: ^(?P<old>.{2,80}?)[,;:.]\s+(?:(?:make )?it(?:'s| is)?|now|that's) (?:now )?(?P<new>.{1,60}?)(?: now)?$
-pointing: ^(?:that|this|it|(?:this|that|the last) (?:one|thing|fact)|what i (?:just )?(?:said|told you))?$
-change: <POLITE>(?P<verb>change|update|replace|correct|make|set|lower|raise|increase|reduce|cut|bring|move|tighten|take
-    |switch|swap|put)\s+(?P<old>.+?)\s+(?:(?:up |down |back )?(?:to|with|by|for|from .+? to|=)\s+(?P<new>[^?]+?)
-    |(?P<size>[$€£]?\d[\w.,%]*(?: ?%)?))(?: please| pls)?[.!]*$
-one trade: \b(?:on|of|for|in) (?:this|that|the|my|an?) (?:\w+ ){0,2}(?:trade|position|order|long|short)\b
-value: ^(?:(?:make|change|set|it's|it is|now|that|it|at|to)\s+){0,3}(?:[a-z]+\s+)?(?:<TOKEN>)(?: [a-z]+| at most){0,3}$
-subject: ^(?:my|our|the|new)? ?(?:new )?(?!i\b)((?:[\w'-]+ ){0,5}?[\w'-]+)(?: is\b| are\b| should be\b
-    | (?:goes|sits|starts|ends)\b
-    |:| went \w+ to\b)|^i(?:'ve| have)? (?:now )?(?:live|moved|relocated) (?:in|to)\b
-newly: \b(?:now|again|these days|from now on|switched|swapped|moved|relocated|changed|bumped|upped|raised|lowered
-    |increased|reduced|halved|doubled|stopped|quit|gave up(?: on)?|un(?=follow|subscri)|no longer|any ?(?:more|longer)
-    |no more(?! than))\b
-holds: <YES>(?:(?:that|this|it)(?:'s| is)?\s+)?(?:still|remains?)\s+(?:holds?|true|right|correct|applies)[.! ]*$
-new words: ^(?:(?:it|that|this) (?:should|must) (?:now )?(?:say|read|be)|(?:change|update|set|correct) (?:it|this
-    |that) to|make (?:it|this|that)|now|instead)\b[:,]?\s*
-""",
-    POLITE=r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}",
-    YES=r"^(?:(?:yes|yep|yeah|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?",
-    TOKEN=_TOKEN.pattern,
-)
-_PLACE: Final = Pattern(
-    r"""
-^(?:my |our )?(?P<name>(?:home|house|flat|office|gym|work|workplace|school)(?=:|(?: address)? is .*(?:\d|\b(?:at|on)\b))
-    |(?:favou?rite|usual) (?:spot|place|caf[eé]|restaurant|bar|gym|park|beach|shop))(?: address)?(?::| is)
-    (?: (?:at|in|on))? (?P<notes>.+)$
-^I (?P<verb>live|work) at (?P<address>\d.+)$
-"""
-)
-_NEGATION: Final = re.compile(r"n['’]t\b|\b(?:not?|never|avoid|without|hate|stop(?:ped)?)\b", re.IGNORECASE)
+_FORMS: Final = Forms("""
+never mind: ^ please? forget about? it $
+forget: ^ ASKING* FORGETTING that what( i|my ... ) $ / ^ ASKING* FORGETTING ABOUT? what( ... ) $
+    / ^ ASKING* DELETING &&MEMORY|ABOUT|NAMED ABOUT? what( ... ) $ / ^ ASKING* DELETING what( WHOLE+ ) $
+    / ^ ASKING* DELETING that what( i|my ... ) $ / ^ ASKING* DELETING what( the . about ... ) $
+    / ^ ASKING* DELETING what( the ... thing|bit ) $ / ^ that|NAMED about|on what( ... ) is|was UNTRUE more( ... ) $
+outdated: ^ no|nope|well|actually? ,? that|this|it is ... OUTDATED
+denied: ^ no|nope|well|actually? ,? that|this|it is ... UNTRUE
+joke: ^ JEST|,* JOKE JEST|,|:|)* $
+ended: ^ please? DELETING what( my . . ... ) $ / ^ what( my ... ) is no_longer
+    / ^ that|the|my rule|fact|limit about|on|of what( ... ) no_longer hold|holds|applies|apply $
+    / ^ that|the|my rule|fact|limit about|on|of what( ... ) does not hold|apply $
+    / ^ that|the|my what( ... ) rule|limit is gone|off|over $
+all: ^ WHOLE+ $ / ^ me $
+all about: ^ everything|anything|all WHOLE? about|on|of what( ... ) $
+instead: ^ old( . ... ) ,|;|:|. it|make|now|that it? is? now? new( . ... ) now? $
+pointing: ^ $ / ^ this|that|it $ / ^ this|that one|thing|fact $ / ^ the last one|thing|fact $ / ^ what i just? said $
+    / ^ what i just? told you $ / ^ NAMED $
+change: ^ ASKING* verb( CHANGING ) old( . ... ) from ... to new( . ... ) please? $
+    / ^ ASKING* verb( CHANGING ) old( . ... ) up|down|back? to|with|by|for|= new( . ... ) please? $
+    / ^ ASKING* verb( CHANGING ) old( . ... ) new( NUMBER ) please? $
+one trade: on|of|for|in this|that|the|my|a|an .? .? trade|position|order|long|short
+value: ^ make|change|set|it|is|now|that|at|to* .? NUMBER !NUMBER? !NUMBER? !NUMBER? $
+bare: ^ said( . ... ) ,? sorry|please|now|actually|instead $
+subject: ^ my|our|the? new? what( !i .? .? .? .? .? ) is|are|:|goes|sits|starts|ends
+    / ^ my|our|the? new? what( !i .? .? .? .? .? ) should be / ^ my|our|the? what( !i .? .? ) went . to
+    / ^ i have? now? live|moved|relocated in|to
+holds: ^ AGREE? ,? that|this|it? is? still|remain|remains hold|holds|true|right|correct|applies $
+still: still
+denies: NOT|WITHOUT|DENIAL
+new words: ^ it|that|this should|must now? say|read|be :|,? new( ... ) $
+    / ^ change|update|set|correct it|this|that to :|,? new( ... ) $ / ^ make it|this|that new( ... ) $
+    / ^ now|instead :|,? new( ... ) $
+noun: ^ !the|a|it|this|that|all .? $
+deed: ^ . at|in|by|my|the|a|to
+""")
+_PLACE: Final = Forms("""
+place: ^ my|our? name( LOCATION ) : at|in|on? notes( ... ) $
+    / ^ my|our? name( LOCATION ) address? is &&NUMBER|at|on at|in|on? notes( ... ) $
+    / ^ my|our? name( favourite|favorite|usual SPOT ) address? is|: at|in|on? notes( ... ) $
+    / ^ i name( live|work ) at notes( NUMBER ... ) $
+""")
 
 
 def memory_requests(
@@ -97,7 +88,7 @@ def memory_requests(
 
     `before` is the model's last text and `earlier` the tool calls until now: "that" points at them.
     """
-    if _FORMS["never mind"].match(message.strip()):
+    if "never mind" in _FORMS.read(message.strip(" .!")):
         return []
     requests: list[Request] = []
     stated: list[str] = []
@@ -105,9 +96,12 @@ def memory_requests(
     pointed = point_at(known, before, earlier)
     for at, sentence in enumerate(pieces):
         plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
-        if _FORMS["denied"].match(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
+        if _is_denied(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
+            continue
+        if stated and "joke" in _FORMS.read(plain):  # it takes back the sentence before it
+            stated.pop()
             continue
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
         asked = _read_request(plain, known, pointed) if is_short else []
@@ -120,13 +114,12 @@ def memory_requests(
 
 def read_place(sentence: str) -> Request | None:
     """Return the request to save the place that a sentence names."""
-    match = _PLACE.match(sentence.rstrip(" .!"))
-    if match is None:
+    found = _PLACE.read(sentence.rstrip(" .!")).find("place")
+    if found is None:
         return None
-    name = match["name"] or {"live": "home", "work": "work"}[match["verb"].casefold()]
-    notes = match["notes"] or match["address"]
+    name = "home" if found["name"].casefold() == "live" else found["name"]
     slug = make_slug(name, max_length=MAX_PLACE_ID)
-    return Request("place", {"place_id": slug, "place_name": name.capitalize(), "notes": notes})
+    return Request("place", {"place_id": slug, "place_name": name.capitalize(), "notes": found["notes"]})
 
 
 def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
@@ -139,20 +132,28 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
 
 def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse a request to forget, to change or to keep."""
-    if asked := _FORMS["forget"].match(plain):
-        return _forget("".join(filter(None, asked.groups())).strip(" .!\"“”'"), known, pointed)
-    if denied := _FORMS["denied"].match(plain):
-        reason = "" if denied["past"] else "user_corrected"
+    said = _FORMS.read(plain)
+    if asked := said.find("forget"):
+        return _forget("".join(asked.values()).strip(" .!\"“”'"), known, pointed)
+    if "joke" in said:
+        return [_forget_fact(fact, "user_corrected") for fact in pointed[:1] if len(pointed) == 1]
+    if "outdated" in said or "denied" in said:
+        reason = "" if "outdated" in said else "user_corrected"
         return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed or known))]
-    if (ended := _FORMS["ended"].match(plain)) and (met := _find_named(next(filter(None, ended.groups())), known)):
+    if (ended := said.find("ended")) and (met := _find_named(ended["what"], known)):
         return [_forget_fact(met[0])]
-    kept: Sequence[Known] = pointed if _FORMS["holds"].match(plain) else ()
-    if not kept and re.search(r"\bstill\b", plain, re.IGNORECASE) and not is_question(plain):
-        denies = bool(_NEGATION.search(plain))
-        kept = [fact for fact in _find_named(plain, known) if bool(_NEGATION.search(fact.text)) == denies]
+    kept: Sequence[Known] = pointed if "holds" in said else ()
+    if not kept and "still" in said and not is_question(plain):
+        denies = "denies" in said
+        kept = [fact for fact in _find_named(plain, known) if ("denies" in _FORMS.read(fact.text)) == denies]
     if len(kept) == 1:
         return [Request("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
     return _change(plain, known, pointed)
+
+
+def _is_denied(plain: str) -> bool:
+    said = _FORMS.read(plain)
+    return "denied" in said or "outdated" in said
 
 
 def _find_named(words: str, known: Sequence[Known]) -> list[Known]:
@@ -162,13 +163,14 @@ def _find_named(words: str, known: Sequence[Known]) -> list[Known]:
 
 
 def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
-    if _FORMS["all"].match(what):
+    said = _FORMS.read(what)
+    if "all" in said:
         return [_forget_fact(fact) for fact in known] or [Request()]
-    if (instead := _FORMS["instead"].match(what)) and (changed := _set_value(instead["old"], instead["new"], known)):
+    if (instead := said.find("instead")) and (changed := _set_value(instead["old"], instead["new"], known)):
         return changed
-    if _FORMS["pointing"].match(what):
+    if "pointing" in said:
         return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed or known))]
-    about = _FORMS["all about"].match(what)
+    about = said.find("all about")
     what = about["what"] if about else what
     if (met := _find_named(what, known)) and (about or len(met) == 1):
         return [_forget_fact(fact) for fact in met]
@@ -178,24 +180,24 @@ def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list
 
 def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse "change 5x to 3x", "set my max leverage to 3x" and "make it 55"."""
-    if (asked := _FORMS["change"].match(plain)) and not _FORMS["one trade"].search(plain):
-        old, new = (str(part).strip(" \"“”'") for part in (asked["old"], asked["new"] or asked["size"]))
-        if re.match(r"(?:my|our)\b", old, re.IGNORECASE):
+    said = _FORMS.read(plain)
+    if (asked := said.find("change")) and "one trade" not in said:
+        old, new = (asked[part].strip(" \"“”'") for part in ("old", "new"))
+        if old.casefold().startswith(("my ", "our ")):
             return _set_value(old, new, known)
         # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-        is_value = _NUMBER.search(old) or re.fullmatch(
-            r"(?!(?:the|a|it|this|that|all)\b)[\w/-]+(?: [\w/-]+)?", old, re.I
-        )
+        is_value = _find_figures(old) or "noun" in _FORMS.read(old)
         if is_value and asked["verb"].casefold() not in {"make", "set"}:
             return _swap(old, new, known)
     if (contrast := read_contrast(plain)) and not read_statements(plain) and (swapped := _swap(*contrast, pointed)):
         return swapped
-    bare = re.sub(r",? (?:sorry|please|pls|now|actually|instead)$", "", CORRECTION.compiled.sub("", plain))
-    if _FORMS["value"].match(bare) and not read_statements(plain):
+    bare = CORRECTION.compiled.sub("", plain)
+    bare = (_FORMS.read(bare).find("bare") or {"said": bare})["said"]
+    if "value" in _FORMS.read(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]
         unit = bare.casefold().rpartition(" ")[2]
         numbers = [fact for fact in numbers if unit.isalpha() and unit in fact.text.casefold().split()] or numbers
-        if len(numbers) == 1 and (bare != plain or re.match(r"make\b|it's\b", plain, re.IGNORECASE)):
+        if len(numbers) == 1 and (bare != plain or plain.casefold().startswith(("make ", "it's "))):
             return [_rewrite(numbers[0], replace_value(numbers[0].text, bare) or "")]
     return []
 
@@ -204,8 +206,8 @@ def _swap(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     """Return the request that puts a value in the place of another, which one fact alone has."""
     literal = re.compile(rf"(?<![\w.]){re.escape(old)}(?![\w.])", re.IGNORECASE)
     holding = [fact for fact in known if literal.search(fact.text)]
-    if _NUMBER.fullmatch(old) and (number := _NUMBER.search(new)):
-        new = number[0]  # "two losses, not three"
+    if _find_figures(old)[:1] == [(0, len(old), len(old))] and (figures := _find_figures(new)):
+        new = new[figures[0][0] : figures[0][1]]  # "two losses, not three"
     if len(holding) != 1:
         return []
     start, rest = literal.split(holding[0].text, maxsplit=1)
@@ -217,11 +219,12 @@ def _swap(old: str, new: str, known: Sequence[Known]) -> list[Request]:
 
 def replace_value(fact: str, said: str) -> str | None:
     """Return the fact with its only number replaced ("55", "3x"); None if it has not just one."""
-    if len(_NUMBER.findall(fact)) != 1 or not _FORMS["value"].match(said):
+    figures = _find_figures(fact)
+    if len(figures) != 1 or "value" not in _FORMS.read(said):
         return None
-    value = next(_TOKEN.finditer(said))[0]
-    place = _NUMBER if _NUMBER.fullmatch(value) else _TOKEN  # a bare number keeps the unit
-    return place.sub(lambda _: value, fact)
+    [(start, end, after)], (first, middle, last) = figures, _find_figures(said)[0]
+    is_bare = middle == last  # it keeps the unit
+    return f"{fact[:start]}{said[first:last]}{fact[end if is_bare else after :]}"
 
 
 def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
@@ -229,8 +232,8 @@ def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     met = best_matches(old, known, topic=guess_topic(old), least=0.5)
     if len(met) == 1 and (text := replace_value(met[0].text, new)):
         return [_rewrite(met[0], text)]
-    is_deed = len(met) == 1 and " is to " in met[0].text and re.match(r"[a-z]+ (?:at|in|by|my|the|a|to)\b", new)
-    subject = old if re.match(r"my\b", old, re.IGNORECASE) else f"my {old}"
+    is_deed = len(met) == 1 and " is to " in met[0].text and "deed" in _FORMS.read(new)
+    subject = old if old.casefold().startswith("my ") else f"my {old}"
     stated = read_statements(f"Actually {subject} is {'to ' if is_deed else ''}{new}")[:1]
     return [replace_fact(_find_outdated(statement, known), statement) for statement in stated]
 
@@ -240,21 +243,27 @@ def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     if replaced := [fact for fact in others if _excludes(fact.text, statement.text)]:
         return replaced[0]
-    newly = _FORMS["newly"].search(statement.text)
+    [newly, *_] = [*find_phrases(statement.text, "NEWLY"), None]
     if newly is None and not statement.is_correction:
         return None
     alike = [fact for fact in others if _differs_in_one_place(fact.text, statement.text)]
     if len(alike) == 1:
         return alike[0]
-    words = _TOKEN.sub(" ", _FORMS["newly"].compiled.sub(" ", statement.text))
-    least = 1.0 if newly and newly[0].casefold() == "now" and not statement.is_correction else 0.5
+    words = _cut_newly(statement.text)
+    for start, _, after in reversed(_find_figures(words)):
+        words = f"{words[:start]} {words[after:]}"
+    least = (
+        1.0
+        if newly and statement.text[newly[0] : newly[1]].casefold() == "now" and not statement.is_correction
+        else 0.5
+    )
     met = best_matches(words, others, topic=statement.topic, least=least)
     return met[0] if len(met) == 1 else None
 
 
 def _differs_in_one_place(fact: str, said: str) -> bool:
     """Tell whether a text says a fact with other words in one place alone ("I get up at 7 now")."""
-    old, new = (normal_form(_FORMS["newly"].compiled.sub(" ", text)).split() for text in (fact, said))
+    old, new = (normal_form(_cut_newly(text)).split() for text in (fact, said))
     ahead = _count_shared(old, new)
     behind = _count_shared(old[:ahead:-1], new[:ahead:-1])
     is_more = bool({"too", "also", "well"} & {*new})
@@ -268,9 +277,9 @@ def _count_shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _excludes(one: str, other: str) -> bool:
     """Tell whether two facts exclude each other: another value of a subject, or of "my goal is"."""
-    a, b = _FORMS["subject"].match(one), _FORMS["subject"].match(other)
-    is_same = a and b and (a[1] or "I live").casefold() == (b[1] or "I live").casefold()
-    return bool(is_same) or judge_change(one, other) == "replaces"
+    a, b = (_FORMS.read(text).find("subject") for text in (one, other))
+    is_same = a is not None and b is not None and a.get("what", "").casefold() == b.get("what", "").casefold()
+    return is_same or judge_change(one, other) == "replaces"
 
 
 def replace_fact(outdated: Known | None, statement: Statement) -> Request:
@@ -295,16 +304,36 @@ def _forget_fact(fact: Known, reason: str = "") -> Request:
 
 def read_change(fact: Known, answer: str) -> Request | None:
     """Return what the answer to "what should change?" asks of a fact, None when that is unclear."""
-    if _FORMS["never mind"].match(straight(one_line(strip_lead_in(answer.strip())))):
+    if "never mind" in _FORMS.read(one_line(strip_lead_in(answer.strip(" .!")))):
         return _forget_fact(fact)
     requests = memory_requests(answer, [fact])
     if len(requests) == 1 and requests[0].tool in {"forget", "confirm"}:
         # "That's wrong" says that it should change, not how.
         return None if "reason" in requests[0].arguments else requests[0]
     said = next(sentences(strip_preface(one_line(answer))), "")
-    marked = _FORMS["new words"].match(said)
-    said = re.sub(r"\s+(?:now|instead|from now on)$", "", said[marked.end() if marked else 0 :].strip(' .!;,"“”'))
+    marked = _FORMS.read(said).find("new words")
+    said = (marked["new"] if marked else said).strip(' .!;,"“”')
+    said = (_FORMS.read(said).find("bare") or {"said": said})["said"]
     stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
     content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
     is_fit = MIN_CONTENT <= len(content) <= MAX_CONTENT
     return replace_fact(fact, Statement(content, guess_topic(content) or fact.topic, "asserted")) if is_fit else None
+
+
+def _find_figures(text: str) -> list[tuple[int, int, int]]:
+    """Return where numbers begin, behind a sign of money, where they end, and where their units do."""
+    tokens, at, found = read_tokens(text), 0, list[tuple[int, int, int]]()
+    while at < len(tokens):
+        number, token = take_number(tokens, at), tokens[at]
+        length = number.length if number else 1
+        if number or token.kind == "clock":
+            start, after = token.end - len(token.written.lstrip("$€£")), tokens[at + length - 1].end
+            found.append((start, token.end if token.kind == "digits" else after, after))
+        at += length
+    return found
+
+
+def _cut_newly(text: str) -> str:
+    for start, end, _ in reversed([*find_phrases(text, "NEWLY")]):
+        text = f"{text[:start]} {text[end:]}"
+    return text
