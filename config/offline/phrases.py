@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from config.lib.words.sentences import Pattern, parse_table
+from config.lib.words.clauses import Forms
 from config.offline.facts import content_words
 from config.offline.figures import listing, paragraphs
 from config.offline.talk import Reply, Talk
@@ -69,34 +69,34 @@ TERMS: Final = {
     for name in line.partition(":")[0].split("|")
 }
 
-_WHAT_ARE_YOU: Final = Pattern(
-    r"\bwho (?:made|built) (?:you|keel)\b|\b(?:who|what) are you\b"
-    r"|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
-    r" model|gpt|chat ?gpt|claude|gemini|model)\b|\b(?:which|what) (?:language )?model\b|\byour name\b"
-)
-HELP: Final = Pattern(
-    r"(?:/?help|what can (?:you|i) (?:do|ask|say)(?! about| with my)|how (?:do|does) (?:you|this|it) work)\b"
-)
-_SHORT_TALK: Final = r"""
-You are welcome.: (?:(?:ok|okay|great|perfect|cool)[,.! ]+)?(?:thanks?|thank you|thx|ty|cheers)\b
-Goodbye. What I saved stays saved.: (?:bye|goodbye|see you|good night|cya|later)\b
-All right.: (?:ok|okay|k|yes|yep|yeah|no|nope|sure|fine|great|perfect|cool|nice|good|got it|never ?mind
-    |forget (?:about )?it)[.! ]*$
-"""
-_GREETING: Final = Pattern(
-    r"(?:hi|hello|hey|yo|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|gm)\b(?! (?:how much|what))"
-)
+_ABOUT_KEEL: Final = Forms("""
+what: who|what are you / who made|built you|keel / are you a|an|really|the* MACHINE / which|what language? model
+    / your name / which|what MACHINE
+help: ^ /? help / ^ what can you|i do|ask|say !!about|with / ^ how do|does you|this|it work
+greeting: ^ GREETING !how|what / ^ GREETING $
+""")
+_SHORT_TALK: Final = Forms("""
+You are welcome.: ^ FINE? ,|.|!? THANKS
+Goodbye. What I saved stays saved.: ^ PARTING
+All right.: ^ FINE .|!* $
+""")
+
+
+def asks_for_help(text: str) -> bool:
+    """Tell whether a text asks what Keel can do."""
+    return "help" in _ABOUT_KEEL.read(text)
 
 
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
-    if _WHAT_ARE_YOU.search(talk.text) or HELP.match(talk.text):
+    said, brief = _ABOUT_KEEL.read(talk.text), _SHORT_TALK.read(talk.text)
+    if "what" in said or "help" in said:
         return Reply(paragraphs(_list_abilities(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
     if len(talk.text.split()) > 6:
         return None
-    if _GREETING.match(talk.text):
+    if "greeting" in said:
         return Reply(f"Hello. {WHAT_I_AM} {suggest('', talk.acts)}")
-    return next((Reply(answer) for answer, words in parse_table(_SHORT_TALK).items() if words.match(talk.text)), None)
+    return next((Reply(answer) for answer in _SHORT_TALK.rows if answer in brief), None)
 
 
 def suggest(text: str, acts: Collection[str]) -> str:

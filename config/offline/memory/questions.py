@@ -3,43 +3,34 @@
 import re
 from typing import Any, Final
 
-from config.lib.words.sentences import Pattern, is_question, sentences, spell_out, strip_lead_in
+from config.lib.words.clauses import Forms
+from config.lib.words.quantities import word_set
+from config.lib.words.sentences import is_question, sentences, spell_out, strip_lead_in
 from config.offline.adapters import LOOKUPS
 from config.offline.coach.telling import tell
 from config.offline.facts import Call, Known, best_matches, key_words
 from config.offline.figures import paragraphs
 from config.offline.memory.report import failure
 from config.offline.memory.requests import MAX_ARGUMENT
-from config.offline.phrases import FACTS_PAGE, HELP, knows_nothing
+from config.offline.phrases import FACTS_PAGE, asks_for_help, knows_nothing
 from config.offline.talk import Reply, Talk
 from trading.asking.words import read_words
 
-_ALL: Final = Pattern(
-    r"""
-\bwhat (?:do|did|can|else do|have) you (?:know|remember|have|recall|learned|saved|stored)\b|\bwho am i\b|^my facts\b
-\bwhat does (?:the )?(?:advisor|coach|companion|keel) know\b
-\bwhat (?:have i|did i) (?:told|tell) you\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b
-\b(?:tell me|list|show)(?: me)?(?: all)?(?: of)? (?:(?:my|your|the)\b.*\b(?:facts|memor(?:y|ies)|preferences)\b
-    |what you know)|\bwhat(?:'s|’s| is) in your memory\b|^(?:please )?list(?: all)?(?: of)? my \w
-"""
-)
-_ABOUT: Final = Pattern(
-    r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
-    r" (?P<what>[^?.!]+)"
-)
-_MINE: Final = Pattern(r"\b(?:I|my|me|mine)\b")
-_FOR_FACT: Final = Pattern(
-    r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b"
-)
-_ADVICE: Final = Pattern(r"(?:should|shall|can|could|may|would|is|are|do you think)\b")
-_TO_TELL: Final = Pattern(r"what (?:should|can|could|shall) I tell you\b|what (?:do|should) you (?:want|need) to know")
-_TOPICS: Final = {
-    "session": Pattern(r"^when (?:do|am|can) I\b|\bwhat (?:time|hours)\b"),
-    "symbols": Pattern(
-        r"^what (?:do|did) I (?:say I )?trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b|\ballowed to trade\b"
-    ),
-    "risk": Pattern(r"^what are my (?:own |trading )?rules\b|\bcan I (?:lose|risk)\b"),
-}
+_ASKED: Final = Forms("""
+to tell: ^ what can|could|shall|should i tell you / ^ what do|should you want|need to know
+all: what else? do|did|can|have you RECALLED / who am i / ^ my facts / what does the? SELVES know
+    / what is in your memory / what did|have i told|tell you
+    / do you know|remember|recall me|anything / do you know|remember|recall who i am
+    / TELLIT all? of? my|your|the ... KEPTTHINGS / TELLIT all? of? what you know / ^ please? list all? of? my .
+about: about my what( !?|.|!+ ) / about me and what( !?|.|!+ )
+    / ^ please? list all? of? my what( !stored|KEPTTHINGS !?|.|!* )
+own: i|my|me|mine
+for fact: ^ FACTUAL ... i|my
+advice: ^ ADVISE
+session: ^ when do|am|can i / what time|hours
+symbols: ^ what do|did i say? i? trade / which|what symbols|coins|markets|pairs / allowed to trade
+risk: ^ what are my own|trading? rules / can i lose|risk
+""")
 _LASTING: Final = """\
 What lasts and bounds a trade: risk, hours, markets and goals.
 
@@ -48,8 +39,7 @@ What lasts and bounds a trade: risk, hours, markets and goals.
 - the hours and days at which you trade
 - what the account is for, and the drawdown you accept
 - how you like answers"""
-_OBJECTS: Final = Pattern(r"\b(?:trad(?:es?|ing)|markets?|accounts?|positions?)\b")  # many facts have them
-_TIMES: Final = re.compile(r"\b\d+(?:\.\d+)?x\b")
+_OBJECTS: Final = word_set("trade trades trading market markets account accounts position positions")  # of many facts
 _TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 
 
@@ -57,13 +47,14 @@ def answer_about_user(talk: Talk) -> Reply | None:
     """Answer questions about the user from memory or lookups."""
     for sentence in sentences(talk.text):
         plain = spell_out(strip_lead_in(sentence))
-        if HELP.match(plain):
+        if asks_for_help(plain):
             continue
-        if _TO_TELL.match(plain):
+        asked = _ASKED.read(plain)
+        if "to tell" in asked:
             return Reply(_LASTING)
-        if _ALL.search(plain):
+        if "all" in asked:
             return _tell_all(talk, plain)
-        is_asked = is_question(sentence) and _MINE.search(plain)
+        is_asked = is_question(sentence) and "own" in asked
         if is_asked and (answer := _answer_question(talk, plain)) is not None:
             return answer
     return None
@@ -85,7 +76,7 @@ def _tell_all(talk: Talk, question: str) -> Reply:
     if not talk.known:
         failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
         return Reply(paragraphs(*failed) or knows_nothing(talk.acts))
-    about = _ABOUT.search(question)
+    about = _ASKED.read(question).find("about")
     if about is None:
         more = f"There may be more on your {FACTS_PAGE}, where you can change all of it."
         return Reply(f"This is what I know about you:\n\n{fact_lines(talk.known)}\n\n{more}")
@@ -99,7 +90,8 @@ def _tell_all(talk: Talk, question: str) -> Reply:
 def _answer_question(talk: Talk, question: str) -> Reply | None:
     """Answer a question about the user by facts in view or recalled."""
     recalled = next((outcome for outcome in talk.results if outcome.name == "recall"), None)
-    advice = "I work by rules and cannot judge beyond that." if _ADVICE.match(question) else ""
+    asked = _ASKED.read(question)
+    advice = "I work by rules and cannot judge beyond that." if "advice" in asked else ""
     if recalled is None:
         # Where more can be looked up, half an answer does not keep from looking.
         is_of_record = read_words(question).is_of_record
@@ -108,13 +100,13 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
         if facts:
             told = "You never said so; I inferred" if all(one.inferred for one in facts) else "You told me"
             return Reply(paragraphs(f"{told}:", fact_lines(facts), advice))
-        if is_of_record or not (_FOR_FACT.match(question) or advice):
+        if is_of_record or not ("for fact" in asked or advice):
             return None
         query = " ".join(key_words(question))[:MAX_ARGUMENT]
         if query and talk.can_look("recall"):
             return look_up("recall", query=query)
         nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else knows_nothing(talk.acts)
-        return Reply(nothing) if _FOR_FACT.match(question) else None
+        return Reply(nothing) if "for fact" in asked else None
     told = f"I looked through all that I know about you and found nothing about that. {_TELL_ME}"
     if recalled.error:
         told = failure(recalled, talk.names)
@@ -124,7 +116,8 @@ def _answer_question(talk: Talk, question: str) -> Reply | None:
 
 
 def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
-    topic = next((topic for topic, pattern in _TOPICS.items() if pattern.search(question)), "")
+    asked = _ASKED.read(question)
+    topic = next((topic for topic in ("session", "symbols", "risk") if topic in asked), "")
     about = [fact for fact in talk.known if topic and fact.topic == topic]
-    question = _TIMES.sub("leverage", _OBJECTS.compiled.sub("", question))
-    return about or best_matches(question, talk.known, least=least)
+    words = (word for word in question.split() if word.casefold().strip(",?") not in _OBJECTS)
+    return about or best_matches(re.sub(r"\b[\d.]+x\b", "leverage", " ".join(words)), talk.known, least=least)

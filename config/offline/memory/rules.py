@@ -1,10 +1,10 @@
 """Rules that change memory on request."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
-from config.lib.words.sentences import Pattern, sentences
+from config.lib.words.clauses import Forms
+from config.lib.words.sentences import sentences
 from config.offline.drafting import list_drafted
 from config.offline.facts import Call
 from config.offline.figures import listing, paragraphs
@@ -17,15 +17,15 @@ from config.offline.talk import Reply, Talk
 from memory.claims.judge import judge_change
 
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
-_NONE: Final = Pattern(
-    r"(?:no(?:ne|pe|thing)?|neither|cancel|never ?mind|stop|(?:leave|keep) (?:it|that|this|them)(?: as it is)?)[.! ]*$"
-)
-_REPLACES: Final = Pattern(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b")
+_ANSWERS: Final = Forms("""
+none: ^ REFUSAL .|!* $ / ^ leave|keep it|that|this|them as? it? is? .|!* $
+replaces: REPLACES
+""")
 
 
 def answer_conflict(talk: Talk) -> Reply | None:
     """After "does it replace that, or do both hold?": save what was held back."""
-    if talk.results or CONFLICT_QUESTION not in talk.before or not _REPLACES.search(talk.text):
+    if talk.results or CONFLICT_QUESTION not in talk.before or "replaces" not in _ANSWERS.read(talk.text):
         return None
     waiting = [outcome for outcome in talk.earlier if outcome.held and outcome.conflicts_with]
     return Reply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),)) if waiting else None
@@ -35,7 +35,7 @@ def change_named_fact(talk: Talk) -> Reply | None:
     """Change the one fact that this chat was opened for."""
     if talk.about is None:
         return None
-    if _NONE.match(talk.text):
+    if "none" in _ANSWERS.read(talk.text):
         return Reply(f"All right, it stays as it is: **{talk.about.text}**")
     request = read_change(talk.about, talk.text)
     return _carry_out(talk, [request]) if request else Reply(_ASK_AGAIN.format(talk.about.text))
@@ -56,7 +56,7 @@ def change_memory(talk: Talk) -> Reply | None:
     aside = {*drafted, *places}
     rest = "\n".join(piece for piece in pieces if piece not in aside) if aside else talk.text
     requests = [*places.values(), *memory_requests(rest, talk.known, talk.before, talk.earlier)]
-    if talk.can_look("list") and (requests or re.search(r"\bstill\b", talk.text, re.IGNORECASE)):
+    if talk.can_look("list") and (requests or "still" in talk.text.casefold().split()):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")
     if requests:
