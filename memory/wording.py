@@ -6,6 +6,7 @@ from typing import Final
 
 from config.lib.errors import DomainError
 from config.lib.text import clean_text, fold_lookalikes, make_slug, one_line
+from config.lib.words.lexer import find_phrases
 
 MIN_CONTENT: Final = 4
 MAX_CONTENT: Final = 500
@@ -27,18 +28,6 @@ _CATEGORY_BY_TOPIC: Final = {
     "tax": "finance_context",
     "style": "response_style",
 }
-# A style of trading is no style of answers.
-_TRADING: Final = re.compile(
-    r"\b(?:(?:swing|day|position|trend|range|momentum|system|discretion|scalp|invest)\w*|trad(?:e|es|er|ing)|breakouts?"
-    r"|reversion|setups?|charts?|positions?|entr(?:y|ies)|exits?|strateg(?:y|ies))\b",
-    re.IGNORECASE,
-)
-_ANSWERING: Final = re.compile(
-    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explain|explanation|tone|emoji|jargon|concise|brief|terse|blunt|wording"
-    r"|tell me|show me|give me|speak|talk|write|list|format)\w*",
-    re.IGNORECASE,
-)
-
 # An amount of money is not an account number.
 _CURRENCY = (
     r"\s?(?:usd[tc]?|eur|gbp|chf|jpy|aud|cad|sgd|hkd|thb|btc|eth|dollars?|euros?|pounds?|francs?|yen|baht)\b|\s?[$€£¥]"
@@ -159,7 +148,8 @@ def parse_topic(text: str) -> str:
 
 def find_category(topic: str, content: str = "") -> str:
     """Return the category of a fact with this topic, by default `fact`."""
-    if topic == "style" and _TRADING.search(content) and not _ANSWERING.search(content):
+    # A style of trading is no style of answers.
+    if topic == "style" and any(find_phrases(content, "CRAFT")) and not any(find_phrases(content, "WORDED", "SAIDHOW")):
         return "profile"
     return _CATEGORY_BY_TOPIC.get(topic, "fact")
 

@@ -10,24 +10,11 @@ from typing import Any, Final
 
 from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
 from config.lib.text import parse_uuid
+from config.lib.words.vocabulary import find_meaning, list_words
 from config.offline.figures import Row, block, exact, rows
 from memory.claims.subjects import read_subject
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
-# Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
-_TALK_TEXT: Final = """
-    above actually always anymore ask each ever every everything fact forget forgot knew know like limit limits
-    longer made make many may memory might mine more most much must need never nothing now one ones prefer rather
-    really remember remembered remove said saved say set shall something still stop thing things think told true up
-    use used using rule rules usual usually want whose wrong yes
-"""
-# A user who asks for their hours means their sessions; one who asks for their coins means their symbols.
-_SAME: Final = {
-    **SYNONYMS,
-    **{"maximum": "max", "minimum": "min", "hour": "session"},
-    **dict.fromkeys(("ticker", "coin", "instrument"), "symbol"),
-    **dict.fromkeys(("target", "aim", "objective"), "goal"),
-}
 # Errors are written for a model; what they tell it to do is not for the user.
 _TO_THE_MODEL = re.compile(
     r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
@@ -188,7 +175,9 @@ def key_words(text: str) -> list[str]:
 
 @cache  # at the first use: the stemmer takes a while to load
 def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
-    return frozenset(list_terms(_TALK_TEXT)), {porter_stem(word): porter_stem(other) for word, other in _SAME.items()}
+    same = {**SYNONYMS, **{word: str(find_meaning(word, "SAME")) for word in list_words("SAME")}}
+    idle = frozenset(list_terms(" ".join(list_words("TALK"))))
+    return idle, {porter_stem(word): porter_stem(other) for word, other in same.items()}
 
 
 def _parse_json(text: str) -> Any:

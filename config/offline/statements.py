@@ -41,20 +41,20 @@ _EVIDENCE: Final = Forms("""
 no order: ^ please|now* !CLOSED|STYLED|PLAIN|-ing|-ed|-s me? PARTICLE? my|these|it|the|a|an
     !!WORDING|REPLY|me|first|always / ^ skip|put the|this|my next|last|stop|order|trade
     / ^ give|show me? the? price|prices|funding|news|list
-no modal: ^ i|it never? MODAL / ^ !SINCE ... i|it never? MODAL
+no modal: ^ i|it never? MODAL / ^ !ONWARD ... i|it never? MODAL
 no supposition: ^ and? ASSUMED / ^ and? if i|it|you !!PERDAY|PERWEEK|PERMONTH
 no question: ^ QUERY / ^ at|on|in|for? what !i / ^ at|on|in|for? which|how / ^ do|can !not|only
     / ^ show !!not|WORDING / ^ when do|should|will|is|does|did
 no command: ^ help me / ^ please|now* BIDS|ACT !me|more / ^ BIDS|ACT $
 no open: one|two|three|a|an|my open trade|trades|order|orders|position|positions / the second|first|last one|option
     / PASSING / USED !-ing / ^ i once / my stop|target|entry !!% is at? NUMBER $
-+7 habit: ^ i ADVERB* !PAST|LIFE|-ed|am|have|can|just|MODAL|DESIRE
++7 habit: ^ i ADVERB* !BYGONE|LIFE|-ed|am|have|can|just|MODAL|DESIRE
 no mind: ^ i ADVERB* did? not|can MIND|explain|log !anything / ^ i ADVERB* did? not|can MIND|explain|log $
     / ^ i ADVERB* not like|love it|this|that|the|your
 +4 wish: ^ i would|really|do* WISH
 -8 errand: ^ i DESIRE|have to? GOING / ^ i DESIRE|have to? stop !!after|when|once
 -3 mind: ^ i ADVERB* MIND / ^ i ADVERB* like|love it|this|that|the|your
--4 past: i|we|it ADVERB* PAST|-ed / i|we|it ADVERB* left my|the|money
+-4 past: i|we|it ADVERB* BYGONE|-ed / i|we|it ADVERB* left my|the|money
 +6 life: i|we have? ADVERB* LIFE / i|we have? ADVERB* left !my|the|money
 +4 so far: ^ i have !!OFHOURS ... SOFAR|y / ^ have been !!OFHOURS ... SOFAR|y
 +3 possession: ^ i have|own got? about|around|a|an NUMBER / ^ i have|own got? OWNED|401_k
@@ -67,7 +67,7 @@ no mind: ^ i ADVERB* did? not|can MIND|explain|log !anything / ^ i ADVERB* did? 
 +4 my rule: ^ my MAIN
 -3 my state: ^ my|our ... WENT / ^ my|our ... is up|down|at|broken|slow|underwater|still|on|so|too|losing|-ing
     / ^ my|our ... is in the
-+5 to me: ^ !!PAST|-ed !i|my|please|if ... me|my|i
++5 to me: ^ !!BYGONE|-ed !i|my|please|if ... me|my|i
 -4 others: ^ EVERYONE / ^ OWNER .? .? OTHERS
 -5 pointing: POINT / these|those|here|there / this !is / this is !play / this $
     / that !i|already|has|have|ran|moved / that $

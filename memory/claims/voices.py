@@ -329,7 +329,7 @@ def _is_common(token: Token) -> bool:
     return any(meaning.concept not in _FOREIGN for meaning in get_vocabulary().meanings.get(token.text, ()))
 
 
-_FOREIGN: Final = word_set("SAYS TELLS SOURCE RETELL CITES UNSAID")
+_FOREIGN: Final = word_set("SAYS TELLS SOURCE RETELL CITES UNSAID REPLY LOCATION")
 
 
 def _is_plain(text: str) -> bool:

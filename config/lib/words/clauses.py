@@ -3,9 +3,9 @@
 Where all words of a text have to be taken, `forms.Grammar` matches them.
 
 A term stands for one word or phrase: `i|my` is one of these words, `DAY|MONTH` a phrase of these concepts, `-ing` a
-word of no concept with this ending, NUMBER a figure or a word for one, `hold_on` the phrase of a concept, `!my` any
-other and `.` any. `?`, `*` and `+` repeat a term, `...` is any words, `^` and `$` are the ends, `!!now` says that "now"
-does not follow and `&&now` that it does, and `what( ... )` gives words a name. A row has its forms between slashes.
+word of no concept with this ending, NUMBER a figure or a word for one, CLOCK a time, `hold_on` the phrase of a concept,
+`!my` any other and `.` any. `?`, `*` and `+` repeat a term, `...` is any words, `^` and `$` are the ends, `!!now` says
+that "now" does not follow and `&&now` that it does; `what( ... )` gives words a name. Slashes part the forms of a row.
 """
 
 import re
@@ -115,6 +115,8 @@ def _read_piece(tokens: Sequence[Token], at: int, found: Sequence[Found]) -> tup
     tags = [one.concept for one in found if one.length == length]
     if token.kind == "digits" and (number := take_number(tokens, at)):
         length, tags = number.length, ["NUMBER", number.unit]
+    elif token.kind == "clock":
+        tags = ["CLOCK"]
     elif token.kind == "word" and not tags and token.text[-2:] != "ss":
         tags = [f"-{ending}" for ending in _ENDINGS if token.text.endswith(ending)]
     words = "_".join(one.text.removesuffix("'s") for one in tokens[at : at + length])
