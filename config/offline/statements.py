@@ -44,7 +44,7 @@ no order: ^ please|now* !CLOSED|STYLED|PLAIN|-ing|-ed|-s me? PARTICLE? my|these|
 no modal: ^ i|it never? MODAL / ^ !ONWARD ... i|it never? MODAL
 no supposition: ^ and? ASSUMED / ^ and? if i|it|you !!PERDAY|PERWEEK|PERMONTH
 no question: ^ QUERY / ^ at|on|in|for? what !i / ^ at|on|in|for? which|how / ^ do|can !not|only
-    / ^ show !!not|WORDING / ^ when do|should|will|is|does|did
+    / ^ show !!not|WORDING / ^ show me? my / ^ when do|should|will|is|does|did
 no command: ^ help me / ^ please|now* BIDS|ACT !me|more / ^ BIDS|ACT $
 no open: one|two|three|a|an|my open trade|trades|order|orders|position|positions / the second|first|last one|option
     / PASSING / USED !-ing / ^ i once / my stop|target|entry !!% is at? NUMBER $

@@ -47,14 +47,11 @@ outdated: ^ no|nope|well|actually? ,? that|this|it is ... OUTDATED
 denied: ^ no|nope|well|actually? ,? that|this|it is ... UNTRUE
 joke: ^ JEST|,* JOKE JEST|,|:|)* $
 ended: ^ please? DELETING what( my . . ... ) $ / ^ what( my ... ) is no_longer
-    / ^ that|the|my rule|fact|limit about|on|of what( ... ) no_longer hold|holds|applies|apply $
-    / ^ that|the|my rule|fact|limit about|on|of what( ... ) does not hold|apply $
-    / ^ that|the|my what( ... ) rule|limit is gone|off|over $
+    / ^ that|the|my rule|fact|limit about|on|of what( ... ) VOID $ / ^ that|the|my what( ... ) rule|limit VOID $
 all: ^ WHOLE+ $ / ^ me $
 all about: ^ everything|anything|all WHOLE? about|on|of what( ... ) $
 instead: ^ old( . ... ) ,|;|:|. it|make|now|that it? is? now? new( . ... ) now? $
-pointing: ^ $ / ^ this|that|it $ / ^ this|that one|thing|fact $ / ^ the last one|thing|fact $ / ^ what i just? said $
-    / ^ what i just? told you $ / ^ NAMED $
+pointing: ^ POINTER|NAMED? $
 change: ^ ASKING* verb( CHANGING ) old( . ... ) from ... to new( . ... ) please? $
     / ^ ASKING* verb( CHANGING ) old( . ... ) up|down|back? to|with|by|for|= new( . ... ) please? $
     / ^ ASKING* verb( CHANGING ) old( . ... ) new( NUMBER ) please? $
@@ -96,11 +93,12 @@ def memory_requests(
     pointed = point_at(known, before, earlier)
     for at, sentence in enumerate(pieces):
         plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
-        if _is_denied(plain) and read_statements("\n".join(pieces[at + 1 : at + 2])):
+        said = _FORMS.read(plain)
+        if ("denied" in said or "outdated" in said) and read_statements("\n".join(pieces[at + 1 : at + 2])):
             # "That's wrong. My limit is 3x.": what follows says which fact is meant.
             pieces[at + 1] = f"Correction: {pieces[at + 1]}"
             continue
-        if stated and "joke" in _FORMS.read(plain):  # it takes back the sentence before it
+        if stated and "joke" in said:  # it takes back the sentence before it
             stated.pop()
             continue
         is_short = len(plain) <= LONGEST_REQUEST and not plain.endswith("?")
@@ -149,11 +147,6 @@ def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) 
     if len(kept) == 1:
         return [Request("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
     return _change(plain, known, pointed)
-
-
-def _is_denied(plain: str) -> bool:
-    said = _FORMS.read(plain)
-    return "denied" in said or "outdated" in said
 
 
 def _find_named(words: str, known: Sequence[Known]) -> list[Known]:

@@ -4,7 +4,7 @@ import pytest
 
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
-from config.offline.memory.requests import memory_requests
+from config.offline.memory.requests import Request, memory_requests
 from config.offline.statements import read_statements
 
 LOSSES = Known("I stop for the day after three losses in a row", id="1")
@@ -62,3 +62,13 @@ def test_memory_requests_leaves_an_unknown_forget_to_the_tool():
     [request] = memory_requests("Forget that I never work on Mondays", [LOSSES, RISK])
 
     assert (request.tool, request.choices) == ("forget", ())
+
+
+@pytest.mark.parametrize("said", ["just kidding", "Haha, I was only joking!", "That was a joke", "scratch that"])
+def test_joke_takes_back_what_was_said_before_it(said):
+    known = [Known("I never trade alts"), Known("I live in Berlin")]
+    taken = [Request("forget", {"fact_id": "I live in Berlin", "reason": "user_corrected"})]
+
+    assert memory_requests(said, known, "I have saved: **I live in Berlin**") == taken
+    assert memory_requests(said, known, "Hello.") == []
+    assert memory_requests(f"I only trade BTC. {said}", known, "I have saved: **I live in Berlin**") == []

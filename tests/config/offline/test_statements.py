@@ -206,6 +206,39 @@ def test_read_statements_is_fast_on_hostile_text(piece):
     assert time.process_time() - started < 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Skip the small talk",
+        "I have an IRA at Schwab",
+        "Show amounts in euros",
+        "Put the conclusion first",
+        "My base currency is EUR",
+        "I am new to options",
+        "I use a screen reader",
+        "Leave out the disclaimers",
+    ],
+)
+def test_needs_accounts_and_wishes_for_answers_are_kept(text):
+    assert facts(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Simulate 3x leverage on my May trades",
+        "I read an article about staking.",
+        "I heard about a new perp",
+        "Show my trades in euros",
+        "Skip the next trade",
+        "Put the stop at 60k",
+        "I never trade alts, just kidding",
+    ],
+)
+def test_what_was_read_or_is_ordered_is_not_kept(text):
+    assert facts(text) == []
+
+
 @pytest.mark.parametrize("text", ["Compare my strategies", "rank my coins", "Give me my results per weekday"])
 def test_order_for_own_figures_states_no_fact(text):
     assert list(read_statements(text)) == []

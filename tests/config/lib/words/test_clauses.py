@@ -41,10 +41,7 @@ def test_row_is_met_by_the_texts_of_one_of_its_forms(row, text, is_met):
 
 
 def test_named_terms_give_their_texts_as_written():
-    assert FORMS.read("Please set my  Stop to 2.5 % now").find("change") == {
-        "old": "my  Stop",
-        "new": "2.5 %",
-    }
+    assert FORMS.read("Please set my  Stop to 2.5 % now").find("change") == {"old": "my  Stop", "new": "2.5 %"}
     assert FORMS.read("set down").find("change") == {"old": ""}
     assert FORMS.read("Please do").find("change") is None
 
