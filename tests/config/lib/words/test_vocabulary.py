@@ -2,6 +2,7 @@
 
 import functools
 import sys
+from collections import Counter
 
 import pytest
 
@@ -61,7 +62,9 @@ def test_word_that_was_not_added_is_known_to_none():
     assert ask_all() == dict.fromkeys(ask_all(), False)
 
 
-def test_every_entry_has_a_concept_and_no_phrase_is_long():
+def test_every_entry_stands_once_with_its_concepts():
     lines = [line for line in vocabulary._FILE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    phrases = [line.partition(": ")[0] for line in lines]
 
-    assert [line for line in lines if ": " not in line or len(line) > 100] == []
+    assert [line for line in lines if ": " not in line or len(line) > 160] == []
+    assert [phrase for phrase, count in Counter(phrases).items() if count > 1] == []
