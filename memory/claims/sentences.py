@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
-from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
+from config.lib.words.lexer import MASK, Token, find_phrase, find_phrases, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import CLAUSE, EXPLICIT, straight, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
@@ -17,6 +17,7 @@ from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quo
 _OTHERS: Final = word_set("you your you're he his she her they them their")
 _RULING: Final = word_set("NOT OPENS ONLY MAX MIN ALWAYS")
 _TAIL: Final = re.compile(r"[\s,;:–—-]+(?:please|pls|thanks|thank you|ok|okay|by the way|btw|lol)\W*\Z", re.IGNORECASE)
+_ADDED: Final = frozenset({"x", "$"})  # units that go without saying
 _IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
 
 
@@ -63,7 +64,8 @@ def word_quoted(
 
 def find_untyped(content: str, messages: Sequence[TypedMessage], *known: str) -> list[str]:
     """Return the numbers of a text that stand neither in what the person typed nor in a known line, as written."""
-    typed = [term for text in (*(message.text for message in messages), *known) for term in _read_numbers(text)]
+    texts = [*(message.text for message in messages), *known]
+    typed = [term for text in texts for term in (*_read_numbers(text), *_read_times(text))]
     wanted = [term for term in _read_numbers(content) if content[term.start : term.end].casefold() != "one"]
     return [content[term.start : term.end] for term in wanted if not any(is_same_number(one, term) for one in typed)]
 
@@ -82,10 +84,12 @@ def swap_value(line: str, text: str) -> str | None:
 
 
 def is_same_number(given: Term, wanted: Term) -> bool:
-    """Tell whether two numbers are equal by value and unit; a text may omit the unit or add the x of a multiple."""
+    """Tell whether two numbers are equal by value and unit; a text may omit the unit, or add that of a plain number."""
     (value, unit), (other, wanted_unit) = _convert(given), _convert(wanted)
     if value == other:
-        return wanted_unit in {unit, ""} or (wanted_unit, unit) == ("x", "")
+        return wanted_unit in {unit, ""} or (wanted_unit in _ADDED and unit == "")
+    if (unit, wanted_unit) == ("", "%") and isinstance(value, Fraction) and isinstance(other, Fraction):
+        return value < 1 and value * 100 == other  # "a quarter of my account"
     clock, hour = (other, value) if wanted_unit == "time" else (value, other)
     if {unit, wanted_unit} != {"time", ""} or not isinstance(hour, Fraction) or hour.denominator != 1:
         return False
@@ -103,6 +107,13 @@ def _convert(term: Term) -> tuple[object, str]:
 
 def _read_numbers(text: str) -> list[Term]:
     return read_claims(text).of_kind("number")
+
+
+def _read_times(text: str) -> Iterator[Term]:
+    """Yield the times of day that have names, such as noon."""
+    for start, end, meaning in find_phrases(text, "TIME"):
+        hour, minute = divmod(int(meaning.value) % (24 * 60), 60)
+        yield Term("number", f"{hour:02}:{minute:02}", "time", "+", 0, 0, 0, start, end)
 
 
 def _is_content(token: Token) -> bool:
@@ -221,7 +232,7 @@ def _is_stated(text: str) -> bool:
     A command ("show me my trades"), a word to somebody and one about somebody else's doings is no statement.
     """
     tokens = read_tokens(text)
-    words = [token for token in tokens if token.kind == "word"]
+    words = [token for token in tokens if token.kind in ("word", "digits")]
     if len(words) < 2 or any(find_phrase(tokens, at, {"UNSURE"}) for at in range(len(tokens))):
         return False
     return words[0].text not in _OTHERS and find_meaning(words[0].text, "COMMAND") is None
