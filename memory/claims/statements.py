@@ -137,7 +137,8 @@ def _ends_denied(tokens: Sequence[Token]) -> bool:
     """Tell whether the tail of a sentence, behind a mark, takes it back."""
     words = [token for token in tokens if token.kind != "end"]
     tails = (words[at + 1 :] for at, token in enumerate(words) if at > 1 and token.text in _TAILING)
-    return any(tail and (found := find_phrase(tail, 0, {"BACK"})) and found[0] == len(tail) for tail in tails)
+    found = ((tail, find_phrase(tail, 0, {"BACK"})) for tail in tails if tail)
+    return any(back and (back[0] == len(tail) or back[1].value == "open") for tail, back in found)
 
 
 _TAILING: Final = frozenset({",", "…", ".", "–", "—", ";", "(", "*"})

@@ -30,6 +30,9 @@ _SYNTAX: Final = tuple(
         r"(?:^[^;\n]+;(?![ \n])[^\n]*(?:\n|\Z)){2,}|(?:^[^,\n]+,(?![\s\d])[^\n]*(?:\n|\Z)){2,}",
         r"^(?: {4}|\t)(?![ \t]*[-*•])[^\n]*\S[^\n]*$",  # indented code
         r"\{(?=[^{}]*[\"']\s*:)[^{}]*\}",
+        r"^[ \t]*[$%] [^\n]*(?:\n[^\n]+)*",  # a terminal
+        r"^[ \t]*(?P<fence>[-=_*]{3,})[ \t]*\n.*?(?:^[ \t]*(?P=fence)[ \t]*$|\Z)|^[ \t]*\*[^*\n]+\*[ \t]*$",
+        r"^[ \t]*(?:[A-Z]\w+ \||\S+ \(\d\d?:\d\d\)[ \t]*:)[^\n]*$",  # a name, or a name and a time
     )
 )
 # An unclosed quotation ends with its paragraph.
@@ -135,7 +138,7 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
             return "".join(pieces) + MASK * len(line[done:]), bool(following), True
         is_open = (
             has_concept(tokens, "RETELL")
-            or (is_last and bool(following) and has_concept(tokens, "SOURCE"))
+            or (has_concept(tokens, "SOURCE") and ((is_last and bool(following)) or _points(tokens)))
             or (has_concept(tokens, "SAYS") and _names_text(tokens))
         )
     return "".join(pieces) + line[done:], is_open, is_open and not following
@@ -150,6 +153,8 @@ def _is_header(line: str, following: str) -> bool:
     letter = _GREETING.fullmatch(line)
     if letter is not None and following:
         return not all(token.text in _ADDRESSED or _means(token, "OWN") for token in read_tokens(letter["whom"]))
+    if re.fullmatch(r"[\s\d:.,>\[\]()-]*\d\d?:\d\d[\s\d:.,>\[\]()-]*", line):
+        return bool(following)  # a time alone, as above the lines of subtitles
     is_entry = bool(_HANDLE.match(line) or _STAMPED.fullmatch(line))
     is_short = len(line.split()) <= _LONGEST_LINE_OF_NAMES
     return is_entry and is_short and bool(following) and (not _is_plain(line) or len(line.split()) == 2)
@@ -158,7 +163,8 @@ def _is_header(line: str, following: str) -> bool:
 def _is_attributed(line: str, following: str) -> bool:
     """Tell whether a name stands behind the words of a line, or begins the next line."""
     behind = _BEHIND.search(line)
-    if behind is not None and behind.start() > 0 and _is_name(behind["name"]):
+    name = behind["name"] if behind is not None and behind.start() > 0 else ""
+    if name and (_is_name(name) or has_concept(read_tokens(name), "SOURCE")):
         return True
     below = _BEHIND.match(" " + following.strip())
     return below is not None and not following.lstrip().startswith("(") and _is_name(below["name"])
@@ -202,6 +208,8 @@ def _is_own_label(label: str, text: str) -> bool:
     tokens = read_tokens(label)
     if has_concept(tokens, "SAYS", "TELLS") and words[0] not in _I | {"let", "let's", "here", "here's"}:
         return False
+    if label.isupper() and len(label) > 2 and not any(_means(token, "OWN") for token in tokens):
+        return False  # a speaker of a play
     if not words or words[0] in _I or not _ME.isdisjoint(words[1:]):
         return not has_concept(tokens, "RETELL", "SOURCE", "PRESS")
     if not _is_plain(label) or has_concept(tokens, "RETELL", "SOURCE", "PRESS"):
@@ -302,6 +310,14 @@ _PREPOSITIONS: Final = word_set("in at on from with since near for after before 
 def _is_english(tokens: Sequence[Token], at: int) -> bool:
     # A small "i" is an article in Italian.
     return tokens[at].written != "i" or any(token.text in STOP_WORDS and len(token.text) > 2 for token in tokens)
+
+
+def _points(tokens: Sequence[Token]) -> bool:
+    """Tell whether a sentence points at what stands behind it ("saw this in a chat", "here is the reply")."""
+    return not _POINTERS.isdisjoint(token.text.partition("'")[0] for token in tokens)
+
+
+_POINTERS: Final = word_set("this here below these following")
 
 
 def _names_text(tokens: Sequence[Token]) -> bool:
