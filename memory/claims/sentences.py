@@ -15,7 +15,6 @@ from memory.claims.claims import Reading, Term, list_stems, read_claims
 from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
 
 _OTHERS: Final = word_set("you your you're he his she her they them their")
-_RULING: Final = word_set("NOT OPENS ONLY MAX MIN ALWAYS")
 _TAIL: Final = re.compile(r"[\s,;:–—-]+(?:please|pls|thanks|thank you|ok|okay|by the way|btw|lol)\W*\Z", re.IGNORECASE)
 _ADDED: Final = frozenset({"x", "$"})  # units that go without saying
 _IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}

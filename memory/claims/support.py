@@ -87,15 +87,13 @@ def supports_all(text: str, messages: Sequence[TypedMessage]) -> bool:
     return all(find_support(part, messages, is_exact=True) for part in sentences)
 
 
-def verify_quotes(
-    content: str, quotes: Sequence[object], messages: Sequence[TypedMessage], *, is_exact: bool = False
-) -> tuple[Quote, ...]:
+def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
     """Return the quotes that support the content, or else any support.
 
     A quote is literal text, or a mapping `{message_id, text}`, whose message id is optional. Other values are ignored.
     Without a valid quote the result is that of `find_support`.
     """
-    claim = _Claim(read_claims(content), is_exact=is_exact)
+    claim = _Claim(read_claims(content))
     verified: dict[Quote, None] = {}
     for quote in quotes:
         for message, start, end in _locate_quote(quote, messages):
@@ -106,7 +104,7 @@ def verify_quotes(
                 break
     if verified:
         return tuple(verified)
-    found = find_support(content, messages, is_exact=is_exact)
+    found = find_support(content, messages)
     return (found,) if found else ()
 
 

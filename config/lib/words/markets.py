@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Final
 
 from config.lib.words.lexer import find_phrases
-from config.lib.words.vocabulary import list_words
 
 
 class EventKind(StrEnum):
@@ -37,8 +36,6 @@ EVENT_LABELS: Final = {
 }
 
 
-# A pattern of readers that do not read tokens yet.
-COIN: Final = "|".join(sorted({name.lower() for name in list_words("COIN")}))
 _QUOTE = re.compile(r"(?:USD[TC]?|PERP)$")
 
 

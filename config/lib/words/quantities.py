@@ -1,4 +1,4 @@
-"""Numbers in digits and words, and sets of words."""
+"""Numbers in digits, and sets of words."""
 
 import re
 from fractions import Fraction
@@ -15,17 +15,6 @@ def map_words(meaning: str, words: str) -> dict[str, str]:
     return dict.fromkeys(words.split(), meaning)
 
 
-_BELOW_TWENTY: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-NUMBER_WORDS: Final = {
-    **{word: Fraction(value) for value, word in enumerate(_BELOW_TWENTY)},
-    **{word: Fraction(value) for value, word in zip(range(20, 100, 10), _TENS, strict=True)},
-    "nil": Fraction(0),
-    "half": Fraction(1, 2),
-}
 _LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text
 
 
