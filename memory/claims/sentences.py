@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
-from config.lib.words.lexer import MASK, Token, find_phrase, find_phrases, read_tokens
+from config.lib.words.lexer import MASK, Token, find_phrases, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import CLAUSE, EXPLICIT, straight, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
@@ -232,6 +232,6 @@ def _is_stated(text: str) -> bool:
     """
     tokens = read_tokens(text)
     words = [token for token in tokens if token.kind in ("word", "digits")]
-    if len(words) < 2 or any(find_phrase(tokens, at, {"UNSURE"}) for at in range(len(tokens))):
+    if len(words) < 2 or has_phrase(tokens, "UNSURE"):
         return False
     return words[0].text not in _OTHERS and find_meaning(words[0].text, "COMMAND") is None

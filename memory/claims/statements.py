@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
-from memory.claims.voices import SENTENCE, has_concept, mask_others
+from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens
+from memory.claims.voices import SENTENCE, mask_others
 
 Reason = Literal["", "others", "asked", "supposed", "unmeant"]
 
@@ -114,7 +114,7 @@ def _find_reason(text: str, following: str) -> Reason:
         if not (_REQUEST.match(body) or _TAG.search(body)):
             return "asked"
     after = read_tokens(following)
-    if has_concept(tokens, "UNSAID") or (tokens and _takes_back(after)) or _ends_denied(tokens):
+    if has_phrase(tokens, "UNSAID") or (tokens and _takes_back(after)) or _ends_denied(tokens):
         return "unmeant"
     return ""
 

@@ -14,7 +14,16 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Final, Literal
 
-from config.lib.words.lexer import Token, find_phrase, is_joined, parse_clock, read_tokens, take_number, text_at
+from config.lib.words.lexer import (
+    Token,
+    find_phrase,
+    has_phrase,
+    is_joined,
+    parse_clock,
+    read_tokens,
+    take_number,
+    text_at,
+)
 from config.lib.words.moments import read_year, take_date, take_day
 from config.lib.words.vocabulary import find_meaning, list_words
 
@@ -125,7 +134,7 @@ def _list_cue_words() -> frozenset[str]:
 
 def _is_dated(text: str, tokens: Sequence[Token], cue: _Cue) -> bool:
     """Tell whether a cue dates the statement: no habit, which repeats, and nothing of the past."""
-    is_past = _says(tokens if cue.kind in ("for", "this") else tokens[: cue.start], "PAST")
+    is_past = has_phrase(tokens if cue.kind in ("for", "this") else tokens[: cue.start], "PAST")
     if cue.kind == "for" and "-" in text[tokens[cue.start].start : tokens[cue.end - 1].end]:
         return False  # "for two-week trials"
     if (cue.kind == "for" or cue.date.is_repeating) and (cue.kind == "span" or _is_habit(tokens)):
@@ -135,12 +144,8 @@ def _is_dated(text: str, tokens: Sequence[Token], cue: _Cue) -> bool:
 
 def _is_habit(tokens: Sequence[Token]) -> bool:
     keeps = (at for at, token in enumerate(tokens) if token.text == "keep")
-    is_held = any(_says(tokens[at + 1 : at + 3], "HELD") for at in keeps)
-    return is_held or _says(tokens, "WHEN", "HABIT", "HOLDING")
-
-
-def _says(tokens: Sequence[Token], *concepts: str) -> bool:
-    return any(find_phrase(tokens, at, concepts) for at in range(len(tokens)))
+    is_held = any(has_phrase(tokens[at + 1 : at + 3], "HELD") for at in keeps)
+    return is_held or has_phrase(tokens, "WHEN", "HABIT", "HOLDING")
 
 
 def _iter_cues(tokens: Sequence[Token]) -> Iterator[_Cue]:
@@ -190,7 +195,7 @@ def _take_beginning(tokens: Sequence[Token], at: int, after: int, *, is_sure: bo
     end = begins.end + is_on
     is_first = at == 0 or tokens[at - 1].text in tuple(".;:,!?\n")
     is_last = all(token.text in tuple(".,;!") for token in tokens[end:])
-    is_sure = is_sure or is_first or is_on or (is_last and _says(tokens[:at], "PLANNED"))
+    is_sure = is_sure or is_first or is_on or (is_last and has_phrase(tokens[:at], "PLANNED"))
     return _Cue("begins", at, end, begins, is_sure=is_sure)
 
 

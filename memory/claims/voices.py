@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
-from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
+from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import find_meaning, get_vocabulary
 
@@ -134,12 +134,12 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
             continue
         pieces.append(_mask_reports(match[0], tokens))
         is_last = not line[done:].strip()
-        if has_concept(tokens, "NEXTTEXT"):
+        if has_phrase(tokens, "NEXTTEXT"):
             return "".join(pieces) + MASK * len(line[done:]), bool(following), True
         is_open = (
-            has_concept(tokens, "RETELL")
-            or (has_concept(tokens, "SOURCE") and ((is_last and bool(following)) or _points(tokens)))
-            or (has_concept(tokens, "SAYS") and _names_text(tokens))
+            has_phrase(tokens, "RETELL")
+            or (has_phrase(tokens, "SOURCE") and ((is_last and bool(following)) or _points(tokens)))
+            or (has_phrase(tokens, "SAYS") and _names_text(tokens))
         )
     return "".join(pieces) + line[done:], is_open, is_open and not following
 
@@ -164,7 +164,7 @@ def _is_attributed(line: str, following: str) -> bool:
     """Tell whether a name stands behind the words of a line, or begins the next line."""
     behind = _BEHIND.search(line)
     name = behind["name"] if behind is not None and behind.start() > 0 else ""
-    if name and (_is_name(name) or has_concept(read_tokens(name), "SOURCE")):
+    if name and (_is_name(name) or has_phrase(read_tokens(name), "SOURCE")):
         return True
     below = _BEHIND.match(" " + following.strip())
     return below is not None and not following.lstrip().startswith("(") and _is_name(below["name"])
@@ -197,7 +197,7 @@ def _mask_label(line: str, following: str, *, is_lone: bool) -> tuple[str, bool]
     if _is_own_label(match["label"], match["text"]):
         return line, False
     start = match.start("label") + (begin if marker else 0)
-    is_open = is_lone or not match["text"].strip(" *_") or has_concept(read_tokens(match["label"]), *_OPENERS)
+    is_open = is_lone or not match["text"].strip(" *_") or has_phrase(read_tokens(match["label"]), *_OPENERS)
     return line[:start] + MASK * (len(line) - start), is_open and bool(following or match["colon"])
 
 
@@ -206,13 +206,13 @@ def _is_own_label(label: str, text: str) -> bool:
     if any(word.endswith("'s") and find_meaning(word, "OWN") is None for word in words):
         return False  # "My friend's rule is: ..."
     tokens = read_tokens(label)
-    if has_concept(tokens, "SAYS", "TELLS") and words[0] not in _I | {"let", "let's", "here", "here's"}:
+    if has_phrase(tokens, "SAYS", "TELLS") and words[0] not in _I | {"let", "let's", "here", "here's"}:
         return False
     if label.isupper() and len(label) > 2 and not any(_means(token, "OWN") for token in tokens):
         return False  # a speaker of a play
     if not words or words[0] in _I or not _ME.isdisjoint(words[1:]):
-        return not has_concept(tokens, "RETELL", "SOURCE", "PRESS")
-    if not _is_plain(label) or has_concept(tokens, "RETELL", "SOURCE", "PRESS"):
+        return not has_phrase(tokens, "RETELL", "SOURCE", "PRESS")
+    if not _is_plain(label) or has_phrase(tokens, "RETELL", "SOURCE", "PRESS"):
         return False
     # A first-person sentence behind "Max:" would be the speech of somebody called Max.
     if any(_means(token, "OWN") for token in tokens) or not _starts_with_me(text):
@@ -326,11 +326,6 @@ def _names_text(tokens: Sequence[Token]) -> bool:
 
 
 # --- Words ---
-
-
-def has_concept(tokens: Sequence[Token], *concepts: str) -> bool:
-    """Tell whether some tokens have a word or phrase of the concepts."""
-    return any(token.kind == "word" and find_phrase(tokens, at, concepts) for at, token in enumerate(tokens))
 
 
 def _means(token: Token, concept: str) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
-from config.lib.words.lexer import MASK, Token, find_phrase, read_tokens
+from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import list_stems, read_claims, stem_word
@@ -170,7 +170,7 @@ def _read_object(sentence: str) -> str | None:
 def _read_wish(sentence: str) -> str | None:
     """Return what a sentence wishes forgotten, "" if it does not say, or None without a wish."""
     tokens = [token for token in read_tokens(sentence) if token.kind != "mark" or token.text not in ",:"]
-    if any(find_phrase(tokens, n, ("FORNOW",)) for n in range(len(tokens))):
+    if has_phrase(tokens, "FORNOW"):
         return None
     at, found = 0, find_phrase(tokens, 0, ("FORGET",)) if tokens else None
     while found is None and at < len(tokens) and (polite := find_phrase(tokens, at, ("WISHING",))):

@@ -124,6 +124,11 @@ def take_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> 
     return 0, []
 
 
+def has_phrase(tokens: Sequence[Token], *concepts: str) -> bool:
+    """Tell whether some tokens have a word or phrase of the concepts."""
+    return any(find_phrase(tokens, at, concepts) for at in range(len(tokens)))
+
+
 def find_meanings(tokens: Sequence[Token], concepts: Collection[str]) -> list[Found]:
     """Return all that the words and phrases of a text mean among concepts, by place, the longest first."""
     return [
@@ -150,10 +155,10 @@ def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Seque
         words.append(token.text)
     for length in range(len(words), 0, -1):
         phrase = " ".join(words[:length])
-        short = _shorten(phrase)
-        if meant := vocabulary.meanings.get(phrase, ()) + (
-            vocabulary.meanings.get(short, ()) if short != phrase else ()
-        ):
+        meant = vocabulary.meanings.get(phrase, ())
+        if "'" in phrase:
+            meant += vocabulary.meanings.get(_shorten(phrase), ())
+        if meant:
             yield length, meant
 
 
