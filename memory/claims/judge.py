@@ -6,9 +6,8 @@ One judge for every path: the tools, the pages, REST, extraction at the end of a
 from typing import Final, Literal
 
 from memory.claims.claims import list_stems
-from memory.claims.line import Line
+from memory.claims.line import Line, read_line
 from memory.claims.subjects import Subject, read_subject
-from memory.claims.validity import strip_dates
 
 Verdict = Literal["same", "replaces", "unsure", "apart"]
 
@@ -28,7 +27,7 @@ def judge_change(old: str, new: str) -> Verdict:
         return "apart"
     if before.is_single and after.is_single:
         return _judge_values(before, after)
-    return _judge_lines(Line(strip_dates(old)), Line(strip_dates(new)), is_change=after.is_change)
+    return _judge_lines(read_line(old), read_line(new), is_change=after.is_change)
 
 
 def excludes(old: str, new: str) -> bool:
@@ -38,7 +37,7 @@ def excludes(old: str, new: str) -> bool:
 
 def may_end(old: str, new: str) -> bool:
     """Tell whether a statement that ends something ("I quit the Asian session") may mean a line of another subject."""
-    known, ending = Line(strip_dates(old)), Line(strip_dates(new))
+    known, ending = read_line(old), read_line(new)
     named = set(ending.nouns) - list_stems("LIGHT")
     return (
         ending.is_ending

@@ -1,12 +1,13 @@
 """What a line says: its claims and concepts, where it holds, of whom it speaks, and which words name its subject."""
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from config.lib.words.lexer import Found, Token, find_meanings, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
+from memory.claims.validity import strip_dates
 
 _CONCEPTS: Final = word_set(
     "ANSWER SPEAK LENGTH LANGUAGE BASECURRENCY CURRENCY TIMEZONE ZONECODE EXCHANGE DEAL STYLE DRAWDOWN PERDAY PERWEEK"
@@ -132,6 +133,12 @@ class Line:
             bounds = [{term.key for term in line.reading.of_kind("bound")} for line in (self, other)]
             return (has_units and ours != theirs) or (ours == theirs and {"min", "max"} <= bounds[0] ^ bounds[1])
         return False
+
+
+@lru_cache(maxsize=2048)
+def read_line(text: str) -> Line:
+    """Return what a line says, whenever it holds."""
+    return Line(strip_dates(text))
 
 
 def _find_axis(word: str) -> str:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from config.lib.words import rules
 from config.lib.words.compile import Refusal, compile_rule
@@ -16,8 +16,8 @@ from config.lib.words.lexer import Token
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
 from memory.claims.claims import Term
-from memory.claims.line import Line
-from memory.claims.validity import has_beginning, strip_dates
+from memory.claims.line import Line, read_line
+from memory.claims.validity import has_beginning
 
 Values = frozenset[object]
 
@@ -42,9 +42,8 @@ class Subject:
 @lru_cache(maxsize=2048)
 def read_subject(text: str) -> Subject:
     """Return the subject of a line, whenever it holds."""
-    is_begun, found, text = has_beginning(text), _read_rule(text), strip_dates(text)
-    line = Line(text)
-    found = found or _read_rule(text)  # "for a day" may be a part of the rule, or its time
+    line = read_line(text)
+    found = _read_rule(text) or _read_rule(line.text)  # "for a day" may be a part of the rule, or its time
     for name, needed, read in _TABLE if found is None else ():
         if line.has(needed) and (found := read(name, line)) is not None:
             break
@@ -52,14 +51,14 @@ def read_subject(text: str) -> Subject:
         words = sorted(map(str, line.nouns))
         key = hashlib.sha256(" ".join(words).encode()).hexdigest() if words else ""
         found = Subject(key, is_single=False)
-    is_change, is_added = "CHANGE" in line.concepts, "ALSO" in line.concepts
-    signs: dict[str, Any] = {
-        "is_change": is_change,
-        "is_added": is_added,
-        "is_ending": line.is_ending,
-        "is_begun": is_begun,
-    }
-    return replace(found, owner=line.owner, **signs)
+    return replace(
+        found,
+        owner=line.owner,
+        is_change="CHANGE" in line.concepts,
+        is_added="ALSO" in line.concepts,
+        is_ending=line.is_ending,
+        is_begun=has_beginning(text),
+    )
 
 
 # --- Rules ---
