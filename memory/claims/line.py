@@ -4,7 +4,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from config.lib.words.lexer import Found, Token, find_meanings, read_tokens
-from config.lib.words.quantities import word_set
+from config.lib.words.quantities import meets, word_set
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
 from memory.claims.validity import strip_dates
@@ -31,10 +31,7 @@ class Line:
 
     def has(self, needed: str) -> bool:
         """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
-        return all(
-            term[1:] not in self.concepts if term[0] == "-" else not self.concepts.isdisjoint(term.split("|"))
-            for term in needed.split()
-        )
+        return meets(self.concepts, needed)
 
     def numbers(self, units: str) -> list[Term]:
         """Return the numbers in some units; "none" stands for those without one."""

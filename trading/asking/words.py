@@ -4,7 +4,7 @@ A question is understood when the vocabulary covers it: a word that has no meani
 of the table of questions answers it, unless it can only describe ("deeply").
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from config.lib.search.terms import STOP_WORDS, porter_stem
 from config.lib.words.lexer import Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import events_in, symbols_in
-from config.lib.words.quantities import map_words, word_set
+from config.lib.words.quantities import map_words, meets, word_set
 from config.lib.words.vocabulary import Meaning, Vocabulary, find_meaning, get_vocabulary
 from trading.asking.periods import AHEAD, DAY, PeriodRefused, parse_period, take_period
 from trading.asking.query import GROUPS, MEASURES
@@ -77,13 +77,7 @@ class Words:
 
     def has(self, wanted: str) -> bool:
         """Tell whether it meets "a b|c -d": a, one of b and c, and no d."""
-        return _meets(self.tags, wanted)
-
-
-def _meets(tags: Set[str], wanted: str) -> bool:
-    return all(
-        term[1:] not in tags if term[0] == "-" else not tags.isdisjoint(term.split("|")) for term in wanted.split()
-    )
+        return meets(self.tags, wanted)
 
 
 @dataclass(slots=True)
@@ -111,10 +105,10 @@ def read_words(text: str) -> Words:
     said = [piece.said.casefold().removesuffix("'s") for piece in pieces]
     tags |= {f"^{' '.join(said).partition(' ')[0]}"}
     tags |= {"measured"} if tags & _MEASURED else set()
-    tags |= {"size"} if _meets(tags, "much|count may coin -trade") else set()
+    tags |= {"size"} if meets(tags, "much|count may coin -trade") else set()
     is_one = "last" in tags and "trade" in said
     amount = 1 if is_one else next((piece.amount for piece in pieces if piece.amount), 0)
-    is_covered = not any(_meets(tags, wanted) for wanted in _NOT_OURS)
+    is_covered = not any(meets(tags, wanted) for wanted in _NOT_OURS)
     return Words(text, frozenset(tags), given, amount, is_covered, symbols_in(text), events_in(text))
 
 

@@ -1,6 +1,7 @@
 """Numbers in digits, and sets of words."""
 
 import re
+from collections.abc import Set
 from fractions import Fraction
 from typing import Final
 
@@ -8,6 +9,13 @@ from typing import Final
 def word_set(words: str) -> frozenset[str]:
     """Return the words of a text as a set."""
     return frozenset(words.split())
+
+
+def meets(tags: Set[str], wanted: str) -> bool:
+    """Tell whether tags have what "a b|c -d" says: a, one of b and c, and no d."""
+    return all(
+        term[1:] not in tags if term[0] == "-" else not tags.isdisjoint(term.split("|")) for term in wanted.split()
+    )
 
 
 def map_words(meaning: str, words: str) -> dict[str, str]:
