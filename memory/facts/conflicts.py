@@ -14,9 +14,8 @@ from django.db.models import Count
 
 from config.lib.errors import DomainError
 from memory.claims.judge import Verdict, judge_change, may_end
-from memory.claims.lines import Statement
 from memory.claims.subjects import read_subject
-from memory.facts.periods import Period, begin_fact
+from memory.facts.periods import Period, Statement, begin_fact
 from memory.facts.versions import lock_memory
 from memory.models import MemoryEvent, UserFact
 

@@ -1,4 +1,4 @@
-"""When a fact holds: by the dates given, or else by its words in the owner's time zone."""
+"""A line that is to be stored, and when it holds: by the dates given, or else by its words in the owner's zone."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,13 +10,22 @@ from django.contrib.auth import get_user_model
 from config.lib.fields import content_key
 from config.lib.owned import owner_id
 from config.lib.web import find_time_zone
-from memory.claims.lines import Statement
 from memory.claims.subjects import read_subject
 from memory.claims.validity import ALWAYS, Validity, may_have_dates, read_validity, strip_dates
 from memory.models import UserFact
 from memory.wording import FactRefused, parse_content
 
 ENDS_TOO_EARLY: Final = "A fact has to end after it begins: choose a later end or an earlier beginning."
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A fact's text with all that a write has to know of it."""
+
+    text: str  # one line, as it is stored
+    key: str  # of its normal form: equal lines have equal keys
+    subject: str  # finds the facts that it may exclude
+    said: Validity  # when it holds: as given, else by its words
 
 
 @dataclass(frozen=True, slots=True)

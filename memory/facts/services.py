@@ -13,13 +13,12 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.text import one_line, parse_uuid
 from memory import wording
-from memory.claims.lines import Statement
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
 from memory.facts.conflicts import Comparison, FactDisputed, compare_statement
 from memory.facts.intervals import change_fact, list_inherited, merge_fact, release_ends, write_fact
 from memory.facts.limits import enforce_token_limit, fit_fact
-from memory.facts.periods import Period, read_statement
+from memory.facts.periods import Period, Statement, read_statement
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
