@@ -125,10 +125,11 @@ def end_fact(
     context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
 ) -> FactWrite | Json:
     """Forget a fact, or let its end wait with the write that replaces it; see `admit_end` for the refusals."""
-    if _is_written_here(context, fact) or (is_change(context) and _is_stated(context, fact)):
+    changes = is_change(context)
+    if _is_written_here(context, fact) or (changes and _is_stated(context, fact)):
         return {"saved": fact.content, "note": REPLACED}
     origin = admit_end(context, fact)
-    held = find_held(fact, origin, is_change=is_change(context))
+    held = find_held(fact, origin, is_change=changes)
     if held is not None:
         return {"held_for_review": held.payload["content"], "still_holds": fact.content, "note": WAITS}
     return forget_fact(id_or_substring=str(fact.pk), reason=reason, origin=origin, now=context.now)
