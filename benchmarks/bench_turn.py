@@ -106,7 +106,6 @@ async def whole_turn(user_id: int) -> Sample:
 
     from chat.turns import live  # noqa: PLC0415
     from chat.turns.accept import accept_message  # noqa: PLC0415
-    from chat.turns.events import MessageAccepted  # noqa: PLC0415
     from chat.web.frames_html import accepted_frame  # noqa: PLC0415
     from chat.web.rooms import Subscription, enter_room, leave_room  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
@@ -117,16 +116,15 @@ async def whole_turn(user_id: int) -> Sample:
             accepted = accept_message(
                 conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now()
             )
-        event = MessageAccepted(tuple(accepted.rows))
-        return accepted, event, accepted_frame(event, accepted.turn)
+        return accepted, accepted_frame(accepted.event, accepted.turn)
 
     conversation_id = await run_in_thread(make_conversation, user_id)
     subscription = Subscription()
     room = enter_room(conversation_id, subscription)
     room.subscriptions.add(subscription)
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
-    accepted, event, frame = await run_in_thread(accept)
-    turn = live.start_turn(accepted.turn, event, accepted.title)
+    accepted, frame = await run_in_thread(accept)
+    turn = live.start_turn(accepted.turn, accepted.event, accepted.title)
     room.show_accepted(turn, frame)
     while True:
         frame = await subscription.frames.get()

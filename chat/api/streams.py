@@ -9,7 +9,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -55,40 +54,30 @@ EVENTS: Final = """The events, each with `data` in JSON and a number in `id`:
 Lines that begin with a colon only keep the connection open. Whoever goes away stops nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A stored message whose answer is followed."""
-
-    user_id: int
-    conversation_id: UUID
-    client_id: UUID
-    message_id: int
-    reply_id: int
-
-
 def release_connection() -> None:
     """Release this thread's database connection, unless it is inside a transaction."""
     if not connection.in_atomic_block:
         close_old_connections()
 
 
-async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
-    """Yield all events of a turn as lines of the protocol; `turn` answers, if it runs in this process."""
+async def stream_lines(reply: Message, turn: LiveTurn | None, *, client_id: UUID) -> AsyncGenerator[str, None]:
+    """Yield all events of a turn as lines of the protocol; `turn` writes the reply, if it runs in this process."""
     await sync_to_async(release_connection)()  # that of the request, on its own thread
-    yield _format_line(1, "accepted", _describe_accepted(asked))
+    ids = {"conversation_id": reply.conversation_id, "message_id": reply.reply_to_id, "reply_id": reply.pk}
+    yield _format_line(1, "accepted", {**ids, "client_id": client_id})
     number = 1
-    async with aclosing(_read_events(asked, turn)) as source:
+    async with aclosing(_read_events(reply, turn)) as source:
         async for event in source:
             if event is None:
                 yield KEEP_ALIVE
-            elif (content := await _describe_event(asked, event)) is not None:
+            elif (content := await _describe_event(reply, event)) is not None:
                 number += 1
                 yield _format_line(number, events.EVENT_NAMES[type(event)], content)
 
 
-async def wait_for_end(asked: Question, turn: LiveTurn | None) -> None:
+async def wait_for_end(reply: Message, turn: LiveTurn | None) -> None:
     """Wait until a turn has ended."""
-    async with aclosing(_read_events(asked, turn)) as source:
+    async with aclosing(_read_events(reply, turn)) as source:
         async for _ in source:
             pass
 
@@ -102,17 +91,8 @@ def _text_of(value: Any) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if hasattr(value, "astimezone") else str(value)
 
 
-def _describe_accepted(asked: Question) -> Values:
-    return {
-        "conversation_id": asked.conversation_id,
-        "message_id": asked.message_id,
-        "reply_id": asked.reply_id,
-        "client_id": asked.client_id,
-    }
-
-
-async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[events.TurnEvent | None, None]:
-    log = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(asked)
+async def _read_events(reply: Message, turn: LiveTurn | None) -> AsyncGenerator[events.TurnEvent | None, None]:
+    log = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(reply)
     async with aclosing(log) as source:
         async for event in source:
             yield event
@@ -120,15 +100,15 @@ async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator
                 return
 
 
-async def _read_along(asked: Question) -> AsyncGenerator[events.TurnEvent | None, None]:
+async def _read_along(begun: Message) -> AsyncGenerator[events.TurnEvent | None, None]:
     """Yield the events of a reply that another process writes or wrote."""
     known: list[Part] = []
     silent = 0.0
     while True:
         try:
-            reply = await run_in_thread(_reply_now, asked)
+            reply = await run_in_thread(_read_reply, begun)
         except (DatabaseError, InterfaceError):
-            logger.warning("Reply %s could not be read", asked.reply_id, exc_info=True)
+            logger.warning("Reply %s could not be read", begun.pk, exc_info=True)
         else:
             if reply is None:
                 yield events.TurnFailed(GONE, may_retry=False)
@@ -147,20 +127,20 @@ async def _read_along(asked: Question) -> AsyncGenerator[events.TurnEvent | None
             yield None
 
 
-def _reply_now(asked: Question) -> Message | None:
+def _read_reply(begun: Message) -> Message | None:
     """Read the reply; interrupt it first if its process died."""
     now = timezone.now()
-    with owned(asked.user_id):
-        reply = find_reply(asked.reply_id)
+    with owned(begun.user_id):
+        reply = find_reply(begun.pk)
     is_dead = reply is not None and reply.is_streaming and (reply.heartbeat_at or now) < now - HEARTBEAT_LEASE
     if not is_dead:
         return reply
-    with owned_tx(asked.user_id):
+    with owned_tx(begun.user_id):
         interrupt_dead_turns(now=now)
-        return find_reply(asked.reply_id)
+        return find_reply(begun.pk)
 
 
-async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | None:
+async def _describe_event(begun: Message, event: events.TurnEvent) -> Values | None:
     match event:
         case events.MessageAccepted():
             return None  # each stream begins with its own
@@ -171,11 +151,11 @@ async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | 
         case events.Noticed(text, level):
             return {"level": level, "text": text}
         case events.ToolStarted(part) | events.ToolFinished(part) | events.MemoryWritten(part):
-            return await _read_rows(asked, lambda: shown_part(part), None)
+            return await _read_rows(begun, lambda: shown_part(part), None)
         case events.CardDrawn(part):
-            return await _read_rows(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
+            return await _read_rows(begun, lambda: shown_part(part), {"card_id": part["card_id"]})
         case events.TurnDone(status, usage):
-            reply = await _read_rows(asked, lambda: find_reply(asked.reply_id), None)
+            reply = await _read_rows(begun, lambda: find_reply(begun.pk), None)
             return {
                 "status": status,
                 "usage": usage,
@@ -189,17 +169,17 @@ async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | 
             return {"text": text, "may_retry": may_retry}
 
 
-async def _read_rows(asked: Question, look: Callable[[], T], otherwise: T) -> T:
+async def _read_rows(begun: Message, look: Callable[[], T], otherwise: T) -> T:
     """Return the rows' values; the stream continues without them."""
 
     def work() -> T:
-        with owned(asked.user_id):
+        with owned(begun.user_id):
             return look()
 
     try:
         return await run_in_thread(work)
     except (DatabaseError, InterfaceError):
-        logger.warning("Reply %s: an event could not be filled from its rows", asked.reply_id, exc_info=True)
+        logger.warning("Reply %s: an event could not be filled from its rows", begun.pk, exc_info=True)
         return otherwise
 
 

@@ -2,6 +2,7 @@
 
 from contextvars import Context
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
@@ -16,7 +17,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from chat.api.serializers.turns import AnswerSerializer, TurnInput
-from chat.api.streams import EVENTS, Question, find_reply, release_connection, stream_lines, wait_for_end
+from chat.api.streams import EVENTS, find_reply, release_connection, stream_lines, wait_for_end
 from chat.api.values import message_values
 from chat.conversations.queries import get_conversation
 from chat.conversations.services import start_conversation
@@ -24,7 +25,6 @@ from chat.models import Message, Role
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.accept import accept_message
-from chat.turns.events import MessageAccepted
 from chat.turns.start import Accepted
 from config.lib.errors import StateConflict
 from config.lib.locks import lock_owner
@@ -61,12 +61,13 @@ class TurnsView(ApiView):
         # The message is stored for good before its turn begins, and nothing is held while that runs.
         with self.door_closed():
             accepted = _store_message(request.user, fields)
-            asked = _build_question(request.user.pk, accepted)
+            if accepted.reply is None:
+                raise MessageReplaced("This message was sent before, and something else was said in its place since.")
             if _wants_stream(request, fields):
-                return _event_stream(request, asked, accepted)
+                return _event_stream(request, accepted, accepted.reply)
             release_connection()
-            async_to_sync(_wait_for_answer)(asked, accepted)
-        return Response(_describe_answer(asked))
+            async_to_sync(_wait_for_answer)(accepted, accepted.reply)
+        return Response(_describe_answer(accepted.reply))
 
 
 def _wants_stream(request: ApiRequest, fields: Json) -> bool:
@@ -79,73 +80,61 @@ def _wants_stream(request: ApiRequest, fields: Json) -> bool:
 def _store_message(user: Any, fields: Json) -> Accepted:
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
     with owned_tx(user):
-        conversation_id = fields["conversationId"] or _conversation_for(fields, now)
+        conversation_id = fields["conversationId"] or _find_or_start(fields, now)
         return accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
 
 
-def _conversation_for(fields: Json, now: datetime) -> UUID:
+def _find_or_start(fields: Json, now: datetime) -> UUID:
+    """Return the conversation that a message was sent to under its id, or a new one."""
     if fields["client_id"] is not None:
         lock_owner()  # or two of the same would each make one
-        if found := find_conversation_of(fields["client_id"]):
-            return found
+        sent = Message.objects.filter(role=Role.USER, client_id=fields["client_id"]).order_by("-pk").first()
+        if sent is not None:
+            return sent.conversation_id
     made = start_conversation(
         assistant=fields["assistant"], is_temporary=fields["temporary"], opening=fields["openingContext"], now=now
     )
     return made.pk
 
 
-def _build_question(user_id: int, accepted: Accepted) -> Question:
-    message, reply = accepted.message, accepted.reply
-    if reply is None:
-        raise MessageReplaced("This message was sent before, and something else was said in its place since.")
-    assert message.client_id is not None, "it was accepted under one"
-    return Question(user_id, message.conversation_id, message.client_id, message.pk, reply.pk)
+def _event_stream(request: ApiRequest, accepted: Accepted, reply: Message) -> StreamingHttpResponse:
+    async def all_lines() -> list[str]:
+        return [line async for line in open_lines(await _begin_turn(accepted, reply))]
 
-
-def _event_stream(request: ApiRequest, asked: Question, accepted: Accepted) -> StreamingHttpResponse:
+    assert accepted.message.client_id is not None, "it was accepted under one"
+    open_lines = partial(stream_lines, reply, client_id=accepted.message.client_id)
     if isinstance(request._request, ASGIRequest):
         # Begun here and now, on the loop of the server: a client that is gone already stops nothing.
-        content: Any = stream_lines(asked, async_to_sync(_begin_turn)(asked, accepted))
+        content: Any = open_lines(async_to_sync(_begin_turn)(accepted, reply))
     else:
         # A server without a loop can only wait for the whole.
-        content = async_to_sync(_all_lines)(asked, accepted)
+        content = async_to_sync(all_lines)()
     response = StreamingHttpResponse(content, content_type=EVENT_STREAM)
     response["X-Accel-Buffering"] = "no"  # or proxies would keep it until its end
     return response
 
 
-async def _begin_turn(asked: Question, accepted: Accepted) -> live.LiveTurn | None:
+async def _begin_turn(accepted: Accepted, reply: Message) -> live.LiveTurn | None:
     """Start or find a message's turn; None if another process runs it."""
     if accepted.turn is not None:
-        event = MessageAccepted(tuple(accepted.rows), str(asked.client_id))
         # In a context of its own: the turn outlives the request, and has none of its state.
-        return Context().run(live.start_turn, accepted.turn, event, accepted.title)
-    turn = live.find_turn(asked.conversation_id)
-    return turn if turn is not None and turn.start.reply_id == asked.reply_id else None
+        return Context().run(live.start_turn, accepted.turn, accepted.event, accepted.title)
+    turn = live.find_turn(reply.conversation_id)
+    return turn if turn is not None and turn.start.reply_id == reply.pk else None
 
 
-async def _all_lines(asked: Question, accepted: Accepted) -> list[str]:
-    return [line async for line in stream_lines(asked, await _begin_turn(asked, accepted))]
+async def _wait_for_answer(accepted: Accepted, reply: Message) -> None:
+    await wait_for_end(reply, await _begin_turn(accepted, reply))
 
 
-async def _wait_for_answer(asked: Question, accepted: Accepted) -> None:
-    await wait_for_end(asked, await _begin_turn(asked, accepted))
-
-
-def _describe_answer(asked: Question) -> Json:
-    reply = find_reply(asked.reply_id)
+def _describe_answer(begun: Message) -> Json:
+    reply = find_reply(begun.pk)
     if reply is None:
         raise MessageReplaced("This answer was deleted while it was written.")
     answer = {
-        "conversation_id": asked.conversation_id,
-        "title": get_conversation(asked.conversation_id).title,
-        "message_id": asked.message_id,
+        "conversation_id": begun.conversation_id,
+        "title": get_conversation(begun.conversation_id).title,
+        "message_id": begun.reply_to_id,
         "reply": message_values([reply])[0],
     }
     return AnswerSerializer(answer).data
-
-
-def find_conversation_of(client_id: UUID) -> UUID | None:
-    """Return the conversation that a message was sent to under this id."""
-    rows = Message.objects.filter(role=Role.USER, client_id=client_id).order_by("-pk")
-    return rows.values_list("conversation_id", flat=True).first()

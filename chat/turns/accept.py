@@ -1,5 +1,6 @@
 """Accept a message, retry, edit or continuation and begin its turn."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -28,7 +29,9 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     content = clean_text(text).strip()
     standing = lock_standing(conversation_id, client_id=client_id, now=now)
     if standing.repeat_id is not None:
-        return _accepted_before(standing.repeat_id)
+        message = Message.objects.get(pk=standing.repeat_id)
+        reply = Message.objects.shown().filter(reply_to=message).order_by("-pk").first()
+        return Accepted(message, reply, None, None)
     _check_text(content)
     check_standing(standing)
     message = _store_message(conversation_id, content, client_id=client_id, now=now)
@@ -36,8 +39,8 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     return begin_turn(standing, message, title=title, now=now)
 
 
-def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
-    """Retry the newest reply; return the hidden old one and the turn.
+def retry_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
+    """Hide the newest reply and begin its turn again.
 
     Raises ConversationNotFound; MessageRefused: there is no reply, or a turn is running, or too many are.
     """
@@ -48,11 +51,12 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
         raise MessageRefused("There is no reply to try again.")
     old.replaced_at = now
     old.save(update_fields=["replaced_at"])
-    return old, begin_turn(standing, old.reply_to, is_continuation=old.is_continuation, now=now)
+    accepted = begin_turn(standing, old.reply_to, is_continuation=old.is_continuation, now=now)
+    return replace(accepted, replaces=old.pk)
 
 
-def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> tuple[list[int], Accepted]:
-    """Replace an earlier message; return the removed ids and the turn.
+def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> Accepted:
+    """Replace an earlier message and begin its turn.
 
     The message, and all that was said after it, is kept out of sight. A summary that reached behind it is dropped.
 
@@ -72,7 +76,8 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
     summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
     if summaries.filter(through__gte=message_id).update(replaced_at=now):
         standing = lock_standing(conversation_id, now=now)
-    return replaced, begin_turn(standing, _store_message(conversation_id, content, now=now), now=now)
+    accepted = begin_turn(standing, _store_message(conversation_id, content, now=now), now=now)
+    return replace(accepted, removes=tuple(replaced))
 
 
 def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
@@ -111,9 +116,3 @@ def _check_text(content: str) -> None:
             f"This message is too long: {size // 1024 + 1} KiB, and {MAX_MESSAGE_BYTES // 1024} KiB is the most. "
             "Send it in parts."
         )
-
-
-def _accepted_before(message_id: int) -> Accepted:
-    message = Message.objects.get(pk=message_id)
-    reply = Message.objects.shown().filter(reply_to=message).order_by("-pk").first()
-    return Accepted(message, reply, None, None)

@@ -19,6 +19,7 @@ from chat.prompt.compose import compose_prompt
 from chat.prompt.focus import is_focus_untrusted
 from chat.prompt.preamble import build_preamble, build_recall, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
+from chat.turns.events import MessageAccepted
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
@@ -63,11 +64,17 @@ class Accepted:
     reply: Message | None
     turn: TurnStart | None
     title: str | None  # set when this message gave the conversation its title
+    replaces: int | None = None  # the reply that a retry replaces
+    removes: tuple[int, ...] = ()  # the messages that an edit removes
 
     @property
-    def rows(self) -> list[Message]:
-        """The message, and its reply if there is one."""
-        return [self.message, *([self.reply] if self.reply else [])]
+    def event(self) -> MessageAccepted:
+        """The event that shows the rows: the reply, and the message unless it is shown already."""
+        replies = [self.reply] if self.reply else []
+        if self.replaces is not None or (self.turn is not None and any(reply.is_continuation for reply in replies)):
+            return MessageAccepted(tuple(replies), replaces=self.replaces)
+        client_id = str(self.message.client_id) if self.message.client_id else None
+        return MessageAccepted((self.message, *replies), client_id, removes=self.removes)
 
 
 def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: datetime) -> Standing:

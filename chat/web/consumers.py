@@ -6,6 +6,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,10 +23,9 @@ from chat.conversations.queries import find_streaming_reply, get_conversation, l
 from chat.parts import Json
 from chat.turns import frames, live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
-from chat.turns.events import MessageAccepted
 from chat.turns.replies import interrupt_dead_turns, request_stop
 from chat.turns.start import Accepted
-from chat.web.frames_html import accepted_frame, try_accepted_frame
+from chat.web.frames_html import accepted_frame
 from chat.web.relays import follow_elsewhere
 from chat.web.rendering import part_html
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
@@ -51,8 +51,6 @@ TOO_SLOW: Final = 1013
 BROKEN: Final = 1011
 
 _ENDS: Final = frozenset({"done", "failed"})
-
-Begun = tuple[Accepted, MessageAccepted]  # a stored message or reply, and the event that shows it
 
 _open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
 
@@ -203,76 +201,50 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         match frames.parse_frame(text_data):
             case frames.SendMessage(client_id, text):
-                await self._take_message(client_id, text)
+                await self._begin_turn(partial(accept_message, client_id=client_id, text=text), str(client_id))
+            case frames.Edit(message_id, text):
+                await self._begin_turn(partial(edit_message, message_id=message_id, text=text))
+            case "retry":
+                await self._begin_turn(retry_reply)
+            case "continue":
+                await self._begin_turn(continue_reply)
             case "resume":
                 await self._put_snapshot()
             case "stop":
                 await self._stop_turn()
-            case "retry":
-                await self._begin_turn(self._retry_reply)
-            case "continue":
-                await self._begin_turn(self._continue_reply)
-            case frames.Edit(message_id, text):
-                await self._begin_turn(self._edit_message, message_id, text)
             case _:
                 self._refuse_frame(None, UNREADABLE)
 
-    async def _take_message(self, client_id: UUID, text: str) -> None:
-        stored = await self._run_guarded(str(client_id), self._store_and_render, self._accept_message, client_id, text)
+    async def _begin_turn(self, act: Callable[..., Accepted], client_id: str | None = None) -> None:
+        stored = await self._run_guarded(client_id, self._store_and_render, act)
         if stored is None:
             return
-        accepted, event, frame = stored
+        accepted, frame = stored
         if accepted.turn is not None:
-            self._start_turn(accepted, event, frame)
+            turn = live.start_turn(accepted.turn, accepted.event, accepted.title)
+            if frame is not None and self.room is not None:
+                self.room.show_accepted(turn, frame)
             return
-        self._send_frame(await run_in_thread(self._show_again, event))
+        self._send_frame(frame)
         if accepted.reply is not None and accepted.reply.is_streaming:
             # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
 
-    def _accept_message(self, client_id: UUID, text: str) -> Begun:
+    def _store_and_render(self, act: Callable[..., Accepted]) -> tuple[Accepted, frames.Accepted | None]:
+        """Store and render on one thread: on a second one, rendering would hold up the request to the model.
+
+        The turn runs also if its message cannot be rendered; the frame is then None.
+        """
         with owned_tx(self.user_id):
-            accepted = accept_message(
-                conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
-            )
-            return accepted, MessageAccepted(tuple(accepted.rows), str(client_id))
-
-    def _show_again(self, event: MessageAccepted) -> frames.ServerFrame:
-        with owned(self.user_id), timezone.override(self.zone):
-            return accepted_frame(event)
-
-    async def _begin_turn(self, work: Callable[..., Begun], *args: Any) -> None:
-        begun = await self._run_guarded(None, self._store_and_render, work, *args)
-        if begun is not None:
-            self._start_turn(*begun)
-
-    def _store_and_render(self, work: Callable[..., Begun], *args: Any) -> tuple[*Begun, frames.Accepted | None]:
-        """Store and render on one thread: on a second one, rendering would hold up the request to the model."""
-        accepted, event = work(*args)
-        return accepted, event, try_accepted_frame(event, accepted.turn) if accepted.turn else None
-
-    def _start_turn(self, accepted: Accepted, event: MessageAccepted, frame: frames.Accepted | None) -> None:
-        assert accepted.turn is not None, "only a resend begins none"
-        turn = live.start_turn(accepted.turn, event, accepted.title)
-        if frame is not None and self.room is not None:
-            self.room.show_accepted(turn, frame)
-
-    def _retry_reply(self) -> Begun:
-        with owned_tx(self.user_id):
-            old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return accepted, MessageAccepted(tuple(accepted.rows[1:]), replaces=old.pk)
-
-    def _continue_reply(self) -> Begun:
-        with owned_tx(self.user_id):
-            accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return accepted, MessageAccepted(tuple(accepted.rows[1:]))
-
-    def _edit_message(self, message_id: int, text: str) -> Begun:
-        with owned_tx(self.user_id):
-            removed, accepted = edit_message(
-                conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
-            )
-            return accepted, MessageAccepted(tuple(accepted.rows), removes=tuple(removed))
+            accepted = act(conversation_id=self.conversation_id, now=timezone.now())
+        if accepted.turn is None:
+            with owned(self.user_id), timezone.override(self.zone):
+                return accepted, accepted_frame(accepted.event)
+        try:
+            return accepted, accepted_frame(accepted.event, accepted.turn)
+        except Exception:
+            logger.exception("The message of reply %s could not be rendered", accepted.turn.reply_id)
+            return accepted, None
 
     async def _stop_turn(self) -> None:
         turn = live.find_turn(self.conversation_id)

@@ -152,15 +152,6 @@ def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None
         )
 
 
-def try_accepted_frame(event: events.MessageAccepted, start: TurnStart) -> frames.Accepted | None:
-    """Return the `accepted` frame of a turn, which runs also if this fails: then None."""
-    try:
-        return accepted_frame(event, start)
-    except Exception:
-        logger.exception("The message of reply %s could not be rendered", start.reply_id)
-        return None
-
-
 def _card_html(start: TurnStart, part: Part) -> str:
     with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
         return part_html(part)

@@ -97,7 +97,7 @@ class Talk:
 
     def _retry(self) -> TurnStart:
         with owned_tx(self.user_id):
-            return retry_reply(conversation_id=self.conversation_id, now=timezone.now())[1].turn
+            return retry_reply(conversation_id=self.conversation_id, now=timezone.now()).turn
 
     async def go_on(self) -> TurnStart:
         """Let the newest reply, which broke off, go on."""

@@ -271,7 +271,7 @@ def test_fact_stays_with_the_first_message_and_goes_along_with_its_retry(ann, tr
     first = send(trader, "Make it 55.")
     finish(trader, first)
     with owned_tx(trader):
-        _, again = retry_reply(conversation_id=first.turn.conversation_id, now=JUNE)
+        again = retry_reply(conversation_id=first.turn.conversation_id, now=JUNE)
     finish(trader, again)
 
     second = send(trader, "Or 56.")

@@ -94,7 +94,7 @@ def test_accept_message_returns_the_newest_reply_for_the_same_client_id(as_trade
     conversation, client_id = ConversationFactory(), uuid4()
     first = send(conversation, "Once", client_id=client_id)
     finish(first.reply)
-    _, retried = retry_reply(conversation_id=conversation.pk, now=JUNE)
+    retried = retry_reply(conversation_id=conversation.pk, now=JUNE)
 
     assert send(conversation, "Once", client_id=client_id).reply == retried.reply
 
@@ -304,10 +304,10 @@ def test_retry_reply_puts_the_old_one_out_of_sight(as_trader):
     first = send(conversation)
     finish(first.reply)
 
-    old, retried = retry_reply(conversation_id=conversation.pk, now=JUNE + SECOND)
+    retried = retry_reply(conversation_id=conversation.pk, now=JUNE + SECOND)
 
-    old.refresh_from_db()
-    assert (old, old.replaced_at) == (first.reply, JUNE + SECOND)
+    first.reply.refresh_from_db()
+    assert (retried.replaces, first.reply.replaced_at) == (first.reply.pk, JUNE + SECOND)
     assert list(Message.objects.shown().order_by("pk")) == [first.message, retried.reply]
     assert retried.reply.reply_to == first.message
     assert as_typed(retried.turn.sent.messages) == [{"role": "user", "content": "Hello"}]
@@ -332,7 +332,7 @@ def test_retry_reply_counts_as_a_message_of_the_minute(as_trader, settings):
     conversation = ConversationFactory()
     finish(send(conversation).reply)
     for _ in range(2):
-        finish(retry_reply(conversation_id=conversation.pk, now=JUNE)[1].reply)
+        finish(retry_reply(conversation_id=conversation.pk, now=JUNE).reply)
 
     with pytest.raises(MessageRefused, match="a lot of messages"):
         retry_reply(conversation_id=conversation.pk, now=JUNE + SECOND)

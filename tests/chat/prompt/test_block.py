@@ -161,7 +161,7 @@ def test_retry_keeps_the_block(as_trader):
     first = ask(chat, NOW)
     change_everything(NOW + MINUTE)
 
-    _, accepted = retry_reply(conversation_id=chat.pk, now=NOW + 2 * MINUTE)
+    accepted = retry_reply(conversation_id=chat.pk, now=NOW + 2 * MINUTE)
 
     assert prefix(accepted.turn) == prefix(first)
     assert accepted.reply.snapshot == MemorySnapshot.objects.get()

@@ -126,7 +126,7 @@ def test_history_repeats_each_message_byte_for_byte(focused):
 
 def test_retry_has_its_own_time_and_the_next_turn_repeats_that_one(focused):
     first = ask(focused)
-    _, again = retry_reply(conversation_id=focused.pk, now=JUNE + MINUTE)
+    again = retry_reply(conversation_id=focused.pk, now=JUNE + MINUTE)
     end(again)
 
     following = ask(focused, now=JUNE + 2 * MINUTE)
@@ -153,7 +153,7 @@ def test_continuation_has_its_own_time_before_the_request_to_continue(focused):
 def test_edited_message_gets_a_preamble_of_its_own(focused):
     first = ask(focused)
 
-    _, edited = edit_message(conversation_id=focused.pk, message_id=first.message.pk, text="How?", now=JUNE + MINUTE)
+    edited = edit_message(conversation_id=focused.pk, message_id=first.message.pk, text="How?", now=JUNE + MINUTE)
 
     assert names(edited) == ["clock", "focus"]
     assert as_typed(edited.turn.sent.messages) == [{"role": "user", "content": "How?"}]
@@ -270,13 +270,11 @@ def test_receipts_of_turn_retry_continuation_and_edit_are_exact(focused):
     turns = [ask(focused), ask(focused, status=MessageStatus.INTERRUPTED)]
     turns.append(continue_reply(conversation_id=focused.pk, now=JUNE + MINUTE))
     end(turns[-1])
-    turns.append(retry_reply(conversation_id=focused.pk, now=JUNE + 2 * MINUTE)[1])
+    turns.append(retry_reply(conversation_id=focused.pk, now=JUNE + 2 * MINUTE))
     end(turns[-1])
     turns.append(ask(focused, now=JUNE + 3 * MINUTE))
     turns.append(
-        edit_message(conversation_id=focused.pk, message_id=turns[-1].message.pk, text="Other", now=JUNE + 4 * MINUTE)[
-            1
-        ]
+        edit_message(conversation_id=focused.pk, message_id=turns[-1].message.pk, text="Other", now=JUNE + 4 * MINUTE)
     )
     for turn in turns:
         keep(turn)
@@ -349,7 +347,7 @@ def test_retried_message_brings_its_facts_again(outside_block):
     chat = start_conversation(now=JUNE)
     ask(chat, "What is my max leverage?")
 
-    assert names(retry_reply(conversation_id=chat.pk, now=JUNE)[1]) == ["clock", "recall"]
+    assert names(retry_reply(conversation_id=chat.pk, now=JUNE)) == ["clock", "recall"]
 
 
 def test_fact_that_left_the_prompt_is_brought_again(outside_block, settings):

@@ -193,7 +193,7 @@ async def test_edited_message_is_rebuilt_as_it_was(model, talk):
 
     def edit():
         message = Message.objects.filter(role="user").get()
-        return edit_message(conversation_id=talk.conversation_id, message_id=message.pk, text="other", now=JUNE)[1]
+        return edit_message(conversation_id=talk.conversation_id, message_id=message.pk, text="other", now=JUNE)
 
     await answer((await read(talk, edit)).turn)
 

@@ -44,9 +44,9 @@ def said(accepted):
 def test_edit_replaces_the_message_and_all_after_it(chat):
     first, _, second, answer = Message.objects.order_by("pk")
 
-    replaced, accepted = edit(second)
+    accepted = edit(second)
 
-    assert replaced == [second.pk, answer.pk]
+    assert accepted.removes == (second.pk, answer.pk)
     assert [message.content for message in list_messages(chat.pk)] == ["One?", "One.", "Three?", ""]
     assert said(accepted) == [("user", "One?"), ("assistant", "One."), ("user", "Three?")]
     assert accepted.message.content == accepted.turn.text == "Three?"
@@ -64,7 +64,7 @@ def test_edit_keeps_what_it_replaces_out_of_sight(chat):
 
 def test_second_edit_of_one_message_is_refused(chat):
     first = Message.objects.order_by("pk").first()
-    _, accepted = edit(first)
+    accepted = edit(first)
     Message.objects.filter(pk=accepted.reply.pk).update(status=MessageStatus.COMPLETE)
 
     with pytest.raises(MessageRefused, match="changed already"):
@@ -109,7 +109,7 @@ def test_edit_behind_a_summary_takes_it_out_of_the_prompt(chat):
     first, answer, *_ = Message.objects.order_by("pk")
     ConversationSummaryFactory(conversation=chat, text="They asked One.", through=answer.pk)
 
-    _, accepted = edit(first)
+    accepted = edit(first)
 
     assert ConversationSummary.objects.get().replaced_at == LATER
     assert said(accepted) == [("user", "Three?")]
@@ -119,7 +119,7 @@ def test_edit_after_a_summary_leaves_it_there(chat):
     _, answer, second, _ = Message.objects.order_by("pk")
     summary = ConversationSummaryFactory(conversation=chat, text="They asked One.", through=answer.pk)
 
-    _, accepted = edit(second)
+    accepted = edit(second)
 
     assert said(accepted) == [("user", earlier_part("They asked One.")), ("user", "Three?")]
     assert accepted.turn.sent.summary_id == summary.pk
@@ -161,7 +161,7 @@ def test_retry_of_a_continuation_goes_on_again(as_trader):
     half = ReplyFactory(content="The first half", interrupted=True)
     second = ReplyFactory(reply_to=half.reply_to, content="and", is_continuation=True, interrupted=True)
 
-    old, accepted = retry_reply(conversation_id=half.conversation_id, now=LATER)
+    accepted = retry_reply(conversation_id=half.conversation_id, now=LATER)
 
-    assert old == second
+    assert accepted.replaces == second.pk
     assert said(accepted)[1:] == [("assistant", "The first half"), ("user", GO_ON)]
