@@ -17,10 +17,10 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
-from chat.api.values import Values, ending_of, events_between, shown_part
+from chat.api.values import ending_of, events_between, shown_part
 from chat.grounding.replies import list_figures
 from chat.models import Message, Role
-from chat.parts import Part
+from chat.parts import Json, Part
 from chat.turns import events
 from chat.turns.live import LiveTurn
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
@@ -72,7 +72,7 @@ async def stream_lines(reply: Message, turn: LiveTurn | None, *, client_id: UUID
                 yield KEEP_ALIVE
             elif (content := await _describe_event(reply, event)) is not None:
                 number += 1
-                yield _format_line(number, events.EVENT_NAMES[type(event)], content)
+                yield _format_line(number, event.name, content)
 
 
 async def wait_for_end(reply: Message, turn: LiveTurn | None) -> None:
@@ -82,7 +82,7 @@ async def wait_for_end(reply: Message, turn: LiveTurn | None) -> None:
             pass
 
 
-def _format_line(number: int, name: str, content: Values) -> str:
+def _format_line(number: int, name: str, content: Json) -> str:
     return f"id: {number}\nevent: {name}\ndata: {json.dumps(content, ensure_ascii=False, default=_text_of)}\n\n"
 
 
@@ -140,10 +140,8 @@ def _read_reply(begun: Message) -> Message | None:
         return find_reply(begun.pk)
 
 
-async def _describe_event(begun: Message, event: events.TurnEvent) -> Values | None:
+async def _describe_event(begun: Message, event: events.TurnEvent) -> Json | None:
     match event:
-        case events.MessageAccepted():
-            return None  # each stream begins with its own
         case events.TextAdded(text):
             return {"text": text}
         case events.Titled(title):
@@ -167,6 +165,7 @@ async def _describe_event(begun: Message, event: events.TurnEvent) -> Values | N
             }
         case events.TurnFailed(text, may_retry):
             return {"text": text, "may_retry": may_retry}
+    return None  # each stream begins with its own `accepted`
 
 
 async def _read_rows(begun: Message, look: Callable[[], T], otherwise: T) -> T:

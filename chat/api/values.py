@@ -16,12 +16,10 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from chat.models import ActionCard, Message, MessageStatus
+from chat.models import Message, MessageStatus
 from chat.parts import Json, Part
 from chat.tools.calls import Known, is_hidden, read_known, view_call
 from chat.turns import events
-
-Values = Json
 
 _OWN_COLUMNS: Final = (
     *("id", "role", "status", "content", "error", "model", "usage", "client_id", "is_continuation"),
@@ -29,7 +27,7 @@ _OWN_COLUMNS: Final = (
 )
 
 
-def message_values(messages: Sequence[Message]) -> list[Values]:
+def message_values(messages: Sequence[Message]) -> list[Json]:
     """Return messages with their shown parts, in two queries."""
     parts = [part for message in messages for part in message.parts]
     known = read_known(parts)
@@ -43,7 +41,7 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
     ]
 
 
-def part_values(part: Part, known: Known) -> Values:
+def part_values(part: Part, known: Known) -> Json:
     """Return one part of a reply; a deleted card has only its id."""
     match part["kind"]:
         case "text":
@@ -58,37 +56,17 @@ def part_values(part: Part, known: Known) -> Values:
                 "is_undone": UUID(part["event_id"]) in known.undone,
             }
         case "card":
-            return _describe_card(part, known.cards.get(UUID(part["card_id"])))
-    return _describe_tool(part)
-
-
-def _describe_tool(part: Part) -> Values:
+            card, named = known.cards.get(UUID(part["card_id"])), {"part": "card", "card_id": part["card_id"]}
+            if card is None:
+                return named
+            columns = {name: getattr(card, name) for name in ("type", "lines", "status", "expires_at")}
+            return {**named, **columns, "url": reverse("chat:conversation", args=[card.conversation_id])}
     call = view_call(part)
-    return {
-        "part": "tool",
-        "call_id": call.call_id,
-        "name": call.name,
-        "status": call.status,
-        "summary": call.summary,
-        "arguments": call.detail,
-    }
+    columns = {name: getattr(call, name) for name in ("call_id", "name", "status", "summary")}
+    return {"part": "tool", **columns, "arguments": call.detail}
 
 
-def _describe_card(part: Part, card: ActionCard | None) -> Values:
-    named = {"part": "card", "card_id": part["card_id"]}
-    if card is None:
-        return named
-    return {
-        **named,
-        "type": card.type,
-        "lines": card.lines,
-        "status": card.status,
-        "expires_at": card.expires_at,
-        "url": reverse("chat:conversation", args=[card.conversation_id]),
-    }
-
-
-def shown_part(part: Part) -> Values | None:
+def shown_part(part: Part) -> Json | None:
     """Return a part's event; None for a hidden tool."""
     if is_hidden(part):
         return None

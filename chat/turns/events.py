@@ -1,15 +1,24 @@
 """The events of a turn."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar
 
 from chat.models import Message
 from chat.parts import Json, Part
 
 
 @dataclass(frozen=True, slots=True)
-class MessageAccepted:
+class TurnEvent:
+    """Something that happened in a turn."""
+
+    name: ClassVar[str]  # as the frame of a socket is called, so that a stream of events reads alike everywhere
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAccepted(TurnEvent):
     """The messages of the turn are stored."""
+
+    name = "accepted"
 
     messages: tuple[Message, ...]
     client_id: str | None = None
@@ -18,85 +27,71 @@ class MessageAccepted:
 
 
 @dataclass(frozen=True, slots=True)
-class TextAdded:
+class TextAdded(TurnEvent):
+    name = "text"
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStarted:
+class PartEvent(TurnEvent):
+    """A part of the reply has begun, or changed."""
+
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
+class ToolStarted(PartEvent):
+    name = "tool_started"
+
+
+class ToolFinished(PartEvent):
     """A tool answered, or failed."""
 
-    part: Part
+    name = "tool_finished"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWritten:
+class MemoryWritten(PartEvent):
     """A tool wrote to memory; its line offers Undo."""
 
-    part: Part
+    name = "memory"
+
+
+class CardDrawn(PartEvent):
+    name = "card"
 
 
 @dataclass(frozen=True, slots=True)
-class CardDrawn:
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(TurnEvent):
     """A notice for the user, outside the reply."""
+
+    name = "notice"
 
     text: str
     level: str = "info"  # info | warn
 
 
 @dataclass(frozen=True, slots=True)
-class TurnDone:
+class TurnDone(TurnEvent):
     """The reply is complete or stopped, and saved."""
+
+    name = "done"
 
     status: str
     usage: Json | None
 
 
 @dataclass(frozen=True, slots=True)
-class TurnFailed:
+class TurnFailed(TurnEvent):
     """The reply ended early; `text` gives the reason and a remedy."""
+
+    name = "failed"
 
     text: str
     may_retry: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Titled:
+class Titled(TurnEvent):
+    name = "title"
+
     title: str
-
-
-TurnEvent = (
-    MessageAccepted
-    | TextAdded
-    | ToolStarted
-    | ToolFinished
-    | MemoryWritten
-    | CardDrawn
-    | Noticed
-    | Titled
-    | TurnDone
-    | TurnFailed
-)
-
-# As the frames of a socket are called, so that a stream of events reads alike everywhere.
-EVENT_NAMES: Final[dict[type[Any], str]] = {
-    TextAdded: "text",
-    ToolStarted: "tool_started",
-    ToolFinished: "tool_finished",
-    MemoryWritten: "memory",
-    CardDrawn: "card",
-    Noticed: "notice",
-    Titled: "title",
-    TurnDone: "done",
-    TurnFailed: "failed",
-}

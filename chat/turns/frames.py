@@ -4,14 +4,12 @@ The page's type definitions in `static/chat/frames.js` name the same fields; a t
 """
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar, Final, TypedDict
 from uuid import UUID
 
 from chat.parts import Json
 from config.lib.text import parse_uuid
-
-JsonFrame = Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +17,11 @@ class ServerFrame:
     """A frame of the server; each has a `seq`."""
 
     type: ClassVar[str]
-    optional: ClassVar[frozenset[str]] = frozenset()  # fields that are left out while they are None
 
-    def to_json(self, seq: int) -> JsonFrame:
-        """Return the frame as JSON; `seq` is 0 outside of turns."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        sent = {name: value for name, value in values.items() if value is not None or name not in self.optional}
+    def to_json(self, seq: int) -> Json:
+        """Return the frame as JSON, without fields that are None by default; `seq` is 0 outside of turns."""
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        sent = {field.name: value for field, value in values if value is not None or field.default is MISSING}
         return {"type": self.type, "seq": seq, **sent}
 
 
@@ -52,7 +49,6 @@ class Accepted(ServerFrame):
     """A message is stored; `html` has the articles."""
 
     type = "accepted"
-    optional = frozenset({"replaces", "removes"})
 
     client_id: str | None
     message_id: str | None
@@ -67,7 +63,6 @@ class Text(ServerFrame):
     """Plain text to append, or a closed block's HTML and the rest."""
 
     type = "text"
-    optional = frozenset({"text", "html", "tail"})
 
     reply_id: str
     text: str | None = None
@@ -76,38 +71,35 @@ class Text(ServerFrame):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStarted(ServerFrame):
+class _Part(ServerFrame):
+    """A part of the reply, as HTML."""
+
+    reply_id: str
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(_Part):
     type = "tool_started"
 
-    reply_id: str
-    html: str
     call_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished(ServerFrame):
+class ToolFinished(ToolStarted):
     type = "tool_finished"
 
-    reply_id: str
-    html: str
-    call_id: str
-
 
 @dataclass(frozen=True, slots=True)
-class Memory(ServerFrame):
+class Memory(_Part):
     type = "memory"
 
-    reply_id: str
-    html: str
     event_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Card(ServerFrame):
+class Card(_Part):
     type = "card"
 
-    reply_id: str
-    html: str
     card_id: str
 
 

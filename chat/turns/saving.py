@@ -5,7 +5,8 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -20,6 +21,8 @@ from chat.turns.start import TurnStart
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from config.lib.web import find_time_zone
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -68,14 +71,15 @@ class ReplySaver:
             logger.error("Reply %s: no receipt of its prompt", self._start.reply_id)
 
     def _write_receipt(self) -> None:
+        prompt = {"sent": self._start.sent, "tools": self._tools, "models": self._models}
+        self._write(keep_receipt, **prompt, effort=settings.CHAT_REASONING_EFFORT)
+
+    def _write(self, act: Callable[..., T], **values: Any) -> T:
         with owned_tx(self._start.user_id):
-            keep_receipt(
-                reply_id=self._start.reply_id,
-                sent=self._start.sent,
-                tools=self._tools,
-                models=self._models,
-                effort=settings.CHAT_REASONING_EFFORT,
-            )
+            return act(reply_id=self._start.reply_id, **values)
+
+    def _write_text(self, act: Callable[..., T], **values: Any) -> T:
+        return self._write(act, **values, is_untrusted=self._window.is_untrusted, now=read_clock())
 
     def save_if_due(self) -> None:
         """Begin a save, unless the last one is recent or still running."""
@@ -88,7 +92,7 @@ class ReplySaver:
 
     async def _save_parts(self, parts: list[Part], text: str) -> None:
         try:
-            progress = await run_in_thread(self._save_progress, parts, text)
+            progress = await run_in_thread(partial(self._write_text, save_progress, parts=parts, text=text))
         except _DATABASE_FAULTS as error:
             # The text is in memory; the next save includes it.
             logger.warning("Reply %s: progress not saved (%s)", self._start.reply_id, type(error).__name__)
@@ -96,23 +100,13 @@ class ReplySaver:
         if progress is not Progress.SAVED:
             self._stop(STOPPED_ELSEWHERE if progress is Progress.TAKEN else "")
 
-    def _save_progress(self, parts: list[Part], text: str) -> Progress:
-        with owned_tx(self._start.user_id):
-            return save_progress(
-                reply_id=self._start.reply_id,
-                parts=parts,
-                text=text,
-                is_untrusted=self._window.is_untrusted,
-                now=read_clock(),
-            )
-
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
         """Close the reply; return whether the database took it."""
         await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])}, timeout=RECEIPT_SECONDS)
         await run_in_thread(self._ground_figures)
-        return await _write_patiently(
-            lambda: self._close_row(status, error, model, usage), f"Reply {self._start.reply_id}: its end"
-        )
+        end = {"parts": self._reply.parts, "text": self._reply.text, "status": status, "error": error}
+        write = partial(self._write_text, finish_reply, **end, model=model, usage=usage)
+        return await _write_patiently(write, f"Reply {self._start.reply_id}: its end")
 
     def _ground_figures(self) -> None:
         start = self._start
@@ -123,22 +117,8 @@ class ReplySaver:
         except Exception:
             logger.exception("Reply %s: its figures were not compared", start.reply_id)
 
-    def _close_row(self, status: MessageStatus, error: str, model: str, usage: Json | None) -> None:
-        with owned_tx(self._start.user_id):
-            finish_reply(
-                reply_id=self._start.reply_id,
-                status=status,
-                parts=self._reply.parts,
-                text=self._reply.text,
-                error=error,
-                model=model,
-                usage=usage,
-                is_untrusted=self._window.is_untrusted,
-                now=read_clock(),
-            )
 
-
-async def _write_patiently(write: Callable[[], None], name: str) -> bool:
+async def _write_patiently(write: Callable[[], object], name: str) -> bool:
     """Write on a thread, and again while the database is away; return whether it was written."""
     deadline, pause = time.monotonic() + OUTAGE_SECONDS, RETRY_SECONDS
     while True:

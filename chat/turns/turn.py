@@ -334,39 +334,28 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.
     `control.stop()`, whoever listens.
     """
     with shield_reply(start.reply_id):
-        async with aclosing(_run_turn(start, control)) as turn_events:
-            async for event in turn_events:
-                yield event
-
-
-async def _run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.TurnEvent, None]:
-    turn = _Turn(start, control)
-    error = ""
-    try:
-        async with aclosing(turn.run()) as steps:
-            async for event in steps:
-                yield event
-        if not turn.reply.parts and not control.is_stopped:
-            error = EMPTY_ANSWER
-    except LLMUnavailable as problem:
-        error = str(problem)
-    except TimeoutError:
-        error = TOOK_TOO_LONG
-    except Exception:
-        logger.exception("Turn failed in conversation %s", start.conversation_id)
-        error = BROKE
-    error = error or control.stop_error
-    is_saved = await turn.saver.finish_reply(
-        _end_status(error, control), error, model=turn.model, usage=turn.usage_dict()
-    )
-    control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
-    if error or not is_saved:
-        yield events.TurnFailed(error or NOT_SAVED)
-    else:
-        yield events.TurnDone(_end_status(error, control), turn.usage_dict())
-
-
-def _end_status(error: str, control: Control) -> MessageStatus:
-    if error and not control.stop_error:
-        return MessageStatus.FAILED
-    return MessageStatus.INTERRUPTED if control.is_stopped else MessageStatus.COMPLETE
+        turn = _Turn(start, control)
+        error = ""
+        try:
+            async with aclosing(turn.run()) as steps:
+                async for event in steps:
+                    yield event
+            if not turn.reply.parts and not control.is_stopped:
+                error = EMPTY_ANSWER
+        except LLMUnavailable as problem:
+            error = str(problem)
+        except TimeoutError:
+            error = TOOK_TOO_LONG
+        except Exception:
+            logger.exception("Turn failed in conversation %s", start.conversation_id)
+            error = BROKE
+        status = MessageStatus.INTERRUPTED if control.is_stopped else MessageStatus.COMPLETE
+        if error and not control.stop_error:
+            status = MessageStatus.FAILED
+        error = error or control.stop_error
+        is_saved = await turn.saver.finish_reply(status, error, model=turn.model, usage=turn.usage_dict())
+        control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
+        if error or not is_saved:
+            yield events.TurnFailed(error or NOT_SAVED)
+        else:
+            yield events.TurnDone(status, turn.usage_dict())

@@ -289,7 +289,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         self.subscription.put(snapshot)
 
-    async def _build_snapshot(self, room: Room) -> frames.JsonFrame:
+    async def _build_snapshot(self, room: Room) -> Json:
         while True:
             turn = live.find_turn(self.conversation_id)
             stored = await run_in_thread(self._stored_snapshot)

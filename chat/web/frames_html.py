@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from chat.conversations.queries import list_messages
 from chat.models import MessageStatus
-from chat.parts import Part
+from chat.parts import Json, Part
 from chat.tools.calls import is_hidden
 from chat.turns import events, frames
 from chat.turns.live import LiveTurn
@@ -28,7 +28,7 @@ _TOOL_FRAMES: Final = {events.ToolStarted: frames.ToolStarted, events.ToolFinish
 class TurnScreen:
     """A turn's HTML: each event is rendered once for its room."""
 
-    def __init__(self, turn: LiveTurn, publish: Callable[[frames.JsonFrame], None], *, has_ended: bool) -> None:
+    def __init__(self, turn: LiveTurn, publish: Callable[[Json], None], *, has_ended: bool) -> None:
         self.start = turn.start
         self.seq = 0
         self._log = turn.log

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from channels.layers import get_channel_layer
 
 from chat.parts import Json
-from chat.turns.frames import JsonFrame, Snapshot
+from chat.turns.frames import Snapshot
 from chat.turns.live import LiveTurn, find_turn, group_of
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.edge.layer import SharedLayer, tell_other_processes
@@ -27,9 +27,9 @@ class Relay(Subscription):
     def __init__(self, group: str) -> None:
         super().__init__()
         self._group = group
-        self._batch: list[JsonFrame] = []
+        self._batch: list[Json] = []
 
-    def put(self, frame: JsonFrame) -> None:
+    def put(self, frame: Json) -> None:
         """Add a frame to the batch that is sent next."""
         if not self._batch:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self._send)

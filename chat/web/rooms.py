@@ -5,7 +5,8 @@ from typing import Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from chat.turns.frames import Accepted, JsonFrame, ReplySoFar
+from chat.parts import Json
+from chat.turns.frames import Accepted, ReplySoFar
 from chat.turns.live import LiveTurn, find_turn, set_viewer
 from chat.web.frames_html import TurnScreen
 
@@ -16,10 +17,10 @@ class Subscription:
     """A socket's bounded frame queue; a slow socket is closed."""
 
     def __init__(self) -> None:
-        self.frames: asyncio.Queue[JsonFrame] = asyncio.Queue(QUEUE_SIZE)
+        self.frames: asyncio.Queue[Json] = asyncio.Queue(QUEUE_SIZE)
         self.is_overrun = asyncio.Event()
 
-    def put(self, frame: JsonFrame) -> None:
+    def put(self, frame: Json) -> None:
         """Hand over a frame without waiting for the socket."""
         try:
             self.frames.put_nowait(frame)
@@ -37,7 +38,7 @@ class Room:
         # A turn that has ended may still write a title while the next one runs: each has a screen of its own.
         self._screens: WeakKeyDictionary[LiveTurn, TurnScreen] = WeakKeyDictionary()
 
-    def publish(self, frame: JsonFrame) -> None:
+    def publish(self, frame: Json) -> None:
         for subscription in self.subscriptions:
             subscription.put(frame)
 

@@ -178,7 +178,7 @@ class Command(KeelCommand):
 
     def _print_event(self, event: events.TurnEvent) -> None:
         if self.is_json:
-            self.say("", type=events.EVENT_NAMES[type(event)], **asdict(event))
+            self.say("", type=event.name, **asdict(event))
             return
         match event:
             case events.TextAdded(text):
