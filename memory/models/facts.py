@@ -86,21 +86,22 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     def as_of(self, valid_at: datetime, known_at: datetime) -> Self:
         """Keep the facts true at `valid_at` as known at `known_at` (aware UTC).
 
-        A row superseded by then was true until its successor began, a forgotten or merged one until it was archived. A
-        row archived for another reason, such as a correction, was never true. With both times now these are the current
-        rows (settled 3).
+        A row superseded by then was true until its successor began, a forgotten or merged one until it was archived, and
+        neither where a newer row of its lineage tells of the same time. A row archived for another reason, such as a
+        correction, was never true. With both times now these are the current rows (settled 3).
         """
-        successors = UserFact.objects.filter(supersedes=OuterRef("pk"), created_at__lte=known_at)
+        known = UserFact.objects.filter(created_at__lte=known_at)
         is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)
+        is_superseded = Q(archived_reason=ArchivedReason.SUPERSEDED)
         until_archived = Q(archived_reason__in=TRUE_UNTIL_ARCHIVED, archived_at__gt=valid_at)
-        has_successor = Exists(successors.filter(valid_from__lte=valid_at))
-        was_true = (Q(archived_reason=ArchivedReason.SUPERSEDED) | until_archived) & ~has_successor
-        return self.filter(
-            is_believed | was_true,
-            Q(valid_until__isnull=True) | Q(valid_until__gt=valid_at),
-            created_at__lte=known_at,
-            valid_from__lte=valid_at,
+        has_successor = Exists(known.filter(supersedes=OuterRef("pk"), valid_from__lte=valid_at))
+        # The undo of an edit brings a fact that had ended back for its whole period.
+        is_newer = is_believed | Q(is_superseded | until_archived, created_at__gt=OuterRef("created_at"))
+        is_told_again = Exists(
+            known.filter(is_newer, hold_at(valid_at), lineage=OuterRef("lineage")).exclude(pk=OuterRef("pk"))
         )
+        was_true = (is_superseded | until_archived) & ~has_successor & ~is_told_again
+        return self.filter(is_believed | was_true, hold_at(valid_at), created_at__lte=known_at)
 
     def archived(self) -> Self:
         """Keep the newest row of each archived lineage outside of the trash."""

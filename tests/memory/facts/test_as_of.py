@@ -103,6 +103,19 @@ def test_as_of_shows_original_throughout_after_undone_correction(corrected):
     assert true(JUNE, JULY - SECOND) == ["Retires at 55"]
 
 
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_as_of_shows_an_ended_fact_once_after_an_undone_correction(as_trader, is_forgotten):
+    fact = UserFactFactory(content="Retires at 50", valid_until=JUNE)
+    edited = supersede_fact(fact_id=fact.pk, content="Retires at 55", now=JULY)
+    undo_event(event_id=edited.event.pk, now=JULY + DAY)
+    if is_forgotten:
+        archive_fact(fact_id=UserFact.objects.believed().get().pk, reason=ArchivedReason.AGENT_FORGET, now=JULY + 2 * DAY)
+
+    assert UserFact.objects.filter(content="Retires at 50").count() == 2
+    assert true(MAY, AUGUST) == true(JUNE - SECOND, AUGUST) == ["Retires at 50"]
+    assert true(JUNE, AUGUST) == true(JULY, AUGUST) == []
+
+
 def test_as_of_includes_restored_fact_throughout(as_trader):
     fact = UserFactFactory(content="Retires at 50")
     archive_fact(fact_id=fact.pk, now=JUNE)
