@@ -14,7 +14,7 @@ from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
 from memory.facts.conflicts import FactDisputed, compare_statement
 from memory.facts.periods import read_statement
-from memory.facts.review import dismiss_proposal, find_waiting, hold_fact
+from memory.facts.review import dismiss_proposal, find_proposal, hold_fact
 from memory.facts.services import WhenUnsure, remember_fact, resolve_fact
 from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, Confidence, FactSource, ProposalKind, UserFact
@@ -120,7 +120,7 @@ def save_fact(
         )
     except FactDisputed as dispute:
         return _ask(context, content, dispute, **words)
-    if doubted is not None and (asked := find_waiting(content, doubted)) is not None:
+    if doubted is not None and (asked := find_proposal(ProposalKind.CONFLICT, content, doubted)) is not None:
         dismiss_proposal(proposal_id=asked.pk, now=context.now)  # the user has answered in the chat
     return wording.describe("save", written)
 
@@ -146,7 +146,7 @@ def _find_answer(context: ToolContext, content: str, known: UserFact) -> WhenUns
     text = typed[-1][1] if typed else ""
     if states_change(text, known.content):
         return "replace"
-    if find_waiting(content, known) is None or context.window.is_untrusted:
+    if find_proposal(ProposalKind.CONFLICT, content, known) is None or context.window.is_untrusted:
         return "ask"
     return "keep" if _BOTH.search(text) else "replace" if _REPLACES.search(text) else "ask"
 

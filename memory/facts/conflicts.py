@@ -4,6 +4,7 @@ A single-valued subject has one fact at a time. A fact that begins later, "From 
 what is said of the time before holds until then.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -13,11 +14,12 @@ from uuid import UUID
 from django.db.models import Count
 
 from config.lib.errors import DomainError
+from config.lib.fields import content_key
 from memory.claims.judge import Verdict, judge_change, may_end
 from memory.claims.subjects import read_subject
 from memory.facts.periods import Period, Statement, begin_fact
 from memory.facts.versions import lock_memory
-from memory.models import MemoryEvent, UserFact
+from memory.models import MemoryEvent, MemoryProposal, ProposalKind, ProposalStatus, UserFact
 
 MAX_CLASHES: Final = 5  # pairs shown at a time
 MAX_COMPARED: Final = 50  # facts of one subject, the newest first
@@ -89,7 +91,10 @@ def list_rivals(text: str, period: Period, *, lineage: UUID | None = None, now: 
 
 
 def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
-    """Return pairs of current facts of one subject that repeat or exclude each other, the newest pairs first."""
+    """Return pairs of current facts of one subject that repeat or exclude each other, the newest pairs first.
+
+    A pair of which the user has said that both hold is none.
+    """
     # Of all believed facts, because their index has the subjects; whether a fact is current stands in its row.
     believed = UserFact.objects.believed().exclude(subject="")
     shared = believed.order_by().values("subject").annotate(number=Count("pk")).filter(number__gt=1)
@@ -99,7 +104,17 @@ def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
         .order_by("-created_at", "id")[:MAX_COMPARED]
     )
     pairs = [(newer, older) for newer, older in combinations(rows, 2) if newer.subject == older.subject]
-    return [pair for pair in pairs if judge_change(pair[1].content, pair[0].content) != "apart"][:MAX_CLASHES]
+    clashes = [pair for pair in pairs if judge_change(pair[1].content, pair[0].content) != "apart"]
+    answered = _list_answered(clashes)
+    return [pair for pair in clashes if frozenset(fact.content_key for fact in pair) not in answered][:MAX_CLASHES]
+
+
+def _list_answered(pairs: Collection[tuple[UserFact, UserFact]]) -> set[frozenset[str]]:
+    """Return the keys of the texts of which the user was asked and did not say that one replaces the other."""
+    keys = {fact.content_key for pair in pairs for fact in pair}
+    asked = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, target__content_key__in=keys)
+    decided = asked.exclude(status=ProposalStatus.PENDING).values_list("payload__content", "target__content_key")
+    return {frozenset((content_key(text), key)) for text, key in decided}
 
 
 def is_plan(fact: UserFact, begins: datetime) -> bool:

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
+
+from django.db.models import Q
 
 from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import content_key
@@ -22,7 +24,16 @@ from memory.facts.versions import (
     list_forgotten,
     lock_memory,
 )
-from memory.models import Confidence, FactSource, MemoryEvent, MemoryProposal, ProposalKind, ProposalStatus, UserFact
+from memory.models import (
+    REOPENED,
+    Confidence,
+    FactSource,
+    MemoryEvent,
+    MemoryProposal,
+    ProposalKind,
+    ProposalStatus,
+    UserFact,
+)
 from memory.wording import find_category, parse_content, parse_detail, parse_topic
 
 
@@ -34,6 +45,7 @@ class ProposalDecided(StateConflict):
     """The proposal was already accepted or dismissed."""
 
 
+UNACCEPTED: Final = (ProposalStatus.PENDING, ProposalStatus.DISMISSED)
 _HELD: Final = (ProposalKind.UNTRUSTED, ProposalKind.CONFLICT)  # of chats
 
 # The source of an accepted fact; imported text was not typed here.
@@ -95,19 +107,15 @@ def hold_fact(
     # Of several that have other subjects it is not known which one this write replaces.
     known = len(facts) == 1 or any(is_about_same(fact, content, topic) for fact in facts)
     target_id = target_id or (facts[0].pk if known else None)
-    held = _find_pending(kind, content, origin)
+    target = get_last_version(target_id) if target_id else None
+    held = find_proposal(kind, content, target, UNACCEPTED, conversation_id=origin.conversation_id)
     if held is None:
-        made = propose_fact(
-            kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words
-        )
-        held = None if made else _find_known(kind, content, target_id)
-    if held is not None:
-        # Asked again, in this chat or another, perhaps after it was dismissed: it belongs to the acts of this turn.
-        held.evidence |= {"message_id": origin.message_id}
-        held.conversation_id = origin.conversation_id
-        held.target = held.target or (get_last_version(target_id) if target_id else None)
-        held.status, held.decided_at, held.batch_id = ProposalStatus.PENDING, None, None
-        held.save(update_fields=["evidence", "conversation_id", "target", "status", "decided_at", "batch_id"])
+        propose_fact(kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words)
+        return facts
+    # Asked again, in this chat or another, perhaps after it was dismissed: it belongs to the acts of this turn.
+    held.evidence |= {"message_id": origin.message_id}
+    held.conversation_id, held.target = origin.conversation_id, held.target or target
+    _set_columns(held, evidence=held.evidence, conversation_id=held.conversation_id, target=held.target, **REOPENED)
     return facts
 
 
@@ -124,19 +132,14 @@ def find_held(fact: UserFact, origin: Origin, *, is_change: bool) -> MemoryPropo
             return held
         if is_about_same(fact, *words):
             if held.target is None or not is_about_same(held.target, *words):
-                _set_target(held, fact)
+                _set_columns(held, target=fact)
             return held
     free = [held for held in every if held.target is None]
     if not is_change or not free:
         return None
     if len(free) == 1:
-        _set_target(free[0], fact)
+        _set_columns(free[0], target=fact)
     return free[0]
-
-
-def _set_target(held: MemoryProposal, fact: UserFact) -> None:
-    held.target = fact
-    held.save(update_fields=["target"])
 
 
 def _hold_again(event: MemoryEvent, now: datetime) -> bool:
@@ -148,26 +151,21 @@ def _hold_again(event: MemoryEvent, now: datetime) -> bool:
     return True
 
 
-def _find_pending(kind: ProposalKind, content: str, origin: Origin) -> MemoryProposal | None:
-    pending = MemoryProposal.objects.filter(kind=kind, status=ProposalStatus.PENDING)
-    of_chat = pending.filter(conversation_id=origin.conversation_id, payload__content=parse_content(content))
-    return of_chat.select_related("target").first()
-
-
-def _find_known(kind: ProposalKind, content: str, target_id: UUID | None) -> MemoryProposal | None:
-    """Return the write that was proposed before, unless it was accepted."""
-    target = get_last_version(target_id) if target_id else None
-    proposed = MemoryProposal.objects.filter(kind=kind).exclude(status=ProposalStatus.ACCEPTED)
-    return (
-        proposed.filter(fingerprint=fingerprint_text(parse_content(content), target)).select_related("target").first()
-    )
-
-
-def find_waiting(content: str, target: UserFact) -> MemoryProposal | None:
-    """Return the pending proposal to replace a fact by this text, or None."""
-    fingerprint = fingerprint_text(parse_content(content), target)
-    waiting = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, status=ProposalStatus.PENDING)
-    return waiting.filter(fingerprint=fingerprint).first()
+def find_proposal(
+    kind: ProposalKind,
+    content: str,
+    target: UserFact | None,
+    statuses: Sequence[ProposalStatus] = (ProposalStatus.PENDING,),
+    *,
+    conversation_id: UUID | None = None,
+) -> MemoryProposal | None:
+    """Return the proposal of a text in place of `target`, or the one that waits in this chat whatever its target."""
+    text = parse_content(content)
+    is_same = Q(fingerprint=fingerprint_text(text, target))
+    if conversation_id is not None:
+        is_same |= Q(status=ProposalStatus.PENDING, conversation_id=conversation_id, payload__content=text)
+    rows = MemoryProposal.objects.filter(is_same, kind=kind, status__in=statuses).select_related("target")
+    return rows.order_by("-status", "id").first()  # a pending one before a dismissed one
 
 
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
@@ -191,13 +189,14 @@ def accept_proposal(*, proposal_id: UUID, is_staff: bool = False, now: datetime)
         is_staff=is_staff,
     )
     written = _apply_proposal(proposal, origin, now)
-    batch_id = origin.batch_id if written.event else None
-    return _set_decision(proposal, ProposalStatus.ACCEPTED, batch_id, is_staff=is_staff, now=now)
+    decision = {"status": ProposalStatus.ACCEPTED, "batch_id": origin.batch_id if written.event else None}
+    return _set_columns(proposal, **decision, decided_at=now, is_decided_by_staff=is_staff)
 
 
 def dismiss_proposal(*, proposal_id: UUID, is_staff: bool = False, now: datetime) -> MemoryProposal:
     """Dismiss a proposal for good. Raises ProposalNotFound, ProposalDecided."""
-    return _set_decision(_get_pending(proposal_id), ProposalStatus.DISMISSED, None, is_staff=is_staff, now=now)
+    proposal = _get_pending(proposal_id)
+    return _set_columns(proposal, status=ProposalStatus.DISMISSED, decided_at=now, is_decided_by_staff=is_staff)
 
 
 def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
@@ -206,9 +205,7 @@ def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
     proposal = _get_proposal(proposal_id)
     if proposal.batch_id is not None:
         undo_batch(batch_id=proposal.batch_id, now=now)
-    proposal.status, proposal.decided_at, proposal.batch_id = ProposalStatus.PENDING, None, None
-    proposal.save(update_fields=["status", "decided_at", "batch_id"])
-    return proposal
+    return _set_columns(proposal, **REOPENED)
 
 
 def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> FactWrite:
@@ -259,12 +256,10 @@ def _get_proposal(proposal_id: UUID) -> MemoryProposal:
     return rows.filter(pk=proposal_id).first_or(ProposalNotFound("There is no such proposal."))
 
 
-def _set_decision(
-    proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, *, is_staff: bool, now: datetime
-) -> MemoryProposal:
-    proposal.status, proposal.decided_at, proposal.batch_id = status, now, batch_id
-    proposal.is_decided_by_staff = is_staff
-    proposal.save(update_fields=["status", "decided_at", "batch_id", "is_decided_by_staff"])
+def _set_columns(proposal: MemoryProposal, **columns: Any) -> MemoryProposal:
+    for name, value in columns.items():
+        setattr(proposal, name, value)
+    proposal.save(update_fields=columns)
     return proposal
 
 

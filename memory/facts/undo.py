@@ -65,9 +65,8 @@ def _reopen_proposal(batch_id: UUID) -> None:
     """Reopen the proposal once its writes are undone; evictions may stay."""
     standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
     if not standing.exists():
-        models.MemoryProposal.objects.filter(batch_id=batch_id, status=models.ProposalStatus.ACCEPTED).update(
-            status=models.ProposalStatus.PENDING, decided_at=None, batch_id=None
-        )
+        accepted = models.MemoryProposal.objects.filter(batch_id=batch_id, status=models.ProposalStatus.ACCEPTED)
+        accepted.update(**models.REOPENED)
 
 
 @transaction.atomic  # a refusal must roll back the events undone so far

@@ -86,9 +86,9 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     def as_of(self, valid_at: datetime, known_at: datetime) -> Self:
         """Keep the facts true at `valid_at` as known at `known_at` (aware UTC).
 
-        A row superseded by then was true until its successor began, a forgotten or merged one until it was archived, and
-        neither where a newer row of its lineage tells of the same time. A row archived for another reason, such as a
-        correction, was never true. With both times now these are the current rows (settled 3).
+        A row superseded by then was true until its successor began, a forgotten or merged one until it was archived,
+        and neither where a newer row of its lineage tells of the same time. A row archived for another reason, such as
+        a correction, was never true. With both times now these are the current rows (settled 3).
         """
         known = UserFact.objects.filter(created_at__lte=known_at)
         is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)

@@ -1,5 +1,6 @@
 """The queue of writes that need the owner's decision."""
 
+from typing import Any, Final
 from uuid import uuid4
 
 from django.db import models
@@ -22,6 +23,13 @@ class ProposalStatus(models.TextChoices):
     PENDING = "pending", "Waiting"
     ACCEPTED = "accepted", "Accepted"
     DISMISSED = "dismissed", "Dismissed"
+
+
+# The columns of a proposal that waits for a decision, or waits again.
+REOPENED: Final[dict[str, Any]] = {
+    **{"status": ProposalStatus.PENDING, "is_decided_by_staff": False},
+    **dict.fromkeys(("decided_at", "batch_id")),
+}
 
 
 class MemoryProposal(OwnedModel):

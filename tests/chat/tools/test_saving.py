@@ -11,7 +11,7 @@ from django.db import connection
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
 from memory.claims.validity import read_validity, strip_dates
-from memory.facts.conflicts import list_conflicts
+from memory.facts.conflicts import list_clashes, list_conflicts
 from memory.models import ArchivedReason, MemoryProposal, ProposalStatus, UserFact
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.chat import MessageFactory
@@ -104,6 +104,7 @@ def test_save_that_may_contradict_is_asked_about_once(as_trader, case, answer, l
     waiting.refresh_from_db()
     assert "memoryEvent" in result
     assert (current(), waiting.status) == (left, ProposalStatus.DISMISSED)
+    assert list_clashes(NOW) == []  # the page does not ask again
 
 
 def test_save_that_announces_a_change_is_not_asked_about(as_trader):

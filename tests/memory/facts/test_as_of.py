@@ -109,7 +109,9 @@ def test_as_of_shows_an_ended_fact_once_after_an_undone_correction(as_trader, is
     edited = supersede_fact(fact_id=fact.pk, content="Retires at 55", now=JULY)
     undo_event(event_id=edited.event.pk, now=JULY + DAY)
     if is_forgotten:
-        archive_fact(fact_id=UserFact.objects.believed().get().pk, reason=ArchivedReason.AGENT_FORGET, now=JULY + 2 * DAY)
+        archive_fact(
+            fact_id=UserFact.objects.believed().get().pk, reason=ArchivedReason.AGENT_FORGET, now=JULY + 2 * DAY
+        )
 
     assert UserFact.objects.filter(content="Retires at 50").count() == 2
     assert true(MAY, AUGUST) == true(JUNE - SECOND, AUGUST) == ["Retires at 50"]
