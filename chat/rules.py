@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.db.models import Exists
 
 from config.lib.columns import Columns
 from config.lib.owned import owner_id
@@ -16,7 +17,8 @@ from config.lib.words.lexer import read_tokens
 from config.lib.words.markets import find_base
 from config.lib.words.rules import Rule, parse_rule
 from memory.claims.validity import strip_dates
-from memory.models import ArchivedReason, MemoryEvent, UserFact, UserFactQuerySet
+from memory.facts.review import close_fulfilled
+from memory.models import ArchivedReason, MemoryEvent, MemoryProposal, ProposalStatus, UserFact, UserFactQuerySet
 from trading.models import Trade, TradingRule
 from trading.rules.services import RuleReading, follow_readings
 
@@ -72,11 +74,17 @@ def _list_believed(facts: UserFactQuerySet, versions: Iterable[UserFact] | None)
 
 
 def follow_writes(*, conversation_id: UUID | None, now: datetime) -> None:
-    """Follow the facts that a turn, which began at `now`, has written in a chat, inside `owned_tx(user)`."""
+    """Follow the facts that a turn, which began at `now`, has written in a chat, inside `owned_tx(user)`.
+
+    What waited for its owner and now holds waits no more.
+    """
     events = MemoryEvent.objects.filter(conversation_id=conversation_id, created_at=now, lineage__isnull=False)
-    found = list(events.values_list("lineage", "detail__later"))
+    waiting = Exists(MemoryProposal.objects.filter(status=ProposalStatus.PENDING))
+    found = list(events.values_list("lineage", "detail__later", waiting))
     if found:
-        follow_facts(now=now, lineages={UUID(str(name)) for names in found for name in names if name})
+        follow_facts(now=now, lineages={UUID(str(name)) for *names, _ in found for name in names if name})
+    if any(has_waiting for *_, has_waiting in found):
+        close_fulfilled(conversation_id=conversation_id, now=now)
 
 
 def read_fact(fact_id: UUID) -> Rule | Refusal | None:

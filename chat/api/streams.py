@@ -146,8 +146,8 @@ async def _describe_event(begun: Message, event: events.TurnEvent) -> Json | Non
             return {"text": text}
         case events.Titled(title):
             return {"title": title}
-        case events.Noticed(text, level):
-            return {"level": level, "text": text}
+        case events.Noticed(text, level, fact):
+            return {"level": level, "text": text, "fact": fact}
         case events.ToolStarted(part) | events.ToolFinished(part) | events.MemoryWritten(part):
             return await _read_rows(begun, lambda: shown_part(part), None)
         case events.CardDrawn(part):

@@ -42,7 +42,16 @@ class ResultTooLong(DomainError):
 
 @dataclass(slots=True)
 class Window:
-    is_untrusted: bool = False  # text that the user did not type: news, trade reasons, imports
+    """Whether the model has text in view that the user did not type, and what brought it: news, trade reasons."""
+
+    is_untrusted: bool = False
+    sources: set[str] = field(default_factory=set)
+
+    def note(self, source: str, *, is_untrusted: bool = True) -> None:
+        """Note that something which came into view holds such text."""
+        if is_untrusted:
+            self.is_untrusted = True
+            self.sources.add(source)
 
 
 @dataclass(frozen=True, slots=True)

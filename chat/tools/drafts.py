@@ -98,7 +98,7 @@ def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
                 )
     except PayloadInvalid as refusal:
         return {"error": _list_problems(refusal.errors)}
-    context.window.is_untrusted |= draft.is_untrusted  # the result names it
+    context.window.note("A draft", is_untrusted=draft.is_untrusted)  # the result names it
     return _describe_patch(draft, before)
 
 

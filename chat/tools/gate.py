@@ -195,6 +195,7 @@ def hold_for_review(
         target_id=target_id,
         is_change=is_change(context),
         why=WHY_HELD if is_untrusted else WHY_NUMBER,
+        in_view=sorted(context.window.sources),
         origin=origin_of(context),
         now=context.now,
     )

@@ -24,9 +24,8 @@ class GetSkillPerformanceArgs(Args):
 
 def _list_my_skills(context: ToolContext, args: Args) -> Result:
     skills, drafts = list_skills(), list_open_drafts()
-    context.window.is_untrusted |= any(one.skill.is_untrusted for one in skills) or any(
-        one.is_untrusted for one in drafts
-    )
+    is_untrusted = any(one.skill.is_untrusted for one in skills) or any(one.is_untrusted for one in drafts)
+    context.window.note("Your skills", is_untrusted=is_untrusted)
     return records.within_limits(
         {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
     )
@@ -45,7 +44,7 @@ LIST_MY_SKILLS = make_tool(
 
 def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
     skill = get_skill(args.skill_id)
-    context.window.is_untrusted |= skill.is_untrusted  # the result names it
+    context.window.note("Your skills", is_untrusted=skill.is_untrusted)  # the result names it
     result: Result = {
         "skill_id": str(skill.pk),
         "name": prompt_line(skill.name),

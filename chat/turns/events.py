@@ -68,6 +68,7 @@ class Noticed(TurnEvent):
 
     text: str
     level: str = "info"  # info | warn
+    fact: str = ""  # what the user may save themselves
 
 
 @dataclass(frozen=True, slots=True)

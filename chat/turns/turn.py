@@ -5,9 +5,10 @@ transaction; what was said is saved at least every second, and whatever ends the
 """
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any, Final
@@ -32,6 +33,7 @@ from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN
 from config.lib.text import clean_text
 from config.lib.threads import run_in_tool_thread
+from memory.claims.sentences import read_request
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +52,10 @@ TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said i
 BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
 NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
 
-NOT_DONE: Final = (
-    "You asked to have something remembered or forgotten, and the model did not do it. Nothing was changed; do it"
-    " yourself on the page of facts, or say it again."
+NOT_SAVED_FACT: Final = "You asked to have this remembered, and the model did not do it. You can save it yourself."
+NOT_FORGOTTEN: Final = (
+    "You asked to have something forgotten, and the model did not do it. Nothing was changed; do it yourself on the"
+    " page of facts, or say it again."
 )
 
 DO_IT: Final = (
@@ -91,7 +94,9 @@ class _Turn:
         self.model = ""
         self.usage: Usage | None = None
         self.is_cut = False  # the reply reached its greatest length
-        self.window = Window(is_untrusted=start.is_untrusted)
+        self.tools: dict[str, Tool[Any]] = tools_by_name(start.assistant)
+        earlier = _list_sources(start.sent.messages, self.tools) if start.is_untrusted else set()
+        self.window = Window(is_untrusted=start.is_untrusted, sources=earlier)
         self.context = ToolContext(
             user_id=start.user_id,
             now=start.now,
@@ -101,7 +106,6 @@ class _Turn:
             opening=start.opening,
             window=self.window,
         )
-        self.tools: dict[str, Tool[Any]] = tools_by_name(start.assistant)
         self.schemas = [tool.schema for tool in self.tools.values()]
         self.messages: list[Json] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
@@ -188,7 +192,7 @@ class _Turn:
                 answer = await door.complete(messages, models=self.models, tools=self.schemas, tool_choice=choice)
         except (LLMUnavailable, TimeoutError):
             logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
-            yield events.Noticed(NOT_DONE, "warn")
+            yield self._note_undone(tool)
             return
         self._note_usage(Chunk(usage=answer.usage, model=answer.model))
         self.reply.step += 1
@@ -200,7 +204,13 @@ class _Turn:
         failed = {"step": self.reply.step, "kind": "tool", "status": "error"}
         self.reply.parts = [part for part in self.reply.parts if not failed.items() <= part.items()]
         if not any(part["step"] == self.reply.step for part in self.reply.parts):
-            yield events.Noticed(NOT_DONE, "warn")
+            yield self._note_undone(tool)
+
+    def _note_undone(self, tool: Tool[Any]) -> events.Noticed:
+        """Return the notice of a memory act that was asked for and is not done; of a fact, with what to save."""
+        if "remember" not in tool.acts:
+            return events.Noticed(NOT_FORGOTTEN, "warn")
+        return events.Noticed(NOT_SAVED_FACT, "warn", fact=read_request(self.start.text))
 
     def _owed_tool(self) -> Tool[Any] | None:
         writers = [tool for tool in self.tools.values() if tool.acts]
@@ -289,7 +299,7 @@ class _Turn:
                 end = min(end, time.monotonic() + STOP_SECONDS)
         if task.done():
             # Before the next call of the same step: the model may call several at once.
-            self.window.is_untrusted |= tool.brings_untrusted(task.result())
+            self.window.note(tool.label, is_untrusted=tool.brings_untrusted(task.result()))
             return task.result()
         # A thread cannot be cancelled, but a call that still waits for one will not run any more.
         task.cancel()
@@ -308,6 +318,18 @@ class _Turn:
             )
             self._note_usage(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
+
+
+def _list_sources(messages: Iterable[Mapping[str, Any]], tools: Mapping[str, Tool[Any]]) -> set[str]:
+    """Return the labels of the tools whose results in earlier messages hold text of others."""
+    names: dict[str, str] = {}
+    sources = set()
+    for said in messages:
+        names |= {call["id"]: call["function"]["name"] for call in said.get("tool_calls", ())}
+        tool = tools.get(names.get(said["tool_call_id"], "")) if said["role"] == "tool" else None
+        if tool is not None and tool.brings_untrusted(json.loads(said["content"])):
+            sources.add(tool.label)
+    return sources
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:

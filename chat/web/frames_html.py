@@ -4,7 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils import timezone
 
 from chat.conversations.queries import list_messages
@@ -86,8 +88,9 @@ class TurnScreen:
             case events.CardDrawn(part):
                 html = self._keep_block(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
                 self._send_frame(frames.Card(self.reply_id, html, part["card_id"]))
-            case events.Noticed(text, level):
-                self._send_frame(frames.Notice(None if self._has_ended else self.reply_id, level, text))
+            case events.Noticed(text, level, fact):
+                save_url = f"{reverse('memory:facts')}?{urlencode({'add': '', 'content': fact})}#add" if fact else None
+                self._send_frame(frames.Notice(None if self._has_ended else self.reply_id, level, text, save_url))
             case events.Titled(title):
                 self._send_frame(frames.Title(title))
             case events.TurnDone() | events.TurnFailed():

@@ -13,6 +13,7 @@ from memory.claims.validity import Validity
 from memory.facts import services
 from memory.facts.history import list_versions
 from memory.facts.queries import FactFilter, find_last_version, list_links, select_facts
+from memory.facts.review import close_fulfilled
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall_for_user
 
@@ -27,9 +28,10 @@ class FactsView(ApiView):
     @write("add_fact", "facts", shapes.WrittenSerializer, shapes.FactInput, status=NEW_OR_KNOWN)
     def post(self, **fields: Any) -> Any:
         """Add a fact; 200 when it is known already."""
-        written = services.remember_fact(
-            **_replace_dates(fields), confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=timezone.now()
-        )
+        now = timezone.now()
+        words = {**_replace_dates(fields), "confidence": Confidence.ASSERTED, "source": FactSource.PROFILE}
+        written = services.remember_fact(**words, now=now)
+        close_fulfilled(conversation_id=None, now=now)
         return written, written.event is not None
 
 

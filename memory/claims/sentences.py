@@ -12,6 +12,7 @@ from config.lib.words.quantities import word_set
 from config.lib.words.sentences import CLAUSE, EXPLICIT, straight, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import Reading, Term, list_stems, read_claims
+from memory.claims.statements import keep_typed_words
 from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
 
 _OTHERS: Final = word_set("you your you're he his she her they them their")
@@ -188,6 +189,12 @@ def _keeps_order(claim: Reading, sentence: Reading) -> bool:
     """Tell whether each word of a claim that tells little stands in the sentence, too."""
     given = {term.key for term in sentence.of_kind("word")} | list_stems("FREE")
     return all(term.key in given for term in claim.of_kind("word"))
+
+
+def read_request(text: str) -> str:
+    """Return what a message asks outright to remember, as it would be stored; else all that its person typed."""
+    asked = [one.text for one in _list_statements(TypedMessage(0, text)) if one.is_asked_for]
+    return min(asked, key=len) if asked else keep_typed_words(text).replace(MASK, "").strip()
 
 
 # --- The statements of a message ---

@@ -11,6 +11,8 @@ from django.db.models import Q
 
 from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import content_key
+from memory.claims.claims import read_claims
+from memory.claims.judge import judge_change
 from memory.claims.validity import ALWAYS, Validity
 from memory.facts.periods import find_validity
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
@@ -63,10 +65,14 @@ def propose_fact(
     said_at: datetime | None = None,
     ends_at: datetime | None = None,
     why: str,
+    in_view: Sequence[str] = (),
     origin: Origin,
     now: datetime,
 ) -> MemoryProposal | None:
-    """Queue a text to save; None if known. Raises FactRefused, FactNotFound."""
+    """Queue a text to save; None if known. Raises FactRefused, FactNotFound.
+
+    `in_view` names what had words of others in view of the model.
+    """
     text, tag = parse_content(content), parse_topic(topic)
     lock_memory()
     key = content_key(text)
@@ -78,7 +84,8 @@ def propose_fact(
         payload["detail"] = parse_detail(detail)
     dates = {"said_at": said_at, "ends_at": ends_at}
     payload |= {name: at.isoformat() for name, at in dates.items() if at is not None}
-    evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
+    evidence: dict[str, Any] = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
+    evidence |= {"in_view": list(in_view)} if in_view else {}
     columns = {"target": target, "conversation_id": origin.conversation_id, "created_at": now}
     return _insert_proposal(kind, fingerprint_text(text, target), payload=payload, evidence=evidence, **columns)
 
@@ -166,6 +173,43 @@ def find_proposal(
         is_same |= Q(status=ProposalStatus.PENDING, conversation_id=conversation_id, payload__content=text)
     rows = MemoryProposal.objects.filter(is_same, kind=kind, status__in=statuses).select_related("target")
     return rows.order_by("-status", "id").first()  # a pending one before a dismissed one
+
+
+def close_fulfilled(*, conversation_id: UUID | None, now: datetime) -> list[MemoryProposal]:
+    """Close the proposals that the writes made at `now` in a chat, or on a page, have fulfilled; return them."""
+    waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).exclude(kind=ProposalKind.MERGE)
+    pending = list(waiting.select_related("target"))
+    if not pending:
+        return []
+    events = MemoryEvent.objects.filter(conversation_id=conversation_id, created_at=now, after__isnull=False)
+    written = [event.after for event in events.select_related("after") if event.after is not None]
+    done = [(one, fact) for one in pending for fact in written if not fact.is_archived and _fulfils(fact, one)]
+    for proposal, fact in done:
+        proposal.evidence |= {"fulfilled_by": str(fact.pk)}
+        proposal.save(update_fields=["evidence"])
+        _set_decision(proposal, ProposalStatus.ACCEPTED, None, is_staff=False, now=now)
+    return [proposal for proposal, _ in done]
+
+
+def _fulfils(fact: UserFact, proposal: MemoryProposal) -> bool:
+    """Tell whether a fact says what a proposal would save, and holds in place of what that would replace.
+
+    A chat's words for one message differ: the proposal has the model's, the fact the person's. Then each number and
+    most words must be equal.
+    """
+    target, words = proposal.target, proposal.payload["content"]
+    if target is not None and target.lineage != fact.lineage and not get_last_version(target.pk).is_archived:
+        return False
+    if fact.content_key == content_key(words) or judge_change(fact.content, words) == "same":
+        return True
+    quoted = {quote["message_id"] for quote in fact.quotes}
+    sources = {proposal.evidence.get("message_id"), *(one["message_id"] for one in proposal.evidence.get("quotes", ()))}
+    if quoted.isdisjoint(sources):
+        return False
+    said, wanted = read_claims(fact.content), read_claims(words)
+    numbers = [{(term.key, term.unit) for term in one.of_kind("number")} for one in (said, wanted)]
+    given, asked = ({(term.key, term.polarity) for term in one.of_kind("word")} for one in (said, wanted))
+    return numbers[0] >= numbers[1] and 2 * len(given & asked) > len(asked)
 
 
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:

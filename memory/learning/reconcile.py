@@ -12,7 +12,7 @@ from uuid import UUID
 
 from memory.claims.judge import excludes
 from memory.facts.queries import is_learning, list_topics
-from memory.facts.review import propose_fact
+from memory.facts.review import close_fulfilled, propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.learning.extraction import Candidate
 from memory.learning.writes import FactForgotten, TrustRefused, compare_learned, learn_fact, refuse_forgotten
@@ -80,6 +80,7 @@ def reconcile_candidates(
             total += _reconcile_candidate(candidate, scene)
         except (FactForgotten, FactRefused, FactNotFound, FactChanged):
             total += ReconcileCounts(dropped=1)
+    close_fulfilled(conversation_id=origin.conversation_id, now=now)
     return total
 
 

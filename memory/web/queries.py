@@ -1,7 +1,7 @@
 """Reads for the pages of memory, for the owner in scope."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -51,6 +51,7 @@ class ShownProposal:
     target: UserFact | None  # the fact to replace; of a merge the fact that stays
     words: list[WordRun]
     why: str
+    in_view: Sequence[str]  # what brought text of others
     message_id: int | None
 
 
@@ -171,5 +172,6 @@ def _describe_proposal(row: MemoryProposal, merged: UserFact | None) -> ShownPro
         target=row.target,
         words=list_word_changes(row.target.content, content) if row.target and not merged else [],
         why=row.evidence.get("why", ""),
+        in_view=row.evidence.get("in_view", ()),
         message_id=row.evidence.get("message_id"),
     )

@@ -97,6 +97,7 @@
  * @property {MessageId | null} reply_id  null: about the conversation
  * @property {string} level  "info" is shown quietly, everything else as an alert
  * @property {string} text
+ * @property {string | null} save_url  the form with the fact that the model did not save
  */
 
 /**

@@ -1,4 +1,5 @@
 import { replyText } from "../js/copy.js";
+import { make } from "./html.js";
 import { FrameOrder } from "./order.js";
 
 /** @type {Record<string, string>} */
@@ -101,9 +102,9 @@ export class Turn {
       this.announcer.status(`Keel prepared an action: ${card?.querySelector(".action-card__title")?.textContent ?? ""}`);
     },
     title: ({ title }) => this.listener.onTitle(title),
-    notice: ({ level, text }) => {
+    notice: ({ level, text, save_url }) => {
       if (level === "info") this.announcer.status(text);
-      else this.announcer.alert(text);
+      else this.announcer.alert(text, save_url ? saveLink(save_url) : undefined);
     },
     done: ({ reply_id, status, html }) => {
       this.thread.finish(reply_id, status, html);
@@ -158,4 +159,14 @@ export class Turn {
     this.announcer.status(error || (ENDINGS[article.dataset.status ?? ""] ?? "Answer complete"));
     this.announcer.speak(replyText(article));
   }
+}
+
+/**
+ * @param {string} url
+ * @returns {HTMLAnchorElement}
+ */
+function saveLink(url) {
+  const link = make("a", "btn btn--small", "Save it");
+  link.href = url;
+  return link;
 }

@@ -106,8 +106,11 @@ async function take(...frames) {
 beforeEach(() => {
   installBrowser();
   thread = new FakeThread();
-  announcer = { said: [], alerts: [], status: (text) => announcer.said.push(text), speak: mock.fn() };
-  announcer.alert = (text) => announcer.alerts.push(text);
+  announcer = { said: [], alerts: [], actions: [], status: (text) => announcer.said.push(text), speak: mock.fn() };
+  announcer.alert = (text, action) => {
+    announcer.alerts.push(text);
+    announcer.actions.push(action);
+  };
   announcer.clearAlert = mock.fn();
   const names = ["onRunning", "onAccepted", "onRefused", "onTitle", "onTaken", "onGap"];
   listener = Object.fromEntries(names.map((name) => [name, mock.fn()]));
@@ -242,6 +245,15 @@ test("a notice is a status when it informs and an alert when it warns", async ()
   await take(snapshot(0), notice("info"), notice("warn"));
 
   assert.deepEqual([announcer.said.at(-1), announcer.alerts], ["info!", ["warn!"]]);
+});
+
+test("a notice of a fact that was not saved leads to the form with it", async () => {
+  const notice = { type: "notice", seq: 0, reply_id: null, level: "warn", text: "Not saved.", save_url: "/facts/?add=" };
+
+  await take(snapshot(0), notice);
+
+  const link = announcer.actions.at(-1);
+  assert.deepEqual([link.textContent, link.href], ["Save it", "/facts/?add="]);
 });
 
 test("a frame of an unknown type counts and is otherwise ignored", async () => {

@@ -190,7 +190,7 @@ class Command(KeelCommand):
                 self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")
             case events.CardDrawn():
                 self.stdout.write("\n(an action is prepared: confirm or cancel its card in the browser)")
-            case events.Noticed(text, _):
+            case events.Noticed(text):
                 self.stdout.write(f"\n({text})")
             case events.TurnDone(MessageStatus.INTERRUPTED, _):
                 self.stdout.write("\n(stopped)")

@@ -82,9 +82,9 @@ def build_batch_listing(request: PageRequest, batch_id: UUID | None, now: dateti
     return build_listing(query, now, notice=notice)
 
 
-def make_fact_form() -> FactForm:
-    """Return the empty, focused form for a new fact."""
-    form = FactForm(auto_id="add-%s")
+def make_fact_form(content: str = "") -> FactForm:
+    """Return the focused form for a new fact, with what the address says of it."""
+    form = FactForm(initial={"content": content}, auto_id="add-%s")
     form.focus_first_field()
     return form
 
@@ -94,7 +94,7 @@ def show_facts_page(
 ) -> HttpResponse:
     """Show the whole page of facts."""
     if form is None and "add" in request.GET:
-        form = make_fact_form()
+        form = make_fact_form(request.GET.get("content", ""))
     context = {**shown, **responses.get_page_frame("facts"), "form": form}
     return TemplateResponse(request, "memory/facts.html", context, status=status)
 

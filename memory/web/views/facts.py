@@ -13,6 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.errors import DomainError
 from config.lib.web import PageRequest, owned_form, owned_page
 from memory.facts.queries import list_shown_facts
+from memory.facts.review import close_fulfilled
 from memory.facts.services import remember_fact
 from memory.facts.versions import FactNotFound, FactWrite, get_last_version
 from memory.models import Confidence, FactSource
@@ -89,6 +90,7 @@ def _add_fact(request: PageRequest) -> HttpResponse:
                     validity=form.cleaned_data["validity"],
                     now=now,
                 )
+                close_fulfilled(conversation_id=None, now=now)
         except DomainError as error:
             form.add_error("content", str(error))
         else:

@@ -243,3 +243,19 @@ def test_save_reads_each_text_once_and_lists_conflicts_once(as_trader):
 
     assert {name for name, _ in calls} == {"read_claims", "strip_dates", "read_validity", "list_conflicts"}
     assert set(calls.values()) == {1}
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+def test_save_closes_the_proposal_that_it_fulfils(as_trader, case):
+    assistant, tool, argument, more = case
+    box = Toolbox(as_trader, assistant, "Any news?")
+    box.window.note("News")
+    box.call(tool, **{argument: "Trades the London session", **more})
+    proposal = MemoryProposal.objects.get()
+    assert proposal.evidence["in_view"] == ["News"]
+
+    said = Toolbox(as_trader, assistant, "I trade the London session", conversation=box.conversation)
+    said.call(tool, **{argument: "Trades the London session", **more})
+
+    proposal.refresh_from_db()
+    assert proposal.status == ProposalStatus.ACCEPTED

@@ -53,6 +53,12 @@ def kept(talk) -> tuple[list[str], list[str]]:
         return facts, [proposal.payload["content"] for proposal in MemoryProposal.objects.all()]
 
 
+def proposed_beside(talk) -> list[list[str]]:
+    """Return for each write that waits what had text of others in view."""
+    with owned_tx(talk.user_id):
+        return [proposal.evidence["in_view"] for proposal in MemoryProposal.objects.all()]
+
+
 async def test_what_a_tool_brought_in_is_not_saved_in_the_same_turn(model, talk, news):
     model.call("get_news", {})
     model.call("remember", PLANTED)
@@ -71,6 +77,18 @@ async def test_what_a_tool_brings_in_is_not_saved_by_a_call_of_the_same_step(mod
     await talk.ask("What is new?")
 
     assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
+
+
+async def test_what_waits_names_what_brought_text_of_others(model, talk, news):
+    model.call("get_news", {})
+    model.say("Nothing new.")
+    await talk.ask("What is new?")
+    model.call("remember", PLANTED)
+    model.say("Done.")
+
+    await talk.ask("And what else?")
+
+    assert await run_in_thread(proposed_beside, talk) == [["News"]]
 
 
 async def test_a_headline_is_not_saved(model, talk):

@@ -13,7 +13,7 @@ from chat.tools.base import ToolContext
 from chat.turns import saving, turn
 from chat.turns.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.turns.replies import RESTARTED
-from chat.turns.turn import NOT_DONE, Control, run_turn
+from chat.turns.turn import NOT_SAVED_FACT, Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
@@ -455,7 +455,7 @@ async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is_and_
 
     reply = await talk.reply()
     assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
-    assert [notice.text for notice in result.all(Noticed)] == [NOT_DONE]
+    assert result.all(Noticed) == [Noticed(NOT_SAVED_FACT, "warn", fact="I never trade alts")]
     assert [part["kind"] for part in reply.parts] == ["text"]
     assert await run_in_thread(current_facts, talk.user_id) == []
 

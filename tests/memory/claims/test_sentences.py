@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.claims.sentences import find_untyped, swap_value, word_content, word_quoted
+from memory.claims.sentences import find_untyped, read_request, swap_value, word_content, word_quoted
 from memory.claims.support import list_messages
 
 # What the user typed, and the model's wording of it. The first half was seen while the reader was written.
@@ -126,3 +126,16 @@ def test_find_untyped_compares_numbers_by_value_and_unit(content, typed, untyped
 )
 def test_swap_value_puts_an_answer_into_the_known_line(line, text, swapped):
     assert swap_value(line, text) == swapped
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Remember that I never trade alts.", "I never trade alts"),
+        ("How was my week? And please remember that I trade from Lisbon, thanks!", "I trade from Lisbon"),
+        ("From now on answer me briefly", "From now on answer me briefly"),
+        ("", ""),
+    ],
+)
+def test_read_request_returns_what_is_asked_to_be_remembered(text, wanted):
+    assert read_request(text) == wanted

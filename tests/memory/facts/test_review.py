@@ -8,6 +8,7 @@ from memory.facts.review import (
     ProposalDecided,
     ProposalNotFound,
     accept_proposal,
+    close_fulfilled,
     dismiss_proposal,
     propose_fact,
     propose_merge,
@@ -404,3 +405,51 @@ def test_merge_of_a_fact_that_was_merged_by_hand_is_refused(twins):
 
     with pytest.raises(FactChanged):
         accept(proposal)
+
+
+# --- Fulfilled by a write ---
+
+
+@pytest.mark.parametrize(
+    ("proposed", "saved", "is_quoted", "closes"),
+    [
+        ("Trades silver only", "Trades silver only", False, True),
+        ("My max leverage is 3x", "I never use more than 3x leverage", False, True),
+        ("Trades the NY session", "I trade the New York session", True, True),
+        ("Trades the NY session", "I trade the New York session", False, False),  # said elsewhere
+        ("Trades ETH by day", "I trade BTC at night", True, False),  # another statement of the same message
+        ("Risks 2% on gold trades", "I risk 1% on gold trades", True, False),
+        ("Trades the NY session", "I never trade the NY session", True, False),
+    ],
+)
+def test_close_fulfilled_closes_what_a_write_has_saved(as_trader, proposed, saved, is_quoted, closes):
+    chat = uuid4()
+    proposal = propose(proposed, origin=Origin(conversation_id=chat, message_id=7))
+    quotes = (QUOTE,) if is_quoted else ()
+    remember_fact(content=saved, origin=Origin(conversation_id=chat, quotes=quotes), now=JUNE)
+
+    close_fulfilled(conversation_id=chat, now=JUNE)
+
+    proposal.refresh_from_db()
+    assert (proposal.status == ProposalStatus.ACCEPTED) is closes
+    assert ("fulfilled_by" in proposal.evidence) is closes
+
+
+def test_close_fulfilled_leaves_a_replacement_whose_target_still_holds(as_trader):
+    target = UserFactFactory(content="Trades gold")
+    proposal = propose("Trades silver only", target_id=target.pk)
+    remember_fact(content="Trades silver only", now=JUNE)
+
+    assert close_fulfilled(conversation_id=None, now=JUNE) == []
+    proposal.refresh_from_db()
+    assert proposal.status == ProposalStatus.PENDING
+
+
+def test_fulfilled_proposal_can_be_reopened_and_keeps_the_fact(as_trader):
+    proposal = propose()
+    remember_fact(content="Trades silver only", now=JUNE)
+    close_fulfilled(conversation_id=None, now=JUNE)
+
+    reopen(proposal)
+
+    assert believed() == ["Trades silver only"]

@@ -8,7 +8,7 @@ import pytest
 
 from memory.claims.support import TypedMessage, verify_quotes
 from memory.facts.queries import get_next_block
-from memory.facts.review import accept_proposal, dismiss_proposal
+from memory.facts.review import accept_proposal, dismiss_proposal, propose_fact
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
@@ -652,3 +652,13 @@ def test_known_facts_are_no_more_than_an_extractor_can_read(as_trader):
 
     assert len(known) == MAX_KNOWN
     assert UserFact.objects.by_reference().last().pk not in {fact.id for fact in known}
+
+
+def test_extraction_closes_the_proposal_that_it_fulfils(as_trader):
+    origin = Origin(conversation_id=CHAT, message_id=3)
+    held = propose_fact(kind=ProposalKind.UNTRUSTED, content="Leverage max: 3x", why="Held.", origin=origin, now=JUNE)
+
+    weigh(candidate(LEVERAGE))
+
+    held.refresh_from_db()
+    assert held.status == ProposalStatus.ACCEPTED

@@ -468,3 +468,9 @@ def test_facts_says_nothing_of_a_short_document(client, trader):
     as_owner(trader, UserFactFactory)
 
     assert "memory document" not in client.get(FACTS).content.decode()
+
+
+def test_address_with_a_fact_opens_the_form_with_it(client):
+    response = client.get("/profile/facts/", {"add": "", "content": "I never trade <b>alts</b>"})
+
+    assert ">\nI never trade &lt;b&gt;alts&lt;/b&gt;</textarea>" in response.content.decode()
