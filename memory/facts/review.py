@@ -183,12 +183,12 @@ def close_fulfilled(*, conversation_id: UUID | None, now: datetime) -> list[Memo
         return []
     events = MemoryEvent.objects.filter(conversation_id=conversation_id, created_at=now, after__isnull=False)
     written = [event.after for event in events.select_related("after") if event.after is not None]
-    done = [(one, fact) for one in pending for fact in written if not fact.is_archived and _fulfils(fact, one)]
-    for proposal, fact in done:
-        proposal.evidence |= {"fulfilled_by": str(fact.pk)}
-        proposal.save(update_fields=["evidence"])
-        _set_decision(proposal, ProposalStatus.ACCEPTED, None, is_staff=False, now=now)
-    return [proposal for proposal, _ in done]
+    facts = [fact for fact in written if not fact.is_archived]
+    done = {one: fact for one in pending for fact in facts if _fulfils(fact, one)}
+    for proposal, fact in done.items():
+        evidence = proposal.evidence | {"fulfilled_by": str(fact.pk)}
+        _set_columns(proposal, status=ProposalStatus.ACCEPTED, decided_at=now, evidence=evidence)
+    return list(done)
 
 
 def _fulfils(fact: UserFact, proposal: MemoryProposal) -> bool:
