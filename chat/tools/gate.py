@@ -21,7 +21,7 @@ from memory.claims.sentences import Wording, find_untyped, swap_value, word_cont
 from memory.claims.statements import keep_statements, mask_parts
 from memory.claims.subjects import read_subject
 from memory.claims.support import Quote, TypedMessage, find_support, list_messages, supports_all
-from memory.claims.wishes import Naming, affirms, asks_to_forget, count_wished, find_naming, relates, states_change
+from memory.claims.wishes import Naming, affirms, count_wished, find_naming, list_wishes, relates, states_change
 from memory.facts.queries import list_topics
 from memory.facts.review import find_held, hold_fact
 from memory.facts.services import forget_fact
@@ -204,7 +204,7 @@ def hold_for_review(
 
 def is_change(context: ToolContext) -> bool:
     """Tell whether the user's newest message asks to forget nothing, so that what ends makes room for something new."""
-    return not any(asks_to_forget(message.text) for message in _list_typed_messages(context, last=1))
+    return not any(list_wishes(message.text) for message in _list_typed_messages(context, last=1))
 
 
 def describe_kept(facts: Sequence[UserFact]) -> Json:

@@ -106,9 +106,9 @@ def read_contrast(text: str) -> tuple[str, str] | None:
     return (match["old"] or match["was"], match["new"] or match["now"]) if match else None
 
 
-def asks_to_forget(text: str) -> bool:
-    """Tell whether a message asks outright to forget something; a correction or a change does not."""
-    return any(_read_wish(sentence) is not None for sentence in _iter_sentences(text))
+def list_wishes(text: str) -> list[str]:
+    """Return what a message asks outright to forget, "" where it does not say; a correction asks for nothing."""
+    return [wish for sentence in _iter_sentences(text) if (wish := _read_wish(sentence)) is not None]
 
 
 def count_wished(text: str, facts: Iterable[str]) -> list[int]:
@@ -116,8 +116,7 @@ def count_wished(text: str, facts: Iterable[str]) -> list[int]:
 
     A wish that states the fact itself ("forget that I like gold") counts for nothing here: it must name the fact whole.
     """
-    wishes = filter(None, map(_read_wish, _iter_sentences(text)))
-    objects = [_list_words(wish) for wish in wishes if not _CLAUSE.search(wish)]
+    objects = [_list_words(wish) for wish in list_wishes(text) if wish and not _CLAUSE.search(wish)]
     if not objects:
         return []
     return [max(len(wish & words) for wish in objects) for words in map(_list_words, facts)]

@@ -17,6 +17,10 @@ REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), froz
         ("Forget that I trade BTC only.", FORGET),
         ("please forget my age", FORGET),
         ("Stop remembering where I live.", FORGET),
+        ("Strike the leverage rule.", FORGET),
+        ("My leverage rule can go.", FORGET),
+        ("Scrap what I said about gold, please", FORGET),
+        ("Always remember that I trade at night", REMEMBER),
         ("Forget the 5x limit. Remember that 3x is my limit.", REMEMBER | FORGET),
         ("Do you remember that I trade BTC?", NEITHER),
         ("I remember when BTC was at 200.", NEITHER),
@@ -36,8 +40,14 @@ def test_what_a_message_asks_the_memory_outright(text, acts):
 
 @pytest.mark.parametrize(
     ("text", "acts"),
-    [('"\n' * 8192, NEITHER), ("\n" * 16_384, NEITHER), ("ok " * 5000, NEITHER), ("forget " * 2000, FORGET)],
-    ids=["quotes", "lines", "assent", "one word"],
+    [
+        ('"\n' * 8192, NEITHER),
+        ("\n" * 16_384, NEITHER),
+        ("ok " * 5000, NEITHER),
+        ("forget " * 2000, NEITHER),  # as words of others: nobody types so
+        ("Forget the 5x limit. " * 700, FORGET),
+    ],
+    ids=["quotes", "lines", "assent", "one word", "sentences"],
 )
 def test_longest_messages_are_read(text, acts):
     assert find_requested_acts(text) == acts
