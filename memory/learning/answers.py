@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -50,7 +49,7 @@ def parse_answer(text: str) -> ExtractionAnswer | None:
     It raises nothing. A fact is dropped for a wrong type, a null or non-finite number in a required place, a duplicate
     key or a confidence below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
     """
-    for value in islice(_iter_objects(text), MAX_OBJECTS):
+    for value in _iter_objects(text):
         if "facts" in value or "summary" in value:
             given, summary = value.get("facts"), value.get("summary")
             facts = [_parse_fact(fact) for fact in given[: 4 * MAX_FACTS]] if isinstance(given, list) else []

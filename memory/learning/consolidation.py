@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from config.lib.llm.vectors import STATIC, compute_cosines
-from memory.claims.claims import Reading, read_claims
+from memory.claims.claims import read_claims
 from memory.claims.judge import excludes, judge_change
 from memory.facts.review import propose_merge
 from memory.models import UserFact
@@ -37,22 +37,19 @@ def propose_merges(*, now: datetime) -> list[tuple[UUID, UUID]]:
 
 def is_same_claim(one: str, other: str, *, cosine: float) -> bool:
     """Tell whether two lines of this similarity have the same meaning and exact terms."""
-    first, second = _read_line(one), _read_line(other)
-    is_near = cosine >= ALIKE or first.words == second.words
-    return is_near and first.exact == second.exact and not excludes(one, other)
-
-
-class _Line(NamedTuple):
-    """The parts of a line that are compared."""
-
-    words: frozenset[object]
-    exact: frozenset[object]  # figures, bounds, negations, exclusions, tickers and names
+    words, exact = _read_line(one)
+    other_words, other_exact = _read_line(other)
+    return (cosine >= ALIKE or words == other_words) and exact == other_exact and not excludes(one, other)
 
 
 @lru_cache(maxsize=MOST)
-def _read_line(text: str) -> _Line:
+def _read_line(text: str) -> tuple[frozenset[object], frozenset[object]]:
+    """Return the words of a line, and its exact terms: numbers, bounds, negations, exclusions and names."""
     reading = read_claims(text)
-    return _Line(frozenset(term.key for term in reading.of_kind("word")), frozenset(_list_exact_terms(reading)))
+    exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
+    exact |= {term.kind for term in reading.of_kind("only", "not")}
+    exact |= {term.key for term in reading.terms if term.is_name}
+    return frozenset(term.key for term in reading.of_kind("word")), frozenset(exact)
 
 
 def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
@@ -73,13 +70,6 @@ def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
 def _exclude_each_other(one: UserFact, other: UserFact) -> bool:
     old, new = sorted((one, other), key=lambda fact: (fact.created_at, str(fact.pk)))
     return judge_change(old.content, new.content) in {"same", "replaces", "unsure"}
-
-
-def _list_exact_terms(reading: Reading) -> set[object]:
-    """Return the numbers, bounds, negations, exclusions and names."""
-    exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
-    exact |= {term.kind for term in reading.of_kind("only", "not")}
-    return exact | {term.key for term in reading.terms if term.is_name}
 
 
 def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:

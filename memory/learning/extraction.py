@@ -17,7 +17,7 @@ from memory.claims.judge import excludes, judge_change
 from memory.claims.sentences import word_quoted
 from memory.claims.support import Quote, TypedMessage, list_messages, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
-from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
+from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_line, format_request
 from memory.models import UserFact
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
@@ -100,19 +100,21 @@ async def extract_facts(
     """
     typed = list_messages((turn.message_id, turn.text) for turn in turns if turn.role == "user")
     candidates: list[Candidate] = []
-    done: list[Chunk] = []
-    usage = UNUSED
+    through, usage = None, UNUSED
+    is_complete, is_tainted = True, False
     for chunk in chunk_turns(turns, chunk_tokens):
         try:
             answer, used = await _ask_model(chunk, known_facts, summary, models)
         except LLMUnavailable:
-            if not done or done[-1].through_message_id is None:
+            if through is None:
                 raise
-            return _build_extraction(candidates, summary, done, usage, is_complete=False)
+            is_complete = False
+            break
         candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed))
         summary, usage = answer.summary or summary, usage.plus(used)
-        done.append(chunk)
-    return _build_extraction(candidates, summary, done, usage, is_complete=True)
+        through = chunk.through_message_id
+        is_tainted = is_tainted or any(turn.is_tainted for turn in chunk.turns)
+    return Extraction(tuple(candidates), summary, through, is_complete, is_tainted, usage)
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
@@ -144,20 +146,7 @@ def strip_block(text: str, block_text: str) -> str:
 async def _ask_model(
     chunk: Chunk, known_facts: Sequence[UserFact], summary: str, models: Sequence[str]
 ) -> tuple[ExtractionAnswer, Usage]:
-    request = format_request(
-        known_facts=[
-            {
-                "id": str(fact.id),
-                "category": fact.category,
-                "topic": fact.topic,
-                "explicit": fact.score is None,
-                "content": fact.content,
-            }
-            for fact in known_facts
-        ],
-        summary=summary,
-        turns=[_describe_turn(turn) for turn in chunk.turns],
-    )
+    request = format_request(known_facts=known_facts, summary=summary, turns=map(_describe_turn, chunk.turns))
     messages, usage = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}], UNUSED
     for attempt in range(TRIES):
         again = [{"role": "user", "content": UNREADABLE}] if attempt else []
@@ -166,19 +155,6 @@ async def _ask_model(
         if answer is not None:
             return answer, usage
     raise LLMUnavailable("empty", "The model's answers could not be read. Please try again in a moment.")
-
-
-def _build_extraction(
-    candidates: Sequence[Candidate], summary: str, done: Sequence[Chunk], usage: Usage, *, is_complete: bool
-) -> Extraction:
-    return Extraction(
-        candidates=tuple(candidates),
-        summary=summary,
-        through_message_id=done[-1].through_message_id if done else None,
-        is_complete=is_complete,
-        is_tainted=any(turn.is_tainted for chunk in done for turn in chunk.turns),
-        usage=usage,
-    )
 
 
 def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
@@ -198,7 +174,7 @@ def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
 
 
 def _estimate_turn(turn: Turn) -> int:
-    return estimate_tokens(format_turn(_describe_turn(turn)) + "\n")
+    return estimate_tokens(format_line(_describe_turn(turn)) + "\n")
 
 
 def _describe_turn(turn: Turn) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from config.lib.text import prompt_line
+from memory.models import UserFact
 
 # The offline model recognises the task by this line.
 TASK: Final = "Task: extract durable facts from a conversation that has ended."
@@ -63,30 +64,24 @@ UNREADABLE: Final = (
     "Your answer could not be read. Answer with the one JSON object that was described and nothing else."
 )
 
+_ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<\x85\u2028\u2029"}
 
-def format_request(
-    *, known_facts: Iterable[Mapping[str, Any]], summary: str, turns: Iterable[Mapping[str, Any]]
-) -> str:
+
+def format_request(*, known_facts: Iterable[UserFact], summary: str, turns: Iterable[Mapping[str, Any]]) -> str:
     """Format the known facts, earlier summary and turns as lines of JSON."""
-    parts = [
-        ("known_facts", [_format_json({**fact, "content": prompt_line(str(fact["content"]))}) for fact in known_facts]),
-        ("earlier_summary", [_format_json(summary)] if summary else []),
-        ("transcript", [_format_json(turn) for turn in turns]),
-    ]
-    return "\n\n".join("\n".join([f"<{name}>", *lines, f"</{name}>"]) for name, lines in parts)
+    parts = {
+        "known_facts": map(_describe_fact, known_facts),
+        "earlier_summary": [summary] if summary else [],
+        "transcript": turns,
+    }
+    return "\n\n".join("\n".join([f"<{name}>", *map(format_line, rows), f"</{name}>"]) for name, rows in parts.items())
 
 
-def format_turn(turn: Mapping[str, Any]) -> str:
-    """Return a turn's line of the transcript."""
-    return _format_json(turn)
+def _describe_fact(fact: UserFact) -> dict[str, Any]:
+    described = {"id": str(fact.id), "category": fact.category, "topic": fact.topic, "explicit": fact.score is None}
+    return {**described, "content": prompt_line(fact.content)}
 
 
-def _format_json(value: object) -> str:
-    # Escaped text can neither end its line nor close its section.
-    return (
-        json.dumps(value, ensure_ascii=False)
-        .replace("<", "\\u003c")
-        .replace("\x85", "\\u0085")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
+def format_line(value: object) -> str:
+    """Return a value as a line of JSON, whose text can neither end the line nor close its section."""
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)

@@ -28,6 +28,8 @@ from memory.transfer.documents import import_document, parse_document
 from memory.transfer.foreign import ForeignFact, read_foreign
 from memory.wording import FactRefused
 
+Memory = Archive | MemoryDocument | list[ForeignFact]
+
 _MAX_LINES: Final = 5 * MAX_ITEMS  # of a list, with headings and empty ones
 
 # The file of an export that has the memory: Keel's, Claude's, ChatGPT's.
@@ -65,35 +67,34 @@ def import_list(facts: Sequence[ForeignFact], *, now: datetime) -> ImportResult:
 def _propose_line(fact: ForeignFact, now: datetime) -> MemoryProposal | None:
     if fact.ends_at is not None and fact.ends_at <= now:
         raise FactRefused(f"It ended on {fact.ends_at:%Y-%m-%d}.")
+    dated = f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else ""
+    until = f", true until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else ""
     return propose_fact(
         kind=ProposalKind.IMPORT,
         content=fact.text,
         topic=fact.topic,
         said_at=fact.said_at if fact.said_at and fact.said_at <= now else None,
         ends_at=fact.ends_at,
-        why="".join(
-            [
-                "From the list you imported",
-                f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else "",
-                f", true until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else "",
-                ".",
-            ]
-        ),
+        why=f"From the list you imported{dated}{until}.",
         origin=Origin(),
         now=now,
     )
 
 
-def parse_own(text: str) -> Archive | MemoryDocument:
-    """Return what Keel exported, an archive or a document, outside of transactions. Raises DocumentRefused."""
+def parse_memory(text: str, *, is_list: bool) -> Memory:
+    """Return the facts of a list, or what Keel exported, outside of transactions. Raises DocumentRefused."""
+    if is_list:
+        return parse_list(text)
     return parse_archive(text) if is_archive(text) else parse_document(text)
 
 
-def import_own(own: Archive | MemoryDocument, *, now: datetime) -> ImportResult:
-    """Import what Keel exported. Raises DocumentRefused."""
-    if isinstance(own, MemoryDocument):
-        return import_document(own, now=now)
-    return import_archive(own, now=now)
+def import_memory(memory: Memory, *, now: datetime) -> ImportResult:
+    """Propose the facts of a list, or import what Keel exported. Raises DocumentRefused."""
+    if isinstance(memory, list):
+        return import_list(memory, now=now)
+    if isinstance(memory, MemoryDocument):
+        return import_document(memory, now=now)
+    return import_archive(memory, now=now)
 
 
 def read_upload(data: bytes) -> str:

@@ -31,12 +31,30 @@ _FORGOTTEN: Final = (
 )
 
 
+_PAST: Final = {
+    EventKind.SAVE: "saved",
+    EventKind.UPDATE: "corrected",
+    EventKind.CONFIRM: "confirmed",
+    EventKind.FORGET: "forgotten",
+    EventKind.PROMOTE: "marked as said by you",
+    EventKind.DEMOTE: "marked as inferred",
+    EventKind.ARCHIVE: "archived",
+    EventKind.RESTORE: "restored",
+    EventKind.MERGE: "merged into another",
+    EventKind.DELETE: "moved to the trash",
+    EventKind.LINK: "linked",
+    EventKind.UNLINK: "unlinked",
+    EventKind.EVICT: "left out for space",
+    EventKind.IMPORT: "imported",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Writes of one batch, counted by kind."""
+    """Writes of one batch."""
 
     id: UUID
-    kinds: list[tuple[EventKind, int]]
+    said: str  # what was done, such as "3 facts archived, 1 corrected"
     is_undone: bool
 
 
@@ -66,8 +84,11 @@ def find_batch(batch_id: UUID) -> Batch | None:
     if not rows:
         return None
     counts = Counter(EventKind(kind) for kind, _ in rows)
-    kinds = sorted(counts.items(), key=lambda item: list(EventKind).index(item[0]))
-    return Batch(batch_id, kinds, is_undone=all(undone_at for _, undone_at in rows))
+    parts = [f"{counts[kind]} {_PAST.get(kind, kind.label.lower())}" for kind in EventKind if kind in counts]
+    number, _, rest = parts[0].partition(" ")
+    said = ", ".join([f"{number} {'fact' if number == '1' else 'facts'} {rest}", *parts[1:]])
+    is_undone = all(undone_at for _, undone_at in rows)
+    return Batch(batch_id, f"Undone: {said}" if is_undone else said, is_undone)
 
 
 def list_forgotten_facts(now: datetime) -> list[UserFact]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memory.web.views import bulk, exchange, fact_actions, facts, places, preview, review, switches, undo
+from memory.web.views import bulk, facts, places, preview, review, settings, undo
 
 app_name = "memory"
 
@@ -20,19 +20,19 @@ urlpatterns = [
     path("profile/facts/places/<uuid:place_id>/remove/", places.drop_place, name="remove_place"),
     path("profile/facts/changes/", preview.show_changes, name="changes"),
     path("profile/facts/preview/", preview.show_preview, name="preview"),
-    path("profile/facts/export/", exchange.export_memory, name="export"),
-    path("profile/facts/import/", exchange.import_memory, name="import"),
-    path("profile/facts/settings/", switches.show_settings, name="settings"),
+    path("profile/facts/export/", settings.export_memory, name="export"),
+    path("profile/facts/import/", settings.bring_memory, name="import"),
+    path("profile/facts/settings/", settings.show_settings, name="settings"),
     path("profile/facts/<uuid:fact_id>/", facts.show_fact, name="fact"),
-    path("profile/facts/<uuid:fact_id>/edit/", fact_actions.edit_fact, name="edit"),
-    path("profile/facts/<uuid:fact_id>/promote/", fact_actions.promote, name="promote"),
-    path("profile/facts/<uuid:fact_id>/demote/", fact_actions.demote, name="demote"),
-    path("profile/facts/<uuid:fact_id>/confirm/", fact_actions.confirm, name="confirm"),
-    path("profile/facts/<uuid:fact_id>/archive/", fact_actions.archive, name="archive"),
-    path("profile/facts/<uuid:fact_id>/delete/", fact_actions.delete, name="delete"),
-    path("profile/facts/<uuid:fact_id>/restore/", fact_actions.restore, name="restore"),
-    path("profile/facts/<uuid:fact_id>/links/", fact_actions.link_fact, name="link"),
-    path("profile/facts/<uuid:fact_id>/links/<uuid:link_id>/remove/", fact_actions.unlink_fact, name="unlink"),
+    path("profile/facts/<uuid:fact_id>/edit/", facts.edit_fact, name="edit"),
+    path("profile/facts/<uuid:fact_id>/promote/", facts.promote, name="promote"),
+    path("profile/facts/<uuid:fact_id>/demote/", facts.demote, name="demote"),
+    path("profile/facts/<uuid:fact_id>/confirm/", facts.confirm, name="confirm"),
+    path("profile/facts/<uuid:fact_id>/archive/", facts.archive, name="archive"),
+    path("profile/facts/<uuid:fact_id>/delete/", facts.delete, name="delete"),
+    path("profile/facts/<uuid:fact_id>/restore/", facts.restore, name="restore"),
+    path("profile/facts/<uuid:fact_id>/links/", facts.link_fact, name="link"),
+    path("profile/facts/<uuid:fact_id>/links/<uuid:link_id>/remove/", facts.unlink_fact, name="unlink"),
     path("profile/facts/events/<uuid:event_id>/", undo.show_event, name="event"),
     path("profile/facts/events/<uuid:event_id>/undo/", undo.undo_write, name="undo"),
     path("profile/facts/batches/<uuid:batch_id>/undo/", undo.undo_writes, name="undo_batch"),

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.transfer.lists import import_list, import_own, parse_list, parse_own, read_upload
+from memory.transfer.lists import import_memory, parse_memory, read_upload
 
 
 class Command(KeelCommand):
@@ -26,12 +26,9 @@ class Command(KeelCommand):
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
         """Import the file and print the counts."""
         text, owner = _read_file(file), get_user_by_email(user)
-        brought = parse_list(text) if is_list else parse_own(text)
+        memory = parse_memory(text, is_list=is_list)
         with owned_tx(owner):
-            if isinstance(brought, list):
-                done = import_list(brought, now=timezone.now())
-            else:
-                done = import_own(brought, now=timezone.now())
+            done = import_memory(memory, now=timezone.now())
         for line in done.refused:
             self.say(f"Left out: {line}", refused=line)
         verb = "proposed" if is_list else "added"

@@ -18,7 +18,7 @@ from memory.facts.queries import count_facts, list_facts, list_links, list_shown
 from memory.facts.versions import FactWrite, get_last_version
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
-from memory.web.queries import find_message, list_forgotten_facts
+from memory.web.queries import find_batch, find_message, list_forgotten_facts
 from memory.web.views import responses
 
 
@@ -35,7 +35,7 @@ def build_listing(
     filters = FactFilterForm(query, topics=counts.topics)
     wanted = filters.build_filter()
     page = list_facts(wanted, page=filters.known.get("page", 1), now=now)
-    event, batch = event or responses.find_query_event(query), responses.find_query_batch(query)
+    event = event or responses.find_query_event(query)
     is_front = not filters.known.keys() - {"sort", "group"}
     home = reverse("memory:facts")
     here = home + filters.build_query(page=page.number if page.number > 1 else None)
@@ -57,8 +57,7 @@ def build_listing(
         "forgotten": list_forgotten_facts(now) if is_front else [],
         "event": event,
         "event_is_listed": event is not None and any(event.lineage == shown.fact.lineage for shown in page.facts),
-        "batch": batch,
-        "batch_said": responses.describe_batch(batch),
+        "batch": responses.find_named(query, "batch", find_batch),
         "notice": notice,
         "here": here,
         "links": {
@@ -95,8 +94,7 @@ def show_facts_page(
     """Show the whole page of facts."""
     if form is None and "add" in request.GET:
         form = make_fact_form(request.GET.get("content", ""))
-    context = {**shown, **responses.get_page_frame("facts"), "form": form}
-    return TemplateResponse(request, "memory/facts.html", context, status=status)
+    return responses.show_page(request, "facts", {**shown, "form": form}, status=status)
 
 
 def show_fact_page(
@@ -125,9 +123,7 @@ def show_fact_page(
         **said,
     }
     if not responses.is_for_element(request, "fact-page"):
-        return TemplateResponse(
-            request, "memory/fact.html", {**context, **responses.get_page_frame("facts")}, status=status
-        )
+        return responses.show_page(request, "fact", context, status=status)
     context["focus"] = form is None and link_form is None  # a refused form takes the focus itself
     response = TemplateResponse(request, "memory/_fact_page.html", context, status=status)
     response["HX-Replace-Url"] = get_fact_address(last)

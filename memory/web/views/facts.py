@@ -1,32 +1,29 @@
-"""The page of all facts and the page of one fact."""
+"""The page of all facts, the page of one fact, and the acts on a fact."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
-from config.lib.web import PageRequest, owned_form, owned_page
+from config.lib.owned import owned_tx
+from config.lib.web import PageRequest, or_404, owned_act, owned_form, owned_page, owned_view
+from memory.facts import services
 from memory.facts.queries import list_shown_facts
 from memory.facts.review import close_fulfilled
-from memory.facts.services import remember_fact
-from memory.facts.versions import FactNotFound, FactWrite, get_last_version
-from memory.models import Confidence, FactSource
-from memory.web.forms import EditFactForm, FactForm
-from memory.web.views import fact_list
-from memory.web.views.responses import (
-    REFUSED,
-    find_query_event,
-    get_source_address,
-    is_for_element,
-    parse_source_query,
-    write_or_404,
-)
+from memory.facts.versions import FactAmbiguous, FactChanged, FactWrite, get_last_version
+from memory.models import Confidence, FactSource, UserFact
+from memory.web.forms import EditFactForm, FactForm, LinkForm
+from memory.web.views import fact_list, responses
+from memory.web.views.responses import CONFLICT, REFUSED, get_source_address, is_for_element, parse_source_query
 
 KNOWN: Final = "Keel knows this already."
 
@@ -72,7 +69,7 @@ def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     if last.pk != fact_id:
         # An older version's address, from a chat or a bookmark, leads to the newest.
         return redirect(fact_list.get_fact_address(last, request.GET))
-    return fact_list.show_fact_page(request, last, now, event=find_query_event(request.GET))
+    return fact_list.show_fact_page(request, last, now, event=responses.find_query_event(request.GET))
 
 
 def _add_fact(request: PageRequest) -> HttpResponse:
@@ -80,14 +77,11 @@ def _add_fact(request: PageRequest) -> HttpResponse:
     form = FactForm(request.POST, auto_id="add-%s")
     if form.is_valid():
         try:
-            with write_or_404(request, FactNotFound):
-                written = remember_fact(
-                    content=form.cleaned_data["content"],
-                    topic=form.cleaned_data["topic"],
-                    category=form.cleaned_data["category"] or None,
+            with or_404(), owned_tx(request.user):
+                written = services.remember_fact(
+                    **{**form.cleaned_data, "category": form.cleaned_data["category"] or None},
                     confidence=Confidence.ASSERTED,
                     source=FactSource.PROFILE,
-                    validity=form.cleaned_data["validity"],
                     now=now,
                 )
                 close_fulfilled(conversation_id=None, now=now)
@@ -99,9 +93,8 @@ def _add_fact(request: PageRequest) -> HttpResponse:
     if is_for_element(request, "add"):
         context = {"form": form, "here": get_source_address(request)}
         return TemplateResponse(request, "memory/_add.html", context, status=REFUSED)
-    return fact_list.show_facts_page(
-        request, fact_list.build_listing(parse_source_query(request), now), form, status=REFUSED
-    )
+    shown = fact_list.build_listing(parse_source_query(request), now)
+    return fact_list.show_facts_page(request, shown, form, status=REFUSED)
 
 
 def _show_added_fact(request: PageRequest, written: FactWrite, now: datetime) -> HttpResponse:
@@ -110,3 +103,94 @@ def _show_added_fact(request: PageRequest, written: FactWrite, now: datetime) ->
     shown = fact_list.build_listing(parse_source_query(request), now, event=written.event)
     context = {**shown, "form": fact_list.make_fact_form(), "known": None if written.event else written.fact}
     return TemplateResponse(request, "memory/_added.html", context)
+
+
+@owned_act
+def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
+    """Correct a fact's text, topic, category, shorter line or detail."""
+    now = timezone.now()
+    form = EditFactForm(get_last_version(fact_id), request.POST)
+    status = REFUSED
+    if form.is_valid():
+        try:
+            with or_404(), owned_tx(request.user):
+                done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
+        except FactChanged:
+            # The form is now based on the newest version, so a second save replaces it knowingly.
+            form = EditFactForm(get_last_version(fact_id), request.POST)
+            form.add_error(None, _format_conflict(form.fact))
+            status = CONFLICT
+        except DomainError as error:
+            form.add_error("content", str(error))
+        else:
+            return fact_list.show_write(request, fact_id, done, now)
+    form.focus_first_field()
+    if is_for_element(request, "slot-"):
+        return fact_list.show_edit_form(request, form, status=status)
+    return fact_list.show_fact_page(request, form.fact, now, form=form, status=status)
+
+
+def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
+    """Return the view of one write to a fact."""
+
+    @require_POST
+    @owned_view
+    def view(request: PageRequest, fact_id: UUID) -> HttpResponse:
+        now = timezone.now()
+        try:
+            with or_404(), owned_tx(request.user):
+                done = write(fact_id=fact_id, now=now)
+        except DomainError as error:
+            return fact_list.show_refusal(request, fact_id, str(error), now)
+        return fact_list.show_write(request, fact_id, done, now)
+
+    return view
+
+
+promote = _action_view(services.promote_fact)
+demote = _action_view(services.demote_fact)
+confirm = _action_view(services.confirm_fact)
+archive = _action_view(services.archive_fact)
+delete = _action_view(services.delete_fact)
+restore = _action_view(services.restore_fact)
+
+
+@owned_act
+def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
+    """Link a fact to another one, found by words or picked."""
+    now = timezone.now()
+    last = get_last_version(fact_id)
+    form = LinkForm(request.POST)
+    if form.is_valid():
+        try:
+            with owned_tx(request.user):
+                event = services.link_facts(
+                    from_id=str(last.pk),
+                    to_id=request.POST.get("pick") or form.cleaned_data["to"],
+                    relation=form.cleaned_data["relation"],
+                    now=now,
+                )
+        except FactAmbiguous as error:
+            form.candidates = error.candidates
+            form.add_error("to", "Several facts hold these words. Pick the one you mean.")
+        except DomainError as error:
+            form.add_error("to", str(error))
+        else:
+            return fact_list.show_result(request, last.pk, now, event=event, notice=responses.UNCHANGED)
+    return fact_list.show_fact_page(request, last, now, link_form=form, status=REFUSED)
+
+
+@owned_act
+def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
+    """Remove a link and show the address's fact."""
+    now = timezone.now()
+    last = get_last_version(fact_id)
+    with owned_tx(request.user):
+        event = services.unlink_facts(link_id=link_id, now=now)
+    return fact_list.show_result(request, last.pk, now, event=event)
+
+
+def _format_conflict(last: UserFact) -> str:
+    if last.is_archived:
+        return "This fact was archived, so nothing was saved. Restore it first; your words are kept below."
+    return f"This fact has changed. It now reads: “{last.content}” Your words are kept; save again to replace it."

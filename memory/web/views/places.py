@@ -12,11 +12,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.text import make_slug, one_line, parse_uuid
-from config.lib.web import PageRequest, owned_act, owned_form
+from config.lib.text import make_slug, one_line
+from config.lib.web import PageRequest, or_404, owned_act, owned_form
 from memory.facts.places import add_place, find_place, find_place_event, remove_place
 from memory.facts.queries import list_places
-from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
 from memory.web.forms import PlaceForm
 from memory.web.views import responses
@@ -28,10 +27,8 @@ from memory.wording import MAX_PLACE_ID
 def show_places(request: PageRequest) -> HttpResponse:
     """Show the places, or add one."""
     if request.method != "POST":
-        event_id = parse_uuid(request.GET.get("event", ""))
-        event = find_place_event(event_id) if event_id else None
-        editing = parse_uuid(request.GET.get("edit", ""))
-        place = find_place(editing) if editing else None
+        event = responses.find_named(request.GET, "event", find_place_event)
+        place = responses.find_named(request.GET, "edit", find_place)
         return _show_page(request, event=event, edit_form=PlaceForm.for_place(place) if place else None)
     form = PlaceForm(request.POST)
     return _save_place(
@@ -68,7 +65,7 @@ def show_places_result(request: PageRequest, *, event: MemoryEvent | None, refus
 def _save_place(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm) -> HttpResponse:
     if form.is_valid():
         try:
-            with responses.write_or_404(request, FactNotFound):
+            with or_404(), owned_tx(request.user):
                 # A name without letters or digits has no slug, so it is its own id.
                 place_id = key or one_line(form.cleaned_data["name"])
                 done = add_place(place_id=place_id, **form.cleaned_data, now=timezone.now())
@@ -98,6 +95,4 @@ def _show_page(
     }
     if responses.is_for_element(request, "places"):
         return TemplateResponse(request, "memory/_places.html", context, status=status)
-    return TemplateResponse(
-        request, "memory/places.html", {**context, **responses.get_page_frame("places")}, status=status
-    )
+    return responses.show_page(request, "places", context, status=status)

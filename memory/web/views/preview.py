@@ -3,7 +3,6 @@
 from typing import Final
 
 from django.http import HttpResponse
-from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from config.lib.paging import build_page_links
@@ -11,7 +10,7 @@ from config.lib.web import PageRequest, owned_page
 from memory.facts.history import get_timeline
 from memory.web import queries
 from memory.web.forms import PageForm, PreviewForm
-from memory.web.views.responses import get_page_frame
+from memory.web.views.responses import show_page
 
 ABOUT: Final = {
     "coach": "The ten facts it used last, whatever their category. Inferred ones are marked as such.",
@@ -23,24 +22,19 @@ ABOUT: Final = {
 @owned_page
 def show_changes(request: PageRequest) -> HttpResponse:
     """Show all writes to facts, newest first."""
-    form = PageForm(request.GET)
-    timeline = get_timeline(form.page_number())
+    timeline = get_timeline(PageForm(request.GET).page_number())
     links = build_page_links(timeline, lambda number: f"?page={number}")
-    return TemplateResponse(
-        request, "memory/changes.html", {"timeline": timeline, "links": links, **get_page_frame("changes")}
-    )
+    return show_page(request, "changes", {"timeline": timeline, "links": links})
 
 
 @owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block of an assistant's next chat, and the omitted facts."""
-    form = PreviewForm(request.GET)
-    assistant, page = form.read_choice()
+    assistant, page = PreviewForm(request.GET).read_choice()
     context = {
         "preview": queries.get_preview(assistant=assistant, page=page, now=timezone.now()),
         "assistant": assistant,
         "assistants": PreviewForm.ASSISTANTS,
         "about": ABOUT[assistant],
-        **get_page_frame("preview"),
     }
-    return TemplateResponse(request, "memory/preview.html", context)
+    return show_page(request, "preview", context)

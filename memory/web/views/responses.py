@@ -6,59 +6,35 @@ form above it, `more` the place of the next facts, `slot-<uuid>` one fact in the
 chat. Without htmx a write redirects to the page it came from, with the undo line there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
-from config.lib.web import PageRequest, get_safe_next
+from config.lib.web import PageRequest, get_safe_next, or_404
 from memory.facts.queries import find_event, get_switches
-from memory.models import EventKind, MemoryEvent
-from memory.web.queries import Batch, count_waiting_proposals, find_batch
+from memory.models import MemoryEvent
+from memory.web.queries import count_waiting_proposals
+
+T = TypeVar("T")
 
 UNCHANGED: Final = "Nothing changed: it was so already."
 REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 CONFLICT: Final = HTTPStatus.CONFLICT
-_PAST: Final = {
-    EventKind.SAVE: "saved",
-    EventKind.UPDATE: "corrected",
-    EventKind.CONFIRM: "confirmed",
-    EventKind.FORGET: "forgotten",
-    EventKind.PROMOTE: "marked as said by you",
-    EventKind.DEMOTE: "marked as inferred",
-    EventKind.ARCHIVE: "archived",
-    EventKind.RESTORE: "restored",
-    EventKind.MERGE: "merged into another",
-    EventKind.DELETE: "moved to the trash",
-    EventKind.LINK: "linked",
-    EventKind.UNLINK: "unlinked",
-    EventKind.EVICT: "left out for space",
-    EventKind.IMPORT: "imported",
-}
 
 
-@contextmanager
-def write_or_404(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
-    """Open the owner's transaction; turn `missing` into Http404."""
+def try_write(request: PageRequest, write: Callable[..., object], **values: object) -> str:
+    """Run a write; return its refusal, or an empty text. A missing row is a 404."""
     try:
-        with owned_tx(request.user):
-            yield
-    except missing as error:
-        raise Http404 from error
-
-
-def try_write(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
-    """Run a write; return its refusal, or an empty text."""
-    try:
-        with write_or_404(request, missing):
+        with or_404(), owned_tx(request.user):
             write(**values)
     except DomainError as error:
         return str(error)
@@ -70,9 +46,12 @@ def is_for_element(request: PageRequest, element_id: str) -> bool:
     return bool(request.htmx) and (request.htmx.target or "").startswith(element_id)
 
 
-def get_page_frame(tab: str) -> dict[str, Any]:
-    """Return the context of a page's frame: open tab, switches, proposals."""
-    return {"tab": tab, "surroundings": {"switches": get_switches(), "proposals": count_waiting_proposals()}}
+def show_page(
+    request: PageRequest, name: str, context: dict[str, Any], *, part: str = "", status: int = 200
+) -> HttpResponse:
+    """Show the page of a tab, or a part of it, with what its frame says: open tab, switches, proposals."""
+    frame = {"tab": name, "surroundings": {"switches": get_switches(), "proposals": count_waiting_proposals()}}
+    return TemplateResponse(request, f"memory/{part or name}.html", {**context, **frame}, status=status)
 
 
 def get_source_address(request: PageRequest) -> str:
@@ -96,28 +75,16 @@ def redirect_back(request: PageRequest, default: str, **said: UUID | str | None)
     return redirect(f"{back.path}?{query.urlencode()}{'#done' if has_line else ''}" if query else back.path)
 
 
+def find_named(query: QueryDict, name: str, find: Callable[[UUID], T | None]) -> T | None:
+    """Return the row that a parameter names by its id, if any."""
+    row_id = parse_uuid(query.get(name, ""))
+    return find(row_id) if row_id else None
+
+
 def find_query_event(query: QueryDict) -> MemoryEvent | None:
     """Return the fact event of a query's undo line, if any."""
-    event_id = parse_uuid(query.get("event", ""))
-    event = find_event(event_id) if event_id else None
+    event = find_named(query, "event", find_event)
     return event if event is not None and event.lineage is not None else None
-
-
-def find_query_batch(query: QueryDict) -> Batch | None:
-    """Return the batch for the undo line that a query names."""
-    batch_id = parse_uuid(query.get("batch", ""))
-    return find_batch(batch_id) if batch_id else None
-
-
-def describe_batch(batch: Batch | None) -> str:
-    """Describe a batch, such as "3 facts archived, 1 corrected"."""
-    if batch is None:
-        return ""
-    parts = [f"{count} {_PAST.get(kind, kind.label.lower())}" for kind, count in batch.kinds]
-    first, count = parts[0], batch.kinds[0][1]
-    number, _, rest = first.partition(" ")
-    said = ", ".join([f"{number} {'fact' if count == 1 else 'facts'} {rest}", *parts[1:]])
-    return f"Undone: {said}" if batch.is_undone else said
 
 
 def parse_uuids(texts: Iterable[str], most: int) -> list[UUID]:

@@ -73,7 +73,7 @@ def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpR
     @require_POST
     @owned_view
     def view(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-        refusal = responses.try_write(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
+        refusal = responses.try_write(request, decide, proposal_id=proposal_id, now=timezone.now())
         shown = queries.find_proposal(proposal_id)
         if shown is None:
             raise Http404
@@ -192,14 +192,11 @@ def _list_entries(request: PageRequest) -> dict[str, Any]:
 
 
 def _show_page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    batch = responses.find_query_batch(request.GET)
     context = {
         **asked,
         "proposals": queries.list_proposals(),
         "decided": queries.list_decided_proposals(),
-        "batch": batch,
-        "batch_said": responses.describe_batch(batch),
+        "batch": responses.find_named(request.GET, "batch", queries.find_batch),
         "decided_together": _list_decided_together(request.GET),
-        **responses.get_page_frame("review"),
     }
-    return TemplateResponse(request, "memory/review.html", context, status=status)
+    return responses.show_page(request, "review", context, status=status)

@@ -10,16 +10,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.text import parse_uuid
 from config.lib.web import PageRequest, owned_act, owned_page
 from memory.facts.history import compare_event
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
-from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
-from memory.web.views.responses import CONFLICT, is_for_element, redirect_back, try_write
+from memory.web.views.responses import CONFLICT, find_named, is_for_element, redirect_back, try_write
 
 
 @owned_page
@@ -38,7 +36,7 @@ def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
 def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
     """Undo a write from these pages or a chat."""
     now = timezone.now()
-    refusal = try_write(request, FactNotFound, undo_event, event_id=event_id, now=now)
+    refusal = try_write(request, undo_event, event_id=event_id, now=now)
     event = find_event(event_id)
     if event is None:
         raise Http404
@@ -58,7 +56,7 @@ def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
 def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
     """Undo a batch, all or none."""
     now = timezone.now()
-    refusal = try_write(request, FactNotFound, undo_batch, batch_id=batch_id, now=now)
+    refusal = try_write(request, undo_batch, batch_id=batch_id, now=now)
     refusal = f"Nothing was undone. {refusal}" if refusal else ""
     if is_for_element(request, "results"):
         shown = build_batch_listing(request, batch_id, now, notice=refusal)
@@ -70,7 +68,6 @@ def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
 
 def _find_shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
     """Return the fact to show, for a link either end."""
-    page_of = parse_uuid(request.POST.get("of", ""))
-    if event.kind in (EventKind.LINK, EventKind.UNLINK) and page_of and find_last_version(page_of):
-        return page_of
-    return lineage
+    is_of_two = event.kind in (EventKind.LINK, EventKind.UNLINK)
+    shown = find_named(request.POST, "of", find_last_version) if is_of_two else None
+    return shown.pk if shown else lineage

@@ -18,7 +18,7 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.tokens import estimate_tokens
 from memory.claims.support import Quote
 from memory.learning.extraction import Candidate, Turn, chunk_turns, extract_facts, strip_block
-from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_turn
+from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_line
 from memory.models import UserFact
 from tests.fakes import ScriptedModel
 from tests.memory.learning.answers import answer, fact
@@ -78,7 +78,7 @@ TURNS = st.lists(
 
 def tokens(chunk):
     lines = [
-        format_turn(
+        format_line(
             {"id": t.message_id, "role": t.role, "text": t.text} | ({"untrusted": True} if t.is_tainted else {})
         )
         for t in chunk.turns

@@ -8,7 +8,7 @@ import pytest
 from memory.facts.review import accept_proposal
 from memory.models import MemoryProposal, UserFact
 from memory.transfer.arrival import DocumentRefused
-from memory.transfer.lists import import_list, import_own, parse_list, parse_own, read_upload
+from memory.transfer.lists import import_list, parse_list, parse_memory, read_upload
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 
 
@@ -89,6 +89,6 @@ def test_read_upload_of_another_file_is_refused(data):
         read_upload(data)
 
 
-def test_import_own_refuses_a_text_that_is_neither(as_trader):
+def test_text_that_is_neither_an_archive_nor_a_document_is_refused():
     with pytest.raises(DocumentRefused):
-        import_own(parse_own("Trades BTC only"), now=JUNE)
+        parse_memory("Trades BTC only", is_list=False)

@@ -17,7 +17,7 @@ from config.lib.rest import parsing
 from memory.api import memory as memory_api
 from memory.transfer import lists
 from memory.transfer.arrival import DocumentRefused
-from memory.web.views import exchange
+from memory.web.views import settings as memory_settings
 from tests.factories.trading import TraderFactory
 from tests.source import ROOT
 from tests.trading.web.test_views_imports import fields_of
@@ -155,10 +155,10 @@ def pack(packing: int = zipfile.ZIP_DEFLATED, **members: str) -> bytes:
     ],
     ids=["objects", "size", "lists", "texts"],
 )
-@pytest.mark.parametrize("parse", [lists.parse_own, lists.parse_list])
-def test_zip_of_a_memory_is_refused_before_its_values_are_made(members, parse):
+@pytest.mark.parametrize("is_list", [False, True])
+def test_zip_of_a_memory_is_refused_before_its_values_are_made(members, is_list):
     with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
-        parse(lists.read_upload(pack(**members)))
+        lists.parse_memory(lists.read_upload(pack(**members)), is_list=is_list)
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
@@ -244,8 +244,7 @@ def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions
     seen = [
         watch(monkeypatch, api_imports, "read_table"),
         watch(monkeypatch, memory_api, "parse_list"),
-        watch(monkeypatch, exchange, "parse_list"),
-        watch(monkeypatch, exchange, "parse_own"),
+        watch(monkeypatch, memory_settings, "parse_memory"),
     ]
 
     def post(path: str, body: dict) -> None:
@@ -256,7 +255,7 @@ def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions
     for kind in ("list", "document"):
         client.post(reverse("memory:import"), {"kind": kind, "text": "I trade ETH only"})
 
-    assert seen == [[False]] * 4
+    assert seen == [[False], [False], [False, False]]
 
 
 def test_body_of_a_request_is_parsed_outside_of_transactions(client, monkeypatch):
