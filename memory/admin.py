@@ -1,5 +1,9 @@
 """The admin of memory."""
 
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -13,18 +17,22 @@ from memory.facts.services import archive_fact, demote_fact, promote_fact, resto
 from memory.facts.versions import STAFF
 
 
+def _as_staff(write: Callable[..., object], **values: object) -> Callable[[Any, datetime], object]:
+    return lambda fact, now: write(fact_id=fact.pk, origin=STAFF, now=now, **values)
+
+
+def _decide_as_staff(decide: Callable[..., object]) -> Callable[[Any, datetime], object]:
+    return lambda proposal, now: decide(proposal_id=proposal.pk, is_staff=True, now=now)
+
+
 @admin.register(models.UserFact)
 class UserFactAdmin(PrivateAdmin):
     """Facts, one row per version, with their lineage and events."""
 
     list_display = ("content", "topic", "category", "user", "source", "confidence", "score", "believed", "created_at")
     list_filter = (
-        "source",
-        "confidence",
-        "category",
-        ("archived_at", admin.EmptyFieldListFilter),
-        "archived_reason",
-        ("trashed_at", admin.EmptyFieldListFilter),
+        *("source", "confidence", "category", ("archived_at", admin.EmptyFieldListFilter)),
+        *("archived_reason", ("trashed_at", admin.EmptyFieldListFilter)),
     )
     search_fields = ("content", "topic", "user__email")
     date_hierarchy = "created_at"
@@ -32,20 +40,10 @@ class UserFactAdmin(PrivateAdmin):
     readonly_fields = ("versions", "events")
     exclude = ("search_terms",)
     acts = (
-        Act(
-            "archive",
-            "Archive",
-            lambda fact, now: archive_fact(
-                fact_id=fact.pk, reason=models.ArchivedReason.STAFF_ARCHIVED, origin=STAFF, now=now
-            ),
-        ),
-        Act("restore", "Restore", lambda fact, now: restore_fact(fact_id=fact.pk, origin=STAFF, now=now)),
-        Act(
-            "promote",
-            "Mark as said by the user",
-            lambda fact, now: promote_fact(fact_id=fact.pk, origin=STAFF, now=now),
-        ),
-        Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, origin=STAFF, now=now)),
+        Act("archive", "Archive", _as_staff(archive_fact, reason=models.ArchivedReason.STAFF_ARCHIVED)),
+        Act("restore", "Restore", _as_staff(restore_fact)),
+        Act("promote", "Mark as said by the user", _as_staff(promote_fact)),
+        Act("demote", "Mark as inferred", _as_staff(demote_fact)),
     )
 
     @admin.display(boolean=True, description="in use")
@@ -95,12 +93,8 @@ register_rows(
     list_filter=("kind", "status"),
     search_fields=("payload", "target__content"),
     acts=(
-        Act("accept", "Accept", lambda proposal, now: accept_proposal(proposal_id=proposal.pk, is_staff=True, now=now)),
-        Act(
-            "dismiss",
-            "Dismiss",
-            lambda proposal, now: dismiss_proposal(proposal_id=proposal.pk, is_staff=True, now=now),
-        ),
+        Act("accept", "Accept", _decide_as_staff(accept_proposal)),
+        Act("dismiss", "Dismiss", _decide_as_staff(dismiss_proposal)),
     ),
 )
 register_rows(

@@ -28,54 +28,60 @@ _CATEGORY_BY_TOPIC: Final = {
     "tax": "finance_context",
     "style": "response_style",
 }
+# What may follow the name of a secret, "for Kraken", and what introduces its value.
+_OF: Final = r"(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?"
+_IS: Final = r"\s*(?:is\b|=|:)?\s*"
+_NAMED_IDS: Final = "routing|passport|ssn|social security|tax id|national id"
+_ID_NUMBER: Final = r"[A-Z]{0,3}\d[\d -]{5,}"
 # An amount of money is not an account number.
-_CURRENCY = (
-    r"\s?(?:usd[tc]?|eur|gbp|chf|jpy|aud|cad|sgd|hkd|thb|btc|eth|dollars?|euros?|pounds?|francs?|yen|baht)\b|\s?[$€£¥]"
+_CURRENCIES: Final = (
+    *(r"usd[tc]?", "eur", "gbp", "chf", "jpy", "aud", "cad", "sgd", "hkd", "thb", "btc", "eth"),
+    *("dollars?", "euros?", "pounds?", "francs?", "yen", "baht"),
 )
+_NO_AMOUNT: Final = rf"\b(?!\s?(?:{'|'.join(_CURRENCIES)})\b|\s?[$€£¥]|[.,]\d)"
 
-_SECRET_PATTERNS: Final = (
-    # Named secrets: "password is hunter2", "my API key for Kraken: ...".
-    re.compile(
-        r"\b(?:pass(?:word|phrase|code)|pwd|api[ _-]?(?:key|secret|token)|secret[ _-]?key|access[ _-]?token"
-        r"|private[ _-]?key|seed[ _-]?phrase|recovery[ _-]?phrase|mnemonic)\b"
-        r"(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\b(?:is|are)\b|=|:)\s*\S",
-        re.IGNORECASE,
+# Secrets by their name, in any case: "password is hunter2", "my API key for Kraken: ...".
+_BY_NAME: Final = (
+    *(
+        rf"\b(?:{name})\b{_OF}\s*(?:\b(?:is|are)\b|=|:)\s*\S"
+        for name in (
+            *("pass(?:word|phrase|code)", "pwd", "mnemonic", "(?:seed|recovery)[ _-]?phrase"),
+            *("api[ _-]?(?:key|secret|token)", "(?:secret|private)[ _-]?key", "access[ _-]?token"),
+        )
     ),
     # A pin needs a number, because traders also mention pin bars.
-    re.compile(r"\bpin\b(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\bis\b|=|:)?\s*\d{4,}", re.IGNORECASE),
-    # Secrets by their form: known key prefixes, JSON web tokens, PEM blocks, raw private keys, exchange keys.
-    re.compile(r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat)[-_][A-Za-z0-9_-]{16,}\b"),
-    re.compile(r"\bkeel_\d+_[\w-]{16,}"),
-    re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
-    re.compile(r"BEGIN [A-Z ]*PRIVATE KEY"),
-    re.compile(r"\b(?:0x)?[0-9a-fA-F]{64}\b"),
-    re.compile(r"\b(?!0x)(?=[a-zA-Z\d+/]*[a-z])(?=[a-zA-Z\d+/]*[A-Z])(?=[a-zA-Z\d+/]*\d)[a-zA-Z\d+/]{40,}"),
-    # Identity and bank account numbers: US social security, IBAN, and named ones.
-    re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
-    re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b"),
-    re.compile(
-        r"\b(?:account|acct|routing|passport|ssn|social security|tax id|national id)\.? ?(?:(?:no|nr|number|id)\b\.?|#)"
-        r"\s*(?:is\b|=|:|#)?\s*[A-Z]{0,3}\d[\d -]{5,}",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"\b(?:routing|passport|ssn|social security|tax id|national id)\b\s*(?:is\b|=|:)?\s*[A-Z]{0,3}\d[\d -]{5,}",
-        re.IGNORECASE,
-    ),
+    rf"\bpin\b{_OF}\s*(?:\bis\b|=|:)?\s*\d{{4,}}",
+    rf"\b(?:account|acct|{_NAMED_IDS})\.? ?(?:(?:no|nr|number|id)\b\.?|#)\s*(?:is\b|=|:|#)?\s*{_ID_NUMBER}",
+    rf"\b(?:{_NAMED_IDS})\b{_IS}{_ID_NUMBER}",
     # After "account" without "number" may come its size or a date.
-    re.compile(
-        r"\b(?:account|acct)\b\s*(?:is\b|=|:)?\s*"
-        r"(?:(?!usd|eur|gbp|chf|jpy)[A-Z]{1,3}\d{6,}|\d{8,}|(?!(?:19|20)\d\d-\d\d)\d{2,}(?:-\d{2,}){2,})\b"
-        rf"(?!{_CURRENCY}|[.,]\d)",
-        re.IGNORECASE,
+    *(
+        rf"\b(?:account|acct)\b{_IS}{number}{_NO_AMOUNT}"
+        for number in (
+            *(r"(?!usd|eur|gbp|chf|jpy)[A-Z]{1,3}\d{6,}", r"\d{8,}"),
+            r"(?!(?:19|20)\d\d-\d\d)\d{2,}(?:-\d{2,}){2,}",
+        )
     ),
 )
-# Card numbers in one piece, in fours, or as American Express prints them, with valid first digits.
-_CARD_NUMBER = re.compile(
-    r"(?<![\d.])(?:[3-6]\d{12,18}|2[2-7]\d{14}|(?:[3-6]\d|2[2-7])\d\d(?:[ -]\d{4}){3}(?:[ -]?\d{1,3})?"
-    r"|3[47]\d\d[ -]\d{6}[ -]\d{5})(?![\d.]?\d)"
+# Secrets by their form: known key prefixes, JSON web tokens, PEM blocks, raw private keys, exchange keys; then the
+# numbers of US social security and IBAN.
+_BY_FORM: Final = (
+    r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat)[-_][A-Za-z0-9_-]{16,}\b",
+    r"\bkeel_\d+_[\w-]{16,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}",
+    r"BEGIN [A-Z ]*PRIVATE KEY",
+    r"\b(?:0x)?[0-9a-fA-F]{64}\b",
+    r"\b(?!0x)(?=[a-zA-Z\d+/]*[a-z])(?=[a-zA-Z\d+/]*[A-Z])(?=[a-zA-Z\d+/]*\d)[a-zA-Z\d+/]{40,}",
+    r"\b\d{3}-\d{2}-\d{4}\b",
+    r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b",
 )
+_SECRETS: Final = (*(re.compile(form, re.IGNORECASE) for form in _BY_NAME), *map(re.compile, _BY_FORM))
+# Card numbers with valid first digits: in one piece, in fours, and as American Express prints them.
+_CARDS: Final = (
+    *(r"[3-6]\d{12,18}", r"2[2-7]\d{14}", r"(?:[3-6]\d|2[2-7])\d\d(?:[ -]\d{4}){3}(?:[ -]?\d{1,3})?"),
+    r"3[47]\d\d[ -]\d{6}[ -]\d{5}",
+)
+_CARD_NUMBER: Final = re.compile(rf"(?<![\d.])(?:{'|'.join(_CARDS)})(?![\d.]?\d)")
 
 # Soft hyphens, zero-width and tag characters: they split words where no reader sees it. Joiners of scripts stay.
 _HIDDEN: Final = re.compile("[\u00ad\u200b\u2060-\u2064\U000e0000-\U000e007f]")
@@ -123,7 +129,7 @@ def parse_detail(text: str) -> str:
 
 def refuse_secrets(text: str) -> None:
     """Raise FactRefused for a secret or identity number (settled 12)."""
-    if any(pattern.search(text) for pattern in _SECRET_PATTERNS) or _has_card_number(text):
+    if any(pattern.search(text) for pattern in _SECRETS) or _has_card_number(text):
         raise SecretRefused(
             "This looks like a password, a key or a card, account or identity number. Keel never keeps those. "
             "Say it without the number and it can be remembered."

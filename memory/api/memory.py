@@ -1,23 +1,26 @@
-"""The undo log, memory block, document and switches over REST."""
+"""The undo log, memory block, document, switches, proposals and places over REST."""
 
 import json
 from dataclasses import asdict
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.rest.operations import make_act_view, read, read_pages, write
+from config.lib.rest.operations import NEW_OR_KNOWN, make_act_view, read, read_pages, write
 from config.lib.rest.views import ApiView
 from memory.api import serializers as shapes
 from memory.facts.document import build_document
-from memory.facts.queries import get_next_block, get_switches
+from memory.facts.places import add_place, remove_place
+from memory.facts.queries import get_next_block, get_switches, list_places
+from memory.facts.review import accept_proposal, dismiss_proposal, reopen_proposal
 from memory.facts.schemas import MAX_DOCUMENT, MemoryDocument
 from memory.facts.services import set_switches
 from memory.facts.undo import undo_batch, undo_event
-from memory.models import MemoryEvent
+from memory.models import MemoryEvent, MemoryProposal
 from memory.transfer.arrival import MAX_ARCHIVE, Archive, check_archive, import_archive
 from memory.transfer.documents import import_document, parse_document
 from memory.transfer.foreign import ForeignFact
@@ -105,3 +108,35 @@ class SwitchesView(ApiView):
     def patch(self, **fields: Any) -> Any:
         """Set one switch or both."""
         return set_switches(**fields)
+
+
+class ProposalsView(ApiView):
+    @read_pages("list_proposals", "proposals", shapes.ProposalSerializer, shapes.ProposalQuery)
+    def get(self, status: str) -> QuerySet[MemoryProposal]:
+        """List proposals, the newest first."""
+        return MemoryProposal.objects.filter(status=status)
+
+
+AcceptView = make_act_view("accept_proposal", "proposals", accept_proposal, shapes.ProposalSerializer)
+DismissView = make_act_view("dismiss_proposal", "proposals", dismiss_proposal, shapes.ProposalSerializer)
+ReopenView = make_act_view("reopen_proposal", "proposals", reopen_proposal, shapes.ProposalSerializer)
+
+
+class PlacesView(ApiView):
+    @read("list_places", "places", shapes.PlacesSerializer)
+    def get(self) -> Any:
+        """List all places, by name."""
+        return {"places": list_places("name")}
+
+    @write("save_place", "places", shapes.PlaceWrittenSerializer, shapes.PlaceInput, status=NEW_OR_KNOWN)
+    def post(self, **fields: Any) -> Any:
+        """Save or update a place; 200 when nothing changed."""
+        written = add_place(**fields, now=timezone.now())
+        return written, written.event is not None
+
+
+class PlaceView(ApiView):
+    @write("remove_place", "places", shapes.PlaceWrittenSerializer)
+    def delete(self, place_id: UUID) -> Any:
+        """Remove a place; undoing the event restores it."""
+        return remove_place(id=place_id, now=timezone.now())

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memory.api import facts, memory, places, proposals
+from memory.api import facts, memory
 
 app_name = "memory"
 
@@ -26,10 +26,10 @@ urlpatterns = [
     path("memory/events/", memory.EventsView.as_view(), name="events"),
     path("memory/events/<uuid:event_id>/undo/", memory.UndoView.as_view(), name="undo"),
     path("memory/batches/<uuid:batch_id>/undo/", memory.UndoBatchView.as_view(), name="undo_batch"),
-    path("proposals/", proposals.ProposalsView.as_view(), name="proposals"),
-    path("proposals/<uuid:proposal_id>/accept/", proposals.AcceptView.as_view(), name="accept"),
-    path("proposals/<uuid:proposal_id>/dismiss/", proposals.DismissView.as_view(), name="dismiss"),
-    path("proposals/<uuid:proposal_id>/reopen/", proposals.ReopenView.as_view(), name="reopen"),
-    path("places/", places.PlacesView.as_view(), name="places"),
-    path("places/<uuid:place_id>/", places.PlaceView.as_view(), name="place"),
+    path("proposals/", memory.ProposalsView.as_view(), name="proposals"),
+    path("proposals/<uuid:proposal_id>/accept/", memory.AcceptView.as_view(), name="accept"),
+    path("proposals/<uuid:proposal_id>/dismiss/", memory.DismissView.as_view(), name="dismiss"),
+    path("proposals/<uuid:proposal_id>/reopen/", memory.ReopenView.as_view(), name="reopen"),
+    path("places/", memory.PlacesView.as_view(), name="places"),
+    path("places/<uuid:place_id>/", memory.PlaceView.as_view(), name="place"),
 ]

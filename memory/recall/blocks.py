@@ -80,7 +80,8 @@ def build_coach_block(
     first = list(islice(_iter_lines(rules, format_fact, now), RULES_FIRST))
     known = {line.fact.id for line in first}
     others = (line for line in _iter_lines(facts, format_fact, now) if line.fact.id not in known)
-    chosen = _fit_coach_budget(chain(first, others), room=COACH_TOKENS - count_tokens(_format_coach_frame(stored)))
+    frame = f"{COACH_HEADING}\n\n\n\n{_MORE.format(stored, 'recall_facts')}"
+    chosen = _fit_coach_budget(chain(first, others), room=COACH_TOKENS - count_tokens(frame))
     if not chosen:
         return build_empty_block()
     left_out = stored - len(chosen)
@@ -102,10 +103,6 @@ def _fit_coach_budget(lines: Iterable[_Line], *, room: int) -> list[_Line]:
         if len(chosen) == COACH_LIMIT or missed == _MISSES:
             break
     return chosen
-
-
-def _format_coach_frame(stored: int) -> str:
-    return f"{COACH_HEADING}\n\n\n\n{_MORE.format(stored, 'recall_facts')}"
 
 
 def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
@@ -184,7 +181,8 @@ def _iter_lines(facts: Iterable[UserFact], draw: Callable[[UserFact], str], now:
 def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
     left = dict(_BUDGETS)
     chosen = []
-    for line in sorted(lines, key=_advisor_rank, reverse=True):
+    # What was said outright comes first, then the newest.
+    for line in sorted(lines, key=lambda one: (one.fact.score is None, one.fact.created_at, one.fact.id), reverse=True):
         cost = _estimate_line(line)
         # Skip a line that does not fit; shorter ones may still use the budget.
         if cost <= left[line.fact.category]:
@@ -192,10 +190,6 @@ def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
             chosen.append(line)
     order = FactCategory.values
     return sorted(chosen, key=lambda line: (order.index(line.fact.category), line.fact.id))
-
-
-def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
-    return (line.fact.score is None, line.fact.created_at, line.fact.id)  # explicit first, then newest
 
 
 def format_fact(fact: UserFact) -> str:

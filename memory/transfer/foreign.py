@@ -60,10 +60,11 @@ _HEADING_WORDS: Final = 5  # of a line without a mark above a list
 # Claude's memory calls the person by name; the first sentence below these headings is about them.
 _PERSONAL: Final = {"work context", "personal context"}
 
-_ADVERB: Final = (
-    r"(?:(?:never|always|usually|often|only|also|currently|now|generally|typically|primarily|mostly|mainly|still|"
-    r"rarely|sometimes|really|strongly|actively|regularly|no longer)\s+)*"
+_ADVERBS: Final = (
+    *("never", "always", "usually", "often", "only", "also", "currently", "now", "generally", "typically", "primarily"),
+    *("mostly", "mainly", "still", "rarely", "sometimes", "really", "strongly", "actively", "regularly", "no longer"),
 )
+_ADVERB: Final = rf"(?:(?:{'|'.join(_ADVERBS)})\s+)*"
 _PERSON: Final = r"(?:the )?(?:user|human)"
 _SUBJECT: Final = re.compile(rf"^(?:{_PERSON}|you)\s+(?P<adverb>{_ADVERB})(?P<verb>[a-z']+)", re.IGNORECASE)
 _OWNER: Final = re.compile(rf"^{_PERSON}['’]s\b|^your\b", re.IGNORECASE)
@@ -73,13 +74,28 @@ _IRREGULAR: Final = {
     **{"doesn't": "don't", "isn't": "am not", "aren't": "am not", "hasn't": "haven't", "you're": "I'm"},
 }
 _FORMS: Final = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("zzes", "zz"))
-_JOINED: Final = re.compile(
-    r"(?:is|has|does|prefers|trades|uses|likes|wants|lives|works|enjoys|avoids|needs|keeps|focuses|risks|holds|plans|aims"
-    r"|follows|runs|takes|values|dislikes|hates|loves|tries|believes|considers|closes|opens|stops|sizes|tracks)"
+_VERBS: Final = (
+    *(
+        "is",
+        "has",
+        "does",
+        "prefers",
+        "trades",
+        "uses",
+        "likes",
+        "wants",
+        "lives",
+        "works",
+        "enjoys",
+        "avoids",
+        "needs",
+    ),
+    *("keeps", "focuses", "risks", "holds", "plans", "aims", "follows", "runs", "takes", "values", "dislikes", "hates"),
+    *("loves", "tries", "believes", "considers", "closes", "opens", "stops", "sizes", "tracks"),
 )
 # "Is planning to ...", "Never risks more than 1%"; in "Trades after 17:00 are small" and "Stops at 2%" it is a noun.
 _IMPLIED: Final = re.compile(
-    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops|plans for){_JOINED.pattern})"
+    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops|plans for)(?:{'|'.join(_VERBS)}))"
     r"(?=\s(?!of\b)(?!.*\b(?:are|were|must|should)\b)[^?]+$)",
     re.IGNORECASE,
 )
@@ -131,10 +147,7 @@ def in_first_person(text: str) -> str:
 
 def _rewrite_joined(match: re.Match[str]) -> str:
     verb = match["verb"]
-    if not _JOINED.fullmatch(verb):
-        return match[0]
-    join = match["join"]
-    return f"{join} {match['adverb']}{_base_form(verb)}"
+    return f"{match['join']} {match['adverb']}{_base_form(verb)}" if verb in _VERBS else match[0]
 
 
 def _base_form(verb: str) -> str:

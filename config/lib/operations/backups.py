@@ -10,7 +10,7 @@ import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
 from graphlib import TopologicalSorter
@@ -71,42 +71,35 @@ def restore_backup(path: Path, *, replace: bool) -> Manifest:
     Raises BackupRefused before anything is changed: the archive is damaged, newer than this version or of the other
     engine, or the database has rows and `replace` is false.
     """
-    with _open_archive(path) as (archive, manifest):
-        if manifest["engine"] != connection.vendor:
-            raise BackupRefused(f"This backup is of {manifest['engine']}; the database is {connection.vendor}.")
-        if unknown := set(map(tuple, manifest["migrations"])) - _list_known_migrations():
-            raise BackupRefused(f"A newer version of Keel made this backup: {min(unknown)} is unknown here.")
-        if not replace and _has_rows():
-            raise BackupRefused("The database is not empty. Restore into an empty one, or add --replace.")
-        load = _load_postgresql if connection.vendor == "postgresql" else _load_sqlite
+    manifest = _read_manifest(path)
+    if manifest["engine"] != connection.vendor:
+        raise BackupRefused(f"This backup is of {manifest['engine']}; the database is {connection.vendor}.")
+    if unknown := set(map(tuple, manifest["migrations"])) - _list_known_migrations():
+        raise BackupRefused(f"A newer version of Keel made this backup: {min(unknown)} is unknown here.")
+    if not replace and _has_rows():
+        raise BackupRefused("The database is not empty. Restore into an empty one, or add --replace.")
+    load = _load_postgresql if connection.vendor == "postgresql" else _load_sqlite
+    with ZipFile(path) as archive:
         load(archive, manifest)
     connection.close()
     call_command("migrate", verbosity=0)
     return manifest
 
 
-@contextmanager
-def _open_archive(path: Path) -> Iterator[tuple[ZipFile, Manifest]]:
-    """Open an archive and read its manifest. Raises BackupRefused."""
-    with ExitStack() as stack:
-        try:
-            archive = stack.enter_context(ZipFile(path))
-            manifest = _read_manifest(archive)
-        except (BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error) as error:
-            raise BackupRefused(f"{path.name} is no backup of Keel, or it is damaged.") from error
-        yield archive, manifest
-
-
-def _read_manifest(archive: ZipFile) -> Manifest:
-    """Return the manifest once every checksum fits."""
-    manifest: Manifest = json.loads(archive.read(_MANIFEST))
-    if (manifest["format"], manifest["version"]) != (_FORMAT, _VERSION):
-        raise BackupRefused("This archive is no backup that this version of Keel can read.")
-    for name, digest in manifest["sha256"].items():
-        with archive.open(name) as entry:
-            summed = file_digest(entry, sha256)  # type: ignore[arg-type]
-        if summed.hexdigest() != digest:
-            raise BackupRefused(f"The backup is damaged: the checksum of {name} does not fit.")
+def _read_manifest(path: Path) -> Manifest:
+    """Return an archive's manifest once every checksum fits. Raises BackupRefused."""
+    try:
+        with ZipFile(path) as archive:
+            manifest: Manifest = json.loads(archive.read(_MANIFEST))
+            if (manifest["format"], manifest["version"]) != (_FORMAT, _VERSION):
+                raise BackupRefused("This archive is no backup that this version of Keel can read.")
+            for name, digest in manifest["sha256"].items():
+                with archive.open(name) as entry:
+                    summed = file_digest(entry, sha256)  # type: ignore[arg-type]
+                if summed.hexdigest() != digest:
+                    raise BackupRefused(f"The backup is damaged: the checksum of {name} does not fit.")
+    except (BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise BackupRefused(f"{path.name} is no backup of Keel, or it is damaged.") from error
     return manifest
 
 
@@ -145,37 +138,31 @@ _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name N
 
 
 @contextmanager
-def _open_copy() -> Iterator[tuple[Path, sqlite3.Connection]]:
-    """Open a file beside the database, on whose disk there is room for it."""
+def _make_folder() -> Iterator[Path]:
+    """Make a folder beside the database, on whose disk there is room for a copy."""
     folder = Path(connection.settings_dict["NAME"]).parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".backup-") as name:
-        path = Path(name) / _FILE
-        with closing(sqlite3.connect(path)) as copy:
-            yield path, copy
+        yield Path(name)
 
 
 def _dump_sqlite(archive: ZipFile) -> Manifest:
-    connection.ensure_connection()
-    with _open_copy() as (path, copy):
-        connection.connection.backup(copy)
-        copy.execute("PRAGMA journal_mode=DELETE")  # else the last pages may stand in another file
-        names = [name for (name,) in copy.execute(_TABLES)]
-        rows = {name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608 - ours
-        migrations = copy.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall()
-        copy.close()
+    with _make_folder() as folder:
+        path = folder / _FILE
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM INTO %s", [str(path)])
+        with closing(sqlite3.connect(path)) as copy:
+            names = [name for (name,) in copy.execute(_TABLES)]
+            rows = {name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608 - ours
+            migrations = copy.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall()
         with path.open("rb") as file:
             digest = _write_entry(archive, _FILE, iter(partial(file.read, _CHUNK), b""))
     return {"migrations": migrations, "rows": rows, "sha256": {_FILE: digest}}
 
 
 def _load_sqlite(archive: ZipFile, manifest: Manifest) -> None:
-    with _open_copy() as (path, copy):
-        with archive.open(_FILE) as entry, path.open("wb") as file:
-            copyfileobj(entry, file)
-        copy.close()
-        with closing(sqlite3.connect(path)) as source:
-            connection.ensure_connection()
-            source.backup(connection.connection)
+    with _make_folder() as folder, closing(sqlite3.connect(archive.extract(_FILE, folder))) as source:
+        connection.ensure_connection()
+        source.backup(connection.connection)
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA journal_mode=WAL")
 
@@ -198,7 +185,7 @@ WHERE contype = 'f' AND NOT condeferrable AND conrelid <> confrelid
 
 
 def _dump_postgresql(archive: ZipFile) -> Manifest:
-    tables, digests = {}, {}
+    rows, columns, digests = {}, {}, {}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute("SET LOCAL statement_timeout = 0")
@@ -206,16 +193,14 @@ def _dump_postgresql(archive: ZipFile) -> Manifest:
             migrations = _list_applied_migrations()
             for table in sorted(connection.introspection.table_names(cursor)):
                 cursor.execute(_COLUMNS, [table])
-                columns = [name for (name,) in cursor.fetchall()]
-                query = f"SELECT {_join(columns)} FROM {_join([table])}"  # noqa: S608 - names of columns and tables
+                columns[table] = [name for (name,) in cursor.fetchall()]
+                query = f"SELECT {_join(columns[table])} FROM {_join([table])}"  # noqa: S608 - names of columns and tables
                 with cursor.copy(f"COPY ({query}) TO STDOUT") as copy:
                     digests[f"tables/{table}"] = _write_entry(archive, f"tables/{table}", map(bytes, copy))
-                tables[table] = {"columns": columns, "rows": cursor.rowcount}
+                rows[table] = cursor.rowcount
             cursor.execute(_SEQUENCES)
             sequences = dict(cursor.fetchall())
-    rows = {table: entry["rows"] for table, entry in tables.items()}
-    columns_of = {table: entry["columns"] for table, entry in tables.items()}
-    return {"migrations": migrations, "rows": rows, "columns": columns_of, "sequences": sequences, "sha256": digests}
+    return {"migrations": migrations, "rows": rows, "columns": columns, "sequences": sequences, "sha256": digests}
 
 
 def _load_postgresql(archive: ZipFile, manifest: Manifest) -> None:
