@@ -12,7 +12,6 @@ from memory.facts.services import (
     delete_fact,
     forget_fact,
     link_facts,
-    merge_facts,
     promote_fact,
     remember_fact,
     restore_fact,
@@ -20,10 +19,9 @@ from memory.facts.services import (
     supersede_fact,
 )
 from memory.facts.undo import undo_event
-from memory.facts.versions import FactChanged, FactNotFound, MemoryPaused, Origin
-from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refuse_forgotten
-from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, Tombstone, UserFact
-from memory.wording import FactRefused
+from memory.facts.versions import MemoryPaused, Origin
+from memory.learning.writes import FactForgotten, learn_fact, refuse_forgotten
+from memory.models import EventKind, MemoryEvent, Tombstone, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory
 from tests.owners import as_owner
 
@@ -50,16 +48,6 @@ def believed() -> list[str]:
 # --- What is learned ---
 
 
-def test_learn_fact_saves_an_inferred_row_with_its_score_and_quotes(as_trader):
-    written = learn(topic="Session", messages=(1, 2))
-
-    fact = UserFact.objects.get()
-    assert (fact.content, fact.topic, fact.category) == ("Trades from Lisbon", "session", "profile")
-    assert (fact.source, fact.confidence, fact.score) == (FactSource.EXTRACTED, Confidence.INFERRED, 0.8)
-    assert (fact.conversation_id, [quote["message_id"] for quote in fact.quotes]) == (CHAT, [1, 2])
-    assert (written.event.kind, written.event.after, written.event.conversation_id) == (EventKind.SAVE, fact, CHAT)
-
-
 @pytest.mark.parametrize("score", [0.8, 0.5])
 def test_learn_fact_changes_nothing_for_the_same_words_unless_the_score_is_higher(as_trader, score):
     first = learn(score=0.8)
@@ -67,15 +55,6 @@ def test_learn_fact_changes_nothing_for_the_same_words_unless_the_score_is_highe
     again = learn("trades from LISBON.", score=score, now=JULY)
 
     assert (again.fact, again.event) == (first.fact, None)
-
-
-def test_learn_fact_raises_the_score_of_the_same_words(as_trader):
-    first = learn(score=0.5)
-
-    again = learn(score=0.9, messages=(2,), now=JULY)
-
-    assert (again.fact.supersedes, again.fact.score, again.event.kind) == (first.fact, 0.9, EventKind.UPDATE)
-    assert [quote["message_id"] for quote in again.fact.quotes] == [2]
 
 
 def test_learn_fact_leaves_what_was_said_outright_as_it_is(as_trader):
@@ -89,43 +68,6 @@ def test_learn_fact_leaves_what_was_said_outright_as_it_is(as_trader):
 # --- Trust tiers ---
 
 
-def test_extracted_fact_may_replace_an_extracted_one(as_trader):
-    old = learn(topic="session", score=0.9).fact
-
-    written = learn("Trades from Porto", target_id=old.pk, score=0.4, messages=(2,))
-
-    new = written.fact
-    assert (new.supersedes, new.score, new.source, new.topic) == (old, 0.4, FactSource.EXTRACTED, "session")
-    assert written.event.kind == EventKind.UPDATE
-
-
-@pytest.mark.parametrize(
-    "made",
-    [{}, {"inferred": True}, {"source": FactSource.PROFILE}, {"source": FactSource.EXTRACTED}],
-    ids=["asserted", "inferred", "page", "promoted"],
-)
-def test_extracted_fact_never_replaces_an_explicit_one(as_trader, made):
-    explicit = UserFactFactory(content="Trades from Lisbon", **made)
-
-    with pytest.raises(TrustRefused):
-        learn("Trades from Porto", target_id=explicit.pk, score=1.0)
-
-    assert list(UserFact.objects.all()) == [explicit]
-    assert not MemoryEvent.objects.exists()
-
-
-def test_extracted_fact_that_would_say_what_is_said_outright_is_merged_into_it(as_trader):
-    old = learn("Trades from Porto").fact
-    said = remember_fact(content="Trades from Lisbon", now=MAY).fact
-
-    written = learn("Trades from Lisbon", target_id=old.pk, messages=(2,))
-
-    assert (written.fact, written.event.kind) == (said, EventKind.MERGE)
-    assert believed() == ["Trades from Lisbon"]
-    said.refresh_from_db()
-    assert said.score is None
-
-
 def test_learning_never_lets_explicit_words_that_ended_hold_again(as_trader):
     ended = UserFactFactory(content="Trades from Lisbon", ended=True)
     old = learn("Trades from Porto").fact
@@ -134,26 +76,6 @@ def test_learning_never_lets_explicit_words_that_ended_hold_again(as_trader):
 
     assert (written.fact, written.event) == (ended, None)
     assert believed() == ["Trades from Lisbon", "Trades from Porto"]
-
-
-@pytest.mark.parametrize("target", ["missing", "foreign"])
-def test_learn_fact_finds_no_target_of_a_stranger(as_trader, strangers_fact, target):
-    with pytest.raises(FactNotFound):
-        learn(target_id=strangers_fact.pk if target == "foreign" else uuid4())
-
-
-def test_learn_fact_is_told_of_a_target_that_changed_since(as_trader):
-    old = learn("Trades from Porto").fact
-    archive_fact(fact_id=old.pk, now=JUNE)
-
-    with pytest.raises(FactChanged):
-        learn(target_id=old.pk, messages=(4,))
-
-
-@pytest.mark.parametrize("content", ["abc", "x" * 501, "My password is hunter2"])
-def test_learn_fact_refuses_what_cannot_be_a_fact(as_trader, content):
-    with pytest.raises(FactRefused):
-        learn(content)
 
 
 # --- Tombstones ---
@@ -170,46 +92,11 @@ def fact(as_trader):
     return learn("Retires at 50", topic="goal", messages=(1,), now=MAY).fact
 
 
-@pytest.mark.parametrize("how", FORGETS)
-def test_forgotten_words_are_not_learned_again_however_late_they_are_said(fact, how):
-    FORGETS[how](fact)
-
-    for content in ("Retires at 50", "retires AT 50!"):
-        with pytest.raises(FactForgotten, match="forgotten"):
-            learn(content, topic="style", messages=(4,), now=JULY)
-    assert believed() == []
-
-
-def test_older_quotes_of_the_same_category_and_topic_are_not_learned(fact):
-    FORGETS["forget"](fact)
-
-    for messages in [(2,), (3,), (2, 3)]:
-        with pytest.raises(FactForgotten):
-            learn("Stops working at fifty", topic="goal", messages=messages, now=JULY)
-
-
-def test_older_quotes_of_another_topic_or_category_are_learned(fact):
-    FORGETS["forget"](fact)
-
-    learn("Trades from Lisbon", topic="session", messages=(2,), now=JULY)
-    learn("Grows the account twofold", topic="goal", category="finance_context", messages=(2,), now=JULY)
-
-    assert len(believed()) == 2
-
-
 @pytest.mark.parametrize("messages", [(4,), (1, 4)], ids=["newer", "one newer"])
 def test_newer_quotes_of_the_same_topic_are_learned(fact, messages):
     FORGETS["forget"](fact)
 
     assert learn("Retires at 55", topic="goal", messages=messages, now=JULY).event.kind == EventKind.SAVE
-
-
-@pytest.mark.parametrize("topic", ["goal", "session", ""])
-def test_quotes_of_the_forgotten_fact_are_not_learned_under_any_topic(fact, topic):
-    FORGETS["forget"](fact)
-
-    with pytest.raises(FactForgotten):
-        learn("Wants to stop at fifty", topic=topic, messages=(1,), now=JULY)
 
 
 def test_tombstone_holds_a_digest_keyed_by_the_user_and_no_words(stranger, fact):
@@ -224,12 +111,6 @@ def test_tombstone_holds_a_digest_keyed_by_the_user_and_no_words(stranger, fact)
     assert mine["digest"] != theirs["digest"]
     assert "goal" not in str(mine)
     assert (mine["category"], mine["message_ids"]) == ("profile", [1])
-
-
-def test_a_strangers_tombstone_buries_nothing(stranger, as_trader):
-    as_owner(stranger, lambda: FORGETS["forget"](UserFactFactory(content="Retires at 50", topic="goal")))
-
-    assert learn("Retires at 50", topic="goal").event.kind == EventKind.SAVE
 
 
 LIFTS = {
@@ -251,29 +132,6 @@ def test_tombstone_is_lifted_by(fact, how, lift):
     LIFTS[lift](fact, event)
 
     assert not Tombstone.objects.exists()
-
-
-@pytest.mark.parametrize("end", ["correct", "undo of a save", "user_corrected"])
-def test_corrected_words_are_not_learned_again_from_earlier_messages(as_trader, end):
-    said = remember_fact(content="Retires at 50", now=MAY)
-    if end == "correct":
-        supersede_fact(fact_id=said.fact.pk, content="Wants a boat", now=JUNE)
-    elif end == "undo of a save":
-        undo_event(event_id=said.event.pk, now=JUNE)
-    else:
-        forget_fact(id_or_substring="Retires", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
-        Tombstone.objects.all().delete()  # so that the reason alone decides
-
-    with pytest.raises(FactForgotten, match="since they said it"):
-        learn("Retires at 50", messages=(3,), now=JULY)
-    assert learn("Retires at 50", messages=(4,), now=JULY).event.kind == EventKind.SAVE
-
-
-def test_merged_words_are_no_correction(as_trader):
-    first, second = UserFactFactory(content="Funds only"), UserFactFactory(content="Only funds")
-    merge_facts(fact_id=first.pk, into_id=second.pk, now=JUNE)
-
-    assert learn("Funds only", messages=(3,), now=JULY).event.kind == EventKind.SAVE
 
 
 def test_without_quotes_only_the_words_themselves_are_buried(fact):

@@ -136,14 +136,6 @@ def test_import_twice_adds_nothing(full):
     assert export(target) == text
 
 
-def test_import_by_its_own_account_adds_nothing(full):
-    text = export(full)
-
-    with owned_tx(full):
-        assert import_archive(parse_archive(text), now=NOW).added == 0
-    assert export(full) == text
-
-
 def test_undo_of_an_import_takes_its_facts_back(full):
     text = export(full)
     target = TraderFactory()

@@ -19,7 +19,6 @@ from memory.facts.versions import Origin
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactSource,
     MemoryEvent,
     MemoryProposal,
@@ -283,14 +282,6 @@ def test_import_never_reaches_into_the_future(as_trader):
     assert {row.last_referenced_at <= JULY for row in UserFact.objects.all()} == {True}
 
 
-def test_import_logs_each_row_in_one_batch(as_trader):
-    done = bring(written([fact(), fact(content="Ended then", is_active=False)], [place()]))
-
-    events = MemoryEvent.objects.filter(batch_id=done.batch_id)
-    assert sorted(event.kind for event in events) == [EventKind.IMPORT, EventKind.IMPORT, EventKind.PLACE]
-    assert MemoryEvent.objects.count() == 3
-
-
 def test_import_is_undone_as_one_batch(as_trader):
     live_a_little()
     before = export_document(now=JULY)
@@ -344,14 +335,6 @@ def test_import_keeps_the_limit_and_its_evictions_are_part_of_the_batch(as_trade
     assert UserFact.objects.believed().get(pk=mine[0].pk).left_document_at is not None
     undo_batch(batch_id=done.batch_id, now=LATER)
     assert believed() == ["Mine 0", "Mine 1", "Mine 2"]
-
-
-def test_import_reads_nothing_of_a_stranger(stranger, as_trader):
-    exported = as_owner(stranger, lambda: (live_a_little(), export_document(now=JULY))[1])
-    theirs = as_owner(stranger, everything)
-
-    assert bring(exported).known == 0
-    assert as_owner(stranger, everything) == theirs
 
 
 # --- What is no document ---
@@ -411,10 +394,6 @@ def test_import_list_proposes_each_line(as_trader):
     assert {row.kind for row in proposals} == {ProposalKind.IMPORT}
     assert (done.added, done.known, done.refused, done.batch_id) == (5, 0, [], None)
     assert not UserFact.objects.exists()
-
-
-def test_import_list_accepts_json(as_trader):
-    assert import_list(parse_list('["Trades gold only", 7, "- Funds only"]'), now=JUNE).added == 2
 
 
 def test_accepted_line_is_asserted_and_imported(as_trader):

@@ -3,7 +3,6 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -68,13 +67,6 @@ def test_facts_shows_times_in_the_readers_zone_and_utc_on_pointing(client, trade
     assert "Pacific/Auckland" in client.get(FACTS).content.decode()
 
 
-def test_facts_shows_nothing_of_another_user(client, strangers_fact):
-    response = client.get(FACTS, {"q": "gold"})
-
-    assert "gold only" not in text_of(response)
-    assert "No fact fits" in text_of(response)
-
-
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -113,6 +105,10 @@ def test_facts_shows_the_archived_with_why_and_when(client, trader, know):
         "q=%ED%A0%80",
         "event=1",
         "batch=x",
+        "as_of=x",
+        "as_of=9999-12-31",
+        "as_of=0001-01-01",
+        "as_of=2026-02-30",
     ],
 )
 def test_facts_bears_any_address(client, know, query):
@@ -168,13 +164,6 @@ def test_facts_as_of_a_day_are_those_that_were_true_then(client, know, trader):
     assert "short answers" not in text_of(then)
     assert "Archive" not in text_of(then).partition("as Keel knew it then")[2].partition("What these words mean")[0]
     assert "by what Keel knows today" in text_of(client.get(FACTS, {"as_of": day, "by": "now"}))
-
-
-@pytest.mark.parametrize("day", ["x", "9999-12-31", "0001-01-01", "2026-02-30"])
-def test_facts_bear_any_day(client, know, day):
-    know()
-
-    assert client.get(FACTS, {"as_of": day}).status_code == 200
 
 
 def test_facts_that_may_exclude_each_other_come_first(client, trader, know):
@@ -255,14 +244,6 @@ def test_facts_gives_back_a_whole_page_and_keeps_no_copy(client):
     assert is_page(back)
     assert "HX-Request" in back["Vary"]
     assert "no-store" in back["Cache-Control"]
-
-
-@pytest.mark.parametrize("path", [FACTS, f"{FACTS}00000000-0000-4000-8000-000000000000/"])
-def test_signed_out_user_is_refused(db, path):
-    response = Client().get(path)
-
-    assert response.status_code == 302
-    assert response["Location"].startswith("/accounts/login/")
 
 
 def test_add_saves_what_its_owner_said_and_comes_back_with_undo(client, as_trader):
@@ -367,13 +348,6 @@ def test_fact_leads_from_an_older_version_to_the_last(client, trader, know):
     response = client.get(act("fact", fact), {"event": "x"})
 
     assert response["Location"] == f"{act('fact', new)}?event=x"
-
-
-def test_fact_of_another_user_is_not_there(client, strangers_fact):
-    theirs, nobodys = client.get(act("fact", strangers_fact)), client.get(act("fact", uuid4()))
-
-    assert (theirs.status_code, nobodys.status_code) == (404, 404)
-    assert "gold" not in text_of(theirs)
 
 
 def test_fact_says_what_it_was_merged_into(client, trader, know):

@@ -5,7 +5,7 @@ import pytest
 from django.utils import timezone
 
 from memory.facts.services import archive_fact, confirm_fact, supersede_fact
-from memory.models import MemoryEvent, UserFact
+from memory.models import UserFact
 from memory.web.views.bulk import MOST_AT_ONCE
 from tests.memory.browsing import FACTS, act, into, is_page, text_of
 from tests.owners import as_owner
@@ -48,14 +48,6 @@ def test_one_act_on_many_facts_is_undone_at_once(client, know, last, verb, said,
         assert (now.confidence, now.is_archived, now.trashed_at) == ("inferred", False, None)
 
 
-def test_demote_turns_an_explicit_fact_into_an_inferred_one(client, know, last):
-    facts = [know("trades BTC only", confidence="asserted"), know("wants short answers", confidence="asserted")]
-
-    client.post(BULK, {"act": "demote", "fact": ids(*facts)})
-
-    assert {last(fact).confidence for fact in facts} == {"inferred"}
-
-
 def test_restore_brings_archived_facts_back_together(client, trader, know, last):
     facts = [know("trades BTC only"), know("wants short answers")]
     for fact in facts:
@@ -67,16 +59,6 @@ def test_restore_brings_archived_facts_back_together(client, trader, know, last)
 
     assert not any(last(fact).is_archived for fact in facts)
     assert "2 facts restored" in text_of(response)
-
-
-def test_the_events_of_one_act_share_one_batch(client, trader, know):
-    facts = [know("trades BTC only"), know("wants short answers")]
-
-    client.post(BULK, {"act": "archive", "fact": ids(*facts)})
-
-    events = as_owner(trader, lambda: list(MemoryEvent.objects.filter(kind="archive")))
-    assert len(events) == 2
-    assert len({event.batch_id for event in events} - {None}) == 1
 
 
 def test_htmx_gets_the_list_as_it_was_asked_for_with_the_undo_line(client, know):
@@ -138,20 +120,6 @@ def test_no_more_than_500_are_done_at_once(client, trader, know):
     assert as_owner(trader, lambda: UserFact.objects.believed().count()) == 2
 
 
-def test_the_facts_of_another_user_are_the_same_as_none(client, stranger, strangers_fact, know, last):
-    mine = know()
-
-    theirs = client.post(BULK, {"act": "archive", "fact": ids(strangers_fact)})
-    nobodys = client.post(BULK, {"act": "archive", "fact": str(uuid4())})
-    mixed = client.post(BULK, {"act": "archive", "fact": ids(mine, strangers_fact)}, follow=True)
-
-    assert (theirs.status_code, nobodys.status_code) == (404, 404)
-    assert last(mine).is_archived
-    assert "gold" not in text_of(mixed)
-    as_owner(stranger, strangers_fact.refresh_from_db)
-    assert not strangers_fact.is_archived
-
-
 def test_undo_of_all_is_refused_whole_when_one_was_changed_since(client, trader, know, last):
     facts = [know("trades BTC only"), know("wants short answers")]
     done = client.post(BULK, {"act": "promote", "fact": ids(*facts)}, follow=True)
@@ -164,10 +132,6 @@ def test_undo_of_all_is_refused_whole_when_one_was_changed_since(client, trader,
     assert piece.status_code == 409
     assert "undo the later change first" in text_of(piece)
     assert (last(facts[0]).content, last(facts[1]).confidence) == ("trades ETH", "asserted")
-
-
-def test_undo_of_another_users_batch_is_the_same_as_of_none(client, db):
-    assert client.post(f"{FACTS}batches/{uuid4()}/undo/").status_code == 404
 
 
 def test_all_on_the_page_can_be_selected_without_scripts(client, know):

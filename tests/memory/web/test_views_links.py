@@ -1,12 +1,9 @@
-from uuid import uuid4
-
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
 from memory.facts.services import archive_fact, link_facts, restore_fact
 from memory.models import FactLink, MemoryEvent
-from tests.factories.memory import UserFactFactory
 from tests.memory.browsing import act, into, is_page, text_of
 from tests.owners import as_owner
 
@@ -119,22 +116,3 @@ def test_remove_takes_the_link_away_and_undo_brings_it_back_on_the_same_page(cli
     assert pair[end].content in text_of(removed)
     assert pair[1 - end].content in text_of(undone).partition("Linked facts")[2]
     assert undone["HX-Replace-Url"] == act("fact", pair[end])
-
-
-def test_links_of_another_user_are_the_same_as_none(client, stranger, strangers_fact, know):
-    mine = know()
-    data = {"relation": "because_of", "to": "trades BTC"}
-
-    def link_theirs() -> FactLink:
-        link_facts(from_id=str(strangers_fact.pk), to_id=str(UserFactFactory().pk), relation="x", now=timezone.now())
-        return FactLink.objects.get()
-
-    theirs = as_owner(stranger, link_theirs)
-
-    for fact_id in (strangers_fact.pk, uuid4()):
-        assert client.post(act("link", fact_id), data).status_code == 404
-    for link_id in (theirs.pk, uuid4()):
-        assert client.post(unlink(mine, link_id)).status_code == 404
-    assert as_owner(stranger, FactLink.objects.count) == 1
-    named = [client.post(act("link", mine), {**data, "to": str(to)}) for to in (strangers_fact.pk, uuid4())]
-    assert [response.status_code for response in named] == [422, 422]

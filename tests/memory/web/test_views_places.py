@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.places import add_place, mention_place, remove_place
+from memory.facts.places import add_place, mention_place
 from memory.facts.versions import Origin
 from memory.models import MemoryEvent, Place
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, text_of
@@ -124,19 +124,6 @@ def test_undo_that_something_stands_on_is_refused_with_the_places_as_they_are(cl
     assert response.status_code == 409
     assert "undo the later change first" in text_of(response)
     assert "on 6th" in text_of(response)
-
-
-def test_a_place_of_another_user_or_that_was_removed_is_the_same_as_none(client, trader, stranger, gym):
-    theirs = as_owner(stranger, lambda: add_place(place_id="vault", name="The vault", now=timezone.now()).place)
-    as_owner(trader, lambda: remove_place(id=gym.pk, now=timezone.now()))
-    data = {"name": "mine now", "notes": ""}
-
-    for place in (theirs, gym, uuid4()):
-        assert client.post(edit(place), data).status_code == 404
-        assert client.post(remove(place)).status_code == 404
-        assert "vault" not in text_of(client.get(PLACES, {"edit": str(getattr(place, "pk", place))}))
-    as_owner(stranger, theirs.refresh_from_db)
-    assert (theirs.name, theirs.removed_at) == ("The vault", None)
 
 
 def test_undo_from_a_chat_answers_with_the_line_of_the_place(client, trader, gym):

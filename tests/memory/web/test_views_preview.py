@@ -87,19 +87,6 @@ def test_preview_accepts_any_address(client, know, query):
     assert client.get(f"{PREVIEW}?{query}").status_code == 200
 
 
-def test_preview_does_not_count_as_using_a_fact(client, know, last):
-    fact = know()
-
-    client.get(PREVIEW)
-
-    assert last(fact).last_referenced_at == fact.last_referenced_at
-
-
-def test_preview_shows_nothing_of_another_user(client, strangers_fact):
-    for assistant in ASSISTANTS:
-        assert "gold" not in text_of(client.get(PREVIEW, {"assistant": assistant}))
-
-
 def test_preview_takes_as_many_queries_for_many_facts_as_for_few(client, trader):
     counts = []
     for number in (10, 90):

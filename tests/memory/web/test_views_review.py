@@ -121,24 +121,6 @@ def test_review_asks_about_some_at_a_time(client, trader):
     assert "Page 1 of 2" in text_of(client.get(REVIEW))
 
 
-@pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999"])
-def test_review_accepts_any_page_number(client, know, page):
-    know()
-
-    assert client.get(REVIEW, {"page": page}).status_code == 200
-
-
-def test_the_facts_of_another_user_are_the_same_as_none(client, stranger, strangers_fact):
-    data = answers(a=(strangers_fact, "forget", "mine now"))
-    nobody = UserFact(pk=uuid4(), content="nobody's")
-
-    theirs, nobodys = client.post(REVIEW, data), client.post(REVIEW, answers(a=(nobody, "forget", "mine now")))
-
-    assert (theirs.status_code, nobodys.status_code) == (404, 404)
-    as_owner(stranger, strangers_fact.refresh_from_db)
-    assert not strangers_fact.is_archived
-
-
 # --- Proposals ---
 
 
@@ -283,21 +265,6 @@ def test_all_are_decided_only_with_a_decision(client, data):
 def test_nothing_is_taken_back_of_a_moment_at_which_nothing_was_decided(client, decided):
     assert client.post(f"{REVIEW}all/reopen/", {"decided": decided}).status_code == 404
     assert client.get(REVIEW, {"decided": decided}).status_code == 200
-
-
-@pytest.mark.parametrize("verb", ["accept", "dismiss", "reopen"])
-def test_a_proposal_of_another_user_is_the_same_as_none(client, stranger, verb):
-    theirs = as_owner(
-        stranger,
-        lambda: propose_fact(
-            kind=ProposalKind.IMPORT, content="trades gold", why="", origin=Origin(), now=timezone.now()
-        ),
-    )
-
-    assert [client.post(act(verb, pk)).status_code for pk in (theirs.pk, uuid4())] == [404, 404]
-    as_owner(stranger, theirs.refresh_from_db)
-    assert theirs.status == "pending"
-    assert client.get(act(verb, theirs.pk)).status_code == 405
 
 
 def test_review_takes_as_many_queries_for_many_as_for_few(client, trader, propose, know, django_assert_max_num_queries):

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from memory.facts.document import export_document
 from memory.facts.queries import get_switches
-from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact
 from tests.memory.browsing import FACTS, SECRET, into, is_page, text_of
 from tests.owners import as_owner
@@ -110,11 +109,3 @@ def test_import_refuses_and_keeps_what_was_typed(client, trader, data, words):
     assert words in text_of(response)
     assert f">\n{data.get('text', '')}</textarea>" in response.content.decode()
     assert not as_owner(trader, UserFact.objects.exists)
-
-
-def test_switches_belong_to_their_owner(client, stranger):
-    client.post(SETTINGS, {"switch": "learns", "to": "off"})
-
-    assert switches_of(stranger) == (True, True)
-    as_owner(stranger, lambda: set_switches(uses_facts=False))
-    assert "No chat uses what Keel knows" not in text_of(client.get(FACTS))

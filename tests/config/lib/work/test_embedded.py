@@ -31,47 +31,6 @@ def _take_and_finish(queue):
     return taken
 
 
-def test_users_take_turns():
-    queue = FairQueue()
-    for row in range(3):
-        queue.put(item(1, row))
-    queue.put(item(2))
-    queue.put(item(3))
-
-    assert [key.user_id for _, key in take_all(queue)] == [1, 2, 3, 1, 1]
-
-
-def test_task_that_waits_is_taken_once():
-    queue = FairQueue()
-    for _ in range(3):
-        queue.put(item(1))
-
-    assert take_all(queue) == [item(1)]
-
-
-def test_rows_task_runs_once_at_a_time_and_again_afterwards():
-    queue = FairQueue()
-    queue.put(item(1))
-    running = take(queue)
-    queue.put(item(1))
-    queue.put(item(1, 2))
-
-    assert take(queue) == item(1, 2)
-    assert take(queue) is None
-    queue.finish(running)
-    assert take(queue) == item(1)
-
-
-def test_task_waits_for_its_instant_and_holds_up_no_other():
-    queue = FairQueue()
-    queue.put(item(1), at=NOON + MINUTE)
-    queue.put(item(1, name="other"))
-
-    assert take(queue) == item(1, name="other")
-    assert take(queue) is None
-    assert take(queue, NOON + MINUTE) == item(1)
-
-
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 20)), max_size=60))
 def test_everything_is_taken_once_and_nobody_waits_for_more_than_one_of_each_other(rows):
     queue = FairQueue()
