@@ -69,3 +69,8 @@ def text_of(response) -> str:
 
 def is_page(response) -> bool:
     return b"<html" in response.content
+
+
+def contents(page: dict) -> list[str]:
+    """Return the texts of a page of facts over REST."""
+    return [item["content"] for item in page["items"]]

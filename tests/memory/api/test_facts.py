@@ -10,13 +10,10 @@ from config.lib.rest.problems import PROBLEM_JSON
 from memory.facts.services import archive_fact, delete_fact, remember_fact, supersede_fact
 from memory.models import FactLink, MemoryEvent, UserFact
 from tests.factories.memory import MAY, UserFactFactory
+from tests.memory.browsing import contents
 from tests.owners import as_owner
 
 pytestmark = pytest.mark.django_db
-
-
-def contents(page):
-    return [item["content"] for item in page["items"]]
 
 
 def test_a_fact_is_added_said_outright_and_once(api, trader):
@@ -133,12 +130,6 @@ def test_acts_on_a_fact_can_be_undone(api, fact, trader, act, kind):
     assert (newest["archived_at"], newest["confidence"], newest["last_confirmed_at"]) == (None, "asserted", None)
 
 
-def test_a_fact_is_promoted(api, trader):
-    fact = as_owner(trader, lambda: UserFactFactory(inferred=True))
-
-    assert api("post", f"facts/{fact.pk}/promote/", {})["fact"]["confidence"] == "asserted"
-
-
 def test_a_fact_is_deleted_restored_and_erased(api, fact, trader):
     assert api("delete", f"facts/{fact.pk}/")["fact"]["trashed_at"] is not None
     assert api("post", f"facts/{fact.pk}/restore/", {})["fact"]["content"] == "Never trades alts"
@@ -185,14 +176,8 @@ def test_words_of_several_facts_are_a_conflict(api, fact, trader):
     ("method", "address"),
     [
         ("get", "facts/{id}/"),
-        ("patch", "facts/{id}/"),
-        ("delete", "facts/{id}/"),
-        ("get", "facts/{id}/history/"),
         ("post", "facts/{id}/archive/"),
-        ("post", "facts/{id}/erase/"),
-        ("delete", "facts/links/{id}/"),
         ("post", "memory/events/{id}/undo/"),
-        ("post", "memory/batches/{id}/undo/"),
         ("post", "proposals/{id}/accept/"),
         ("delete", "places/{id}/"),
     ],

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from config.lib.llm.vectors import STATIC, compute_cosines
-from memory.facts.review import accept_proposal, dismiss_proposal
-from memory.facts.undo import undo_batch
+from memory.facts.review import dismiss_proposal
 from memory.learning import consolidation
 from memory.learning.consolidation import is_same_claim, propose_merges
 from memory.models import MemoryEvent, MemoryProposal, ProposalKind, UserFact
@@ -80,19 +79,6 @@ def test_a_proposal_changes_nothing_until_its_owner_clicks(as_trader):
     assert not MemoryEvent.objects.exists()
 
 
-def test_accepting_merges_and_can_be_undone_as_one(as_trader):
-    UserFactFactory(content="Lives in Seattle")
-    UserFactFactory(content="The user lives in Seattle", learned=True)
-    propose_merges(now=JUNE)
-
-    proposal = accept_proposal(proposal_id=MemoryProposal.objects.get().pk, now=JUNE)
-
-    assert [fact.content for fact in UserFact.objects.current(JUNE)] == ["Lives in Seattle"]
-    undo_batch(batch_id=proposal.batch_id, now=JUNE)
-    assert UserFact.objects.current(JUNE).count() == 2
-    assert MemoryProposal.objects.get().status == "pending"
-
-
 def test_what_was_dismissed_is_not_proposed_again(as_trader):
     UserFactFactory(content="Lives in Seattle")
     UserFactFactory(content="The user lives in Seattle")
@@ -100,16 +86,6 @@ def test_what_was_dismissed_is_not_proposed_again(as_trader):
     dismiss_proposal(proposal_id=MemoryProposal.objects.get().pk, now=JUNE)
 
     assert propose_merges(now=JUNE) == []
-    assert MemoryProposal.objects.count() == 1
-
-
-def test_running_it_twice_proposes_once(as_trader):
-    UserFactFactory(content="Lives in Seattle")
-    UserFactFactory(content="The user lives in Seattle")
-
-    propose_merges(now=JUNE)
-    propose_merges(now=JUNE)
-
     assert MemoryProposal.objects.count() == 1
 
 

@@ -219,13 +219,6 @@ def test_paused_memory_can_be_undone_and_tidied_from_the_page(paused):
     assert "Funds only" in believed()
 
 
-def test_a_strangers_switches_pause_nothing(stranger, as_trader):
-    as_owner(stranger, lambda: set_switches(learns=False))
-
-    assert is_learning()
-    remember_fact(content="Funds only", origin=Origin(conversation_id=uuid4()), now=JUNE)
-
-
 def test_switches_are_one_row_a_user(as_trader):
     for learns in (True, False, True):
         set_switches(learns=learns)

@@ -1,7 +1,6 @@
 import hashlib
 import random
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -251,26 +250,6 @@ def mention(place: Place, conversation: str, message: str) -> None:
     )
 
 
-def test_same_rows_give_the_same_bytes(as_trader):
-    values = [
-        {
-            "content": f"Fact {n}",
-            "category": CATEGORIES[n % 4],
-            "created_at": MAY + (n % 3) * DAY,
-            "id": UUID(int=n + 1),
-        }
-        for n in range(20)
-    ]
-    blocks = set()
-    for seed in range(3):
-        UserFact.objects.all().delete()
-        for row in random.Random(seed).sample(values, len(values)):
-            UserFactFactory(**row)
-        blocks |= {rendered(), rendered()}
-
-    assert len(blocks) == 1
-
-
 @pytest.mark.parametrize(
     "state", [{"archived": True}, {"ended": True}, {"begins_later": True}, {"learned": True, "score": 0.69}]
 )
@@ -278,26 +257,6 @@ def test_blocks_hold_only_what_a_prompt_may_carry(as_trader, state):
     UserFactFactory(**state)
 
     assert [block.text for block in rendered()] == ["", ""]
-
-
-def test_blocks_drop_decayed_learned_fact(as_trader):
-    UserFactFactory(learned=True, score=0.7, valid_from=MAY, content="Prefers swing trading")
-
-    assert ["swing" in block.text for block in rendered(MAY + 29 * DAY)] == [True, True]
-    assert ["swing" in block.text for block in rendered(MAY + 30 * DAY)] == [False, False]
-
-
-def test_blocks_hold_no_fact_of_a_stranger(strangers_fact, as_trader):
-    assert [block.text for block in rendered()] == ["", ""]
-
-
-def test_blocks_show_the_summary_and_never_the_body(as_trader):
-    UserFactFactory(content="Trades BTC only, since 2019", summary="BTC only", body="Lost on alts in 2018")
-
-    advisors, companions = rendered()
-
-    assert advisors.text.endswith("\n- BTC only")
-    assert companions.text.endswith("\n- [2026-05-01] BTC only")
 
 
 def test_companion_dates_a_corrected_fact_by_when_its_lineage_was_learned(as_trader):

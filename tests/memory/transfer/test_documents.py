@@ -108,19 +108,6 @@ def test_export_import_export_is_byte_equal_for_another_user(stranger, trader):
     assert json.loads(exported)["metadata"]["total_active_facts"] == 3
 
 
-def test_export_import_export_is_byte_equal_for_an_emptied_account(as_trader):
-    live_a_little()
-    exported = export_document(now=JULY)
-    MemoryEvent.objects.all().delete()
-    UserFact.objects.all().delete()
-    Place.objects.all().delete()
-
-    bring(exported, now=LATER)
-
-    assert export_document(now=LATER) == exported
-    assert export_document(now=LATER + DAY) == exported
-
-
 def test_export_import_export_is_byte_equal_for_an_empty_document(as_trader, stranger):
     exported = as_owner(stranger, lambda: export_document(now=JULY))
 

@@ -1,4 +1,3 @@
-import json
 from datetime import datetime
 
 import pytest
@@ -96,27 +95,6 @@ def test_headings_are_no_facts_and_name_the_topic():
         ("Stays small", "risk"),
         ("Short", "style"),
         ("I have a dog", ""),
-    ]
-
-
-def test_mem0_json_keeps_text_and_date():
-    entry = {"id": "1", "memory": "User trades BTC only", "created_at": "2025-04-02T10:00:00-07:00"}
-
-    assert list_dated(json.dumps({"results": [entry]})) == [("I trade BTC only", "2025-04-02")]
-
-
-def test_claude_json_reads_prose_and_projects():
-    prose = (
-        "**Work context**\n\nThe user is a swing trader who focuses on BTC and ETH perpetuals. They moved to Kraken "
-        "in 2024. The user never risks more than 1% of the account per trade."
-    )
-    value = [{"conversations_memory": prose, "project_memories": {"a": "- User writes a bot"}, "account_uuid": "7"}]
-
-    assert [fact.text for fact in read_foreign(json.dumps(value))] == [
-        "I am a swing trader who focuses on BTC and ETH perpetuals.",
-        "They moved to Kraken in 2024.",
-        "I never risk more than 1% of the account per trade.",
-        "I write a bot",
     ]
 
 

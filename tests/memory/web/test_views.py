@@ -310,13 +310,6 @@ def test_add_says_what_is_known_already(client, know):
     assert page.redirect_chain == [(reverse("memory:fact", args=[fact.pk]), 302)]
 
 
-@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
-def test_add_comes_back_to_this_site_only(client, target):
-    response = client.post(FACTS, {"content": "trades BTC only", "next": target})
-
-    assert response["Location"].startswith(FACTS)
-
-
 def test_the_form_opens_and_closes(client):
     opened = client.get(f"{FACTS}?add", headers=into("add"))
     closed = client.get(FACTS, headers=into("add"))
