@@ -16,8 +16,7 @@ from django.conf import settings  # noqa: E402
 from chat.web.lifespan import Lifespan  # noqa: E402
 from chat.web.routing import websocket_urlpatterns  # noqa: E402
 from config.lib.edge.bodies import BodyLimit  # noqa: E402
-from config.lib.edge.proxies import ClientAddress  # noqa: E402
-from config.lib.edge.requests import RequestId  # noqa: E402
+from config.lib.edge.requests import ClientAddress, RequestId  # noqa: E402
 
 _protocols = ProtocolTypeRouter(
     {

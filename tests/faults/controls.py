@@ -263,7 +263,7 @@ CONTROLS = (
     ),
     Control(
         "trusted proxies",
-        "config/lib/edge/proxies.py",
+        "config/lib/edge/requests.py",
         "entry = entries[-proxies]",
         "entry = entries[0]",
         "tests/config/lib/edge/test_proxies.py",

@@ -1,5 +1,5 @@
 from chat.conversations.lifecycle import CLOSE
-from config.lib.work.run_commands import RunCommand
+from config.lib.work.commands import RunCommand
 
 
 class Command(RunCommand):

@@ -1,4 +1,4 @@
-from config.lib.work.run_commands import RunCommand
+from config.lib.work.commands import RunCommand
 
 
 class Command(RunCommand):

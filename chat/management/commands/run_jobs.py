@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from config.lib.operations.health import require_current_database
 from config.lib.threads import join_threads
+from config.lib.work.commands import RunCommand
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs
-from config.lib.work.run_commands import RunCommand
 from config.lib.work.runs import JobRun, list_finders, run_due, run_task
 
 logger = logging.getLogger(__name__)

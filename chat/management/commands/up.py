@@ -61,7 +61,7 @@ class Command(KeelCommand):
             ws_per_message_deflate=False,  # a frame has a few words: it gains nothing, and each socket would pay
             log_level="warning",
             timeout_graceful_shutdown=REQUEST_SECONDS,
-            proxy_headers=False,  # config.lib.edge.proxies trusts a number of proxies, not their addresses
+            proxy_headers=False,  # config.lib.edge.requests trusts a number of proxies, not their addresses
         )
         url = f"http://{host}:{bound.getsockname()[1]}/"
         server = _Server(config, lambda: self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url), stopped)

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.template.loader import render_to_string
 
-from config.lib.edge.proxies import App, Message, Receive, Scope, Send, send_text
+from config.lib.edge.requests import App, Message, Receive, Scope, Send, send_text
 from config.lib.rest.problems import API_PATH, PROBLEM_JSON, build_body
 
 DETAIL: Final = "This is more than can be taken at once."

@@ -1,13 +1,76 @@
-"""The id of each request, as ASGI middleware."""
+"""The client's address behind trusted proxies, and the id of each request, as ASGI middleware."""
 
 import re
-from typing import Final
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, Final
 from uuid import uuid4
 
-from config.lib.edge.proxies import App, Message, Receive, Scope, Send
 from config.lib.observe.logs import request_id
 
-_GIVEN: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[..., Awaitable[Any]]  # servers and frameworks type scope and messages differently
+
+# Probes of the machine itself, and Prometheus, come without a proxy.
+_DIRECT_PATHS: Final = ("/healthz/", "/readyz/", "/metrics")
+_GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
+
+
+class ClientAddress:
+    """Set the client of each request and socket from X-Forwarded-For.
+
+    Each proxy appends the address of its own client, so behind N proxies the Nth address from the right is the
+    browser's. Addresses further left come from the browser itself and are ignored. Sign-in limits count by this
+    address, and the server's log shows it. A request with fewer addresses did not pass all proxies and gets a 400.
+    """
+
+    def __init__(self, app: App, *, proxies: int) -> None:
+        self.app = app
+        self.proxies = proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.proxies and scope["type"] in ("http", "websocket") and scope["path"] not in _DIRECT_PATHS:
+            address = _find_address(scope["headers"], self.proxies)
+            if address is None:
+                await _refuse(scope, send)
+                return
+            scope["client"] = (address, 0)  # in place: the server's log reads the same scope
+        await self.app(scope, receive, send)
+
+
+def _find_address(headers: list[tuple[bytes, bytes]], proxies: int) -> str | None:
+    """Return the client's address. None: the header is too short, or its entry is no address."""
+    lines = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
+    entries = [entry.strip() for entry in ",".join(lines).split(",")] if lines else []
+    if len(entries) < proxies:
+        return None
+    entry = entries[-proxies]
+    # Some proxies append the port: 192.0.2.1:4711, [2001:db8::1]:4711.
+    bare = entry[1:].partition("]")[0] if entry.startswith("[") else entry
+    for candidate in (bare, bare.rpartition(":")[0]):
+        with suppress(ValueError):
+            return str(ip_address(candidate))
+    return None
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
+        return
+    text = "This request did not come through the proxies of this site (X-Forwarded-For is too short)."
+    await send_text(send, 400, text, "text/plain; charset=utf-8")
+
+
+async def send_text(send: Send, status: int, text: str, kind: str, *headers: tuple[bytes, bytes]) -> None:
+    """Send a whole response with the content type `kind`."""
+    body = text.encode()
+    described = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": described})
+    await send({"type": "http.response.body", "body": body})
 
 
 class RequestId:
@@ -22,7 +85,7 @@ class RequestId:
             await self.app(scope, receive, send)
             return
         given = dict(scope["headers"]).get(b"x-request-id", b"") if self.trusts_header else b""
-        own = given.decode() if _GIVEN.fullmatch(given) else uuid4().hex
+        own = given.decode() if _GIVEN_ID.fullmatch(given) else uuid4().hex
         request_id.set(own)
 
         async def send_with_id(message: Message) -> None:

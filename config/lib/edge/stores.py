@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
@@ -14,6 +14,15 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 5.0  # while Redis is away, one operation in this many seconds asks it
 WARN_SECONDS: Final = 60.0
+
+
+def _pass_on(name: str) -> Callable[..., Any]:
+    """Return the operation of a cache that asks Redis, or this process's memory."""
+
+    def operate(cache: "SturdyRedisCache", *args: Any, **kwargs: Any) -> Any:
+        return cache._run(lambda store: getattr(store, name)(*args, **kwargs))
+
+    return operate
 
 
 class SturdyRedisCache(BaseCache):
@@ -54,20 +63,12 @@ class SturdyRedisCache(BaseCache):
             process._warned_at = now
             logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
 
-    def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        return bool(self._run(lambda cache: cache.add(key, value, timeout, version)))
-
-    def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
-        return self._run(lambda cache: cache.get(key, default, version))
-
-    def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
-        self._run(lambda cache: cache.set(key, value, timeout, version))
-
-    def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        return bool(self._run(lambda cache: cache.touch(key, timeout, version)))
-
-    def delete(self, key: Any, version: int | None = None) -> bool:
-        return bool(self._run(lambda cache: cache.delete(key, version)))
+    add = _pass_on("add")
+    get = _pass_on("get")
+    set = _pass_on("set")
+    touch = _pass_on("touch")
+    delete = _pass_on("delete")
+    has_key = _pass_on("has_key")
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """Add to a number in one step; one that its store has lost begins at 0."""
@@ -80,9 +81,6 @@ class SturdyRedisCache(BaseCache):
                 return cache.incr(key, delta, version)
 
         return int(self._run(count))
-
-    def has_key(self, key: Any, version: int | None = None) -> bool:
-        return bool(self._run(lambda cache: cache.has_key(key, version)))
 
     def clear(self) -> None:
         self._memory.clear()

@@ -1,5 +1,6 @@
 """Change many facts at once: one batch, one undo."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
@@ -38,32 +39,27 @@ def change_facts(request: PageRequest) -> HttpResponse:
     if write is None or not fact_ids:
         return _show_refusal(request, "Select at least one fact first, then say what to do with it.", now)
     batch_id = uuid4()
-    counted = _write_all(request, write, fact_ids, batch_id, now)
+    counted = Counter[str]()
+    with owned_tx(request.user):
+        for fact_id in fact_ids:
+            counted[_write_fact(write, fact_id, Origin(batch_id=batch_id), now)] += 1
     if counted["missing"] == len(fact_ids):
         raise Http404
     return _show_result(request, batch_id if counted["changed"] else None, _format_notice(counted), now)
 
 
-def _write_all(
-    request: PageRequest, write: Callable[..., FactWrite], fact_ids: list[UUID], batch_id: UUID, now: datetime
-) -> dict[str, int]:
-    counted = dict.fromkeys(("changed", "unchanged", "refused", "missing"), 0)
-    origin = Origin(batch_id=batch_id)
-    with owned_tx(request.user):
-        for fact_id in fact_ids:
-            try:
-                written = write(fact_id=fact_id, origin=origin, now=now)
-            except FactNotFound:
-                counted["missing"] += 1
-            except DomainError:
-                # Each write refuses before it changes anything, so the others remain valid.
-                counted["refused"] += 1
-            else:
-                counted["changed" if written.event else "unchanged"] += 1
-    return counted
+def _write_fact(write: Callable[..., FactWrite], fact_id: UUID, origin: Origin, now: datetime) -> str:
+    """Write one fact and return what came of it; a refused write has changed nothing, so the others remain valid."""
+    try:
+        written = write(fact_id=fact_id, origin=origin, now=now)
+    except FactNotFound:
+        return "missing"
+    except DomainError:
+        return "refused"
+    return "changed" if written.event else "unchanged"
 
 
-def _format_notice(counted: dict[str, int]) -> str:
+def _format_notice(counted: Counter[str]) -> str:
     left = counted["refused"] + counted["missing"]
     if left:
         return f"{left} changed since and {'was' if left == 1 else 'were'} left alone. Look at them again."

@@ -3,7 +3,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.work.run_commands import RunCommand
+from config.lib.work.commands import RunCommand
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.reviews.reflection import REFLECT, Outcome, reflect
 

@@ -4,7 +4,7 @@ from typing import Final
 from django.core.management.base import CommandParser
 from django.db import close_old_connections
 
-from config.lib.work.run_commands import RunCommand
+from config.lib.work.commands import RunCommand
 from trading.record.deployments import TICK
 
 PAUSE_SECONDS: Final = 5.0

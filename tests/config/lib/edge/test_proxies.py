@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.core.handlers.asgi import ASGIRequest
 from django.test import Client
 
-from config.lib.edge.proxies import ClientAddress
+from config.lib.edge.requests import ClientAddress
 from tests.factories.trading import TraderFactory
 
 

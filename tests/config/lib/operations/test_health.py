@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from config.lib.edge.proxies import _DIRECT_PATHS
+from config.lib.edge.requests import _DIRECT_PATHS
 from config.lib.operations import health
 from config.lib.operations.health import OldDatabase, check_databases, require_current_database
 from tests.source import ROOT
