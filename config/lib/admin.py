@@ -192,12 +192,12 @@ class PrivateAdmin(LookOnlyAdmin):
 def register_rows(
     model: type[Model], base: type[LookOnlyAdmin] = PrivateAdmin, /, *, newest: str = "", **options: Any
 ) -> None:
-    """Register a list of owned rows, joined with the rows that it shows; `newest` is the instant that orders it."""
+    """Register a list of rows, joined with the rows that it shows; `newest` is the instant that orders it."""
     keys = {field.name for field in model._meta.fields if field.is_relation}
     options["list_select_related"] = tuple(name for name in options["list_display"] if name in keys)
     if newest:
         options |= {"date_hierarchy": newest, "ordering": (f"-{newest}", "id")}
-    if "search_fields" in options:
+    if "search_fields" in options and "user" in keys:
         options["search_fields"] = (*options["search_fields"], "user__email")
     admin.site.register(model, type(f"{model.__name__}Admin", (base,), options))
 

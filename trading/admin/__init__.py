@@ -1,3 +1,3 @@
-from trading.admin import account, market, record, venues, work
+from trading.admin import account, market, record, work
 
-__all__ = ["account", "market", "record", "venues", "work"]
+__all__ = ["account", "market", "record", "work"]

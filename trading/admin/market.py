@@ -8,35 +8,30 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from config.lib.admin import MAX_REASON, LookOnlyAdmin, log_act, name_row
+from config.lib.admin import MAX_REASON, LookOnlyAdmin, log_act, name_row, register_rows
 from config.lib.text import one_line
 from trading.market.imports.events import make_event_key, parse_symbols
 from trading.market.imports.news import make_news_key
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
 
-@admin.register(Bar)
-class BarAdmin(LookOnlyAdmin):
-    """Bars, each symbol's and interval's newest first."""
-
-    list_display = ("symbol", "interval", "opened_at", "open", "high", "low", "close", "volume", "source")
-    list_filter = ("interval", "is_simulated")
-    list_select_related = False
-    search_fields = ("symbol__exact",)
-    ordering = ("-symbol", "-interval", "-opened_at")  # as its index has them
-    show_full_result_count = False
-
-
-@admin.register(FundingRate)
-class FundingRateAdmin(LookOnlyAdmin):
-    """Funding, each symbol's newest first."""
-
-    list_display = ("symbol", "at", "rate", "hours", "source", "is_simulated")
-    list_filter = ("is_simulated",)
-    list_select_related = False
-    search_fields = ("symbol__exact",)
-    ordering = ("-symbol", "-at")
-    show_full_result_count = False
+_PRICES: dict[str, Any] = {"search_fields": ("symbol__exact",), "show_full_result_count": False}
+register_rows(
+    Bar,
+    LookOnlyAdmin,
+    list_display=("symbol", "interval", "opened_at", "open", "high", "low", "close", "volume", "source"),
+    list_filter=("interval", "is_simulated"),
+    ordering=("-symbol", "-interval", "-opened_at"),  # as its index has them
+    **_PRICES,
+)
+register_rows(
+    FundingRate,
+    LookOnlyAdmin,
+    list_display=("symbol", "at", "rate", "hours", "source", "is_simulated"),
+    list_filter=("is_simulated",),
+    ordering=("-symbol", "-at"),
+    **_PRICES,
+)
 
 
 class _Lines(forms.ModelForm):
