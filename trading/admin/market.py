@@ -14,7 +14,6 @@ from trading.market.imports.events import make_event_key, parse_symbols
 from trading.market.imports.news import make_news_key
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
-
 _PRICES: dict[str, Any] = {"search_fields": ("symbol__exact",), "show_full_result_count": False}
 register_rows(
     Bar,

@@ -1,7 +1,7 @@
 """Trades and the calendar over REST."""
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -16,14 +16,7 @@ from trading.models import MarketEvent, Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
 from trading.record.remarks.services import get_remark, write_remark
-from trading.record.trade_queries import TradeFilter, get_trade, list_fills, select_trades
-
-# Of columns that are never null and that every database compares exactly.
-_ORDERS: Final = {
-    "newest": ("-entry_tick_at", "-entry_at", "id"),
-    "oldest": ("entry_tick_at", "entry_at", "id"),
-    "symbol": ("symbol", "-entry_tick_at", "id"),
-}
+from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, list_fills, select_trades
 
 
 class TradesView(ApiView):
@@ -44,7 +37,7 @@ class DeploymentTradesView(ApiView):
 
 def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
     page = {name: query.pop(name) for name in ("cursor", "limit")}
-    return get_page(select_trades(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
+    return get_page(select_trades(TradeFilter(**query)).defer("state"), by=ORDERS[query["order"]], **page)
 
 
 class TradeView(ApiView):

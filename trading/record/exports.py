@@ -14,16 +14,17 @@ from trading.models import DecisionSnapshot, Trade
 M = TypeVar("M", Trade, DecisionSnapshot)
 Writer = Callable[[Iterable[M]], Iterator[str]]
 
-COLUMNS: Final = (
-    *("id", "deployment_id", "skill_id", "skill_version", "exit_skill_version"),
+TRADE_FIELDS: Final = (  # that a program gets of a trade
+    *("id", "deployment", "skill", "skill_version", "exit_skill_version"),
     *("symbol", "side", "status", "quantity", "peak_quantity"),
     *("entry_decided_at", "entry_at", "entry_tick_at", "entry_price", "entry_size_usd", "entry_leverage"),
-    *("entry_regime_tag", "entry_reason", "entry_snapshot_id"),
-    *("exit_decided_at", "exit_at", "exit_tick_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot_id"),
+    *("entry_regime_tag", "entry_reason", "entry_snapshot"),
+    *("exit_decided_at", "exit_at", "exit_tick_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot"),
     *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "mfe_usd", "mae_usd"),
     *("path_minutes", "converted_fees", "unpriced_fees"),
     *("reconciled", "first_fill_id"),
 )
+_TRADE_COLUMNS: Final[list[str]] = [Trade._meta.get_field(name).attname for name in TRADE_FIELDS]  # type: ignore[union-attr]
 PROPOSAL_COLUMNS: Final = ("symbol", "side", "size_usd", "leverage", "stop_price", "reason")  # empty without an order
 DECISION_COLUMNS: Final = (
     *("tick", "tick_at", "skill_version", "verdict", "verdict_code", "verdict_text"),
@@ -33,13 +34,10 @@ DECISION_COLUMNS: Final = (
 
 
 def _trade_row(trade: Trade) -> dict[str, Any]:
-    row = {name: getattr(trade, name) for name in COLUMNS}
+    row = {name: getattr(trade, name) for name in _TRADE_COLUMNS}
     unknown = {} if trade.knows_path else {"mfe_usd": None, "mae_usd": None}
-    return row | unknown | {name: _format_coins(row[name]) for name in ("converted_fees", "unpriced_fees")}
-
-
-def _format_coins(coins: dict[str, str]) -> str:
-    return " ".join(f"{amount} {coin}" for coin, amount in coins.items())
+    coins = {name: row[name].items() for name in ("converted_fees", "unpriced_fees")}
+    return row | unknown | {name: " ".join(f"{amount} {coin}" for coin, amount in of) for name, of in coins.items()}
 
 
 def _decision_row(decision: DecisionSnapshot) -> dict[str, Any]:
@@ -90,5 +88,5 @@ def _make_writers(columns: Sequence[str], read: Callable[[M], dict[str, Any]]) -
 
 
 # By the shape. Numbers are exact, in JSON as strings; no cell of a CSV is a formula.
-TRADE_WRITERS: Final = _make_writers(COLUMNS, _trade_row)
+TRADE_WRITERS: Final = _make_writers(_TRADE_COLUMNS, _trade_row)
 DECISION_WRITERS: Final = _make_writers(DECISION_COLUMNS, _decision_row)

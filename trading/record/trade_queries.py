@@ -27,7 +27,7 @@ PAGE_SIZE: Final = 50
 _OF_CLOSED: Final = (  # of `ClosedTrade`
     *("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes", "entry_at", "symbol"),
 )
-_ORDERS: Final[dict[str, tuple[Any, ...]]] = {
+ORDERS: Final[dict[str, tuple[Any, ...]]] = {  # those of the API compare columns that are never null
     "newest": ("-entry_tick_at", "-entry_at", "id"),
     "oldest": ("entry_tick_at", "entry_at", "id"),
     "best": ("-realized_pnl_usd", "id"),
@@ -63,7 +63,7 @@ class TradeFilter:
     zone: tzinfo = UTC
     tag: str = ""
     with_backtests: bool = False
-    order: str = "newest"  # a key of _ORDERS
+    order: str = "newest"  # a key of ORDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def get_trade_page(which: TradeFilter, number: int = 1, *, with_tags: bool = Fal
     totals = total_trades(rows)
     total = totals.closed_trades + totals.open_trades
     place = locate_page(number, total=total, size=PAGE_SIZE)
-    order = _ORDERS.get(which.order, _ORDERS["newest"])
+    order = ORDERS.get(which.order, ORDERS["newest"])
     rows = name_owners(rows.order_by(*order))
     if with_tags:
         tags = models.TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")

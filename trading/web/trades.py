@@ -23,6 +23,7 @@ from trading.record.deployment_queries import (
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import (
+    ORDERS,
     TradeFilter,
     find_simulated_symbols,
     get_trade,
@@ -102,7 +103,7 @@ def describe_trades(
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     """Return the trades after a cursor, newest first. Raises CursorRefused."""
     rows = select_trades(which).defer("state")
-    return get_page(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+    return get_page(rows, by=ORDERS["newest"], cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
 def describe_trade(trade_id: UUID, now: datetime) -> dict[str, object]:

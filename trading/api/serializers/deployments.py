@@ -29,7 +29,7 @@ class DeploymentSerializer(RowSerializer):
 
     class Meta:
         model = models.Deployment
-        fields: tuple[str, ...] = (
+        fields = (
             *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
             *("last_tick", "last_tick_at", "created_at", "stopped_at"),
         )
@@ -40,9 +40,6 @@ class WholeDeploymentSerializer(DeploymentSerializer):
 
     equity_usd = AmountField(read_only=True)
     positions = TradeSerializer(many=True, read_only=True, help_text="The open trades.")
-
-    class Meta(DeploymentSerializer.Meta):
-        fields = (*DeploymentSerializer.Meta.fields, "equity_usd", "positions")
 
 
 class NoteSerializer(RowSerializer):

@@ -59,6 +59,10 @@ class RowSerializer(views.RowSerializer):
         models.DecimalField: AmountField,
     }
 
+    def get_field_names(self, declared_fields: Mapping[str, Any], info: Any) -> list[str]:
+        """Return the columns that `Meta.fields` names, then the declared fields that it does not."""
+        return list(dict.fromkeys([*self.Meta.fields, *declared_fields]))
+
 
 class PastField(serializers.DateTimeField):
     """A past instant in ISO 8601, by default UTC."""

@@ -23,9 +23,7 @@ class SkillSerializer(RowSerializer):
 
     class Meta:
         model = Skill
-        fields: tuple[str, ...] = (
-            *("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at"),
-        )
+        fields = ("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
 
 
 class WholeSkillSerializer(SkillSerializer):
@@ -33,25 +31,19 @@ class WholeSkillSerializer(SkillSerializer):
 
     payload = PayloadField(read_only=True)
 
-    class Meta(SkillSerializer.Meta):
-        fields = (*SkillSerializer.Meta.fields, "payload")
-
 
 class VersionSerializer(RowSerializer):
     """A version of a skill, without what it says."""
 
     class Meta:
         model = SkillVersion
-        fields: tuple[str, ...] = ("id", "skill", "version", "created_at")
+        fields = ("id", "skill", "version", "created_at")
 
 
 class WholeVersionSerializer(VersionSerializer):
     """A version of a skill. It never changes."""
 
     payload = PayloadField(read_only=True)
-
-    class Meta(VersionSerializer.Meta):
-        fields = (*VersionSerializer.Meta.fields, "payload")
 
 
 class CompareQuery(InputSerializer):
@@ -146,7 +138,7 @@ class DraftSerializer(RowSerializer):
 
     class Meta:
         model = SkillDraft
-        fields: tuple[str, ...] = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
+        fields = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
 
 
 class ProblemSerializer(ValueSerializer):
@@ -161,9 +153,6 @@ class WholeDraftSerializer(DraftSerializer):
 
     payload = serializers.DictField(read_only=True, help_text="As a skill's, as far as it goes.")
     problems = ProblemSerializer(many=True, read_only=True)
-
-    class Meta(DraftSerializer.Meta):
-        fields = (*DraftSerializer.Meta.fields, "payload", "problems")
 
     def to_representation(self, instance: SkillDraft) -> dict[str, Any]:
         problems = [{"field": error.field, "problem": error.problem} for error in list_problems(instance.payload)]

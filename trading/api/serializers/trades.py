@@ -9,6 +9,7 @@ from config.lib.words.markets import EventKind
 from trading import models
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
 from trading.models.remarks import MAX_REMARK, MAX_TAGS
+from trading.record.exports import TRADE_FIELDS
 
 MAX_AHEAD_HOURS = 366 * 24
 
@@ -40,14 +41,7 @@ class TradeSerializer(RowSerializer):
 
     class Meta:
         model = models.Trade
-        fields: tuple[str, ...] = (
-            *("id", "deployment", "skill", "skill_version", "exit_skill_version", "symbol", "side", "status"),
-            *("quantity", "peak_quantity", "entry_decided_at", "entry_at", "entry_tick_at", "entry_price"),
-            *("entry_size_usd", "entry_leverage", "entry_regime_tag", "entry_reason", "entry_snapshot"),
-            *("exit_decided_at", "exit_at", "exit_tick_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot"),
-            *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd"),
-            *("converted_fees", "unpriced_fees", "mfe_usd", "mae_usd", "path_minutes", "reconciled", "first_fill_id"),
-        )
+        fields = TRADE_FIELDS
 
     def to_representation(self, instance: models.Trade) -> dict[str, Any]:
         """Return the trade; what no bars tell is null."""
@@ -70,9 +64,6 @@ class WholeTradeSerializer(TradeSerializer):
     """A round trip with its fills, some shared with another trade."""
 
     fills = FillSerializer(many=True, read_only=True)
-
-    class Meta(TradeSerializer.Meta):
-        fields = (*TradeSerializer.Meta.fields, "fills")
 
 
 class RemarkInput(InputSerializer):
@@ -107,9 +98,7 @@ class MarketEventSerializer(RowSerializer):
 
     class Meta:
         model = models.MarketEvent
-        fields: tuple[str, ...] = (
-            *("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated"),
-        )
+        fields = ("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
 
 
 class ExposureSerializer(ValueSerializer):
@@ -143,6 +132,3 @@ class ExposedEventSerializer(MarketEventSerializer):
     """A scheduled event, and what the deployment asked about holds against it."""
 
     exposures = ExposureSerializer(many=True, read_only=True)
-
-    class Meta(MarketEventSerializer.Meta):
-        fields = (*MarketEventSerializer.Meta.fields, "exposures")
