@@ -35,7 +35,8 @@ from trading.market.queries import Overview, build_overview, find_marks, list_ev
 from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record import past
-from trading.record.deployment_queries import widen_excursion
+from trading.record.deployment_queries import find_last_decision, widen_excursion
+from trading.record.notes import find_active_note
 from trading.record.trade_queries import TradeFilter, list_equity, list_last_closed, list_open, utc_midnight
 from trading.skills.reading import read_strategy
 from trading.skills.schemas import SkillPayload, parse_payload
@@ -104,10 +105,10 @@ def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
         payload,
         record=Record(past.list_open_at(deployment, at), closed),
         portfolio=Portfolio(equity, day_start, is_halted=is_halted),
-        last_decision=past.find_decision_before(deployment, at),
+        last_decision=find_last_decision(deployment, at),
         at=at,
     )
-    return write_prompt(payload, inputs, past.find_note_at(deployment, at))
+    return write_prompt(payload, inputs, find_active_note(deployment, at))
 
 
 def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:

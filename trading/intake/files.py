@@ -10,15 +10,14 @@ from uuid import UUID
 from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
 from trading.intake.formats import FillMapping, propose_mapping
-from trading.intake.ledgers import LedgerImport, LedgerPreview, add_reading, name_venue, preview_reading
+from trading.intake.ledgers import LedgerImport, add_reading, name_venue
 from trading.intake.reading import Problem, Reading, read_fills
-from trading.intake.tables import Table, TableRow, read_table
+from trading.intake.tables import Table, read_table
 from trading.models import EntrySource, TradeFile
 
 KEPT: Final = timedelta(days=1)
 MAX_WAITING: Final = 5  # files of a user
 PROBLEMS_SHOWN: Final = 100
-_SAMPLE_ROWS: Final = 3
 
 
 class FileNotFound(NotFound):
@@ -50,32 +49,6 @@ class OpenFile:
     mapping: FillMapping
 
 
-@dataclass(frozen=True, slots=True)
-class FilePreview:
-    file: TradeFile
-    table: Table
-    mapping: FillMapping
-    reading: Reading
-    accounts: Sequence[LedgerPreview]
-
-    @property
-    def sample(self) -> Sequence[TableRow]:
-        return self.table.rows[:_SAMPLE_ROWS]
-
-    @property
-    def blocking(self) -> list[Problem]:
-        """The problems of the whole file, which no row can be left out for."""
-        return [problem for problem in self.reading.problems if not problem.row]
-
-    @property
-    def refused_rows(self) -> list[Problem]:
-        return [problem for problem in self.reading.problems if problem.row]
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.reading.fills and not self.reading.funding
-
-
 def read_upload(content: bytes, *, zone: str) -> NewFile:
     """Return an uploaded file with the mapping that fits it, outside of transactions. Raises TableRefused."""
     return NewFile(gzip.compress(content, 6), propose_mapping(read_table(content), zone=zone))
@@ -105,12 +78,6 @@ def open_file(file: TradeFile) -> OpenFile:
 def read_file(opened: OpenFile, *, now: datetime) -> Reading:
     """Return what an open file holds, outside of transactions."""
     return read_fills(opened.table, opened.mapping, now=now)
-
-
-def preview_file(opened: OpenFile, reading: Reading, *, now: datetime) -> FilePreview:
-    """Return a file as its mapping reads it, with what an import would add."""
-    accounts = preview_reading(reading, venue=name_venue(opened.mapping), now=now)
-    return FilePreview(opened.file, opened.table, opened.mapping, reading, accounts)
 
 
 def correct_mapping(file_id: UUID, changes: Mapping[str, Any]) -> TradeFile:
@@ -147,8 +114,7 @@ def import_reading(
 def check_reading(reading: Reading, *, leaves_out: bool) -> None:
     """Refuse a file with problems: of the whole, or, unless they are left out, of its rows. Raises ImportRefused."""
     word = reading.row_word
-    refused = [problem for problem in reading.problems if not (problem.row and leaves_out)]
-    if refused:
+    if refused := reading.blocking if leaves_out else reading.problems:
         first = refused[0]
         text = (
             f"{word.capitalize()} {first.row}: {first.message}{'' if first.message.endswith('?') else '.'}"
@@ -158,7 +124,7 @@ def check_reading(reading: Reading, *, leaves_out: bool) -> None:
         others = len({problem.row for problem in refused} - {0, first.row})
         more = f" {others} more {word}{' has' if others == 1 else 's have'} a problem." if others else ""
         raise ImportRefused(f"{text}{more} Nothing was imported.", refused)
-    if not reading.fills and not reading.funding:
+    if reading.is_empty:
         raise ImportRefused("The file holds no fills and no funding. Nothing was imported.")
 
 

@@ -67,6 +67,19 @@ class Reading:
         instants = [fill.at for fill in self.fills] + [paid.at for paid in self.funding]
         return (min(instants), max(instants)) if instants else None
 
+    @property
+    def blocking(self) -> list[Problem]:
+        """The problems of the whole file, which no row can be left out for."""
+        return [problem for problem in self.problems if not problem.row]
+
+    @property
+    def refused_rows(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.row]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.fills and not self.funding
+
 
 def read_fills(table: Table, mapping: formats.FillMapping, *, now: datetime) -> Reading:
     """Read every row; a row that cannot be read becomes a problem."""

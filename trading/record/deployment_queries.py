@@ -1,7 +1,7 @@
 """Read deployments, their commands and open positions."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -205,7 +205,7 @@ def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade
     agents = {one.pk: one for one, _ in given if one.broker_kind != models.BrokerKind.LIVE}
     traded = {symbol for agent in agents.values() for symbol in agent.version.payload["context"]["symbols"]}
     stored = find_marks({trade.symbol for trade in trades} | traded, now)
-    marks = _mark_trades(trades, stored, {trade for trade in trades if trade.deployment_id not in agents}, now)
+    marks = _mark_trades(trades, stored, lambda made: {one for one in made if one.deployment_id not in agents}, now)
     seen = [*marks.values(), *(mark for symbol, mark in stored.items() if symbol in traded)]
     return Marked(
         {deployment.pk: list_open_positions(deployment, held_by_one, marks) for deployment, held_by_one in given},
@@ -216,31 +216,30 @@ def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade
 def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, Mark]:
     """Return the last known price of each trade, by its id; own trades see real bars only (settled 41)."""
     held = list(trades)
-    stored = find_marks({trade.symbol for trade in held}, now)
-    simulated = [trade for trade in held if trade.symbol in stored and stored[trade.symbol].bar.is_simulated]
-    return _mark_trades(held, stored, find_own(simulated), now)
+    return _mark_trades(held, find_marks({trade.symbol for trade in held}, now), find_own, now)
 
 
 def _mark_trades(
-    held: Iterable[models.Trade], stored: Mapping[str, Mark], own: Set[models.Trade], now: datetime
+    held: Iterable[models.Trade],
+    stored: Mapping[str, Mark],
+    find_own_of: Callable[[Collection[models.Trade]], set[models.Trade]],
+    now: datetime,
 ) -> dict[UUID, Mark]:
-    """Return the mark of each trade: the stored one, or the real one where the trade is own and the stored is not."""
-    symbols = {trade.symbol for trade in own if trade.symbol in stored and stored[trade.symbol].bar.is_simulated}
-    real = find_marks(symbols, now, REAL)
-    found = (
-        (trade, (real if trade in own and trade.symbol in symbols else stored).get(trade.symbol)) for trade in held
-    )
+    """Return the mark of each trade: the stored one, or the real one where that is simulated and the trade is own."""
+    known = [trade for trade in held if trade.symbol in stored]
+    own = find_own_of([trade for trade in known if stored[trade.symbol].bar.is_simulated])
+    real = find_marks({trade.symbol for trade in own}, now, REAL)
+    found = ((trade, (real if trade in own else stored).get(trade.symbol)) for trade in known)
     return {trade.pk: mark for trade, mark in found if mark is not None}
 
 
-def find_own(trades: Iterable[models.Trade]) -> set[models.Trade]:
+def find_own(trades: Collection[models.Trade]) -> set[models.Trade]:
     """Return those of the trades that the user or a program of theirs made, not an agent of Keel."""
-    asked = list(trades)
-    if not asked:
+    if not trades:
         return set()
     live = models.Deployment.objects.filter(broker_kind=models.BrokerKind.LIVE)
-    known = set(live.filter(pk__in={trade.deployment_id for trade in asked}).values_list("pk", flat=True))
-    return {trade for trade in asked if trade.deployment_id in known}
+    known = set(live.filter(pk__in={trade.deployment_id for trade in trades}).values_list("pk", flat=True))
+    return {trade for trade in trades if trade.deployment_id in known}
 
 
 def list_open_positions(
@@ -274,10 +273,10 @@ def find_last_backtest(**which: models.Skill | models.SkillVersion) -> models.Ba
     return rows.order_by("-finished_at", "id").first()
 
 
-def find_last_decision(deployment: models.Deployment) -> models.DecisionSnapshot | None:
-    """Return the last decision without its texts, if any."""
-    rows = models.DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
-    return rows.order_by("-tick").first()
+def find_last_decision(deployment: models.Deployment, before: datetime | None = None) -> models.DecisionSnapshot | None:
+    """Return the last decision, or that before an instant, without its texts."""
+    rows = models.DecisionSnapshot.objects.filter(deployment=deployment, **({"tick_at__lt": before} if before else {}))
+    return rows.defer("system_prompt", "context", "steps").order_by("-tick").first()
 
 
 def count_failed(deployment: models.Deployment) -> int:

@@ -27,14 +27,19 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
     )
 
 
-def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return a deployment's note, else its skill's (settled 28); a backtest has its own alone."""
+def find_active_note(deployment: Deployment, at: datetime | None = None) -> ReflectionNote | None:
+    """Return the deployment's note that is active, or was at an instant, else its skill's (settled 28).
+
+    A backtest has its own alone.
+    """
     which = Q(deployment=deployment)
     if deployment.broker_kind != BrokerKind.BACKTEST:
         which |= Q(deployment__isnull=True)
-    rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
-    rows = rows.filter(status="active").defer("trade_ids")  # each tick reads this note
-    return rows.order_by(F("deployment").asc(nulls_last=True)).first()
+    when = Q(status="active")
+    if at is not None:
+        when = Q(Q(superseded_at__isnull=True) | Q(superseded_at__gt=at), generated_at__lte=at)
+    rows = ReflectionNote.objects.filter(which, when, skill=deployment.skill_id).defer("trade_ids")  # read by each tick
+    return rows.order_by(F("deployment").asc(nulls_last=True), "-generated_at").first()
 
 
 def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:

@@ -3,9 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Q
 
-from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, SkillVersion, Trade
+from trading.models import DecisionSnapshot, Deployment, EquityPoint, SkillVersion, Trade
 from trading.record.ledger_rows import load_trip, outcome_columns
 from trading.record.rebuild import fold_until
 from trading.record.trade_queries import get_latest_equity, utc_midnight
@@ -39,22 +39,6 @@ def list_closed_at(deployment_id: UUID, at: datetime, limit: int) -> list[Trade]
     """Return the last trades that had closed, newest first."""
     rows = Trade.objects.closed().filter(deployment=deployment_id, exit_tick_at__lte=at)
     return list(rows.newest_first().defer("state")[:limit])
-
-
-def find_note_at(deployment: Deployment, at: datetime) -> ReflectionNote | None:
-    """Return the note that was active, the deployment's before the skill's."""
-    which = Q(deployment=deployment)
-    if deployment.broker_kind != BrokerKind.BACKTEST:
-        which |= Q(deployment__isnull=True)
-    rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id, generated_at__lte=at)
-    rows = rows.filter(Q(superseded_at__isnull=True) | Q(superseded_at__gt=at))
-    return rows.order_by(F("deployment").asc(nulls_last=True), "-generated_at").first()
-
-
-def find_decision_before(deployment: Deployment, at: datetime) -> DecisionSnapshot | None:
-    """Return the last decision before an instant, without its texts."""
-    rows = DecisionSnapshot.objects.filter(deployment=deployment, tick_at__lt=at)
-    return rows.defer("system_prompt", "context", "steps").order_by("-tick").first()
 
 
 def find_version_at(deployment: Deployment, at: datetime) -> SkillVersion:

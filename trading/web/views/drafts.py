@@ -22,7 +22,7 @@ from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_form, owned_page
 from trading.agent.cost import find_sample_cost
-from trading.models import RegimeTag, Skill, SkillDraft, SkillVersion
+from trading.models import RegimeTag, Skill, SkillDraft
 from trading.skills import services
 from trading.skills.explained import REGIMES
 from trading.skills.form import SkillForm, describe_payload, describe_problems
@@ -37,6 +37,7 @@ from trading.web.views.account import asks_for_tier
 from trading.web.views.skills import REFUSED, describe_cost
 
 CONFLICT: Final = HTTPStatus.CONFLICT
+SAVES: Final = ("save", "save_over")
 CHANGED_ELSEWHERE: Final = (
     "This draft was changed after you opened the page, in another tab or by Keel. Nothing you typed is lost: it stands"
     " below. Save again to write it over the other changes, or reload the page to see them."
@@ -63,13 +64,15 @@ class _Edited:
     draft: SkillDraft | None
 
     @property
+    def skill_id(self) -> UUID | None:
+        return self.skill.pk if self.skill else None
+
+    @property
     def payload(self) -> Mapping[str, object]:
         """The draft, else the newest version, else the defaults."""
         if self.draft is not None:
             return merge_patch(default_payload(), self.draft.payload)
-        if self.skill is not None:
-            return merge_patch(default_payload(), get_version(self.skill.pk).payload)
-        return default_payload()
+        return merge_patch(default_payload(), get_version(self.skill.pk).payload if self.skill else {})
 
     @property
     def seen(self) -> str:
@@ -143,7 +146,11 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     asked = DraftActForm(request.POST)
     act, template = asked.parse_act()
     if act == "discard":
-        return _discard_open(request, edited)
+        if edited.draft is not None:
+            with owned_tx(request.user):
+                services.discard_draft(draft_id=edited.draft.pk, now=timezone.now())
+            messages.success(request, "The draft is discarded.")
+        return redirect(edited.place)
     is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
     if is_form:
         return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
@@ -153,32 +160,24 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
 def _act_on_preview(
     request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool
 ) -> HttpResponse:
-    match act:
-        case "template":
-            return _start_from(request, edited, template)
-        case "save" | "save_over":
-            return _save_preview(request, edited, over_newer=act == "save_over", is_fresh=is_fresh)
-    if edited.draft is not None:
-        messages.success(request, "Draft kept.")
-    return redirect(edited.place)
-
-
-def _save_preview(request: AuthedRequest, edited: _Edited, *, over_newer: bool, is_fresh: bool) -> HttpResponse:
-    """Save the draft if it is as the page showed it."""
+    if act == "template":
+        return _start_from(request, edited, template)
+    if act not in SAVES:
+        if edited.draft is not None:
+            messages.success(request, "Draft kept.")
+        return redirect(edited.place)
     if edited.draft is None:
         return _render_preview(request, edited, problem="There is no draft to save.", status=CONFLICT)
     if not is_fresh:
         return _render_preview(request, edited, problem=CHANGED_MEANWHILE, status=CONFLICT)
     try:
-        with owned_tx(request.user):
-            version = services.save_draft(draft_id=edited.draft.pk, over_newer=over_newer, now=timezone.now())
+        return _save_draft(request, edited.draft, act)
     except PayloadInvalid:
         return _render_preview(request, edited, problem=NOT_WHOLE, status=REFUSED)
     except services.SkillNameTaken as error:
         return _render_preview(request, edited, problem=f"{error} Nothing was saved.", status=CONFLICT)
     except services.DraftOutdated:  # the preview says so, and offers to save nevertheless
         return _render_preview(request, edited, status=CONFLICT)
-    return _redirect_saved(request, edited.draft, version)
 
 
 def _render_preview(
@@ -215,9 +214,11 @@ def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: st
     form = _build_form(edited, request)
     is_valid = form.is_valid()
     if act == "look":
-        return _render_look(request, edited, form)
+        typed = _merge_input(edited, form)
+        look = {"reading": read_draft(typed), **describe_cost(typed)}
+        return TemplateResponse(request, "trading/_form_look.html", look)  # nothing is saved
     if not is_valid:
-        if act in {"save", "save_over"}:
+        if act in SAVES:
             form.add_problems(_list_form_problems(edited, form))  # all that is wrong at once
         return _render_form(request, edited, form, status=REFUSED)
     if not is_fresh:
@@ -226,17 +227,16 @@ def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: st
     try:
         with owned_tx(request.user):
             now = timezone.now()
-            draft = services.start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+            draft = services.start_draft(skill_id=edited.skill_id, now=now)
             draft = services.patch_draft(draft_id=draft.pk, patch=form.patch(), now=now)
     except PayloadInvalid as error:
         form.add_problems(error.errors)
         return _render_form(request, edited, form, status=REFUSED)
     kept = _Edited(edited.skill, draft)
-    match act:
-        case "template":
-            return _start_from(request, kept, template, back_to=kept.form)
-        case "save" | "save_over":
-            return _save_form(request, kept, form, over_newer=act == "save_over")
+    if act == "template":
+        return _start_from(request, kept, template, back_to=kept.form)
+    if act in SAVES:
+        return _save_form(request, kept, draft, form, act)
     messages.success(request, "Kept as a draft.")
     _warn_of_cost(request, kept.payload)
     return redirect("trading:skills")
@@ -249,20 +249,18 @@ def _list_form_problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
         return error.errors
 
 
-def _save_form(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
-    assert kept.draft is not None
+def _save_form(request: AuthedRequest, kept: _Edited, draft: SkillDraft, form: SkillForm, act: str) -> HttpResponse:
+    outdated, status = "", CONFLICT
     try:
-        with owned_tx(request.user):
-            version = services.save_draft(draft_id=kept.draft.pk, over_newer=over_newer, now=timezone.now())
+        return _save_draft(request, draft, act)
     except PayloadInvalid as error:
         form.add_problems(error.errors)
-        return _render_form(request, kept, form, is_kept=True, status=REFUSED)
+        status = REFUSED
     except services.SkillNameTaken as error:
         form.add_error("name", str(error))
-        return _render_form(request, kept, form, is_kept=True, status=CONFLICT)
     except services.DraftOutdated as error:
-        return _render_form(request, kept, form, is_kept=True, outdated=str(error), status=CONFLICT)
-    return _redirect_saved(request, kept.draft, version)
+        outdated = str(error)
+    return _render_form(request, kept, form, is_kept=True, outdated=outdated, status=status)
 
 
 def _build_form(edited: _Edited, request: AuthedRequest | None = None) -> SkillForm:
@@ -295,12 +293,6 @@ def _render_form(
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
 
 
-def _render_look(request: AuthedRequest, edited: _Edited, form: SkillForm) -> HttpResponse:
-    """Return how the rules read what is typed and what a day of it costs; nothing is saved."""
-    typed = _merge_input(edited, form)
-    return TemplateResponse(request, "trading/_form_look.html", {"reading": read_draft(typed), **describe_cost(typed)})
-
-
 def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
     if not form.is_bound:
         return edited.payload
@@ -310,7 +302,10 @@ def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
         return edited.payload
 
 
-def _redirect_saved(request: AuthedRequest, draft: SkillDraft, version: SkillVersion) -> HttpResponse:
+def _save_draft(request: AuthedRequest, draft: SkillDraft, act: str) -> HttpResponse:
+    """Save a draft as a version and show its skill. Raises PayloadInvalid, SkillNameTaken, DraftOutdated."""
+    with owned_tx(request.user):
+        version = services.save_draft(draft_id=draft.pk, over_newer=act == "save_over", now=timezone.now())
     if version.version == draft.base_version:
         messages.info(request, f"Nothing had changed: version {version.version} stands.")
     else:
@@ -322,18 +317,10 @@ def _redirect_saved(request: AuthedRequest, draft: SkillDraft, version: SkillVer
 def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_to: str = "") -> HttpResponse:
     with owned_tx(request.user):
         now = timezone.now()
-        draft = services.start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+        draft = services.start_draft(skill_id=edited.skill_id, now=now)
         services.apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
     messages.success(request, f"The draft now says what “{TEMPLATES[template]['name']}” says. Change what you like.")
     return redirect(back_to or edited.home)
-
-
-def _discard_open(request: AuthedRequest, edited: _Edited) -> HttpResponse:
-    if edited.draft is not None:
-        with owned_tx(request.user):
-            services.discard_draft(draft_id=edited.draft.pk, now=timezone.now())
-        messages.success(request, "The draft is discarded.")
-    return redirect(edited.place)
 
 
 def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, object]) -> None:

@@ -21,7 +21,7 @@ from trading.intake import files
 from trading.intake.feeds import SOURCES
 from trading.intake.formats import FillMapping
 from trading.intake.keys import can_keep_keys
-from trading.intake.ledgers import LedgerImport, list_ledgers
+from trading.intake.ledgers import LedgerImport, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import Reading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.models import EntrySource, ImportBatch, TradeFile
@@ -201,6 +201,8 @@ def _render_file(
     reading = reading or files.read_file(opened, now=now)
     context: dict[str, Any] = {
         "file": opened.file,
+        "opened": opened,
+        "reading": reading,
         "form": form or MappingForm(table=opened.table, mapping=opened.mapping),
         "problems": reading.problems[: files.PROBLEMS_SHOWN],
         "hidden_problems": max(0, len(reading.problems) - files.PROBLEMS_SHOWN),
@@ -210,5 +212,5 @@ def _render_file(
         "refusal": refusal,
     }
     with owned(request.user):
-        context["shown"] = files.preview_file(opened, reading, now=now)
+        context["accounts"] = preview_reading(reading, venue=name_venue(opened.mapping), now=now)
         return render_now(TemplateResponse(request, "trading/import_file.html", context, status=status))
