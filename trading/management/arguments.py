@@ -1,11 +1,11 @@
 """Arguments of commands."""
 
 from argparse import ArgumentTypeError
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from trading.market.imports.rows import parse_instant
 from trading.models.choices import INTERVALS
@@ -22,6 +22,15 @@ def add_import_arguments(parser: CommandParser, *, needs_symbol: bool) -> None:
     parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
     parser.add_argument("--since", type=instant_argument, help="for a venue: by default from the newest stored one on")
     parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
+
+
+def find_begin(since: datetime | None, newest: datetime | None, step: timedelta, *, of: str) -> datetime:
+    """Return from when a venue is asked: `since`, or `step` from the newest stored row. Raises CommandError."""
+    if since is not None:
+        return since
+    if newest is None:
+        raise CommandError(f"No {of} are stored yet. Give the first instant with --since.")
+    return newest + step
 
 
 def symbol_argument(text: str) -> str:

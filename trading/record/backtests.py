@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -190,19 +189,28 @@ def resolve_range(
     skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
 ) -> tuple[datetime, datetime]:
     """Return a range, by default thirty days. Raises SkillNotFound, BacktestRefused."""
-    today = now.astimezone(UTC).date()
-    span = find_bar_span(skill_id)
-    if ends_on is None:
-        ends_on = (min(span[1], now) - timedelta(microseconds=1)).astimezone(UTC).date() if span else today
-    if starts_on is None:
-        starts_on = ends_on - timedelta(days=USUAL_DAYS - 1)
-        if span and span[0].astimezone(UTC).date() <= ends_on:
-            starts_on = max(starts_on, span[0].astimezone(UTC).date())
-    if not starts_on <= ends_on <= today:
+    first_day, last_day = suggest_days(skill_id, now, ends_on)
+    first_day = starts_on or first_day
+    if not first_day <= last_day <= now.astimezone(UTC).date():
         raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
-    midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
-    ends_at = now if ends_on == today else midnight(ends_on) + timedelta(days=1)  # today ends now
-    return midnight(starts_on), ends_at
+    return get_instants(first_day, last_day, now)
+
+
+def suggest_days(skill_id: UUID, now: datetime, last_day: date | None = None) -> tuple[date, date]:
+    """Return the last thirty UTC days with bars, or those until a day. Raises SkillNotFound."""
+    span = find_bar_span(skill_id)
+    if last_day is None:
+        last_day = ((min(span[1], now) if span else now) - timedelta(microseconds=1)).astimezone(UTC).date()
+    first_day = last_day - timedelta(days=USUAL_DAYS - 1)
+    if span and (begin := span[0].astimezone(UTC).date()) <= last_day:
+        first_day = max(first_day, begin)
+    return first_day, last_day
+
+
+def get_instants(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
+    """Return the instants of two UTC days; today ends now."""
+    starts_at = datetime.combine(first_day, time(), UTC)
+    return starts_at, min(datetime.combine(last_day, time(), UTC) + timedelta(days=1), max(now, starts_at))
 
 
 def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:

@@ -1,7 +1,7 @@
 """What a page shows, from its address."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -250,12 +250,6 @@ class BacktestRangeForm(forms.Form):
     skill = forms.UUIDField(required=False)
     first_day = DayField(required=False)
     last_day = DayField(required=False)
-
-
-def get_instants(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
-    """Return the instants of two UTC days; today ends now."""
-    starts_at = datetime.combine(first_day, time(), UTC)
-    return starts_at, min(datetime.combine(last_day, time(), UTC) + DAY, max(now, starts_at))
 
 
 class CalendarForm(AddressForm):

@@ -86,6 +86,17 @@ class SignupForm(AccountSignupForm):
         return trader
 
 
+def _build_equity_field(help_text: str = "") -> forms.DecimalField:
+    return forms.DecimalField(
+        label="Starting equity, USD",
+        min_value=Decimal(10),
+        max_value=Decimal(1_000_000_000),
+        decimal_places=2,
+        initial=STARTING_EQUITY_USD,
+        help_text=help_text,
+    )
+
+
 class BacktestForm(forms.Form):
     """A backtest to start; days are UTC and inclusive."""
 
@@ -94,13 +105,7 @@ class BacktestForm(forms.Form):
     )
     first_day = DayField(label="First day (UTC)")
     last_day = DayField(label="Last day (UTC)")
-    starting_equity_usd = forms.DecimalField(
-        label="Starting equity, USD",
-        min_value=Decimal(10),
-        max_value=Decimal(1_000_000_000),
-        decimal_places=2,
-        initial=STARTING_EQUITY_USD,
-    )
+    starting_equity_usd = _build_equity_field()
     fee_bps = forms.DecimalField(
         label="Fee, basis points",
         min_value=Decimal(-50),
@@ -164,14 +169,7 @@ class DraftActForm(forms.Form):
 
 
 class DeployForm(forms.Form):
-    starting_equity_usd = forms.DecimalField(
-        label="Starting equity, USD",
-        min_value=Decimal(10),
-        max_value=Decimal(1_000_000_000),
-        decimal_places=2,
-        initial=STARTING_EQUITY_USD,
-        help_text="Play money: orders are filled on paper, at the market’s prices.",
-    )
+    starting_equity_usd = _build_equity_field("Play money: orders are filled on paper, at the market’s prices.")
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="deploy-%s")

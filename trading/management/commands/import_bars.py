@@ -13,7 +13,7 @@ from django.utils import timezone
 from config.lib.figures import format_count
 from config.lib.work.commands import KeelCommand
 from config.lib.work.per_user import for_each_user
-from trading.management.arguments import add_import_arguments, intervals_argument
+from trading.management.arguments import add_import_arguments, find_begin, intervals_argument
 from trading.market.imports.bars import (
     CSV_COLUMNS,
     find_newest_bar,
@@ -82,7 +82,8 @@ class Command(KeelCommand):
     ) -> None:
         if follow and until:
             raise CommandError("--follow runs until stopped: leave out --until.")
-        begins_at = since or _after_newest(symbol, interval)
+        newest = find_newest_bar(symbol, interval, is_simulated=False)  # what the demo made up is no history
+        begins_at = find_begin(since, newest, INTERVALS[interval], of=f"{interval} bars of {symbol}")
         venue = open_venue(exchange)
         market = find_market(venue, symbol, market=market)
         fetch = partial(fetch_bars, venue, market=market, symbol=symbol, interval=interval)
@@ -102,7 +103,8 @@ class Command(KeelCommand):
                 return
             begins_at = max(begins_at, self.goes_on_at)
             close_old_connections()
-            time.sleep(_seconds_to_next(interval, timezone.now()))
+            length = INTERVALS[interval].total_seconds()
+            time.sleep(length - (timezone.now() - SETTLING).timestamp() % length)  # until the next bar has settled
 
     def _say_written(self, symbol: str, interval: str, written: Counter[str]) -> None:
         longer = {name: written[name] for name in list_longer_intervals(interval) if written[name]}
@@ -125,15 +127,3 @@ class Command(KeelCommand):
         self.goes_on_at = last.closed_at
         if not self.is_json:
             self.stderr.write(f"{count} bars, up to {last.opened_at:%Y-%m-%d %H:%M}")
-
-
-def _after_newest(symbol: str, interval: str) -> datetime:
-    newest = find_newest_bar(symbol, interval, is_simulated=False)  # what the demo made up is no history
-    if newest is None:
-        raise CommandError(f"No {interval} bars of {symbol} are stored yet. Give the first instant with --since.")
-    return newest + INTERVALS[interval]
-
-
-def _seconds_to_next(interval: str, now: datetime) -> float:
-    length = INTERVALS[interval].total_seconds()
-    return length - (now - SETTLING).timestamp() % length

@@ -1,4 +1,3 @@
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -7,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.work.commands import KeelCommand
-from trading.management.arguments import add_import_arguments
+from trading.management.arguments import add_import_arguments, find_begin
 from trading.market.imports.news import FUNDING_COLUMNS, find_newest_funding, read_funding, store_funding
 from trading.market.imports.venue import fetch_funding, find_market, open_venue
 from trading.models import FundingRate
@@ -49,32 +48,14 @@ def _import_venue(
 ) -> int:
     if symbol is None:
         raise CommandError("Name the symbol with --symbol.")
-    begins_at = since or _day_before_newest(symbol)
-    venue = open_venue(exchange)
-    return _store_rates(
-        fetch_funding(
-            venue,
-            market=find_market(venue, symbol, market=market),
-            symbol=symbol,
-            since=begins_at,
-            until=until or timezone.now(),
-            hours=hours,
-        )
-    )
-
-
-def _day_before_newest(symbol: str) -> datetime:
-    newest = find_newest_funding(symbol)
-    if newest is None:
-        raise CommandError(f"No funding of {symbol} is stored yet. Give the first instant with --since.")
-    return newest - timedelta(days=1)  # by the last payments one sees how far apart they are
-
-
-def _store_rates(rates: Iterable[FundingRate]) -> int:
-    found: list[FundingRate] = []
+    # From a day before: by the last payments one sees how far apart they are.
+    since = find_begin(since, find_newest_funding(symbol), timedelta(days=-1), of=f"funding rates of {symbol}")
+    venue, found = open_venue(exchange), list[FundingRate]()
+    market = find_market(venue, symbol, market=market)
+    rates = fetch_funding(venue, market=market, symbol=symbol, since=since, until=until or timezone.now(), hours=hours)
     try:
         for rate in rates:
             found.append(rate)
     finally:
-        count = store_funding(found)
+        count = store_funding(found)  # also those before a venue stopped answering
     return count

@@ -1,6 +1,6 @@
 """Backtests: the list, the form and each run's page."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,11 +21,10 @@ from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
 from trading.skills.reading import read_draft
 from trading.web.backtest_charts import compare_runs, picture_run
-from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, RunPairForm, get_instants
+from trading.web.filters import BacktestRangeForm, PageOfForm, RunPairForm
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
 
-USUAL_DAYS = 30
 COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules")
 
 
@@ -103,7 +102,7 @@ def _start_run(request: PageRequest, now: datetime) -> HttpResponse:
 def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> BacktestRun:
     given = form.cleaned_data
     skill_id = UUID(given["skill"])
-    starts_at, ends_at = get_instants(given["first_day"], given["last_day"], now)
+    starts_at, ends_at = backtests.get_instants(given["first_day"], given["last_day"], now)
     bars = backtests.count_bars(skill_id, starts_at, ends_at)
     if starts_at < ends_at and not bars.total:
         symbols = ", ".join(bars.symbols)
@@ -145,11 +144,8 @@ def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: d
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
     if not skill_id:
         return {}
-    span = backtests.find_bar_span(UUID(skill_id))
-    first, end = span or (now - USUAL_DAYS * DAY, now)
-    last_day = (min(end, now) - timedelta(microseconds=1)).astimezone(UTC).date()
-    first_day = max(first.astimezone(UTC).date(), last_day - (USUAL_DAYS - 1) * DAY)
-    usual = {"skill": skill_id, "first_day": min(first_day, last_day), "last_day": last_day}
+    first_day, last_day = backtests.suggest_days(UUID(skill_id), now)
+    usual = {"skill": skill_id, "first_day": first_day, "last_day": last_day}
     return {**usual, **{name: value for name, value in asked.items() if value and name != "skill"}}
 
 
@@ -164,6 +160,6 @@ def _count_bars(given: dict[str, Any], now: datetime) -> backtests.BarsInRange |
     if not (skill_id and first and last) or last < first:
         return None
     try:
-        return backtests.count_bars(UUID(str(skill_id)), *get_instants(first, last, now))
+        return backtests.count_bars(UUID(str(skill_id)), *backtests.get_instants(first, last, now))
     except SkillNotFound:
         return None
