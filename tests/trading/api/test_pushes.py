@@ -276,18 +276,6 @@ def test_a_tick_that_cannot_be_is_pointed_at_and_nothing_is_kept(api, live, wron
     assert api("get", f"deployments/{live.pk}/")["last_tick"] == 0
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", "null", '"x"', '{"at": NaN}', '{"at": 1, "at": 2}', '{"fills": "\\u0000"}']
-)
-def test_what_is_no_tick_is_refused(trader, live, text):
-    client = Client()
-    client.force_login(trader)
-
-    response = client.post(f"/api/deployments/{live.pk}/ticks/", text, content_type="application/json")
-
-    assert response.status_code in (400, 422)
-
-
 # --- Whose record it is ---
 
 
@@ -310,17 +298,6 @@ def test_a_record_that_is_closed_takes_nothing_in(api, trader, live, address, bo
     as_owner(trader, lambda: Deployment.objects.filter(pk=live.pk).update(status="stopped", stopped_at=JUNE))
 
     assert api("post", f"deployments/{live.pk}/{address}/", body, status=409)["code"] == "push_refused"
-
-
-def test_push_fills_of_the_past_explains_what_a_tick_estimated(api, trader, live):
-    tick = {"at": at(10), "positions": {"BTC": "2"}, "marks": {"BTC": "100"}}
-    api("post", f"deployments/{live.pk}/ticks/", tick, status=201)
-    assert [trade.reconciled for trade in trades_of(trader, live)] == ["estimated"]
-
-    api("post", f"deployments/{live.pk}/fills/", {"fills": [fill("a", 9, "2", "90", start_quantity="0")]})
-
-    [trade] = trades_of(trader, live)
-    assert (trade.reconciled, trade.entry_price, trade.quantity) == ("exact", 90, 2)
 
 
 def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, trader, live):

@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 import time_machine
 
-from config.lib.rest.problems import PROBLEM_JSON
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     WHOLE,
@@ -169,16 +168,6 @@ def test_a_draft_that_is_open_is_returned(api, clock, skill):
     assert [item["id"] for item in api("get", "drafts/")["items"]] == [begun["id"]]
 
 
-def test_blocks_are_merged_and_lists_replaced(api, skill):
-    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
-
-    patched = api("patch", f"drafts/{draft['id']}/", {"context": {"symbols": ["sol"]}, "risk": {"maxLeverage": 5}})
-
-    context = patched["payload"]["context"]
-    assert (context["symbols"], context["bars_lookback"]) == (["SOL"], draft["payload"]["context"]["bars_lookback"])
-    assert patched["payload"]["risk"] == {**draft["payload"]["risk"], "max_leverage": 5}
-
-
 @pytest.mark.parametrize(
     ("patch", "pointer"),
     [
@@ -231,13 +220,6 @@ def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api
     assert api("post", f"drafts/{draft['id']}/save/", {"over_newer": True}, status=201)["version"] == 3
 
 
-def test_two_skills_have_two_names(api, skill):
-    draft = api("post", "drafts/", {}, status=201)
-    api("patch", f"drafts/{draft['id']}/", WHOLE)
-
-    assert api("post", f"drafts/{draft['id']}/save/", {}, status=409)["code"] == "skill_name_taken"
-
-
 def test_a_template_fills_a_draft(api):
     draft = api("post", "drafts/", {}, status=201)
 
@@ -265,6 +247,7 @@ def test_a_draft_is_discarded(api, trader):
         ("post", "skills/{id}/archive/"),
         ("post", "skills/{id}/deploy/"),
         ("get", "skills/{id}/performance/"),
+        ("get", "skills/{id}/notes/"),
         ("get", "drafts/{id}/"),
         ("patch", "drafts/{id}/"),
         ("delete", "drafts/{id}/"),
@@ -280,9 +263,3 @@ def test_what_is_not_there_is_a_404_in_words(api, method, address):
 
 def test_a_skill_in_a_body_that_is_not_there_is_a_404_too(api):
     assert api("post", "drafts/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"
-
-
-def test_unknown_skill_returns_a_problem(client, trader):
-    client.force_login(trader)
-
-    assert client.get(f"/api/skills/{uuid4()}/")["Content-Type"] == PROBLEM_JSON

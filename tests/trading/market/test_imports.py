@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from config.lib.words.markets import EventKind
 from tests.trading.data import BARS, needs_bars, real_hours
 from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
-from trading.market.imports.events import SHIPPED, iter_shipped_events, to_utc
+from trading.market.imports.events import SHIPPED, iter_shipped_events
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 
@@ -114,14 +114,10 @@ def test_bar_that_cannot_be_is_refused_by_its_line(path, line, words):
         import_bars(path(HEADER + line + "\n"))
 
 
-def test_shorter_bars_cannot_be_made(path):
-    with pytest.raises(CommandError, match="longer"):
-        import_bars(path(minutes(1)), aggregate="1m")
-
-
-def test_unknown_interval_cannot_be_made(path):
-    with pytest.raises(CommandError, match="2h is none of"):
-        import_bars(path(minutes(1)), aggregate="1h,2h")
+@pytest.mark.parametrize(("aggregate", "words"), [("1m", "longer"), ("1h,2h", "2h is none of")])
+def test_bars_that_are_not_longer_cannot_be_made(path, aggregate, words):
+    with pytest.raises(CommandError, match=words):
+        import_bars(path(minutes(1)), aggregate=aggregate)
 
 
 def longer_bars():
@@ -302,11 +298,6 @@ def test_event_under_another_title_is_the_same_event(path):
 
     assert MarketEvent.objects.filter(kind="fomc").count() == 1
     assert MarketEvent.objects.filter(kind="other").count() == 2
-
-
-@pytest.mark.parametrize(("day", "utc_hour"), [(date(2026, 3, 6), 19), (date(2026, 3, 9), 18), (date(2026, 11, 2), 19)])
-def test_local_time_becomes_utc(day, utc_hour):
-    assert to_utc(day, time(14), "America/New_York") == datetime(day.year, day.month, day.day, utc_hour, tzinfo=UTC)
 
 
 def test_events_of_a_file(path):

@@ -336,16 +336,6 @@ def test_import_brings_bars_and_longer_ones(venue):
 
 
 @pytest.mark.django_db
-def test_import_again_changes_nothing(venue):
-    venue.add_minutes(70)
-    rows = Bar.objects.order_by("interval", "opened_at").values()
-    once = [import_bars("--since", "2026-06-01", "--until", "2026-06-01T02:00"), list(rows)]
-    again = [import_bars("--since", "2026-06-01", "--until", "2026-06-01T02:00"), list(rows)]
-
-    assert once == again
-
-
-@pytest.mark.django_db
 def test_import_bars_continues_after_the_newest_real_bar(venue):
     venue.add_minutes(30)
     import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:10")

@@ -26,7 +26,6 @@ from trading.models.deployments import ActionType
 from trading.record.actions import BACKTEST_FIRST, Action, ActionImpossible, draw_action
 from trading.record.backtests import BacktestRefused
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.skills.queries import SkillNotFound
 from trading.skills.services import SkillArchived
 
 
@@ -342,17 +341,6 @@ def test_archived_skill_is_not_drawn(desk, kind):
 
     with pytest.raises(SkillArchived):
         desk.draw(kind)
-
-
-@pytest.mark.parametrize(
-    ("kind", "refusal"), [("deploy", SkillNotFound), ("start_backtest", SkillNotFound), ("stop", DeploymentNotFound)]
-)
-def test_rows_of_a_stranger_are_not_drawn(desk, stranger, kind, refusal):
-    theirs = as_owner(stranger, DeploymentFactory)
-    named = {"deployment_id": theirs.pk} if kind == "stop" else {"skill_id": theirs.skill_id}
-
-    with pytest.raises(refusal):
-        desk.draw(kind, **named)
 
 
 def test_deployment_of_a_backtest_is_not_drawn(desk):

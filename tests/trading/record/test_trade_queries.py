@@ -11,21 +11,17 @@ from tests.factories.record import (
     EquityPointFactory,
     FillFactory,
     ReflectionNoteFactory,
-    SkillFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.models import Trade
 from trading.record.executions import Execution
 from trading.record.intake.entries import Entries
 from trading.record.intake.services import add_entries
 from trading.record.trade_queries import (
     TradeFilter,
-    TradeNotFound,
     get_latest_equity,
     get_skill_performance,
     get_skill_record,
-    get_trade,
     get_trade_page,
     iter_trades,
     list_fills,
@@ -34,7 +30,6 @@ from trading.record.trade_queries import (
     read_account,
     utc_midnight,
 )
-from trading.skills.queries import SkillNotFound
 
 HOUR = timedelta(hours=1)
 D = Decimal
@@ -104,18 +99,6 @@ def test_page_beyond_the_last_is_the_last(trades):
 def test_export_reads_all_but_backtests_or_the_deployment_named(trades):
     assert list(iter_trades()) == [trades[2], trades[1], trades[0]]
     assert list(iter_trades(trades[3].deployment_id)) == [trades[3]]
-
-
-def test_closed_trades_come_by_entry_newest_first(trades):
-    assert list_last_closed(TradeFilter(deployment_id=trades[0].deployment_id), 1) == [trades[1]]
-    assert list_last_closed(TradeFilter(deployment_id=trades[0].deployment_id), 9) == [trades[1], trades[0]]
-
-
-def test_get_trade_refuses_a_strangers_trade(as_trader, stranger):
-    theirs = as_owner(stranger, TradeFactory)
-
-    with pytest.raises(TradeNotFound):
-        get_trade(theirs.pk)
 
 
 def test_fills_of_a_trade_lie_between_its_ends(as_trader):
@@ -228,10 +211,3 @@ def test_record_of_a_skill_is_of_its_deployments_once_one_closed_a_trade(as_trad
 
     assert (before.trades, before.notes, before.backtest) == ([of_backtest], [note], run)
     assert (after.trades, after.notes, after.backtest) == ([trade], [own], None)
-
-
-def test_record_of_a_strangers_skill_is_not_there(as_trader, stranger):
-    theirs = as_owner(stranger, SkillFactory)
-
-    with pytest.raises(SkillNotFound):
-        get_skill_record(theirs.pk, 9)

@@ -6,7 +6,6 @@ import pytest
 import time_machine
 from django.urls import reverse
 
-from config.lib.owned import owned_tx
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -18,10 +17,8 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from tests.trading.browsing import browser_of_trader, into, is_page, made, text_of
 from trading.models import BacktestRun, Bar
-from trading.record.backtests import BacktestIsOver, cancel_backtest
 from trading.record.decisions import DECISIONS_PER_PAGE
 
 __all__ = ["browser_of_trader", "made"]
@@ -104,12 +101,6 @@ def test_backtests_without_rows_explains_why(client):
     assert "No skill to backtest yet" in text
 
 
-def test_backtests_shows_nothing_of_another_user(client, stranger):
-    as_owner(stranger, lambda: BacktestRunFactory(deployment__version__skill__name="Theirs"))
-
-    assert "Theirs" not in text_of(client.get(BACKTESTS))
-
-
 def test_backtests_take_as_many_queries_for_many_as_for_one(client, made, version, django_assert_max_num_queries):
     for _ in range(10):
         run = made(lambda: BacktestRunFactory(done=True))
@@ -177,15 +168,13 @@ def test_form_names_symbols_without_bars(client, version):
     assert "sees no price of ETH and cannot trade it" in text_of(client.get(BACKTESTS))
 
 
-def test_form_offers_no_archived_skill_and_none_of_another_user(client, made, stranger, version):
+def test_form_offers_no_archived_skill(client, made, version):
     made(lambda: SkillFactory(name="Old one", archived_at=MAY))
-    as_owner(stranger, lambda: SkillVersionFactory(skill__name="Theirs"))
 
     text = text_of(client.get(BACKTESTS))
 
     assert f"{made(lambda: version.skill.name)}, version 1" in text
     assert "Old one" not in text
-    assert "Theirs" not in text
 
 
 def test_start_queues_a_run_and_leads_to_it(client, made, given):
@@ -243,15 +232,6 @@ def test_start_refuses_with_the_reason(client, made, given, changes, words):
     assert response.status_code == 422
     assert words in text_of(response)
     assert made(BacktestRun.objects.count) == 0
-
-
-def test_start_refuses_the_skill_of_another_user_as_missing(client, stranger, given):
-    theirs = as_owner(stranger, SkillVersionFactory)
-
-    of_theirs = client.post(BACKTESTS, {**given, "skill": theirs.skill_id})
-
-    assert of_theirs.status_code == 422
-    assert "You have no such skill." in text_of(of_theirs)
 
 
 # --- One run ---
@@ -362,17 +342,6 @@ def test_backtest_of_a_simulated_market_is_labelled(client, made):
     assert "Simulated market." in text_of(client.get(page_of(run)))
 
 
-def test_backtest_of_another_user_is_as_unknown_as_none(client, stranger):
-    theirs = as_owner(stranger, BacktestRunFactory)
-
-    answers = [client.get(page_of(theirs)), client.get(reverse("trading:backtest", args=[uuid4()]))]
-    answers += [client.post(reverse("trading:cancel_backtest", args=[pk])) for pk in (theirs.pk, uuid4())]
-
-    assert [answer.status_code for answer in answers] == [404] * 4
-    assert len({text_of(answer) for answer in answers}) == 1
-    assert as_owner(stranger, BacktestRun.objects.get).status == "pending"
-
-
 # --- Cancel ---
 
 
@@ -388,15 +357,13 @@ def test_cancel_ends_a_run_that_is_under_way(client, made, status):
     assert "It was ended after 3 of 9 decisions" in text_of(response)
 
 
-def test_cancel_leaves_a_run_that_is_over_as_it_is(client, made, trader):
+def test_cancel_leaves_a_run_that_is_over_as_it_is(client, made):
     run = made(lambda: BacktestRunFactory(done=True))
 
     response = client.post(reverse("trading:cancel_backtest", args=[run.pk]), follow=True)
 
     assert "This backtest is over: done." in text_of(response)
     assert made(BacktestRun.objects.get).finished_at == MAY
-    with owned_tx(trader), pytest.raises(BacktestIsOver):
-        cancel_backtest(run_id=run.pk, now=JUNE)
 
 
 def test_backtest_shows_who_decided_and_how_the_strategy_is_read(client, made):

@@ -212,15 +212,15 @@ def test_correction_of_the_mapping_reads_the_file_again(client):
     content = b"when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n02/03/2025 10:00;BTC;sell;0,5;91.000,5\n"
     place = upload(client, content)["Location"]
     page = client.get(place)
-    assert page.context["shown"].blocking
+    assert page.context["reading"].blocking
 
     changes = {"act": "read", "dates": "dmy", "column_time": "when", "column_symbol": "what", "column_side": "way"}
     fields = fields_of(page) | changes | {"column_quantity": "much", "column_price": "at"}
     again = client.post(place, fields, follow=True)
 
-    shown = again.context["shown"]
-    assert shown.reading.problems == []
-    assert [f"{fill.price:f}" for fill in shown.reading.fills] == ["90000.500000000000", "91000.500000000000"]
+    reading = again.context["reading"]
+    assert reading.problems == []
+    assert [f"{fill.price:f}" for fill in reading.fills] == ["90000.500000000000", "91000.500000000000"]
 
 
 # `test_bad_files.py` reads them all.

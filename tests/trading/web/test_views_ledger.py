@@ -92,18 +92,6 @@ def test_trades_says_what_is_estimated_and_what_is_missing(client, made):
     assert ">2 of them</a>" not in gaps.content.decode()
 
 
-def test_trades_shows_nothing_of_another_user(client, stranger):
-    theirs = as_owner(stranger, lambda: TradeFactory(symbol="DOGE"))
-
-    assert "No trades yet" in text_of(client.get(TRADES))
-    assert "DOGE" not in text_of(client.get(TRADES))
-    assert "No trade fits" in text_of(client.get(TRADES, {"symbol": "DOGE"}))
-    of_theirs = text_of(client.get(TRADES, {"deployment": theirs.deployment_id}))
-    of_nobody = text_of(client.get(TRADES, {"deployment": uuid4()}))
-    assert of_theirs == of_nobody
-    assert "You have no such deployment." in of_theirs
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -323,20 +311,6 @@ def test_export_as_json_and_as_a_file(client, made):
     assert response["Content-Disposition"].startswith('attachment; filename="keel-trades-')
 
 
-def test_export_guards_cells_and_holds_nothing_of_another_user(client, made, stranger):
-    made(lambda: TradeFactory(entry_reason="=HYPERLINK(1)"))
-    as_owner(stranger, lambda: TradeFactory(entry_reason="theirs"))
-
-    (row,) = exported(client)
-
-    assert row["entry_reason"] == "'=HYPERLINK(1)"
-
-
-def test_export_of_nothing_is_its_head_alone(client):
-    assert exported(client) == []
-    assert json.loads(b"".join(client.get(EXPORT, {"format": "json"}))) == []
-
-
 def test_export_takes_a_query_for_some_hundred_trades(client, made, django_assert_max_num_queries):
     made(lambda: TradeFactory.create_batch(30, deployment=DeploymentFactory()))
 
@@ -455,15 +429,6 @@ def test_trade_of_a_backtest_leads_to_its_run(client, made):
     assert reverse("trading:backtest", args=[made(lambda: trade.deployment.backtest).pk]) in (
         client.get(page_of(trade)).content.decode()
     )
-
-
-def test_trade_of_another_user_is_as_unknown_as_none(client, stranger):
-    theirs = as_owner(stranger, TradeFactory)
-
-    of_theirs, of_nobody = client.get(page_of(theirs)), client.get(reverse("trading:trade", args=[uuid4()]))
-
-    assert (of_theirs.status_code, of_nobody.status_code) == (404, 404)
-    assert text_of(of_theirs) == text_of(of_nobody)
 
 
 def test_trade_tells_the_time_in_the_readers_zone(client, trader, made):
