@@ -17,7 +17,6 @@ from trading.market.queries import (
     list_symbols,
 )
 from trading.market.regime import WARM_BARS
-from trading.market.tape import STORED
 from trading.models import Bar, RegimeTag
 
 pytestmark = pytest.mark.django_db
@@ -39,16 +38,6 @@ def hours(count: int, *, skip: int | None = None) -> None:
         for number in range(count)
         if number != skip
     )
-
-
-def test_bars_that_have_not_ended_are_not_known():
-    hours(3)
-
-    assert [bar.opened_at for bar in STORED.last_bars("BTC", "1h", MAY - HOUR / 2, 9)] == [
-        MAY - 3 * HOUR,
-        MAY - 2 * HOUR,
-    ]
-    assert len(STORED.last_bars("BTC", "1h", MAY, 2)) == 2
 
 
 def test_mark_is_the_close_of_the_bar_that_ended_last():

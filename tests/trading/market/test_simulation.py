@@ -22,7 +22,6 @@ from trading.market.simulation import (
     list_simulated_symbols,
 )
 from trading.models import Bar, FundingRate, RegimeTag
-from trading.models.choices import INTERVALS
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -182,15 +181,6 @@ def test_longer_bars_are_those_that_imports_would_make():
 
 
 @pytest.mark.django_db
-def test_nothing_stored_is_of_the_future_or_passes_for_real():
-    extend_market(now=NOW, history=DAY)
-
-    assert all(bar.opened_at + INTERVALS[bar.interval] <= NOW for bar in Bar.objects.all())
-    assert not Bar.objects.filter(is_simulated=False).exists()
-    assert not FundingRate.objects.filter(is_simulated=False).exists()
-
-
-@pytest.mark.django_db
 def test_a_symbol_with_real_bars_or_funding_is_left_alone_and_named():
     real = BarFactory(symbol="BTC", interval="1h", opened_at=NOW - 900 * DAY)
     FundingRateFactory(symbol="SOL", at=NOW - 900 * DAY)
@@ -200,18 +190,6 @@ def test_a_symbol_with_real_bars_or_funding_is_left_alone_and_named():
     assert extended.skipped == ["BTC", "SOL"]
     assert list(Bar.objects.filter(symbol="BTC")) == [real]
     assert list_simulated_symbols() == ["ETH"]
-
-
-@pytest.mark.django_db
-def test_simulation_stops_for_a_symbol_with_real_bars():
-    extend_market(now=NOW, history=DAY)
-    BarFactory(symbol="ETH", interval="5m", opened_at=NOW.replace(minute=40, second=0))
-
-    extended = extend_market(now=NOW + DAY / 24, history=DAY)
-
-    assert extended.skipped == ["ETH"]
-    assert Bar.objects.filter(symbol="ETH").latest("opened_at").is_simulated is False
-    assert Bar.objects.filter(symbol="BTC").latest("opened_at").opened_at > NOW
 
 
 @pytest.mark.django_db

@@ -25,7 +25,6 @@ from trading.models import BacktestRun, Skill, Trader
 from trading.models.deployments import ActionType
 from trading.record.actions import BACKTEST_FIRST, Action, ActionImpossible, draw_action
 from trading.record.backtests import BacktestRefused
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.skills.services import SkillArchived
 
 
@@ -140,14 +139,6 @@ def test_draw_action_shows_the_rows(desk, kind, payload, says):
     assert (card.status, card.created_at, card.expires_at) == ("pending", JUNE, JUNE + timedelta(minutes=15))
     assert card.digest == digest_of(card)
     assert queued() == (0, 2, 0)
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_card_reads_back_as_it_was_drawn(desk, kind):
-    card = desk.draw(kind)
-
-    stored = ActionCard.objects.get(pk=card.pk)
-    assert (stored.lines, stored.payload, digest_of(stored)) == (card.lines, card.payload, card.digest)
 
 
 def test_draw_action_names_a_position_without_a_price(desk):
@@ -289,35 +280,6 @@ def test_action_that_could_only_be_refused_is_not_drawn(desk, kind, changes, ref
     assert ActionCard.objects.count() == 0
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "is_drawn"),
-    [
-        ("running", "pause", True),
-        ("running", "resume", False),
-        ("running", "stop", True),
-        ("running", "flatten", False),
-        ("running", "redeploy", False),
-        ("paused", "pause", False),
-        ("paused", "resume", True),
-        ("paused", "stop", True),
-        ("stopped", "pause", False),
-        ("stopped", "resume", False),
-        ("stopped", "stop", False),
-        ("stopped", "redeploy", False),
-    ],
-)
-def test_command_is_drawn_where_it_is_possible(desk, status, kind, is_drawn):
-    stopped_at = JUNE if status == "stopped" else None
-    other = DeploymentFactory(version=desk.running.version, status=status, stopped_at=stopped_at)
-    action = Action(kind, deployment_id=other.pk)
-
-    if is_drawn:
-        assert confirm(draw_card(conversation_id=desk.conversation.pk, action=action, now=JUNE)).outcome
-    else:
-        with pytest.raises(ActionImpossible, match=f"^Not possible now. The deployment is {status}, on paper, at"):
-            draw_card(conversation_id=desk.conversation.pk, action=action, now=JUNE)
-
-
 def test_refused_action_lists_possible_commands(desk):
     with pytest.raises(ActionImpossible) as refusal:
         desk.draw("resume", deployment_id=desk.running.pk)
@@ -341,13 +303,6 @@ def test_archived_skill_is_not_drawn(desk, kind):
 
     with pytest.raises(SkillArchived):
         desk.draw(kind)
-
-
-def test_deployment_of_a_backtest_is_not_drawn(desk):
-    run = BacktestRunFactory(deployment__version=desk.running.version)
-
-    with pytest.raises(DeploymentNotFound):
-        desk.draw("stop", deployment_id=run.deployment_id)
 
 
 def test_card_stands_in_a_chat_of_its_owner(desk, stranger):

@@ -5,8 +5,6 @@ import pytest
 
 from tests.factories.memory import MAY
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.owners import as_owner
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.exposure import list_deployment_exposures
 
 HOUR = timedelta(hours=1)
@@ -44,16 +42,6 @@ def test_exposure_of_a_position_to_an_event(as_trader, django_assert_max_num_que
     assert (found.event.pk, found.trade.symbol, found.trade.side) == (coming.pk, "BTC", "long")
     assert (found.notional_usd, found.past.events) == (206, 3)
     assert (found.past.median_abs_move_fraction, found.past.worst_move_fraction) == pytest.approx((0.02, -0.02))
-
-
-def test_exposure_with_few_past_events_says_how_few(as_trader):
-    past_event(10, 100, 90)
-    deployment = DeploymentFactory()
-    TradeFactory(deployment=deployment, still_open=True, side="short", quantity=D(-2))
-
-    (found,) = list_deployment_exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
-
-    assert (found.past.events, found.past.median_abs_move_fraction, found.past.worst_move_fraction) == (1, None, None)
 
 
 def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
@@ -127,10 +115,3 @@ def test_exposure_compares_with_the_same_hours_of_weeks_without_an_event(held):
 
     assert (found.events, found.quiet_hours) == (4, 5)
     assert found.quiet_abs_move_fraction == pytest.approx(0.01)
-
-
-def test_exposure_refuses_a_strangers_deployment(as_trader, stranger):
-    theirs = as_owner(stranger, DeploymentFactory)
-
-    with pytest.raises(DeploymentNotFound):
-        list_deployment_exposures(theirs.pk, [], MAY)

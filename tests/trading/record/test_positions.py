@@ -53,12 +53,6 @@ def test_long_round_trip_becomes_one_closed_trade():
     assert (trip.reconciled, trip.is_open) == (ReconcileState.EXACT, False)
 
 
-def test_short_round_trip_becomes_one_closed_trade():
-    (trip,) = trips_of(fill("-10", "50"), fill("10", "45", minute=1))
-
-    assert numbers(trip) == (TradeSide.SHORT, 0, 50, 45, 50, 0)
-
-
 def test_adds_and_partial_exits_belong_to_one_trip():
     (trip,) = trips_of(
         fill("1", "100"),
@@ -87,13 +81,6 @@ def test_flip_closes_one_trip_and_opens_the_next_with_its_share_of_the_fee():
     assert first.exit_cause is ExitCause.FLIP
     assert numbers(second) == (TradeSide.SHORT, -4, 90, None, 0, D("0.4"))
     assert second.first_fill_id == "flip"
-
-
-def test_rebate_is_a_negative_fee_also_across_a_flip():
-    first, second = trips_of(fill("1", "10"), fill("-3", "10", minute=1, fee="-0.1"))
-
-    assert first.fees_usd + second.fees_usd == D("-0.1")
-    assert first.fees_usd < 0 > second.fees_usd
 
 
 def test_liquidation_says_so_even_where_the_fill_crosses_zero():

@@ -3,16 +3,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 
 from config.lib.owned import owned
 from tests.factories.trading import TraderFactory
+from tests.trading.browsing import browser_of_trader
 from tests.trading.intake.bad_files import BAD_FILES
 from tests.trading.intake.samples import SAMPLES
 from trading.models import Deployment, Fill, ImportBatch, PositionCheck, Skill, Trade, TradeFile
 from trading.record.backtests import start_backtest
 from trading.record.deployments import SkillIsRecord
+
+__all__ = ["browser_of_trader"]
 
 pytestmark = pytest.mark.django_db
 IMPORTS = "/trades/import/"
@@ -22,13 +24,6 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def trader():
     return TraderFactory(time_zone="Europe/Berlin")
-
-
-@pytest.fixture
-def client(trader):
-    client = Client()
-    client.force_login(trader)
-    return client
 
 
 def upload(client, content: bytes, name: str = "trades.csv"):
@@ -88,15 +83,6 @@ def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client, trader):
         assert set(ledgers) == {"OKX spot", "OKX futures"}
         assert {trade.deployment_id for trade in Trade.objects.all()} == {one.pk for one in ledgers.values()}
         assert Skill.objects.count() == 1
-
-
-def test_import_twice_changes_nothing(client, trader):
-    import_sample(client, SAMPLES["binance spot"].content)
-    before = counts(trader)
-
-    import_sample(client, SAMPLES["binance spot"].content)
-
-    assert counts(trader)[:2] == before[:2]
 
 
 def test_import_of_the_same_trades_from_page_and_api_counts_them_once(client, trader):

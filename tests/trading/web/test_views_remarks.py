@@ -83,16 +83,6 @@ def test_trade_page_draws_fills_stop_extremes_and_events(client, made):
     assert "Highest: 120" in text_of(client.get(page_of(trade)))
 
 
-def test_trade_page_draws_the_shortest_bars_that_cover_the_time(client, made):
-    trade = made(TradeFactory)
-    for number in range(-10, 14):
-        BarFactory(opened_at=MAY + number * HOUR)
-    for number in range(5):  # too few to stand for the whole time
-        BarFactory(opened_at=MAY + number * HOUR / 60, interval="1m")
-
-    assert len(chart_of(client, trade)["times"]) < 20
-
-
 def test_trade_page_without_bars_says_why_there_is_no_chart(client, made):
     assert "No prices of BTC for these days are stored" in text_of(client.get(page_of(made(TradeFactory))))
 
