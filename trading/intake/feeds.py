@@ -70,18 +70,6 @@ def _list_bybit_rights(answer: Any) -> list[str]:
     return sorted(name for name, rights in result["permissions"].items() if rights) or ["Read and Write"]
 
 
-def _list_okx_rights(answer: Any) -> list[str]:
-    return [right for right in answer["data"][0]["perm"].split(",") if right != "read_only"]
-
-
-def _list_kraken_rights(answer: Any) -> list[str]:
-    return [right for right in answer["result"]["permissions"] if not right.lower().startswith(("query", "export"))]
-
-
-def _list_coinbase_rights(answer: Any) -> list[str]:
-    return [name for name in ("can_trade", "can_transfer") if str(answer[name]).lower() != "false"]
-
-
 def _list_bitget_rights(answer: Any) -> list[str]:
     # Codes of four letters end with r for reading and w for writing.
     rights = answer["data"]["authorities"]
@@ -124,21 +112,28 @@ SOURCES: Final[Mapping[str, VenueSource]] = {
             Feed("privateGetTradeFillsHistory", params={"instType": kind}, **_OKX)
             for kind in ("SPOT", "MARGIN", "SWAP")
         ),
-        history=3 * _MONTH, needs_password=True, list_rights=_list_okx_rights, rights="privateGetAccountConfig",
+        history=3 * _MONTH, needs_password=True, rights="privateGetAccountConfig",
+        list_rights=lambda answer: [one for one in answer["data"][0]["perm"].split(",") if one != "read_only"],
     ),
     "kraken": VenueSource(
         "Kraken", "kraken", (
             Feed("privatePostTradesHistory", "start", "end", window=120 * _MONTH, limit=50, limit_name="",
                  cursor="ofs", next="count", unit="s"),
         ),
-        history=60 * _MONTH, list_rights=_list_kraken_rights, rights="privatePostGetApiKeyInfo",
+        history=60 * _MONTH, rights="privatePostGetApiKeyInfo",
+        list_rights=lambda answer: [
+            one for one in answer["result"]["permissions"] if not one.lower().startswith(("query", "export"))
+        ],
     ),
     "coinbase": VenueSource(
         "Coinbase", "coinbase", (
             Feed("v3PrivateGetBrokerageOrdersHistoricalFills", "start_sequence_timestamp", "end_sequence_timestamp",
                  window=120 * _MONTH, limit=1000, cursor="cursor", next="cursor", unit="iso"),
         ),
-        history=60 * _MONTH, list_rights=_list_coinbase_rights, rights="v3PrivateGetBrokerageKeyPermissions",
+        history=60 * _MONTH, rights="v3PrivateGetBrokerageKeyPermissions",
+        list_rights=lambda answer: [
+            name for name in ("can_trade", "can_transfer") if str(answer[name]).lower() != "false"
+        ],
     ),
     "bitget": VenueSource(
         "Bitget", "bitget", (

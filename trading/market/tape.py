@@ -75,9 +75,10 @@ class Tape(ABC):
 
 
 class StoredTape(Tape):
-    """The tape of the database."""
+    """The tape of the database, of the rows with some values."""
 
-    _which: Mapping[str, bool] = {}
+    def __init__(self, **which: bool) -> None:
+        self._which = which
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
         newest = [
@@ -95,16 +96,11 @@ class StoredTape(Tape):
         return _Rows(model, {**which, **self._which})
 
 
-class RealTape(StoredTape):
-    """The tape of the database without what a model has made: own trades see nothing else."""
-
-    _which = {"is_simulated": False}  # noqa: RUF012 - read only
-
-
 class InstantTape(StoredTape):
     """The tape of the database for one prompt: what is asked of a symbol is read for all of them."""
 
     def __init__(self, symbols: Collection[str]) -> None:
+        super().__init__()
         self._symbols = sorted(set(symbols))
         self._bars: dict[str, tuple[int, dict[str, list[Bar]]]] = {}  # by interval: how many are read, by symbol
         self._rates: dict[str, FundingRate] | None = None
@@ -136,7 +132,7 @@ class InstantTape(StoredTape):
 
 
 STORED: Final = StoredTape()
-REAL: Final = RealTape()
+REAL: Final = StoredTape(is_simulated=False)  # without what a model has made: own trades see nothing else
 
 
 def choose_tape(deployment: Deployment) -> Tape:

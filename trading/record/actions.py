@@ -40,7 +40,7 @@ from trading.record.deployments import (
 )
 from trading.record.trade_queries import TradeFilter, get_trade_page, list_open
 from trading.skills.queries import compare_versions, get_skill
-from trading.skills.schemas import RiskCaps, Schedule, parse_payload
+from trading.skills.schemas import RiskCaps, parse_payload
 
 FEE_BPS: Final = Decimal(4)
 SLIPPAGE_BPS: Final = Decimal(2)
@@ -148,13 +148,14 @@ def _draw_deploy(action: Action) -> Drawing:
         raise ActionImpossible("Keel deploys on paper only. A program that trades live pushes its own record.")
     version = get_deployable_version(action.skill_id)
     payload, running = parse_payload(version.payload), _list_live_ids(action.skill_id)
+    schedule = payload.schedule
     backtest = find_last_backtest(version=version)
     lines = [
         ("Skill", _format_version(version)),
         ("Broker", "Paper: play money, at the market’s prices"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Symbols", ", ".join(payload.context.symbols)),
-        ("Schedule", _format_schedule(payload.schedule)),
+        ("Schedule", f"Daily at {schedule.value} UTC" if schedule.type == "daily" else f"Every {schedule.value}"),
         ("Limits", _format_limits(payload.risk)),
         ("Backtest", _format_backtest(backtest) if backtest else "None of this version is finished"),
     ]
@@ -196,7 +197,10 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),
         ("Volume", f"Orders take at most {backtests.VOLUME_PCT} % of a bar’s"),
     ]
-    lines += [(NOTE, note) for note in _notes_of_bars(bars)]
+    if bars.missing:
+        lines.append((NOTE, f"There are no bars of {', '.join(bars.missing)} on these days."))
+    if bars.is_simulated:
+        lines.append((NOTE, "The market of these days is simulated."))
     stored = {
         "skill_id": str(action.skill_id),
         "starts_at": starts_at.isoformat(),
@@ -283,15 +287,6 @@ def _format_backtest(run: BacktestRun) -> str:
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
     count = format_count(trades.totals.closed_trades, "closed trade")
     return f"{format_signed_usd(trades.totals.net_usd)} net of {count}, {days}"
-
-
-def _notes_of_bars(bars: backtests.BarsInRange) -> list[str]:
-    missing = [f"There are no bars of {', '.join(bars.missing)} on these days."] if bars.missing else []
-    return [*missing, *(["The market of these days is simulated."] if bars.is_simulated else [])]
-
-
-def _format_schedule(schedule: Schedule) -> str:
-    return f"Daily at {schedule.value} UTC" if schedule.type == "daily" else f"Every {schedule.value}"
 
 
 def _format_limits(risk: RiskCaps) -> str:

@@ -7,13 +7,12 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from config.lib.errors import NotFound
-from config.lib.paging import Page, get_page, locate_page
-from trading.models import DecisionSnapshot, Order
+from config.lib.paging import locate_page
+from trading.models import DecisionSnapshot
 from trading.record.deployment_queries import get_deployment
 
 DECISIONS_PER_PAGE: Final = 15
 NEWEST: Final = 88
-_EXPORTED_AT_ONCE: Final = 500
 
 
 class DecisionNotFound(NotFound):
@@ -41,23 +40,17 @@ def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
 
 def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
     """Return one page of decisions, newest first, at most the last."""
-    rows = _select_decisions(deployment_id, verdict)
+    rows = select_decisions(deployment_id, verdict)
     total = rows.count()
     place = locate_page(number, total=total, size=DECISIONS_PER_PAGE)
-    newest = list(_select_decisions(deployment_id, "").order_by("-tick")[:NEWEST])
+    newest = list(select_decisions(deployment_id).order_by("-tick")[:NEWEST])
     is_among = not verdict and place.rows.stop <= NEWEST
     shown = newest[place.rows] if is_among else list(rows.order_by("-tick")[place.rows])
     return DecisionPage(shown, newest, total, place.number, place.pages)
 
 
-def list_decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
-    """Return decisions after a cursor, newest first. Raises CursorRefused."""
-    return get_page(
-        _select_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE
-    )
-
-
-def _select_decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
+def select_decisions(deployment_id: UUID, verdict: str = "") -> "QuerySet[DecisionSnapshot]":
+    """Return decisions without their long texts, unordered."""
     rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
     return rows.filter(verdict=verdict) if verdict else rows
 
@@ -67,8 +60,3 @@ def find_neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int
     ticks = DecisionSnapshot.objects.filter(deployment=decision.deployment_id).values_list("tick", flat=True)
     before = ticks.filter(tick__lt=decision.tick).order_by("-tick").first()
     return before, ticks.filter(tick__gt=decision.tick).order_by("tick").first()
-
-
-def list_orders(decision: DecisionSnapshot) -> list[Order]:
-    """Return the orders of a decision, oldest first."""
-    return list(Order.objects.filter(snapshot=decision).order_by("proposed_at", "id"))

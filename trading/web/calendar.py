@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from config.lib.charts.svg import Row, draw_intervals
 from config.lib.charts.values import Chart
 from trading.market.queries import list_events
-from trading.models import MarketEvent, Trade
+from trading.models import MarketEvent
 from trading.record.exposure import Exposure, list_exposures
 from trading.record.trade_queries import TradeFilter, select_trades
 
@@ -65,7 +65,9 @@ def get_calendar(
         min_importance=min_importance,
     )
     events = found[:EVENTS_SHOWN]
-    positions = _list_positions()
+    # Also those of paused or stopped deployments (settled 32).
+    held = select_trades(TradeFilter(status="open")).select_related("skill").defer("state")
+    positions = list(held.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])
     exposures: dict[int, list[Exposure]] = {}
     for exposure in list_exposures((event for event in events if event.starts_at >= now), positions, now):
         exposures.setdefault(exposure.event.pk, []).append(exposure)
@@ -107,9 +109,3 @@ def _draw_exposures(exposures: Sequence[Exposure]) -> Chart | None:
     title = "Usual move with its interval, and the worst"
     is_simulated = any(one.is_simulated for one in exposures)
     return replace(draw_intervals(rows, title=title, unit="%", of="event"), simulated=is_simulated)
-
-
-def _list_positions() -> list[Trade]:
-    """Return open positions, also of paused or stopped deployments (settled 32)."""
-    rows = select_trades(TradeFilter(status="open")).select_related("skill").defer("state")
-    return list(rows.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import Exists, Q
 
-from config.lib.paging import Page, get_page
 from trading.asking.table import find_first_stops
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeStatus, TradingRule
 from trading.models.remarks import split_tags
@@ -22,24 +21,13 @@ from trading.record.deployment_queries import (
 )
 from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
-from trading.record.trade_queries import (
-    ORDERS,
-    TradeFilter,
-    find_simulated_symbols,
-    get_trade,
-    get_trade_page,
-    list_fills,
-    select_trades,
-)
+from trading.record.trade_queries import TradeFilter, find_simulated_symbols, get_trade, get_trade_page, list_fills
 from trading.rules.services import judge_trade
 from trading.skills.explained import REGIMES
 from trading.web.columns import USUAL_COLUMNS, build_rows, get_holding_time, get_multiple, get_net_fraction
 from trading.web.trade_chart import draw_trade, list_stops
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
-
-
-_EXPORTED_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +86,6 @@ def describe_trades(
         "simulated": sorted({trade.symbol for trade in {*made} - find_own(made)}),
         "columns": columns,
     }
-
-
-def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
-    """Return the trades after a cursor, newest first. Raises CursorRefused."""
-    rows = select_trades(which).defer("state")
-    return get_page(rows, by=ORDERS["newest"], cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
 def describe_trade(trade_id: UUID, now: datetime) -> dict[str, object]:

@@ -267,7 +267,7 @@ def exported(client, deployment, **query) -> str:
 
 
 def test_decisions_are_exported_as_the_address_selects_them(client, trader, deployment, monkeypatch):
-    monkeypatch.setattr("trading.record.decisions._EXPORTED_AT_ONCE", 2)
+    monkeypatch.setattr("trading.web.views.exports._ROWS_AT_ONCE", 2)
     proposal = {
         "symbol": "BTC",
         "side": "long",

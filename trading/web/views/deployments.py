@@ -21,7 +21,7 @@ from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
-from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand
+from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand, Order
 from trading.record import decisions, deployment_queries, trade_queries
 from trading.record.actions import describe_command
 from trading.record.deployments import CommandRefused, list_possible_commands, request_command
@@ -185,7 +185,7 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
         "decision": found,
         "simulated": trade_queries.find_simulated_symbols(dict.fromkeys(traded, found.tick_at)),
         "refusal": REFUSALS.get(found.verdict_code, ""),
-        "orders": decisions.list_orders(found),
+        "orders": Order.objects.filter(snapshot=found).order_by("proposed_at", "id"),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
         "context": context_parts(found.context),
         "before": before,
@@ -223,7 +223,8 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
     return export_rows(
         request,
         "decisions",
-        read=lambda cursor: decisions.list_decisions_after(shown.pk, cursor, verdict=verdict),
+        lambda: decisions.select_decisions(shown.pk, verdict),
+        by=("-tick", "id"),
         writers=DECISION_WRITERS,
     )
 

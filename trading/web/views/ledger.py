@@ -24,11 +24,11 @@ from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
 from trading.record.exports import TRADE_WRITERS
 from trading.record.intake.excursions import measure_paths
-from trading.record.trade_queries import TradeFilter, get_trade, select_trades
+from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, select_trades
 from trading.rules.services import find_trades_by_verdict
 from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
-from trading.web.trades import TradeChoices, describe_trade, describe_trades, list_trade_choices, read_trades_after
+from trading.web.trades import TradeChoices, describe_trade, describe_trades, list_trade_choices
 from trading.web.views.exports import export_rows
 from trading.web.views.fragments import render_results
 
@@ -111,7 +111,9 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
         which = _build_which(_build_filters(request, _list_choices(request.GET)))
-    return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=TRADE_WRITERS)
+    return export_rows(
+        request, "trades", lambda: select_trades(which).defer("state"), by=ORDERS["newest"], writers=TRADE_WRITERS
+    )
 
 
 @owned_page
