@@ -14,7 +14,7 @@ from chat.prompt.receipts import keep_receipt
 from chat.rules import follow_facts
 from chat.tools import tools_by_name
 from chat.tools.base import ToolContext
-from chat.tools.facts import REMEMBER
+from chat.tools.facts import remember
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.llm.door import ToolCall
@@ -105,8 +105,8 @@ def _build_reply(
     reply = Reply()
     for number, fact in enumerate(facts):
         arguments = json.dumps(fact)
-        part = reply.start_tool(ToolCall(id=f"call_{message_id}_{number}", name=REMEMBER.name, arguments=arguments))
-        result = REMEMBER.call(context, arguments)
+        part = reply.start_tool(ToolCall(id=f"call_{message_id}_{number}", name=remember.name, arguments=arguments))
+        result = remember.call(context, arguments)
         reply.finish_tool(part, result)
         reply.add_memory(result["memoryEvent"])
     reply.step = 1

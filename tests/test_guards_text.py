@@ -52,7 +52,8 @@ def public_functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef
         if DOCUMENTED.fullmatch(name)
         for function, node in functions(tree)
         if not any(part.startswith("_") for part in function.split("."))
-        and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)  # its name says it
+        # The name of a property says it, a tool has a description for the models.
+        and not any(re.search(r"property|^tool\(", ast.unparse(decorator)) for decorator in node.decorator_list)
     ]
 
 

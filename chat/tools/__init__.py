@@ -8,12 +8,12 @@ from chat.tools.base import Tool
 MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
 
 _READS: Final[tuple[Tool[Any], ...]] = (  # of the record and the market
-    skills.LIST_MY_SKILLS,
-    skills.GET_SKILL_PERFORMANCE,
-    deployments.GET_MY_DEPLOYMENTS,
-    market.GET_MARKET_OVERVIEW,
-    market.GET_RECENT_NEWS,
-    market.GET_UPCOMING_EVENTS,
+    skills.list_my_skills,
+    skills.get_skill_performance,
+    deployments.get_my_deployments,
+    market.get_market_overview,
+    market.get_recent_news,
+    market.get_upcoming_events,
 )
 
 # In the order in which a model is sent them.
@@ -25,25 +25,25 @@ TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
         drafts.SET_RISK,
         drafts.SET_SCHEDULE,
         drafts.SET_TOOLS,
-        drafts.CRITIQUE_DRAFT,
+        drafts.critique_draft,
         *_READS,
-        facts.REMEMBER,
-        facts.FORGET,
-        actions.PREPARE_ACTION,
-        questions.QUERY_TRADES,
+        facts.remember,
+        facts.forget,
+        actions.prepare_action,
+        questions.query_trades,
     ),
     "advisor": (
-        preferences.SAVE_PREFERENCE,
-        preferences.UPDATE_PREFERENCE,
-        preferences.FORGET_PREFERENCE,
-        preferences.CONFIRM_PREFERENCE,
-        preferences.LINK_PREFERENCES,
-        preferences.LIST_PREFERENCES,
-        preferences.RECALL_PREFERENCES,
+        preferences.save_preference,
+        preferences.update_preference,
+        preferences.forget_preference,
+        preferences.confirm_preference,
+        preferences.link_preferences,
+        preferences.list_preferences,
+        preferences.recall_preferences,
         *_READS,
-        questions.QUERY_TRADES,
+        questions.query_trades,
     ),
-    "companion": (document.MANAGE_USER_MEMORY,),
+    "companion": (document.manage_user_memory,),
 }
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, WithJsonSchema, model_validator
 
 from chat.cards import TITLES, draw_card
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from config.lib.text import prompt_line
 from trading.models.deployments import ActionType
 from trading.record.actions import Action, ActionImpossible
@@ -67,7 +67,14 @@ class PrepareActionArgs(Args):
         )
 
 
-def _prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
+@tool(
+    "Prepare an action",
+    "Prepare an action for the user to confirm: deploy a skill's newest version on paper, redeploy (move to "
+    "it), stop, pause, resume, flatten (close its positions) or start_backtest. Draws a card; only "
+    "their click on Confirm acts. Never say that it is done.",
+    summarise=lambda result: str(result.get("title", "")),
+)
+def prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
     if context.conversation_id is None:
         raise ActionImpossible("A card stands in a chat, and there is none here. Name the chat it belongs to.")
     card = draw_card(conversation_id=context.conversation_id, action=args.action(), now=context.now)
@@ -79,13 +86,3 @@ def _prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
         "expires_at": card.expires_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "note": NOTHING_YET,
     }
-
-
-PREPARE_ACTION = make_tool(
-    _prepare_action,
-    "Prepare an action",
-    "Prepare an action for the user to confirm: deploy a skill's newest version on paper, redeploy (move to "
-    "it), stop, pause, resume, flatten (close its positions) or start_backtest. Draws a card; only "
-    "their click on Confirm acts. Never say that it is done.",
-    summarise=lambda result: str(result.get("title", "")),
-)

@@ -6,7 +6,7 @@ A tool sees the rows of its turn's user only. Its arguments are validated before
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -75,7 +75,8 @@ class Tool(Generic[A]):
     args: type[A]
     run: Run[A]
     summarise: Callable[[Result], str] | None = None  # one line of the call's card; None: a general one
-    acts: frozenset[str] = frozenset()  # on the memory: remember, forget, update, confirm, link; empty: writes none
+    acts: Set[str] = frozenset()  # on the memory: remember, forget, update, confirm, link; empty: writes none
+    id_name: str = ""  # of a fact, in its arguments and results
     untrusted: tuple[str, ...] = ()  # keys of its result under which text stands that the user did not type
     asks_model: bool = False  # it opens its own doors, since no model is called inside a transaction
 
@@ -118,16 +119,26 @@ class Tool(Generic[A]):
                     follow_writes(conversation_id=context.conversation_id, now=context.now)
                 return result
         except DomainError as error:
-            return {"error": str(error)}
+            return {"error": str(error), **_list_candidates(error, self.id_name)}
         except Exception:
             logger.exception("Tool %s failed", self.name)
             return {"error": TOOL_FAILED}
 
 
-def make_tool(run: Run[A], label: str, description: str, **options: Any) -> Tool[A]:
-    """Return the tool of a function: its name follows the underscore, its arguments have the type of `args`."""
-    function: Any = run
-    return Tool(function.__name__[1:], label, description, function.__annotations__["args"], run, **options)
+def tool(label: str, description: str, **options: Any) -> Callable[[Run[A]], Tool[A]]:
+    """Return what makes a function a tool of its name, whose arguments have the type of its `args`."""
+
+    def make_tool(run: Run[A]) -> Tool[A]:
+        function: Any = run
+        return Tool(function.__name__, label, description, function.__annotations__["args"], run, **options)
+
+    return make_tool
+
+
+def _list_candidates(error: DomainError, id_name: str) -> Result:
+    """Return the facts that an ambiguous reference may mean, by the name that the tool has for their ids."""
+    facts = getattr(error, "candidates", ())
+    return {"candidates": [{id_name: str(fact.pk), "fact": fact.content} for fact in facts]} if facts else {}
 
 
 @cache

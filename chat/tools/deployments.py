@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from chat.tools import records
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from config.lib.figures import format_count, format_instant, round_usd
 from config.lib.text import prompt_line
 from trading.models import DecisionSnapshot
@@ -33,7 +33,25 @@ class GetMyDeploymentsArgs(Args):
     detail: Literal["list", "trades", "lessons", "full"] = Field("list")
 
 
-def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Result:
+def _summarise_deployments(result: Result) -> str:
+    positions = sum(row["open_positions"] for row in result.get("deployments", ()))
+    return records.join_counts(
+        records.count_rows(result, "deployments", "deployment", or_none=True),
+        format_count(positions, "position") if positions else "",
+        records.count_rows(result, "trades", "closed trade"),
+        records.count_rows(result, "lessons", "note"),
+    )
+
+
+@tool(
+    "Your deployments",
+    "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
+    "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
+    "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised; all: sums of all deployments.",
+    summarise=_summarise_deployments,
+    untrusted=("deployments", "trades", "lessons"),
+)
+def get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Result:
     with_trades, with_lessons = args.detail in ("trades", "full"), args.detail in ("lessons", "full")
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
     marks = find_trade_marks((trade for one in listed for trade in one.positions), context.now)
@@ -52,27 +70,6 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
         notes = list_active_notes([one.deployment for one in listed])
         result["lessons"] = [records.lesson_row(note) for note in notes]
     return records.within_limits(result)
-
-
-def _summarise_deployments(result: Result) -> str:
-    positions = sum(row["open_positions"] for row in result.get("deployments", ()))
-    return records.join_counts(
-        records.count_rows(result, "deployments", "deployment", or_none=True),
-        format_count(positions, "position") if positions else "",
-        records.count_rows(result, "trades", "closed trade"),
-        records.count_rows(result, "lessons", "note"),
-    )
-
-
-GET_MY_DEPLOYMENTS = make_tool(
-    _get_my_deployments,
-    "Your deployments",
-    "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
-    "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
-    "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised; all: sums of all deployments.",
-    summarise=_summarise_deployments,
-    untrusted=("deployments", "trades", "lessons"),
-)
 
 
 def _total_row(listed: Sequence[ListedDeployment], positions: Sequence[OpenPosition]) -> records.Row:

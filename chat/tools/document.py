@@ -5,9 +5,9 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chat.parts import Json
-from chat.tools.base import Args, Result, Run, ToolContext, make_tool
+from chat.tools.base import Args, Result, Run, ToolContext, tool
 from chat.tools.gate import WriteRefused, admit_write, hold_for_review
-from chat.tools.memory_lines import memory_event, or_candidates
+from chat.tools.memory_lines import memory_event
 from chat.tools.saving import COMPANION, forget_fact, save_fact
 from memory.facts.document import build_document
 from memory.facts.places import add_place
@@ -47,7 +47,6 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     return save_fact(context, COMPANION, content=_require_text(args.content, "content", "add_fact"))
 
 
-@or_candidates("fact_id")
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     return forget_fact(context, COMPANION, _require_text(args.fact_id, "fact_id", "deactivate_fact"))
 
@@ -72,11 +71,9 @@ _OPERATIONS: Final[dict[str, Run[ManageUserMemoryArgs]]] = {
 }
 
 
-def _manage_user_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+@tool("Memory", DESCRIPTION, acts={"remember", "forget"}, id_name="fact_id")
+def manage_user_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     return _OPERATIONS[args.operation](context, args)
-
-
-MANAGE_USER_MEMORY = make_tool(_manage_user_memory, "Memory", DESCRIPTION, acts=frozenset({"remember", "forget"}))
 
 
 def _require_text(value: str | None, name: str, operation: str) -> str:

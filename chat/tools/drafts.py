@@ -13,12 +13,12 @@ from django.urls import reverse
 from pydantic import BaseModel, ConfigDict
 
 from chat.parts import Json
-from chat.tools.base import Args, Result, Tool, ToolContext, make_tool
+from chat.tools.base import Args, Result, Tool, ToolContext, tool
 from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
 from config.lib.text import prompt_line
 from trading.models import SkillDraft
-from trading.reviews.critique import critique_draft, list_warnings
+from trading.reviews import critique
 from trading.skills.lint import DraftFinding
 from trading.skills.patches import BASICS_PART, list_changes, parse_part, part_schema
 from trading.skills.queries import DraftNotFound, experience_tier, find_draft_of_chat, find_open_draft, get_version
@@ -46,10 +46,18 @@ class PatchArgs(BaseModel):
         return {**schema, "properties": {**schema["properties"], "template": template}}
 
 
-def _critique_draft(context: ToolContext, args: Args) -> Result:
+@tool(
+    "Review of the draft",
+    "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
+    " when asked, or before they save.",
+    untrusted=("summary", "findings"),
+    asks_model=True,
+    summarise=lambda result: count_rows(result, "findings", "finding", or_none=True),
+)
+def critique_draft(context: ToolContext, args: Args) -> Result:
     with owned(context.user_id):
         payload, tier = _payload_to_review(context), experience_tier()
-    found = critique_draft(payload, tier)
+    found = critique.critique_draft(payload, tier)
     return {"summary": found.summary, "findings": [_finding_row(finding) for finding in found.findings]}
 
 
@@ -115,7 +123,7 @@ def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> Json:
         "name": prompt_line(str(draft.payload.get("name") or "")),
         "changed": [path for path, _, _ in list_changes(before, draft.payload)],
         "still_missing": _list_problems(list_save_problems(draft.payload)),
-        "warnings": list_warnings(draft.payload),
+        "warnings": critique.list_warnings(draft.payload),
         "url": reverse("trading:edit_skill", args=[base]) if base else reverse("trading:new_skill"),
     }
 
@@ -177,13 +185,4 @@ SET_TOOLS = _patch_tool(
     "Draft, tools",
     "Set what its agent may call. builtIn replaces the list and needs propose_order to trade; mcpServers are kept, not"
     " called yet.",
-)
-CRITIQUE_DRAFT = make_tool(
-    _critique_draft,
-    "Review of the draft",
-    "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
-    " when asked, or before they save.",
-    untrusted=("summary", "findings"),
-    asks_model=True,
-    summarise=lambda result: count_rows(result, "findings", "finding", or_none=True),
 )

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from chat.tools.base import Args, Result, ToolContext, make_tool
-from chat.tools.memory_lines import or_candidates
+from chat.tools.base import Args, Result, ToolContext, tool
 from chat.tools.saving import COACH, forget_fact, save_fact
 from memory.models import ArchivedReason
 
@@ -25,29 +24,23 @@ class ForgetArgs(Args):
     )
 
 
-def _remember(context: ToolContext, args: RememberArgs) -> Result:
-    return save_fact(context, COACH, content=args.fact, topic=args.topic, confidence=args.confidence)
-
-
-REMEMBER = make_tool(
-    _remember,
+@tool(
     "Remember",
     "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
     "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently. Such as fact: I "
     "never go above 3x, topic: risk, asserted.",
-    acts=frozenset({"remember"}),
+    acts={"remember"},
 )
+def remember(context: ToolContext, args: RememberArgs) -> Result:
+    return save_fact(context, COACH, content=args.fact, topic=args.topic, confidence=args.confidence)
 
 
-@or_candidates("fact_id")
-def _forget(context: ToolContext, args: ForgetArgs) -> Result:
-    return forget_fact(context, COACH, args.fact_id, ArchivedReason(args.reason))
-
-
-FORGET = make_tool(
-    _forget,
+@tool(
     "Forget",
     "End a fact when they contradict it, correct it or ask. Give its id, or words in it alone; if several fit, "
     "nothing changes and you get candidates to ask about.",
-    acts=frozenset({"forget"}),
+    acts={"forget"},
+    id_name="fact_id",
 )
+def forget(context: ToolContext, args: ForgetArgs) -> Result:
+    return forget_fact(context, COACH, args.fact_id, ArchivedReason(args.reason))

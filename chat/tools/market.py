@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from chat.tools.records import Row, count_rows, within_limits
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
@@ -50,7 +50,14 @@ class GetUpcomingEventsArgs(_CamelArgs):
     deployment_id: UUID | None = None
 
 
-def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> Result:
+@tool(
+    "Markets",
+    "Symbols now (default: those held or traded): last price, 24-hour change, funding (last payment, one every "
+    "funding_hours), basis, realised volatility (annualised), regime (trend, chop, shock, unknown). null: no data; "
+    "never fill it in. Say so, and that is_simulated is a made-up market.",
+    summarise=lambda result: ", ".join(market["symbol"] for market in result.get("markets", ())) or "no symbols",
+)
+def get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> Result:
     symbols = list(dict.fromkeys(args.symbols)) or list_symbols_in_use()[:MARKETS] or list_symbols(MARKETS)
     return {
         "as_of": format_instant(context.now),
@@ -58,32 +65,28 @@ def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> R
     }
 
 
-GET_MARKET_OVERVIEW = make_tool(
-    _get_market_overview,
-    "Markets",
-    "Symbols now (default: those held or traded): last price, 24-hour change, funding (last payment, one every "
-    "funding_hours), basis, realised volatility (annualised), regime (trend, chop, shock, unknown). null: no data; "
-    "never fill it in. Say so, and that is_simulated is a made-up market.",
-    summarise=lambda result: ", ".join(market["symbol"] for market in result.get("markets", ())) or "no symbols",
-)
-
-
-def _get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
-    since = context.now - timedelta(hours=args.lookback_hours)
-    news = list_news(args.symbols, since=since, now=context.now, limit=args.limit)
-    return {"lookback_hours": args.lookback_hours, "news": [_headline_row(item) for item in news]}
-
-
-GET_RECENT_NEWS = make_tool(
-    _get_recent_news,
+@tool(
     "News",
     "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); no symbols: the whole market.",
     summarise=lambda result: _count_in_hours(result, "news", "headline", result.get("lookback_hours")),
     untrusted=("news",),
 )
+def get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
+    since = context.now - timedelta(hours=args.lookback_hours)
+    news = list_news(args.symbols, since=since, now=context.now, limit=args.limit)
+    return {"lookback_hours": args.lookback_hours, "news": [_headline_row(item) for item in news]}
 
 
-def _get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> Result:
+@tool(
+    "Upcoming events",
+    "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
+    "positions against each: median_abs_move_pct and worst_move_pct are percents of the price in the hour after "
+    "past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below zero is "
+    "against the position. Null below three such events: warn in words, without numbers.",
+    summarise=lambda result: _count_in_hours(result, "events", "event", result.get("lookahead_hours")),
+    untrusted=("events",),
+)
+def get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> Result:
     events = list_events(
         context.now,
         until=context.now + timedelta(hours=args.lookahead_hours),
@@ -96,18 +99,6 @@ def _get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> R
         found = list_deployment_exposures(args.deployment_id, events, context.now)
         result["your_exposure"] = [_exposure_row(one) for one in found]
     return within_limits(result)
-
-
-GET_UPCOMING_EVENTS = make_tool(
-    _get_upcoming_events,
-    "Upcoming events",
-    "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
-    "positions against each: median_abs_move_pct and worst_move_pct are percents of the price in the hour after "
-    "past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below zero is "
-    "against the position. Null below three such events: warn in words, without numbers.",
-    summarise=lambda result: _count_in_hours(result, "events", "event", result.get("lookahead_hours")),
-    untrusted=("events",),
-)
 
 
 def _count_in_hours(result: Result, name: str, noun: str, hours: object) -> str:

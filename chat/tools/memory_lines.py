@@ -1,15 +1,11 @@
-"""Parts of memory tools' results: the memory line, the candidates, the note."""
+"""Parts of memory tools' results: the memory line, the note."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Final
 from uuid import UUID
 
 from chat.parts import Json
-from chat.tools.base import A, Result, Run, ToolContext
 from memory.facts.periods import format_period
 from memory.facts.queries import find_version
-from memory.facts.versions import FactAmbiguous
 from memory.models import EventKind, MemoryEvent, Place, UserFact
 
 OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
@@ -36,23 +32,6 @@ def memory_event(event: MemoryEvent) -> Json:
         full = f"The memory document is {event.detail['document_pct']} % full."
         shown |= {"text": f"{shown.get('text', shown['fact'])} · {full}"}
     return _event_line(event, _fact_line(event.before) or None, shown)
-
-
-def or_candidates(id_name: str) -> Callable[[Run[A]], Run[A]]:
-    """Have a tool answer an ambiguous reference with its candidates."""
-
-    def decorate(run: Run[A]) -> Run[A]:
-        @wraps(run)
-        def answer(context: ToolContext, args: A) -> Result:
-            try:
-                return run(context, args)
-            except FactAmbiguous as error:
-                candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
-                return {"error": str(error), "candidates": candidates}
-
-        return answer
-
-    return decorate
 
 
 def _event_line(event: MemoryEvent, before: Json | None, after: Json | None) -> Json:

@@ -4,9 +4,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from chat.tools.gate import admit_confirmation, admit_link, admit_update, hold_for_review
-from chat.tools.memory_lines import memory_event, or_candidates
+from chat.tools.memory_lines import memory_event
 from chat.tools.saving import ADVISOR, forget_fact, save_fact
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, link_facts, resolve_fact, supersede_fact
@@ -60,21 +60,24 @@ class RecallPreferencesArgs(Args):
     limit: int = Field(10, ge=1, le=50)
 
 
-def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
-    return save_fact(context, ADVISOR, content=args.content, category=args.category, detail=args.detail)
-
-
-SAVE_PREFERENCE = make_tool(
-    _save_preference,
+@tool(
     "Save a fact",
     "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update a "
     "known fact rather than add a twin. So: I buy funds only.",
-    acts=frozenset({"remember"}),
+    acts={"remember"},
 )
+def save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
+    return save_fact(context, ADVISOR, content=args.content, category=args.category, detail=args.detail)
 
 
-@or_candidates("id")
-def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
+@tool(
+    "Update a fact",
+    "Replace a fact by what holds now (“actually, change that to 55”). If words fit several, nothing changes and "
+    "you get candidates to ask about; so with the next three tools.",
+    acts={"update"},
+    id_name="id",
+)
+def update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
     content, detail = args.new_content, args.detail
     admitted = admit_update(context, fact, content, detail or "")
@@ -86,45 +89,30 @@ def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Resu
     return ADVISOR.describe("update", written)
 
 
-UPDATE_PREFERENCE = make_tool(
-    _update_preference,
-    "Update a fact",
-    "Replace a fact by what holds now (“actually, change that to 55”). If words fit several, nothing changes and "
-    "you get candidates to ask about; so with the next three tools.",
-    acts=frozenset({"update"}),
-)
-
-
-@or_candidates("id")
-def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
+@tool("Forget a fact", "End a fact: it is never loaded again, and kept for audit.", acts={"forget"}, id_name="id")
+def forget_preference(context: ToolContext, args: FactArgs) -> Result:
     return forget_fact(context, ADVISOR, args.id_or_substring)
 
 
-FORGET_PREFERENCE = make_tool(
-    _forget_preference,
-    "Forget a fact",
-    "End a fact: it is never loaded again, and kept for audit.",
-    acts=frozenset({"forget"}),
+@tool(
+    "Confirm a fact",
+    "Note that the user affirmed a fact (“yes, still funds only”), so that it stays current.",
+    acts={"confirm"},
+    id_name="id",
 )
-
-
-@or_candidates("id")
-def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
+def confirm_preference(context: ToolContext, args: FactArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
     origin = admit_confirmation(context, fact)
     return ADVISOR.describe("confirm", confirm_fact(fact_id=fact.pk, origin=origin, now=context.now))
 
 
-CONFIRM_PREFERENCE = make_tool(
-    _confirm_preference,
-    "Confirm a fact",
-    "Note that the user affirmed a fact (“yes, still funds only”), so that it stays current.",
-    acts=frozenset({"confirm"}),
+@tool(
+    "Link two facts",
+    "Record how two facts (ids or words) relate, such as a limit and the loss behind it.",
+    acts={"link"},
+    id_name="id",
 )
-
-
-@or_candidates("id")
-def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result:
+def link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result:
     ends = [resolve_fact(reference, context.now) for reference in (args.from_id, args.to_id)]
     event = link_facts(
         from_id=str(ends[0].pk),
@@ -138,38 +126,21 @@ def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result
     return {"message": "Linked.", "memoryEvent": memory_event(event)}
 
 
-LINK_PREFERENCES = make_tool(
-    _link_preferences,
-    "Link two facts",
-    "Record how two facts (ids or words) relate, such as a limit and the loss behind it.",
-    acts=frozenset({"link"}),
-)
-
-
-def _list_preferences(context: ToolContext, args: ListPreferencesArgs) -> Result:
+@tool("Look through what Keel knows", "List the user's facts as they stand now, this chat's included, with their ids.")
+def list_preferences(context: ToolContext, args: ListPreferencesArgs) -> Result:
     facts, total = list_current(context.now, category=args.category, limit=LISTED)
     return {"preferences": [_fact_row(fact) for fact in facts], "total": total, "truncated": total > len(facts)}
 
 
-LIST_PREFERENCES = make_tool(
-    _list_preferences,
-    "Look through what Keel knows",
-    "List the user's facts as they stand now, this chat's included, with their ids.",
-)
-
-
-def _recall_preferences(context: ToolContext, args: RecallPreferencesArgs) -> Result:
-    recalled = recall_facts(query=args.query, limit=args.limit, now=context.now)
-    rows = [{**_fact_row(row.fact), "detail": row.fact.body, "origin": row.origin} for row in recalled.rows]
-    return {"preferences": rows, "total": recalled.total, "truncated": recalled.truncated}
-
-
-RECALL_PREFERENCES = make_tool(
-    _recall_preferences,
+@tool(
     "Search what Keel knows",
     "Search all the user's facts, also those left out above for space or low confidence; best first. origin: "
     "stated or inferred; score: how sure.",
 )
+def recall_preferences(context: ToolContext, args: RecallPreferencesArgs) -> Result:
+    recalled = recall_facts(query=args.query, limit=args.limit, now=context.now)
+    rows = [{**_fact_row(row.fact), "detail": row.fact.body, "origin": row.origin} for row in recalled.rows]
+    return {"preferences": rows, "total": recalled.total, "truncated": recalled.truncated}
 
 
 def _fact_row(fact: UserFact) -> Result:

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, WithJsonSchema
 
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from config.lib.figures import format_count
 from config.lib.web import find_time_zone
 from trading.asking.query import GROUPS, MEASURES, parse_query
@@ -31,7 +31,24 @@ class QueryTradesArgs(Args):
     check: _Plan = Field({})
 
 
-def _query_trades(context: ToolContext, args: QueryTradesArgs) -> Result:
+def _summarise_answer(result: Result) -> str:
+    if "check" in result:
+        return f"{result['check']['symbol']} {result['check']['side']}: {result['check']['verdict']}"
+    if "n" not in result:
+        return ""
+    trades = format_count(result["n"], "trade", zero="no")
+    return trades if result["measure"] == "count" else f"{MEASURES[result['measure']].label}: {trades}"
+
+
+@tool(
+    "Your record",
+    "Figures of the user's closed trades (record: own, agents), no backtests: a measure (net), by group, where "
+    "filters hold, in a period of their zone (this week, 2026-03, 2026-03-01..2026-03-15). Returns n, value, 90 % "
+    "interval (null: too few), best, worst, ids, link. trade ranks trades; hour, weekday: of the entry; month, "
+    "period: of the exit.",
+    summarise=_summarise_answer,
+)
+def query_trades(context: ToolContext, args: QueryTradesArgs) -> Result:
     # The planner takes a tenth of a second to import, for which no chat should wait that does not ask.
     from trading.asking.answers import describe_answer, describe_check  # noqa: PLC0415
     from trading.asking.check import check_plan  # noqa: PLC0415
@@ -51,23 +68,3 @@ def _write_words(values: Mapping[str, _Value]) -> dict[str, str]:
     return {
         name: ",".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in values.items()
     }
-
-
-def _summarise_answer(result: Result) -> str:
-    if "check" in result:
-        return f"{result['check']['symbol']} {result['check']['side']}: {result['check']['verdict']}"
-    if "n" not in result:
-        return ""
-    trades = format_count(result["n"], "trade", zero="no")
-    return trades if result["measure"] == "count" else f"{MEASURES[result['measure']].label}: {trades}"
-
-
-QUERY_TRADES = make_tool(
-    _query_trades,
-    "Your record",
-    "Figures of the user's closed trades (record: own, agents), no backtests: a measure (net), by group, where "
-    "filters hold, in a period of their zone (this week, 2026-03, 2026-03-01..2026-03-15). Returns n, value, 90 % "
-    "interval (null: too few), best, worst, ids, link. trade ranks trades; hour, weekday: of the entry; month, "
-    "period: of the exit.",
-    summarise=_summarise_answer,
-)

@@ -7,11 +7,11 @@ from uuid import UUID
 from pydantic import Field
 
 from chat.tools import records
-from chat.tools.base import Args, Result, ToolContext, make_tool
+from chat.tools.base import Args, Result, ToolContext, tool
 from config.lib.figures import format_count, format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
-from trading.record.trade_queries import get_skill_performance, get_skill_record
+from trading.record import trade_queries
 from trading.skills.queries import ListedSkill, get_skill, list_open_drafts, list_skills
 
 _MODES: Final = {"backtest": "in backtests", "paper": "on paper", "live": "live"}
@@ -22,17 +22,7 @@ class GetSkillPerformanceArgs(Args):
     detail: Literal["summary", "trades", "lessons", "full"] = Field("summary")
 
 
-def _list_my_skills(context: ToolContext, args: Args) -> Result:
-    skills, drafts = list_skills(), list_open_drafts()
-    is_untrusted = any(one.skill.is_untrusted for one in skills) or any(one.is_untrusted for one in drafts)
-    context.window.note("Your skills", is_untrusted=is_untrusted)
-    return records.within_limits(
-        {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
-    )
-
-
-LIST_MY_SKILLS = make_tool(
-    _list_my_skills,
+@tool(
     "Your skills",
     "The user's skills, last changed first, with last simulation, and drafts. All tools: percents are "
     "0 to 100, money USD, times UTC.",
@@ -40,29 +30,13 @@ LIST_MY_SKILLS = make_tool(
         records.count_rows(result, "skills", "skill", or_none=True), records.count_rows(result, "open_drafts", "draft")
     ),
 )
-
-
-def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
-    skill = get_skill(args.skill_id)
-    context.window.note("Your skills", is_untrusted=skill.is_untrusted)  # the result names it
-    result: Result = {
-        "skill_id": str(skill.pk),
-        "name": prompt_line(skill.name),
-        "latest_version": skill.latest_version,
-    }
-    if args.detail in ("summary", "full"):
-        by_kind = get_skill_performance(skill.pk)
-        result["summary"] = {
-            kind.value: records.performance_row(by_kind[kind]) if kind in by_kind else None for kind in BrokerKind
-        }
-    if args.detail != "summary":
-        record = get_skill_record(skill.pk, records.TRADES)
-        result["record_of"] = "backtest" if record.backtest else "deployments"
-        if args.detail in ("trades", "full"):
-            result["trades"] = [records.trade_row(trade) for trade in record.trades]
-        if args.detail in ("lessons", "full"):
-            result["lessons"] = [records.lesson_row(note) for note in record.notes]
-    return records.within_limits(result)
+def list_my_skills(context: ToolContext, args: Args) -> Result:
+    skills, drafts = list_skills(), list_open_drafts()
+    is_untrusted = any(one.skill.is_untrusted for one in skills) or any(one.is_untrusted for one in drafts)
+    context.window.note("Your skills", is_untrusted=is_untrusted)
+    return records.within_limits(
+        {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
+    )
 
 
 def _summarise_performance(result: Result) -> str:
@@ -78,8 +52,7 @@ def _summarise_performance(result: Result) -> str:
     return records.join_counts(str(result.get("name", "")), counts or "nothing yet")
 
 
-GET_SKILL_PERFORMANCE = make_tool(
-    _get_skill_performance,
+@tool(
     "How a skill does",
     "A skill's net PnL, Sharpe, drawdown and win rate in backtests, on paper and live, with sample sizes and 90 % "
     "intervals; null: too little to say. detail adds the last 30 closed trades or lessons; record_of: whose "
@@ -87,6 +60,27 @@ GET_SKILL_PERFORMANCE = make_tool(
     summarise=_summarise_performance,
     untrusted=("trades", "lessons"),
 )
+def get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
+    skill = get_skill(args.skill_id)
+    context.window.note("Your skills", is_untrusted=skill.is_untrusted)  # the result names it
+    result: Result = {
+        "skill_id": str(skill.pk),
+        "name": prompt_line(skill.name),
+        "latest_version": skill.latest_version,
+    }
+    if args.detail in ("summary", "full"):
+        by_kind = trade_queries.get_skill_performance(skill.pk)
+        result["summary"] = {
+            kind.value: records.performance_row(by_kind[kind]) if kind in by_kind else None for kind in BrokerKind
+        }
+    if args.detail != "summary":
+        record = trade_queries.get_skill_record(skill.pk, records.TRADES)
+        result["record_of"] = "backtest" if record.backtest else "deployments"
+        if args.detail in ("trades", "full"):
+            result["trades"] = [records.trade_row(trade) for trade in record.trades]
+        if args.detail in ("lessons", "full"):
+            result["lessons"] = [records.lesson_row(note) for note in record.notes]
+    return records.within_limits(result)
 
 
 def _skill_row(listed: ListedSkill) -> records.Row:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from chat.tools import TOOLS, preferences
 from chat.tools.base import Tool
-from chat.tools.document import MANAGE_USER_MEMORY
-from chat.tools.facts import FORGET, REMEMBER
+from chat.tools.document import manage_user_memory
+from chat.tools.facts import forget, remember
 from config.lib.text import normal_form
 from config.offline.facts import Call, Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row, exact
@@ -24,20 +24,20 @@ from memory.wording import find_category
 LOOKUPS: Final = frozenset({"list", "recall"})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
 _CHANGING: Final = LOOKUPS | {"remember", "change", "forget"}
-COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {REMEMBER.name, FORGET.name}
+COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {remember.name, forget.name}
 # An act, its tool with an operation, and the act's argument behind each argument of the tool.
 _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
-    ("remember", REMEMBER, "", {"fact": "fact", "topic": "topic", "confidence": "confidence"}),
-    ("forget", FORGET, "", {"fact_id": "fact_id", "reason": "reason"}),
-    ("remember", preferences.SAVE_PREFERENCE, "", {"category": "topic", "content": "fact"}),
-    ("change", preferences.UPDATE_PREFERENCE, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
-    ("forget", preferences.FORGET_PREFERENCE, "", {"id_or_substring": "fact_id"}),
-    ("confirm", preferences.CONFIRM_PREFERENCE, "", {"id_or_substring": "fact_id"}),
-    ("list", preferences.LIST_PREFERENCES, "", {"category": "category"}),
-    ("recall", preferences.RECALL_PREFERENCES, "", {"query": "query"}),
-    ("remember", MANAGE_USER_MEMORY, "add_fact", {"content": "fact"}),
-    ("forget", MANAGE_USER_MEMORY, "deactivate_fact", {"fact_id": "fact_id"}),
-    ("place", MANAGE_USER_MEMORY, "add_poi", {name: name for name in ("place_id", "place_name", "notes")}),
+    ("remember", remember, "", {"fact": "fact", "topic": "topic", "confidence": "confidence"}),
+    ("forget", forget, "", {"fact_id": "fact_id", "reason": "reason"}),
+    ("remember", preferences.save_preference, "", {"category": "topic", "content": "fact"}),
+    ("change", preferences.update_preference, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
+    ("forget", preferences.forget_preference, "", {"id_or_substring": "fact_id"}),
+    ("confirm", preferences.confirm_preference, "", {"id_or_substring": "fact_id"}),
+    ("list", preferences.list_preferences, "", {"category": "category"}),
+    ("recall", preferences.recall_preferences, "", {"query": "query"}),
+    ("remember", manage_user_memory, "add_fact", {"content": "fact"}),
+    ("forget", manage_user_memory, "deactivate_fact", {"fact_id": "fact_id"}),
+    ("place", manage_user_memory, "add_poi", {name: name for name in ("place_id", "place_name", "notes")}),
 )
 _LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _HEADINGS: Final = (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING)
@@ -73,7 +73,7 @@ def _as_act(outcome: Outcome) -> Outcome:
     for act, tool, name, keys in _ACTS:
         if outcome.name == tool.name and operation == name:
             given = {to: outcome.arguments[key] for key, to in keys.items() if key in outcome.arguments}
-            if "fact" in given and tool is not REMEMBER:
+            if "fact" in given and tool is not remember:
                 given |= {"topic": guess_topic(str(given["fact"])), "confidence": "asserted"}
             return replace(outcome, name=act, arguments=given)
     return outcome

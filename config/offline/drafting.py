@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
-from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY
+from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
 from config.lib.words.lexer import find_phrases, skip_phrases
 from config.lib.words.markets import symbols_in
@@ -325,7 +325,7 @@ def _format_field(name: str, value: Any) -> str:
 
 def _review(intro: str) -> Steps:
     """Have the draft reviewed and report it, the gravest finding first."""
-    [found] = yield (Call(CRITIQUE_DRAFT.name, {}),)
+    [found] = yield (Call(critique_draft.name, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
     order = ("error", "warning", "info", "")
@@ -347,7 +347,7 @@ def _command_steps(talk: Talk, plain: str) -> Steps | None:
         return _patch(SAFE_CAPS, _NOVICE_ASK)
     if "save" in met:
         return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
-    return _review("The review of the draft:") if CRITIQUE_DRAFT.name in talk.acts else None
+    return _review("The review of the draft:") if critique_draft.name in talk.acts else None
 
 
 def _patch(fields: Fields, *notes: str) -> Steps:

@@ -111,10 +111,10 @@ def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
 
 def _list_answered(pairs: Collection[tuple[UserFact, UserFact]]) -> set[frozenset[str]]:
     """Return the keys of the texts of which the user was asked and did not say that one replaces the other."""
-    keys = {fact.content_key for pair in pairs for fact in pair}
-    asked = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, target__content_key__in=keys)
-    decided = asked.exclude(status=ProposalStatus.PENDING).values_list("payload__content", "target__content_key")
-    return {frozenset((content_key(text), key)) for text, key in decided}
+    texts = UserFact.objects.filter(content_key__in={fact.content_key for pair in pairs for fact in pair})
+    asked = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, target__in=texts)
+    decided = asked.exclude(status=ProposalStatus.PENDING).select_related("target")
+    return {frozenset((content_key(one.payload["content"]), one.target.content_key)) for one in decided if one.target}
 
 
 def is_plan(fact: UserFact, begins: datetime) -> bool:

@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from chat.tools.actions import PREPARE_ACTION
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.actions import prepare_action
+from chat.tools.deployments import get_my_deployments
 from config.lib.text import normal_form
 from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import symbols_in
@@ -46,7 +46,7 @@ def action_steps(talk: Talk, sentence: str) -> Steps | None:
     """Return the steps that prepare a card, or None."""
     asked = skip_phrases(sentence, "POLITE", "WANT")
     start, end, meaning = next(find_phrases(asked, "ACT"), (0, 0, None))
-    if PREPARE_ACTION.name not in talk.acts or meaning is None or start:
+    if prepare_action.name not in talk.acts or meaning is None or start:
         return None
     action = meaning.value
     name, is_named = _read_target(asked[end:].split(), action)
@@ -79,7 +79,7 @@ def order_steps(talk: Talk, sentence: str) -> Steps | None:
     """Refuse an order; None if the sentence asks for none."""
     asked = skip_phrases(sentence, "POLITE", "WANT")
     start, end, _ = next(find_phrases(asked, "ORDER"), (1, 0, None))
-    if GET_MY_DEPLOYMENTS.name not in talk.acts or start or len(asked) > _LONGEST_ORDER:
+    if get_my_deployments.name not in talk.acts or start or len(asked) > _LONGEST_ORDER:
         return None
     is_order = symbols_in(asked[end:].upper()) or not {"order", "orders"}.isdisjoint(asked.casefold().split())
     return say_text(_NO_ORDER) if is_order else None
@@ -108,7 +108,7 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
         if len(meant) != 1:
             return _ask_which(meant, every, action, name)
         target = exact(meant[0], key)
-    [card] = yield (Call(PREPARE_ACTION.name, {"type": action, key: target, **_read_details(talk, action, asked)}),)
+    [card] = yield (Call(prepare_action.name, {"type": action, key: target, **_read_details(talk, action, asked)}),)
     if card.error:
         return f"I could not prepare that: {escape(card.error)}"
     told = "I prepared a card: **{title}**.| It is good until {expires_at}.|"

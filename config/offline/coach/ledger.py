@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from chat.tools.questions import QUERY_TRADES
+from chat.tools.questions import query_trades
 from config.offline.coach.telling import VIEWS
 from config.offline.facts import Call
 from config.offline.figures import Row, escape, exact, fill, listing, number, paragraphs, rows, spell
@@ -31,7 +31,7 @@ def query_steps(talk: Talk, words: Words, view: str) -> Steps:
 
 def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
     """Ask the record several questions and tell the answers."""
-    found = yield tuple(Call(QUERY_TRADES.name, {key: one[key] for key in one if one[key]}) for one in asked)
+    found = yield tuple(Call(query_trades.name, {key: one[key] for key in one if one[key]}) for one in asked)
     told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
     return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from math import ceil
 from typing import Any, Final
 
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
-from chat.tools.questions import QUERY_TRADES
-from chat.tools.skills import LIST_MY_SKILLS
+from chat.tools.deployments import get_my_deployments
+from chat.tools.market import get_market_overview, get_recent_news, get_upcoming_events
+from chat.tools.questions import query_trades
+from chat.tools.skills import list_my_skills
 from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import is_market
 from config.lib.words.quantities import word_set
@@ -77,7 +77,7 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     if told := _find_term(asked.casefold()):
         return say_text(told)
     words = read_words(asked)
-    if {QUERY_TRADES.name, GET_MARKET_OVERVIEW.name} <= talk.acts and sizing.is_check(words):
+    if {query_trades.name, get_market_overview.name} <= talk.acts and sizing.is_check(words):
         return sizing.check_steps(talk, words)
     is_asked = is_asked or asked != plain or is_question(plain) or words.has(_COMMANDS)
     if not words.is_covered or (not is_asked and (_is_statement(asked) or read_contrast(asked))):
@@ -107,9 +107,9 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     coins = {"symbols": words.symbols} if words.symbols else {}
     is_own = (detail or words.has("it|you|reject -agent -paper")) and "running" not in words.tags
     arguments: dict[str, dict[str, Any]] = {
-        GET_MY_DEPLOYMENTS.name: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
-        GET_MARKET_OVERVIEW.name: coins,
-        GET_RECENT_NEWS.name: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
+        get_my_deployments.name: {**(_own(talk) if is_own else {}), **({"detail": detail} if detail else {})},
+        get_market_overview.name: coins,
+        get_recent_news.name: {**coins, "lookbackHours": 168 if "week" in words.text.casefold() else 24},
     }
     [found] = yield (Call(tool, arguments.get(tool, {})),)
     result = found.as_row
@@ -117,7 +117,7 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     if view in ("trades", "closing"):
         listed = _pick_market(listed, words)
     live = next((kind for one in listed if (kind := exact(one, "broker_kind")) != "paper"), "")
-    if tool == LIST_MY_SKILLS.name:
+    if tool == list_my_skills.name:
         listed.sort(key=lambda one: exact(block(one, "last_simulation"), "ends_at"), reverse=view == "skills")
     told = tell(view, {**result, "live": live}, listed, (words.amount if view == "trades" else 0) or 10)
     return talk.tell_errors([found]) or paragraphs(told, tell("open_drafts", result))
@@ -135,7 +135,7 @@ def _own(talk: Talk) -> dict[str, Any]:
 
 def _answer_risk(talk: Talk, words: Words, view: str) -> Steps:
     """Tell the positions that are meant, what was refused and what events did to such positions."""
-    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, _own(talk)),)
+    [found] = yield (Call(get_my_deployments.name, _own(talk)),)
     if found.error or not found.entries("deployments"):
         return talk.tell_errors([found]) or tell(view, {})
     side = words.given.get("side") or "long,short"
@@ -156,7 +156,7 @@ def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = (
     limits: dict[str, Any] = {"lookaheadHours": min(hours, MAX_EVENT_LOOKAHEAD_HOURS)}
     limits |= {"types": words.kinds} if words.kinds else {}
     asked = asked or [{"symbols": words.symbols} if words.symbols else {}]
-    looked = yield tuple(Call(GET_UPCOMING_EVENTS.name, {**one, **limits}) for one in asked)
+    looked = yield tuple(Call(get_upcoming_events.name, {**one, **limits}) for one in asked)
     exposed = [row for outcome in looked for row in _pick_market(outcome.entries("your_exposure"), words)]
     events = {exact(event, "event_id"): event for outcome in looked for event in outcome.entries("events")}
     told = {**looked[0].as_row, "window": f"in the next {limits['lookaheadHours']} hours"}
@@ -175,7 +175,7 @@ def _answer_events(talk: Talk, words: Words, view: str, asked: Sequence[Row] = (
 
 def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
     """Compare the trades before the oldest lesson in use with those since."""
-    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, {**_own(talk), "detail": "lessons"}),)
+    [found] = yield (Call(get_my_deployments.name, {**_own(talk), "detail": "lessons"}),)
     written = [at for note in found.entries("lessons") if (at := parse_instant(exact(note, "generated_at")))]
     if not written:
         return talk.tell_errors([found]) or tell("lessons", {})
@@ -191,7 +191,7 @@ def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
 def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
     """Quote the notes of the trade in focus, of what is open or of the last trade."""
     trade_id = "" if words.symbols else talk.scene.focus.get("trade_id", "")
-    [found] = yield (Call(GET_MY_DEPLOYMENTS.name, {**_own(talk), "detail": VIEWS[view].detail}),)
+    [found] = yield (Call(get_my_deployments.name, {**_own(talk), "detail": VIEWS[view].detail}),)
     trades, held = found.entries("trades"), list_inside(found.as_row, "positions")
     meant = _pick_market(trades, words)[:1] if words.has("close|exit=stop") else _pick_market(held, words)
     if trade_id:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import groupby, product
 from typing import Final
 
-from chat.tools.market import GET_MARKET_OVERVIEW
-from chat.tools.questions import QUERY_TRADES
+from chat.tools.market import get_market_overview
+from chat.tools.questions import query_trades
 from config.lib import figures
 from config.lib.words.lexer import Number, Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import symbols_in
@@ -248,7 +248,7 @@ def check_steps(talk: Talk, words: Words) -> Steps:
             return f"I see no price of {symbol}, so I cannot place a stop in percent of it. Name its price."
         away = check.pop("away") / 100
         check["stop"] = float(f"{float(price) * (1 - away if side == 'long' else 1 + away):.6g}")
-    [answer] = yield (Call(QUERY_TRADES.name, {"check": {"symbol": symbol, "side": side, **check}}),)
+    [answer] = yield (Call(query_trades.name, {"check": {"symbol": symbol, "side": side, **check}}),)
     checked = block(answer.as_row, "check")
     told = [tell_figures(read), f"By what you told me: {escape(limit)}." if is_by_limit else ""]
     price, stop = (float(number(checked, key) or 0) for key in ("price", "stop_price"))
@@ -266,7 +266,7 @@ def _tell_check(plan: Row) -> str:
 
 
 def _find_price(symbol: str) -> Generator[tuple[Call, ...], list[Outcome], Decimal | None]:
-    [market] = yield (Call(GET_MARKET_OVERVIEW.name, {"symbols": [symbol]}),)
+    [market] = yield (Call(get_market_overview.name, {"symbols": [symbol]}),)
     return next((value for one in market.entries("markets") if (value := number(one, "last_price"))), None)
 
 

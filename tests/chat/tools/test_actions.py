@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from chat.models import ActionCard
-from chat.tools.actions import NOTHING_YET, PREPARE_ACTION, PrepareActionArgs
+from chat.tools.actions import NOTHING_YET, PrepareActionArgs, prepare_action
 from chat.tools.base import Tool, ToolContext
 from tests.chat.tools.binding import BoundTool
 from tests.chat.tools.talking import NOW
@@ -32,7 +32,7 @@ def deployment(as_trader) -> Deployment:
 @pytest.fixture
 def tool(as_trader) -> Tool:
     """The tool in one turn of a chat of the trader's."""
-    return BoundTool(PREPARE_ACTION, ToolContext(as_trader.pk, now=NOW, conversation_id=ConversationFactory().pk))
+    return BoundTool(prepare_action, ToolContext(as_trader.pk, now=NOW, conversation_id=ConversationFactory().pk))
 
 
 def prepare(tool: Tool, deployment: Deployment, **arguments):
@@ -172,7 +172,7 @@ def test_rows_of_another_user_are_not_there(tool, deployment, stranger):
 
 
 def test_without_a_chat_there_is_no_card(as_trader, deployment):
-    tool = BoundTool(PREPARE_ACTION, ToolContext(as_trader.pk, now=NOW))
+    tool = BoundTool(prepare_action, ToolContext(as_trader.pk, now=NOW))
 
     assert "none here" in prepare(tool, deployment, **A_DEPLOYMENT)["error"]
 
@@ -181,7 +181,7 @@ def test_chat_of_another_user_takes_no_card(as_trader, deployment, stranger):
     theirs = as_owner(stranger, ConversationFactory)
 
     for conversation_id in (theirs.pk, uuid4()):
-        tool = BoundTool(PREPARE_ACTION, ToolContext(as_trader.pk, now=NOW, conversation_id=conversation_id))
+        tool = BoundTool(prepare_action, ToolContext(as_trader.pk, now=NOW, conversation_id=conversation_id))
         assert prepare(tool, deployment, **A_DEPLOYMENT) == {"error": "This chat does not exist."}
 
 

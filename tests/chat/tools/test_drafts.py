@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
+from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS, critique_draft
 from config.lib.llm import door
 from tests.chat.tools.binding import BoundTool
 from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory
@@ -23,7 +23,7 @@ NOBODYS = UUID("00000000-0000-4000-8000-000000000000")
 
 TOOLS = {
     tool.name: tool
-    for tool in (SET_BASICS, SET_STRATEGY, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_TOOLS, CRITIQUE_DRAFT)
+    for tool in (SET_BASICS, SET_STRATEGY, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_TOOLS, critique_draft)
 }
 # seed 003, and what its dots stand for: each field of the schema, in the seed's spelling.
 SIGNATURES = {

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from chat.tools.questions import QUERY_TRADES
+from chat.tools.questions import query_trades
 from tests.chat.tools.talking import Toolbox
 from tests.factories.memory import MAY
 from tests.factories.record import DeploymentFactory, TradeFactory
@@ -90,7 +90,7 @@ def test_check_sizes_a_planned_trade(box, trades):
     assert found["similar"]["n"] == 5
     assert found["similar"]["interval_90pct_usd"][0] < found["similar"]["expectancy_usd"]
     assert found["link"] == "/trades/check/?symbol=BTC&side=long&stop=95&risk_pct=1&price=100"
-    assert QUERY_TRADES.summarise({"check": found}) == "BTC long: fits"
+    assert query_trades.summarise({"check": found}) == "BTC long: fits"
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_question_that_is_not_understood_comes_back_as_an_error(box, arguments, 
 
 
 def test_call_is_summarised_by_its_measure_and_trades(box, trades):
-    assert QUERY_TRADES.summarise(box.call("query_trades", measure="fees")) == "Fees: 6 trades"
-    assert QUERY_TRADES.summarise({"error": "x"}) == ""
+    assert query_trades.summarise(box.call("query_trades", measure="fees")) == "Fees: 6 trades"
+    assert query_trades.summarise({"error": "x"}) == ""

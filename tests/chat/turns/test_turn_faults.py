@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from chat import tools
 from chat.models import Message, MessageStatus, Receipt
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext
-from chat.tools.facts import REMEMBER
+from chat.tools.facts import remember
 from chat.turns import pump, replies, saving, turn
 from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
@@ -382,7 +382,7 @@ async def test_result_of_a_tool_that_no_database_takes_is_cleaned(model, talk, g
 
 async def test_broken_tool_leaves_nothing_half_written(model, talk, give_tool):
     def write_and_break(args: NoArgs) -> dict[str, Any]:
-        REMEMBER.call(context, '{"fact": "written inside"}')
+        remember.call(context, '{"fact": "written inside"}')
         raise RuntimeError
 
     context = ToolContext(user_id=talk.user_id, now=datetime.now(UTC))

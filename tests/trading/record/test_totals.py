@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.tools.base import ToolContext
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.deployments import get_my_deployments
 from chat.tools.records import performance_row
 from config.lib.figures import format_signed_usd
 from config.lib.threads import run_in_thread
@@ -60,7 +60,7 @@ def test_net_of_a_deployment_is_one_figure_everywhere(trader):
         return totals, listed.totals, page, numbers, summarise_run(deployment)
 
     totals, listed, page, numbers, summary = as_owner(trader, read)
-    tool = GET_MY_DEPLOYMENTS.call(ToolContext(user_id=trader.pk, now=JUNE), "{}")
+    tool = get_my_deployments.call(ToolContext(user_id=trader.pk, now=JUNE), "{}")
     client = Client()
     client.force_login(trader)
     exported = list(csv.DictReader(StringIO(client.get("/trades/export/").getvalue().decode())))
