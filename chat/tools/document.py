@@ -6,9 +6,8 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Run, ToolContext, tool
-from chat.tools.gate import WriteRefused, admit_write, hold_for_review
-from chat.tools.memory_lines import memory_event
-from chat.tools.saving import COMPANION, forget_fact, save_fact
+from chat.tools.gate import WriteRefused, admit_write, hold_for_review, read_typed
+from chat.tools.saving import COMPANION, forget_fact, memory_event, save_fact
 from memory.facts.document import build_document
 from memory.facts.places import add_place
 
@@ -54,10 +53,10 @@ def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result
 def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     place_id = _require_text(args.place_id, "place_id", "add_poi")
     name = _require_text(args.place_name, "place_name", "add_poi")
-    notes, words = args.notes or "", place_id.replace("-", " ").replace("_", " ")
-    origin = admit_write(context, name, notes, "" if words.casefold() in name.casefold() else words)
+    notes, words, typed = args.notes or "", place_id.replace("-", " ").replace("_", " "), read_typed(context)
+    origin = admit_write(context, typed, name, notes, "" if words.casefold() in name.casefold() else words)
     if origin is None:
-        return hold_for_review(context, content=f"Place: {name}: {notes}" if notes else f"Place: {name}")
+        return hold_for_review(context, typed, f"Place: {name}: {notes}" if notes else f"Place: {name}")
     written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
     result: Json = {"place_id": written.place.place_id, "message": "Saved."}
     return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}

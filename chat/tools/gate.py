@@ -5,23 +5,24 @@ it is, a write passes only if words that the user typed in this conversation sup
 the form in which it is stored. A fact ends only if the user's message means it. A temporary chat writes nothing.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
-from memory.claims.judge import judge_change
+from config.lib.words.sentences import CLAUSE, sentences, straight
+from memory.claims.judge import excludes, judge_change
 from memory.claims.sentences import Wording, find_untyped, swap_value, word_content
 from memory.claims.statements import keep_statements, mask_parts
 from memory.claims.subjects import read_subject
 from memory.claims.support import Quote, TypedMessage, find_support, list_messages, supports_all
 from memory.claims.wishes import Naming, affirms, count_wished, find_naming, list_wishes, relates, states_change
+from memory.facts.conflicts import FactDisputed
 from memory.facts.queries import list_topics
 from memory.facts.review import find_held, hold_fact
 from memory.facts.services import forget_fact
@@ -42,6 +43,7 @@ NUMBER_HELD: Final = (
 )
 WHY_HELD: Final = "A chat wanted to save this while text of others was in view."
 WHY_NUMBER: Final = "A chat wanted to save this with a number that you did not type."
+WHY_DISPUTED: Final = "You said something that may contradict this."
 NOT_ASKED: Final = (
     "Nothing was changed: text of others is in this chat, and the user's last message does not ask for this. "
     "It can be asked for in plain words that name the fact, or changed on the page of facts."
@@ -69,49 +71,57 @@ class WriteRefused(DomainError):
     """This conversation may not write to memory."""
 
 
-def admit_write(context: ToolContext, content: str, *others: str) -> Origin | None:
-    """Return the origin of words that are stored as they are (`others`: further ones); None to hold them.
+def read_typed(context: ToolContext) -> list[TypedMessage]:
+    """Return what the user typed in this conversation, the newest last. Raises WriteRefused in a temporary chat."""
+    if context.is_temporary:
+        raise WriteRefused(TEMPORARY)
+    return list_messages(list_typed(context.conversation_id, last=LAST_MESSAGES)) if context.conversation_id else []
 
-    Raises WriteRefused.
-    """
-    _refuse_temporary(context)
-    is_exact, messages = context.window.is_untrusted, _list_typed_messages(context)
-    quote = find_support(stored_line(content), messages, is_exact=is_exact)
-    is_backed = quote is not None and all(supports_all(parse_detail(text), messages) for text in others)
+
+def admit_write(context: ToolContext, typed: Sequence[TypedMessage], content: str, *others: str) -> Origin | None:
+    """Return the origin of words that are stored as they are (`others`: further ones); None to hold them."""
+    is_exact = context.window.is_untrusted
+    quote = find_support(stored_line(content), typed, is_exact=is_exact)
+    is_backed = quote is not None and all(supports_all(parse_detail(text), typed) for text in others)
     return None if is_exact and not is_backed else origin_of(context, quote)
 
 
-def admit_fact(context: ToolContext, content: str, detail: str = "", *, of: UserFact | None = None) -> Admitted | None:
-    """Return the words to store of a fact, with their origin; None to hold it. Raises WriteRefused.
+def admit_fact(
+    context: ToolContext, typed: Sequence[TypedMessage], content: str, detail: str = "", *, of: UserFact | None = None
+) -> Admitted | None:
+    """Return the words to store of a fact, with their origin; None to hold it.
 
     With untrusted text in view they are the sentence that the user typed, and in any chat each number is one that the
     user typed, or that the fact which changes (`of`) has already (settled 13).
     """
-    _refuse_temporary(context)
-    messages, line = _list_typed_messages(context), stored_line(content)
-    known = [of.content, of.body] if of is not None else []
-    is_typed = not messages or not find_untyped(f"{line}\n{detail}", messages, *known)
+    line, known = stored_line(content), [of.content, of.body] if of is not None else []
+    is_typed = not typed or not find_untyped(f"{line}\n{detail}", typed, *known)
     if is_typed and not context.window.is_untrusted:
-        return Admitted(content, origin_of(context, find_support(line, messages)))
-    wording = word_content(line, messages) or _swap_value(context, line, messages[-1:])
+        return Admitted(content, origin_of(context, find_support(line, typed)))
+    wording = word_content(line, typed) or _swap_value(context, line, typed[-1:])
     if wording is None or not MIN_CONTENT <= len(wording.text) <= MAX_CONTENT:
         return None
-    is_backed = not detail or supports_all(parse_detail(detail), messages)
+    is_backed = not detail or supports_all(parse_detail(detail), typed)
     return Admitted(wording.text, origin_of(context, wording.quote)) if is_backed else None
 
 
-def admit_update(context: ToolContext, fact: UserFact, content: str, detail: str = "") -> Admitted | None:
+def admit_update(
+    context: ToolContext, typed: Sequence[TypedMessage], fact: UserFact, content: str, detail: str = ""
+) -> Admitted | None:
     """Return the words of an update, with their origin; None to hold it for review.
 
     With untrusted text in view, the user's newest message must say the words, about what the fact is about.
     """
-    admitted = admit_fact(context, content, detail, of=fact)
+    admitted = admit_fact(context, typed, content, detail, of=fact)
     if admitted is None or not context.window.is_untrusted:
         return admitted
-    typed = _list_typed_messages(context, last=2)
-    is_new = any(quote["message_id"] == typed[-1].id for quote in admitted.origin.quotes)
     is_about = judge_change(fact.content, admitted.content) != "apart" or _find_naming(typed, fact) == "named"
-    return admitted if is_new and is_about else None
+    return admitted if is_about and quotes_newest(typed, admitted.origin) else None
+
+
+def quotes_newest(typed: Sequence[TypedMessage], origin: Origin) -> bool:
+    """Tell whether words are from the user's newest message; older ones may be outdated by what came since."""
+    return any(quote["message_id"] == message.id for quote in origin.quotes for message in typed[-1:])
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
@@ -124,41 +134,26 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
 def end_fact(
     context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
 ) -> FactWrite | Json:
-    """Forget a fact, or let its end wait with the write that replaces it; see `admit_end` for the refusals."""
-    changes = is_change(context)
-    if _is_written_here(context, fact) or (changes and _is_stated(context, fact)):
+    """Forget a fact, or let its end wait with the write that replaces it.
+
+    Raises WriteRefused, and FactAmbiguous when the user does not mean this fact.
+    """
+    typed = read_typed(context)
+    changes, is_stated = is_change(typed), any(fact.content in mask_parts(message.voices) for message in typed[-1:])
+    if _is_written_here(context, fact) or (changes and is_stated):
         return {"saved": fact.content, "note": REPLACED}
-    origin = admit_end(context, fact)
+    if not _is_end_meant(context, typed, fact):
+        raise FactAmbiguous([fact], NOT_MEANT)
+    origin = origin_of(context)
     held = find_held(fact, origin, is_change=changes)
     if held is not None:
         return {"held_for_review": held.payload["content"], "still_holds": fact.content, "note": WAITS}
     return forget_fact(id_or_substring=str(fact.pk), reason=reason, origin=origin, now=context.now)
 
 
-def admit_end(context: ToolContext, fact: UserFact) -> Origin:
-    """Return the origin of a forget. Raises WriteRefused, and FactAmbiguous when the user does not mean this fact.
-
-    With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the
-    text of others brought up. Without, a wish to forget is enough, unless its words fit another fact as well.
-    """
-    _refuse_temporary(context)
-    typed = _list_typed_messages(context, last=2)
-    naming = _find_naming(typed, fact)
-    if not typed and not context.window.is_untrusted:
-        return origin_of(context)  # nothing was typed here, as in a chat that a page opened
-    if naming == "unnamed" and typed and _speaks_of_change(typed[-1].text, fact):
-        naming = "named"
-    if naming == "unnamed" and typed and not context.window.is_untrusted and _is_wished(context, typed[-1].text, fact):
-        naming = "named"
-    if naming == "unnamed" or (naming == "pointed" and context.window.is_untrusted):
-        raise FactAmbiguous([fact], NOT_MEANT)
-    return origin_of(context)
-
-
 def admit_confirmation(context: ToolContext, fact: UserFact) -> Origin:
     """Return the origin of a confirmation. Raises WriteRefused when the user did not affirm the fact."""
-    _refuse_temporary(context)
-    typed = _list_typed_messages(context, last=1)
+    typed = read_typed(context)[-1:]
     if context.window.is_untrusted and not any(affirms(message.text, fact.content) for message in typed):
         raise WriteRefused(NOT_ASKED)
     return origin_of(context)
@@ -166,8 +161,7 @@ def admit_confirmation(context: ToolContext, fact: UserFact) -> Origin:
 
 def admit_link(context: ToolContext, facts: Sequence[UserFact], relation: str) -> Origin:
     """Return the origin of a link. Raises WriteRefused when the user did not ask to relate these facts so."""
-    _refuse_temporary(context)
-    typed = _list_typed_messages(context, last=1)
+    typed = read_typed(context)[-1:]
     is_known = relation in RELATIONS or supports_all(relation, typed)
     asked = any(relates(message.text, [fact.content for fact in facts]) for message in typed)
     if context.window.is_untrusted and not (asked and is_known):
@@ -177,39 +171,40 @@ def admit_link(context: ToolContext, facts: Sequence[UserFact], relation: str) -
 
 def hold_for_review(
     context: ToolContext,
-    *,
+    typed: Sequence[TypedMessage],
     content: str,
-    detail: str = "",
-    topic: str = "",
-    category: str | None = None,
+    *,
     target_id: UUID | None = None,
+    dispute: FactDisputed | None = None,
+    **words: Any,
 ) -> Json:
-    """Queue a write for review; return the tool's result."""
-    is_untrusted = context.window.is_untrusted
+    """Queue a write until the user decides; return the tool's result. `dispute` names what it may contradict."""
+    kind, why, note = ProposalKind.UNTRUSTED, WHY_NUMBER, NUMBER_HELD
+    if context.window.is_untrusted:
+        why, note = WHY_HELD, HELD
+    result: Json = {"held_for_review": content}
+    if dispute is not None:
+        kind, why, note, target_id = ProposalKind.CONFLICT, WHY_DISPUTED, f"Not saved yet. {dispute}", dispute.fact.pk
+        result["conflicts_with"] = {"fact_id": str(dispute.fact.pk), "fact": dispute.fact.content}
     kept = hold_fact(
-        kind=ProposalKind.UNTRUSTED,
+        kind=kind,
         content=content,
-        detail=detail,
-        topic=topic,
-        category=category,
         target_id=target_id,
-        is_change=is_change(context),
-        why=WHY_HELD if is_untrusted else WHY_NUMBER,
+        is_change=is_change(typed),
+        why=why,
         in_view=sorted(context.window.sources),
         origin=origin_of(context),
         now=context.now,
+        **words,
     )
-    return {"held_for_review": content, **describe_kept(kept), "note": HELD if is_untrusted else NUMBER_HELD}
+    if kept:
+        result["still_holds"] = ", ".join(fact.content for fact in kept)
+    return {**result, "note": note}
 
 
-def is_change(context: ToolContext) -> bool:
+def is_change(typed: Sequence[TypedMessage]) -> bool:
     """Tell whether the user's newest message asks to forget nothing, so that what ends makes room for something new."""
-    return not any(list_wishes(message.text) for message in _list_typed_messages(context, last=1))
-
-
-def describe_kept(facts: Sequence[UserFact]) -> Json:
-    """Return what a held write keeps in force, for the tool's result."""
-    return {"still_holds": ", ".join(fact.content for fact in facts)} if facts else {}
+    return not any(list_wishes(message.text) for message in typed[-1:])
 
 
 def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
@@ -218,9 +213,19 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
 
 
-def _is_stated(context: ToolContext, fact: UserFact) -> bool:
-    """Tell whether the user's newest message states the line."""
-    return any(fact.content in mask_parts(message.voices) for message in _list_typed_messages(context, last=1))
+def _is_end_meant(context: ToolContext, typed: Sequence[TypedMessage], fact: UserFact) -> bool:
+    """Tell whether the user means to end this fact. Raises FactAmbiguous if their words fit another one as well.
+
+    With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the
+    text of others brought up. Without, a wish to forget is enough.
+    """
+    is_trusted = not context.window.is_untrusted
+    if not typed:
+        return is_trusted  # nothing was typed here, as in a chat that a page opened
+    text, naming = typed[-1].text, _find_naming(typed, fact)
+    if naming != "unnamed":
+        return naming == "named" or is_trusted
+    return _speaks_of_change(text, fact) or (is_trusted and _is_wished(context, text, fact))
 
 
 def _is_written_here(context: ToolContext, fact: UserFact) -> bool:
@@ -238,11 +243,6 @@ def _swap_value(context: ToolContext, line: str, newest: Sequence[TypedMessage])
     if len(found) != 1 or judge_change(found[0], line) == "apart":
         return None
     return Wording(found[0], Quote(newest[0].id, 0, len(newest[0].text)))
-
-
-def _refuse_temporary(context: ToolContext) -> None:
-    if context.is_temporary:
-        raise WriteRefused(TEMPORARY)
 
 
 def _find_naming(typed: Sequence[TypedMessage], fact: UserFact) -> Naming:
@@ -270,13 +270,7 @@ def _describe_fact(fact: UserFact) -> str:
 
 
 def _speaks_of_change(text: str, fact: UserFact) -> bool:
-    verdicts = {
-        judge_change(fact.content, part) for part in re.split(r"(?<=[.!;])\s+|\n|, (?=I|my)", keep_statements(text))
-    }
-    return not verdicts.isdisjoint({"replaces", "unsure"}) or states_change(text, fact.content)
-
-
-def _list_typed_messages(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:
-    if context.conversation_id is None:
-        return []
-    return list_messages(list_typed(context.conversation_id, last=LAST_MESSAGES))[-last:]
+    """Tell whether a message states something that replaces a fact or may do so, or announces its change."""
+    stated = sentences(straight(keep_statements(text)))
+    clauses = (clause for sentence in stated for clause in CLAUSE.compiled.split(sentence))
+    return any(excludes(fact.content, clause) for clause in clauses) or states_change(text, fact.content)

@@ -5,9 +5,8 @@ from typing import Any, Final, Literal
 from pydantic import Field, field_validator
 
 from chat.tools.base import Args, Result, ToolContext, tool
-from chat.tools.gate import admit_confirmation, admit_link, admit_update, hold_for_review
-from chat.tools.memory_lines import memory_event
-from chat.tools.saving import ADVISOR, forget_fact, save_fact
+from chat.tools.gate import admit_confirmation, admit_link, admit_update, hold_for_review, read_typed
+from chat.tools.saving import ADVISOR, forget_fact, memory_event, save_fact
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, link_facts, resolve_fact, supersede_fact
 from memory.models import FactSource, UserFact
@@ -78,13 +77,12 @@ def save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
     id_name="id",
 )
 def update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
-    fact = resolve_fact(args.id_or_substring, context.now)
-    content, detail = args.new_content, args.detail
-    admitted = admit_update(context, fact, content, detail or "")
+    fact, typed = resolve_fact(args.id_or_substring, context.now), read_typed(context)
+    admitted = admit_update(context, typed, fact, args.new_content, args.detail or "")
     if admitted is None:
-        tags: dict[str, Any] = {"topic": fact.topic, "category": fact.category, "target_id": fact.pk}
-        return hold_for_review(context, content=content, detail=detail or "", **tags)
-    given: dict[str, Any] = {"content": admitted.content, "detail": detail, "source": FactSource.CHAT}
+        tags: dict[str, Any] = {"topic": fact.topic, "category": fact.category, "detail": args.detail or ""}
+        return hold_for_review(context, typed, args.new_content, target_id=fact.pk, **tags)
+    given: dict[str, Any] = {"content": admitted.content, "detail": args.detail, "source": FactSource.CHAT}
     written = supersede_fact(fact_id=fact.pk, **given, origin=admitted.origin, now=context.now)
     return ADVISOR.describe("update", written)
 

@@ -1,23 +1,24 @@
 """Save and forget facts from a chat; what the tools of each assistant say of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
-from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
-from chat.tools.gate import admit_fact, admit_topic, describe_kept, end_fact, hold_for_review, is_change, origin_of
-from chat.tools.memory_lines import OVERRIDES, memory_event
+from chat.tools.gate import admit_fact, admit_topic, end_fact, hold_for_review, quotes_newest, read_typed
+from memory.claims.support import TypedMessage
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
 from memory.facts.conflicts import FactDisputed, compare_statement
-from memory.facts.periods import read_statement
-from memory.facts.review import dismiss_proposal, find_proposal, hold_fact
+from memory.facts.periods import format_period, read_statement
+from memory.facts.queries import find_version
+from memory.facts.review import dismiss_proposal, find_proposal
 from memory.facts.services import WhenUnsure, remember_fact, resolve_fact
-from memory.facts.versions import FactWrite, Origin
-from memory.models import ArchivedReason, Confidence, FactSource, ProposalKind, UserFact
+from memory.facts.versions import FactWrite
+from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, Place, ProposalKind, UserFact
 
 _REPLACES: Final = re.compile(
     r"\b(?:replaces?|yes|yep|yeah|new one|instead|latter|change it|update it|overwrite|the new|no longer)\b",
@@ -26,8 +27,7 @@ _REPLACES: Final = re.compile(
 _BOTH: Final = re.compile(
     r"\b(?:both|keep (?:them|the old)|as well|also|side by side|neither replaces)\b", re.IGNORECASE
 )
-
-
+OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
 NEXT_CHAT: Final = (
     "It is in force at once and stands in your list of preferences from the next chat on; "
     "for the rest of this chat, what you just did counts, not the list above."
@@ -97,7 +97,8 @@ def save_fact(
     detail: str = "",
 ) -> Json:
     """Save a fact; return the tool's result, which says why if it waits for the user."""
-    admitted = admit_fact(context, content, detail)
+    typed = read_typed(context)
+    admitted = admit_fact(context, typed, content, detail)
     origin, content = (admitted.origin, admitted.content) if admitted is not None else (None, content)
     found = compare_statement(read_statement(content, said_at=context.now), now=context.now)
     target = None if found.verdict == "same" else found.fact
@@ -105,21 +106,22 @@ def save_fact(
     if found.fact is None and not topic:  # a fact that is known keeps its own
         topic = guess_topic(content)
     words: dict[str, Any] = {"topic": topic, "category": category, "detail": detail}
-    if origin is None or (target is not None and not _may_replace(context, origin)):
-        target_id = target.pk if origin is not None and target is not None else None
-        return hold_for_review(context, content=content, target_id=target_id, **words)
+    if origin is None:
+        return hold_for_review(context, typed, content, **words)
+    if target is not None and context.window.is_untrusted and not quotes_newest(typed, origin):
+        return hold_for_review(context, typed, content, target_id=target.pk, **words)
     try:
         written = remember_fact(
             content=found,
             **{**words, "topic": admit_topic(context, topic, content)},
             confidence=confidence,
             source=FactSource.CHAT,
-            when_unsure="ask" if doubted is None else _find_answer(context, content, doubted),
+            when_unsure="ask" if doubted is None else _find_answer(context, typed, content, doubted),
             origin=origin,
             now=context.now,
         )
     except FactDisputed as dispute:
-        return _ask(context, content, dispute, **words)
+        return hold_for_review(context, typed, content, dispute=dispute, **words)
     if doubted is not None and (asked := find_proposal(ProposalKind.CONFLICT, content, doubted)) is not None:
         dismiss_proposal(proposal_id=asked.pk, now=context.now)  # the user has answered in the chat
     return wording.describe("save", written)
@@ -132,18 +134,9 @@ def forget_fact(
     return wording.describe("forget", end_fact(context, resolve_fact(reference, context.now), reason))
 
 
-def _may_replace(context: ToolContext, origin: Origin) -> bool:
-    """Tell whether this write may end a fact: older words of the user may be outdated by what came since."""
-    if not context.window.is_untrusted:
-        return True
-    newest = [pk for pk, _ in list_typed(context.conversation_id, last=1)] if context.conversation_id else []
-    return any(quote["message_id"] in newest for quote in origin.quotes)
-
-
-def _find_answer(context: ToolContext, content: str, known: UserFact) -> WhenUnsure:
+def _find_answer(context: ToolContext, typed: Sequence[TypedMessage], content: str, known: UserFact) -> WhenUnsure:
     """Return what the user's newest message says of a statement that may contradict a known fact."""
-    typed = list_typed(context.conversation_id, last=1) if context.conversation_id else []
-    text = typed[-1][1] if typed else ""
+    text = typed[-1].text if typed else ""
     if states_change(text, known.content):
         return "replace"
     if find_proposal(ProposalKind.CONFLICT, content, known) is None or context.window.is_untrusted:
@@ -151,20 +144,28 @@ def _find_answer(context: ToolContext, content: str, known: UserFact) -> WhenUns
     return "keep" if _BOTH.search(text) else "replace" if _REPLACES.search(text) else "ask"
 
 
-def _ask(context: ToolContext, content: str, dispute: FactDisputed, **words: Any) -> Json:
-    kept = hold_fact(
-        kind=ProposalKind.CONFLICT,
-        content=content,
-        target_id=dispute.fact.pk,
-        is_change=is_change(context),
-        why="You said something that may contradict this.",
-        origin=origin_of(context),
-        now=context.now,
-        **words,
-    )
-    return {
-        "held_for_review": content,
-        **describe_kept(kept),
-        "conflicts_with": {"fact_id": str(dispute.fact.pk), "fact": dispute.fact.content},
-        "note": f"Not saved yet. {dispute}",
-    }
+def memory_event(event: MemoryEvent) -> Json:
+    """Return `{id, kind, before, after}` for a memory line, of a fact or a place."""
+    before, after = event.before, event.after
+    if before is not None and after is not None and "later" in event.detail and after.content == before.content:
+        after = find_version(UUID(event.detail["later"]))  # what changes is said by the fact that begins then
+    shown = _place_line(event.place) if event.place is not None else _fact_line(after)
+    if event.kind == EventKind.LINK:
+        shown["text"] = f"{after} ({event.detail['relation']})"
+    if shown and "document_pct" in event.detail:
+        full = f"The memory document is {event.detail['document_pct']} % full."
+        shown["text"] = f"{shown.get('text', shown['fact'])} · {full}"
+    return {"id": str(event.pk), "kind": event.kind, "before": _fact_line(before) or None, "after": shown or None}
+
+
+def _fact_line(fact: UserFact | None) -> Json:
+    if fact is None:
+        return {}
+    line = {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
+    period = format_period(fact, now=fact.created_at)
+    return {**line, "text": f"{fact.content} ({period})", "holds": period} if period else line
+
+
+def _place_line(place: Place) -> Json:
+    text = f"{place.name}: {place.notes}" if place.notes else place.name
+    return {"place_id": place.place_id, "place": place.name, "notes": place.notes, "text": text}

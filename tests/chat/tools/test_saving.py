@@ -7,6 +7,7 @@ from types import FrameType
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
@@ -259,3 +260,13 @@ def test_save_closes_the_proposal_that_it_fulfils(as_trader, case):
 
     proposal.refresh_from_db()
     assert proposal.status == ProposalStatus.ACCEPTED
+
+
+def test_forget_reads_what_the_user_typed_once(as_trader):
+    UserFactFactory(content="I trade alts")
+    box = Toolbox(as_trader, "coach", "Hello", "Forget that I trade alts.")
+
+    with CaptureQueriesContext(connection) as sent:
+        assert "memoryEvent" in box.call("forget", fact_id="I trade alts")
+
+    assert sum('FROM "agent_messages"' in query["sql"] for query in sent.captured_queries) == 1
