@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from config.lib.llm.tokens import count_tokens, estimate_tokens
@@ -51,8 +51,7 @@ class Explanation:
     tokens: int  # estimated
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     fact: UserFact
     text: str  # as the assistant's block shows it
 
@@ -78,7 +77,7 @@ def build_coach_block(
 ) -> Block:
     """Build the coach's block: `rules` in force, then facts, last referenced first; `stored` facts there are."""
     first = list(islice(_iter_lines(rules, format_fact, now), RULES_FIRST))
-    known = {line.fact.id for line in first}
+    known = {fact.id for fact, _ in first}
     others = (line for line in _iter_lines(facts, format_fact, now) if line.fact.id not in known)
     frame = f"{COACH_HEADING}\n\n\n\n{_MORE.format(stored, 'recall_facts')}"
     chosen = _fit_coach_budget(chain(first, others), room=COACH_TOKENS - count_tokens(frame))
@@ -86,7 +85,7 @@ def build_coach_block(
         return build_empty_block()
     left_out = stored - len(chosen)
     more = [_MORE.format(left_out, "recall_facts")] if left_out > 0 else []
-    return _build_block([[COACH_HEADING, "", *_list_texts(chosen)], more], chosen)
+    return _build_block([[COACH_HEADING, "", *(text for _, text in chosen)], more], chosen)
 
 
 def _fit_coach_budget(lines: Iterable[_Line], *, room: int) -> list[_Line]:
@@ -113,8 +112,8 @@ def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int
     chosen = _fit_budgets(candidates)
     lines = [ADVISOR_HEADING]
     for category in FactCategory:
-        said = [line for line in chosen if line.fact.category == category]
-        lines += [f"### {category.label}", *_list_texts(said)] if said else []
+        said = [text for fact, text in chosen if fact.category == category]
+        lines += [f"### {category.label}", *said] if said else []
     left_out = unread + len(candidates) - len(chosen)
     overflow = [_MORE.format(left_out, "recall_preferences")] if left_out else []
     return _build_block([lines, overflow], chosen)
@@ -124,10 +123,10 @@ def take_candidates(facts: Iterable[UserFact], *, now: datetime) -> list[UserFac
     """Return the facts of one category, in the order of their rank, until surely no more have room."""
     taken: list[UserFact] = []
     spent = missed = 0
-    for line in _iter_lines(facts, _format_plain_line, now):
-        taken.append(line.fact)
-        spent += (cost := _estimate_line(line))
-        missed = 0 if spent <= _BUDGETS[line.fact.category] else missed + 1
+    for fact, text in _iter_lines(facts, _format_plain_line, now):
+        taken.append(fact)
+        spent += (cost := _estimate_line(text))
+        missed = 0 if spent <= _BUDGETS[fact.category] else missed + 1
         spent -= cost if missed else 0
         if missed == _MISSES:
             break
@@ -136,9 +135,10 @@ def take_candidates(facts: Iterable[UserFact], *, now: datetime) -> list[UserFac
 
 def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *, now: datetime) -> Block:
     """Build the companion's block: facts by first learning, then places."""
-    inside = (line for line in _iter_lines(facts, _format_dated_line, now) if line.fact.left_document_at is None)
-    chosen = sorted(inside, key=lambda line: (line.fact.learned_at, line.fact.id))
-    memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
+    inside = (fact for fact in facts if fact.left_document_at is None)
+    by_day = sorted(inside, key=lambda fact: (fact.learned_at, fact.id))
+    chosen = list(_iter_lines(by_day, _format_dated_line, now))
+    memories = [COMPANION_FACTS_HEADING, *(text for _, text in chosen)] if chosen else []
     known = [_format_place(place) for place in places]
     return _build_block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
 
@@ -156,7 +156,7 @@ def explain_facts(
         Explanation(
             fact,
             reason="in the block" if fact.id in chosen else _explain_omission(fact, assistant, now),
-            tokens=_estimate_line(_Line(fact, _FORMATS[assistant](fact))),
+            tokens=_estimate_line(_FORMATS[assistant](fact)),
         )
         for fact in facts
     ]
@@ -183,7 +183,7 @@ def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
     chosen = []
     # What was said outright comes first, then the newest.
     for line in sorted(lines, key=lambda one: (one.fact.score is None, one.fact.created_at, one.fact.id), reverse=True):
-        cost = _estimate_line(line)
+        cost = _estimate_line(line.text)
         # Skip a line that does not fit; shorter ones may still use the budget.
         if cost <= left[line.fact.category]:
             left[line.fact.category] -= cost
@@ -230,14 +230,10 @@ _FORMATS: Final[dict[str, Callable[[UserFact], str]]] = {
 }
 
 
-def _estimate_line(line: _Line) -> int:
-    return estimate_tokens(line.text + "\n")
-
-
-def _list_texts(lines: Iterable[_Line]) -> list[str]:
-    return [line.text for line in lines]
+def _estimate_line(text: str) -> int:
+    return estimate_tokens(text + "\n")
 
 
 def _build_block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> Block:
     text = "\n\n".join("\n".join(lines) for lines in parts if lines)
-    return Block(text, hashlib.sha256(text.encode()).hexdigest(), tuple(line.fact.id for line in chosen))
+    return Block(text, hashlib.sha256(text.encode()).hexdigest(), tuple(fact.id for fact, _ in chosen))

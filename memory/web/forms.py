@@ -202,10 +202,6 @@ class PreviewForm(PageForm):
 
     assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
 
-    def read_choice(self) -> tuple[str, int]:
-        """Return the assistant and page, by default the coach and the first."""
-        return self.known.get("assistant", "coach"), self.page_number()
-
 
 class SwitchForm(forms.Form):
     switch = forms.ChoiceField(choices=[("uses_facts", "Uses facts"), ("learns", "Learns")])

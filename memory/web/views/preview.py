@@ -30,9 +30,10 @@ def show_changes(request: PageRequest) -> HttpResponse:
 @owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block of an assistant's next chat, and the omitted facts."""
-    assistant, page = PreviewForm(request.GET).read_choice()
+    form = PreviewForm(request.GET)
+    assistant = form.known.get("assistant", "coach")
     context = {
-        "preview": queries.get_preview(assistant=assistant, page=page, now=timezone.now()),
+        "preview": queries.get_preview(assistant=assistant, page=form.page_number(), now=timezone.now()),
         "assistant": assistant,
         "assistants": PreviewForm.ASSISTANTS,
         "about": ABOUT[assistant],

@@ -134,18 +134,6 @@ def test_each_write_names_the_chat_and_its_batch_is_undone_as_one(as_trader):
     assert believed() == ["Max leverage is 5x"]
 
 
-@pytest.mark.parametrize(
-    ("score", "is_injected"), [(0.3, False), (0.5, False), (0.69, False), (0.7, True), (0.9, True), (1.0, True)]
-)
-def test_learned_fact_is_injected_from_070_and_kept_for_recall_below(as_trader, score, is_injected):
-    weigh(candidate(PERPS, confidence=score))
-
-    assert believed() == [PERPS]
-    assert [PERPS in get_next_block(assistant=name, now=JULY).text for name in ("coach", "advisor", "companion")] == (
-        [is_injected] * 3
-    )
-
-
 # --- Updated ---
 
 
@@ -160,14 +148,6 @@ def test_update_replaces_a_learned_fact_and_its_quotes(as_trader):
     assert TYPED[quote["message_id"]][quote["start"] : quote["end"]] == "max leverage is 3x"
     assert LEVERAGE in blocks()
     assert "5x" not in blocks()
-
-
-def test_update_with_less_confidence_takes_the_fact_out_of_the_prompt(as_trader):
-    old = UserFactFactory(content="Max leverage is 5x", learned=True)
-
-    weigh(candidate(LEVERAGE, target_id=old.pk, confidence=0.5))
-
-    assert blocks().strip() == ""
 
 
 def test_update_that_says_what_another_fact_says_merges_into_it(as_trader):

@@ -5,7 +5,7 @@ from django.http import QueryDict
 
 from memory.claims.validity import Validity
 from memory.facts.queries import FactFilter
-from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, PreviewForm, SwitchForm
+from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm
 from memory.wording import find_category
 from tests.factories.memory import JULY, UserFactFactory
 
@@ -76,12 +76,6 @@ def test_topics_to_filter_by_are_those_in_use_and_none():
 @pytest.mark.parametrize("topic", SUGGESTED_TOPICS)
 def test_each_suggested_topic_has_a_category_of_its_own(topic):
     assert find_category(topic) != "fact"
-
-
-def test_a_fact_needs_words():
-    form = FactForm({"content": "  ", "topic": "risk"})
-
-    assert form.errors == {"content": ["Write the fact first."]}
 
 
 def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
@@ -181,17 +175,3 @@ def test_two_forms_to_edit_share_no_id(as_trader):
     first, second = EditFactForm(UserFactFactory()), EditFactForm(UserFactFactory())
 
     assert first["content"].id_for_label != second["content"].id_for_label
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [("", ("coach", 1)), ("assistant=advisor&page=3", ("advisor", 3)), ("assistant=root&page=-1", ("coach", 1))],
-)
-def test_preview_form_reads_the_address(query, expected):
-    assert PreviewForm(QueryDict(query)).read_choice() == expected
-
-
-def test_a_switch_is_one_of_two_and_on_or_off():
-    assert SwitchForm({"switch": "learns", "to": "off"}).is_valid()
-    assert not SwitchForm({"switch": "is_staff", "to": "on"}).is_valid()
-    assert not SwitchForm({"switch": "learns", "to": "1"}).is_valid()
