@@ -111,20 +111,20 @@ def stored_line(text: str) -> str:
 
 def parse_summary(text: str) -> str:
     """Return the shorter line as stored. Raises FactRefused (length, secret)."""
-    line = stored_line(text)
-    if len(line) > MAX_SUMMARY:
-        raise FactRefused(f"A summary has at most {MAX_SUMMARY} characters; this one has {len(line)}.")
-    refuse_secrets(line)
-    return line
+    return check_text("A summary", stored_line(text), MAX_SUMMARY)
 
 
 def parse_detail(text: str) -> str:
     """Return the detail as stored. Raises FactRefused (length, secret)."""
-    body = fold_lookalikes(_HIDDEN.sub("", clean_text(text))).strip()
-    if len(body) > MAX_BODY:
-        raise FactRefused(f"The detail of a fact has at most {MAX_BODY} characters; this one has {len(body)}.")
-    refuse_secrets(one_line(body))
-    return body
+    return check_text("The detail of a fact", fold_lookalikes(_HIDDEN.sub("", clean_text(text))).strip(), MAX_BODY)
+
+
+def check_text(what: str, text: str, most: int) -> str:
+    """Return a text of at most so many characters. Raises FactRefused (length, secret)."""
+    if len(text) > most:
+        raise FactRefused(f"{what} has at most {most} characters; this one has {len(text)}.")
+    refuse_secrets(one_line(text))
+    return text
 
 
 def refuse_secrets(text: str) -> None:

@@ -9,7 +9,7 @@ from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
 from memory.models import EventKind, MemoryEvent, Place, PlaceMention
-from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, refuse_secrets, stored_line
+from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, check_text, stored_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,7 @@ def _parse_line(what: str, text: str, most: int, *, needed: bool = True) -> str:
     line = stored_line(text)
     if needed and not line:
         raise FactRefused(f"The {what} is missing.")
-    if len(line) > most:
-        raise FactRefused(f"A {what} has at most {most} characters; this one has {len(line)}.")
-    refuse_secrets(line)
-    return line
+    return check_text(f"A {what}", line, most)
 
 
 def _describe_before(place: Place | None) -> dict[str, Any]:

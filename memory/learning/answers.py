@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from config.lib.text import clean_text, parse_uuid
@@ -20,7 +20,7 @@ MAX_SUMMARY: Final = 2_000  # characters
 MAX_OBJECTS: Final = 100  # maximum parse attempts in one answer
 
 Op = Literal["add", "update", "skip"]
-_OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
+_OPS: Final[tuple[Op, ...]] = get_args(Op)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
         return None
     op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")
     confidence = _parse_confidence(fact.get("confidence"))
-    if not isinstance(op, str) or op not in _OPS or confidence is None or not isinstance(topic, str | None):
+    if op not in _OPS or confidence is None or not isinstance(topic, str | None):
         return None
     target_id = _parse_uuid(fact.get("target_id"))
     try:
@@ -107,7 +107,7 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
     category = fact.get("category")
     quotes = fact.get("quotes")
     return AnsweredFact(
-        op=_OPS[op],
+        op=op,
         target_id=target_id,
         category=category if category in FactCategory.values else find_category(tag, text),
         topic=tag,

@@ -18,20 +18,20 @@ MOST: Final = 500  # facts compared, the most recently referenced
 MAX_PROPOSED: Final = 20  # per run; the rest follow in the next run
 
 
-def propose_merges(*, now: datetime) -> list[tuple[UUID, UUID]]:
-    """Propose merges of facts that say the same; return (fact, into) pairs.
+def propose_merges(*, now: datetime) -> list[UserFact]:
+    """Propose merges of facts that say the same; return those that would end.
 
     A learned fact merges into an explicit one, else the older into the newer. Numbers and negations must be equal: "max
     5x" and "max 3x" are two facts. Only the owner's click applies a merge.
     """
     facts = list(UserFact.objects.current(now).by_reference()[:MOST])
-    proposed: list[tuple[UUID, UUID]] = []
+    proposed: list[UserFact] = []
     for one, other in _iter_pairs(facts):
         if len(proposed) == MAX_PROPOSED:
             break
         old, into = _order_pair(one, other)
         if propose_merge(fact_id=old.pk, into_id=into.pk, why=_explain_merge(old, into), now=now) is not None:
-            proposed.append((old.pk, into.pk))
+            proposed.append(old)
     return proposed
 
 

@@ -56,7 +56,7 @@ def test_what_was_learned_is_to_end_in_favour_of_an_explicit_fact(as_trader):
     said = UserFactFactory(content="Lives in Seattle")
     learned = UserFactFactory(content="The user lives in Seattle", learned=True, created_at=JUNE)
 
-    assert propose_merges(now=JUNE) == [(learned.pk, said.pk)]
+    assert propose_merges(now=JUNE) == [learned]
 
     proposal = MemoryProposal.objects.get()
     assert (proposal.kind, proposal.status, proposal.target) == (ProposalKind.MERGE, "pending", said)
@@ -66,7 +66,8 @@ def test_of_two_alike_the_older_is_to_end_in_favour_of_the_newer(as_trader):
     older = UserFactFactory(content="Lives in Seattle")
     newer = UserFactFactory(content="The user lives in Seattle", created_at=MAY + timedelta(days=1))
 
-    assert propose_merges(now=JUNE) == [(older.pk, newer.pk)]
+    assert propose_merges(now=JUNE) == [older]
+    assert MemoryProposal.objects.get().target == newer
 
 
 def test_a_proposal_changes_nothing_until_its_owner_clicks(as_trader):

@@ -22,15 +22,13 @@ def learned(as_trader) -> UserFact:
 
 
 def names(faded):
-    return [fact.content for fact, _ in faded]
+    return [fact.content for fact in faded]
 
 
 def test_a_fact_is_reported_when_its_score_falls_below_what_a_prompt_may_carry(learned):
     assert report_faded_facts(now=MAY + 3 * PERIOD - SECOND) == []
 
-    [faded] = report_faded_facts(now=MAY + 3 * PERIOD)
-
-    assert faded == (learned, 0.6)
+    assert report_faded_facts(now=MAY + 3 * PERIOD) == [learned]
 
 
 def test_what_is_reported_has_left_the_prompt(learned):
