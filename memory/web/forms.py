@@ -189,20 +189,6 @@ class PlaceForm(forms.Form):
         return form
 
 
-class PageForm(AddressForm):
-    page = forms.IntegerField(required=False, min_value=1)
-
-    def page_number(self) -> int:
-        """Return the requested page, or the first for invalid input."""
-        return int(self.known.get("page", 1))
-
-
-class PreviewForm(PageForm):
-    ASSISTANTS: ClassVar = (("coach", "Coach"), ("advisor", "Advisor"), ("companion", "Companion"))
-
-    assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
-
-
 class SwitchForm(forms.Form):
     switch = forms.ChoiceField(choices=[("uses_facts", "Uses facts"), ("learns", "Learns")])
     to = forms.ChoiceField(choices=[("on", "On"), ("off", "Off")])

@@ -5,11 +5,10 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils import timezone
 
-from config.lib.paging import build_page_links
+from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import PageRequest, owned_page
 from memory.facts.history import get_timeline
 from memory.web import queries
-from memory.web.forms import PageForm, PreviewForm
 from memory.web.views.responses import show_page
 
 ABOUT: Final = {
@@ -22,7 +21,7 @@ ABOUT: Final = {
 @owned_page
 def show_changes(request: PageRequest) -> HttpResponse:
     """Show all writes to facts, newest first."""
-    timeline = get_timeline(PageForm(request.GET).page_number())
+    timeline = get_timeline(parse_page_number(request.GET.get("page", "")))
     links = build_page_links(timeline, lambda number: f"?page={number}")
     return show_page(request, "changes", {"timeline": timeline, "links": links})
 
@@ -30,12 +29,12 @@ def show_changes(request: PageRequest) -> HttpResponse:
 @owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block of an assistant's next chat, and the omitted facts."""
-    form = PreviewForm(request.GET)
-    assistant = form.known.get("assistant", "coach")
+    name, page = request.GET.get("assistant", ""), parse_page_number(request.GET.get("page", ""))
+    assistant = name if name in ABOUT else "coach"
     context = {
-        "preview": queries.get_preview(assistant=assistant, page=form.page_number(), now=timezone.now()),
+        "preview": queries.get_preview(assistant=assistant, page=page, now=timezone.now()),
         "assistant": assistant,
-        "assistants": PreviewForm.ASSISTANTS,
+        "assistants": [(name, name.capitalize()) for name in ABOUT],
         "about": ABOUT[assistant],
     }
     return show_page(request, "preview", context)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from config.lib.paging import parse_page_number
 from config.lib.text import one_line
 from config.lib.web import PageRequest, owned_act, owned_form, owned_view
 from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
@@ -24,7 +25,6 @@ from memory.facts.services import forget_fact, promote_fact, supersede_fact
 from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, MemoryProposal, UserFact
 from memory.web import queries
-from memory.web.forms import PageForm
 from memory.web.views import responses
 
 RIGHT: Final = "right"
@@ -187,7 +187,7 @@ def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrit
 
 
 def _list_entries(request: PageRequest) -> dict[str, Any]:
-    found = queries.list_review_facts(PageForm(request.GET).page_number(), timezone.now())
+    found = queries.list_review_facts(parse_page_number(request.GET.get("page", "")), timezone.now())
     return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.rows], "found": found}
 
 
