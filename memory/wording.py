@@ -19,7 +19,7 @@ MAX_PLACE_NAME: Final = 120
 MAX_PLACE_NOTES: Final = 500
 
 # settled 6: the topic decides the category when the tool gives none.
-_CATEGORY_BY_TOPIC: Final = {
+CATEGORY_BY_TOPIC: Final = {
     "risk": "profile",
     "goal": "profile",
     "session": "profile",
@@ -157,7 +157,7 @@ def find_category(topic: str, content: str = "") -> str:
     # A style of trading is no style of answers.
     if topic == "style" and any(find_phrases(content, "CRAFT")) and not any(find_phrases(content, "WORDED", "SAIDHOW")):
         return "profile"
-    return _CATEGORY_BY_TOPIC.get(topic, "fact")
+    return CATEGORY_BY_TOPIC.get(topic, "fact")
 
 
 def filter_topic(topic: str, content: str, in_use: Collection[str]) -> str:

@@ -21,7 +21,7 @@ from memory.transfer.arrival import MAX_ARCHIVE, DocumentRefused
 from memory.transfer.lists import read_upload
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, parse_detail, parse_summary
 
-SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
+SUGGESTED_TOPICS: Final = tuple(sorted(wording.CATEGORY_BY_TOPIC))
 NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
 
 # The default order of the archive and the trash, with its label.

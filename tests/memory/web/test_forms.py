@@ -5,8 +5,7 @@ from django.http import QueryDict
 
 from memory.claims.validity import Validity
 from memory.facts.queries import FactFilter
-from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm
-from memory.wording import find_category
+from memory.web.forms import EditFactForm, FactFilterForm, FactForm
 from tests.factories.memory import JULY, UserFactFactory
 
 
@@ -71,11 +70,6 @@ def test_topics_to_filter_by_are_those_in_use_and_none():
     names = [name for name, _ in filters("topic=gone", ("risk", "goal")).fields["topic"].choices]
 
     assert names == ["", "goal", "gone", "risk", "-"]
-
-
-@pytest.mark.parametrize("topic", SUGGESTED_TOPICS)
-def test_each_suggested_topic_has_a_category_of_its_own(topic):
-    assert find_category(topic) != "fact"
 
 
 def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
