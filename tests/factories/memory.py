@@ -135,3 +135,8 @@ class MemorySwitchesFactory(DjangoModelFactory):
 
     class Meta:
         model = MemorySwitches
+
+
+def believed() -> list[str]:
+    """Return the texts of the believed facts of the owner in scope, alphabetically."""
+    return sorted(UserFact.objects.believed().values_list("content", flat=True))

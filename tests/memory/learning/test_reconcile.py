@@ -43,7 +43,7 @@ from memory.models import (
     Tombstone,
     UserFact,
 )
-from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
 from tests.owners import as_owner
 
 DAY = timedelta(days=1)
@@ -74,10 +74,6 @@ def candidate(content: str, **values) -> Candidate:
 def weigh(*candidates: Candidate, is_tainted: bool = False, now=JULY) -> ReconcileCounts:
     origin = Origin(conversation_id=CHAT, batch_id=uuid4())
     return reconcile_candidates(candidates, said_at=SAID_AT, is_tainted=is_tainted, origin=origin, now=now)
-
-
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
 
 
 def blocks() -> str:

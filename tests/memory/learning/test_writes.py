@@ -22,7 +22,7 @@ from memory.facts.undo import undo_event
 from memory.facts.versions import MemoryPaused, Origin
 from memory.learning.writes import FactForgotten, learn_fact, refuse_forgotten
 from memory.models import EventKind, MemoryEvent, Tombstone, UserFact
-from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory
+from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory, believed
 from tests.owners import as_owner
 
 SECOND = timedelta(seconds=1)
@@ -39,10 +39,6 @@ def quoting(*message_ids: int) -> Origin:
 def learn(content: str = "Trades from Lisbon", *, messages=(1,), now=JUNE, **values):
     given = {"topic": "", "category": None, "score": 0.8, **values}
     return learn_fact(content=content, said_at=SAID_AT, origin=quoting(*messages), now=now, **given)
-
-
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
 
 
 # --- What is learned ---

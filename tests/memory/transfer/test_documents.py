@@ -30,7 +30,7 @@ from memory.models import (
 from memory.transfer.arrival import DocumentRefused
 from memory.transfer.documents import import_document, parse_document
 from memory.transfer.lists import import_list, parse_list
-from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
+from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory, believed
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
 from tests.properties import examples
@@ -82,10 +82,6 @@ def written(facts=(), places=(), **metadata) -> str:
 
 def bring(text: str, now=JULY):
     return import_document(parse_document(text), now=now)
-
-
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
 
 
 # --- Export, import, export ---
