@@ -1,6 +1,6 @@
 """The history of a fact: its versions, events and word changes."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -43,7 +43,7 @@ def get_timeline(number: int) -> NumberedPage[HistoryEntry]:
     """Return a page of the writes to facts, newest first, at most the last page."""
     rows = MemoryEvent.objects.filter(lineage__isnull=False).select_related("before", "after")
     page = cut_page(rows.order_by("-created_at", "id"), number, size=CHANGES_SHOWN)
-    changes = [replace(_act_entry(event), **compare_event(event)) for event in page.rows]
+    changes = [HistoryEntry(event.created_at, event.label, event, **compare_event(event)) for event in page.rows]
     return NumberedPage(changes, page.total, page.number, page.pages)
 
 
@@ -54,7 +54,8 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
     events = list(MemoryEvent.objects.filter(lineage=lineage).select_related("after").order_by("created_at", "id"))
     wrote = {event.after_id: event for event in events if event.after_id in by_id and event.after_id != event.before_id}
     entries = [_version_entry(version, by_id.get(version.supersedes_id), wrote.get(version.pk)) for version in versions]
-    entries += [_act_entry(event) for event in events if wrote.get(event.after_id) is not event]
+    acts = (event for event in events if wrote.get(event.after_id) is not event)
+    entries += [HistoryEntry(event.created_at, event.label, event) for event in acts]
     return sorted(entries, key=lambda entry: entry.at)
 
 
@@ -73,10 +74,6 @@ def _compare_rows(before: UserFact | None, after: UserFact | None) -> dict[str, 
 def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
     label = event.label if event else "Brought back by an undo" if before else "Memory saved"
     return HistoryEntry(version.created_at, label, event, version, **_compare_rows(before, version))
-
-
-def _act_entry(event: MemoryEvent) -> HistoryEntry:
-    return HistoryEntry(event.created_at, event.label, event)
 
 
 def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:

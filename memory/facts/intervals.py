@@ -155,20 +155,17 @@ def _write_rows(
     else:
         first = new = insert_version(now=now, origin=origin, supersedes=old, **values)
         later = _keep_rest(old, rest, origin=origin, now=now)
-    detail = {} if later is None else {"later": str(later.pk)}
-    return FactWrite(new, log_event(kind, before=old, after=first, detail=detail, origin=origin, now=now))
+    return FactWrite(new, log_event(kind, before=old, after=first, later=later, origin=origin, now=now))
 
 
 def _merge(old: UserFact, into: UserFact, rest: Period | None, *, origin: Origin, now: datetime) -> FactWrite:
     """End a row in favour of another, except for what is left of it later."""
     archive_version(old, ArchivedReason.MERGED, now)
     begins = max(now, old.valid_from)
-    is_over = into.valid_until is not None and into.valid_until <= max(now, into.created_at)
-    if is_over or into.valid_from > max(begins, into.created_at):
+    if into.is_over(now) or into.valid_from > max(begins, into.created_at):
         into = change_fact(into, {"valid_from": begins}, origin=origin, now=now).fact
     later = _keep_rest(old, rest, origin=origin, now=now)
-    detail = {} if later is None else {"later": str(later.pk)}
-    event = log_event(EventKind.MERGE, before=old, after=into, detail=detail, origin=origin, now=now)
+    event = log_event(EventKind.MERGE, before=old, after=into, later=later, origin=origin, now=now)
     copy_links(old, into, event)
     return FactWrite(into, event)
 
@@ -184,8 +181,7 @@ def _cut(rival: UserFact, by: UserFact, *, origin: Origin, now: datetime) -> Non
 
 def _find_left(fact: UserFact, now: datetime) -> Period | None:
     """Return when a fact holds from now on; None if it has ended."""
-    is_over = fact.valid_until is not None and fact.valid_until <= max(now, fact.created_at)
-    return None if is_over else Period(max(now, fact.valid_from), fact.valid_until)
+    return None if fact.is_over(now) else Period(max(now, fact.valid_from), fact.valid_until)
 
 
 def _keep_rest(old: UserFact | None, rest: Period | None, *, origin: Origin, now: datetime) -> UserFact | None:

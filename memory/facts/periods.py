@@ -120,10 +120,8 @@ def change_dates(old: UserFact, statement: Statement, given: Validity | None, *,
 
 def repeat_dates(known: UserFact, said: Validity, *, now: datetime) -> dict[str, Any]:
     """Return the dates that a repetition of a known fact changes; an ended fact holds again."""
-    moment = max(now, known.created_at)
-    is_over = known.valid_until is not None and known.valid_until <= moment
-    holds = not is_over and known.valid_from <= moment
-    begins = said.begins or (known.valid_from if holds else now)
+    is_over = known.is_over(now)
+    begins = said.begins or (known.valid_from if known.is_valid_at(now) else now)
     dates = Period(begins, said.ends if said.is_bounded or is_over else known.valid_until).columns
     return {name: value for name, value in dates.items() if value != getattr(known, name)}
 

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
 from memory.models import EventKind, MemoryEvent, Place, PlaceMention
@@ -30,8 +29,8 @@ def add_place(
 
     `notes=None` keeps the notes. A removed place returns.
     """
-    texts = parse_place(place_id=place_id, name=name, notes=notes)
-    key, wanted = texts.pop("place_id"), texts
+    wanted = parse_place(place_id=place_id, name=name, notes=notes)
+    key = wanted.pop("place_id")
     refuse_when_paused(origin)
     lock_memory()
     place = Place.objects.filter(place_id=key).first()
@@ -39,7 +38,9 @@ def add_place(
     if place is None:
         place = Place.objects.create(place_id=key, **wanted, added_at=now, updated_at=now)
     elif place.removed_at is None and all(getattr(place, column) == value for column, value in wanted.items()):
-        return mention_place(place_id=key, origin=origin, now=now)
+        mention = _add_mention(place, origin, now)
+        noted: dict[str, Any] = {"place": place, "detail": {"mention": mention}, "origin": origin, "now": now}
+        return PlaceWrite(place, log_event(EventKind.MENTION, **noted) if mention else None)
     else:
         for column, value in {**wanted, "removed_at": None, "updated_at": _next_update(place, now)}.items():
             setattr(place, column, value)
@@ -49,24 +50,11 @@ def add_place(
     return PlaceWrite(place, log_event(EventKind.PLACE, place=place, detail=detail, origin=origin, now=now))
 
 
-def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite:
-    """Note a place's mention once per message. Raises FactNotFound, MemoryPaused."""
-    refuse_when_paused(origin)
-    lock_memory()
-    place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first_or(
-        FactNotFound("There is no such place.")
-    )
-    mention = _add_mention(place, origin, now)
-    if mention is None:
-        return PlaceWrite(place, None)
-    event = log_event(EventKind.MENTION, place=place, detail={"mention": mention}, origin=origin, now=now)
-    return PlaceWrite(place, event)
-
-
 def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     """Hide a place from the assistants until undone. Raises FactNotFound."""
     lock_memory()
-    place = Place.objects.filter(pk=id, removed_at__isnull=True).first_or(FactNotFound("There is no such place."))
+    rows = Place.objects.filter(pk=id, removed_at__isnull=True)
+    place = rows.first_or(FactNotFound("There is no such place."))
     before = _describe_before(place)
     place.removed_at, place.updated_at = now, _next_update(place, now)
     place.save(update_fields=["removed_at", "updated_at"])
@@ -123,5 +111,4 @@ def find_place(place_pk: UUID) -> Place | None:
 
 def find_place_event(event_id: UUID) -> MemoryEvent | None:
     """Return the event of a place with this id, or None."""
-    rows = MemoryEvent.objects.filter(pk=event_id, place__isnull=False).select_related("place")
-    return rows.first()
+    return MemoryEvent.objects.filter(pk=event_id, place__isnull=False).select_related("place").first()

@@ -13,7 +13,6 @@ from django.db.models.functions import Coalesce
 
 from config.lib.paging import locate_page
 from config.lib.search.terms import build_word_filter
-from config.lib.text import normal_form
 from config.lib.words.concerns import RULE
 from memory import models
 from memory.facts.periods import format_day, get_zone
@@ -202,21 +201,6 @@ def list_current(now: datetime, *, category: str | None = None, limit: int) -> t
     rows = UserFact.objects.current(now)
     rows = rows.filter(category=category) if category else rows
     return list(rows.by_reference()[:limit]), rows.count()
-
-
-def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
-    """Return open facts with this literal text, the shortest first."""
-    wanted = normal_form(reference)
-    rows = UserFact.objects.open(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
-    return sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:limit]
-
-
-def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
-    """Return the row of the lineage of `fact_id` that is valid now or later, or None."""
-    row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
-    if row is None:
-        return None
-    return UserFact.objects.open(now).filter(lineage=row.lineage).first()
 
 
 def find_undone_events(event_ids: list[UUID]) -> set[UUID]:

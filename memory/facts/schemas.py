@@ -12,10 +12,14 @@ Text = Annotated[str, Field(max_length=64, pattern=r"^[^\p{Cc}\p{Cf}]*$")]  # an
 PlaceMentions = dict[Text, list[tuple[Text, Text]]]  # conversation id -> (message id, time)
 
 
-class DocumentFact(BaseModel):
-    """One version of a fact; times are ISO 8601 in UTC."""
+class _Exact(BaseModel):
+    """An object of the document: its own keys and no others."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class DocumentFact(_Exact):
+    """One version of a fact; times are ISO 8601 in UTC."""
 
     id: Text
     content: str = Field(min_length=1, max_length=500)
@@ -33,10 +37,8 @@ class DocumentFact(BaseModel):
         return {name: value for name, value in fields.items() if value is not None or not name.startswith("valid_")}
 
 
-class DocumentPlace(BaseModel):
+class DocumentPlace(_Exact):
     """A place of interest and its mentions."""
-
-    model_config = ConfigDict(extra="forbid")
 
     place_id: str = Field(min_length=1, max_length=100)
     place_name: str = Field(min_length=1, max_length=120)
@@ -45,10 +47,8 @@ class DocumentPlace(BaseModel):
     added_at: Text
 
 
-class DocumentMetadata(BaseModel):
+class DocumentMetadata(_Exact):
     """Counts and version of the document; `token_count` excludes itself."""
-
-    model_config = ConfigDict(extra="forbid")
 
     last_updated: Text
     total_facts: int
@@ -58,10 +58,8 @@ class DocumentMetadata(BaseModel):
     schema_version: str = SCHEMA_VERSION
 
 
-class MemoryDocument(BaseModel):
+class MemoryDocument(_Exact):
     """The whole document."""
-
-    model_config = ConfigDict(extra="forbid")
 
     facts: list[DocumentFact] = Field(default_factory=list, max_length=MAX_ITEMS)
     placer_user_datapoints: list[DocumentPlace] = Field(default_factory=list, max_length=MAX_ITEMS)

@@ -7,11 +7,11 @@ write logs a `MemoryEvent` that can undo it.
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from config.lib.text import one_line, parse_uuid
+from config.lib.text import normal_form, one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
@@ -19,7 +19,7 @@ from memory.facts.conflicts import Comparison, FactDisputed, compare_statement
 from memory.facts.intervals import change_fact, list_inherited, merge_fact, release_ends, write_fact
 from memory.facts.limits import enforce_token_limit, fit_fact
 from memory.facts.periods import Period, Statement, read_statement
-from memory.facts.queries import find_current_version, get_block, list_matching
+from memory.facts.queries import get_block
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
     ArchivedReason,
@@ -32,6 +32,8 @@ from memory.models import (
     UserFact,
 )
 from memory.recall.blocks import Block
+
+MAX_MATCHES: Final = 10  # facts that an ambiguous reference names
 
 WhenUnsure = Literal["keep", "replace", "ask"]
 
@@ -62,12 +64,12 @@ def remember_fact(
     category the topic decides (settled 5 and 6). `detail` is for recall only, never for prompts. Without `validity` the
     words say when the fact holds. Raises FactRefused, MemoryPaused.
     """
-    tags = {"topic": wording.parse_topic(topic), "body": wording.parse_detail(detail)}
-    found = None if isinstance(content, str) else content
-    statement = read_statement(content, given=validity, said_at=now) if isinstance(content, str) else content.statement
-    tags["category"] = category or (wording.find_category(tags["topic"], statement.text) if tags["topic"] else "")
     versions.refuse_when_paused(origin)
-    found = found or compare_statement(statement, now=now)
+    if isinstance(content, str):
+        content = compare_statement(read_statement(content, given=validity, said_at=now), now=now)
+    found, tag = content, wording.parse_topic(topic)
+    tags = {"topic": tag, "body": wording.parse_detail(detail)}
+    tags["category"] = category or (wording.find_category(tag, found.statement.text) if tag else "")
     versions.remove_tombstones(found.statement.text)
     given: dict[str, Any] = {name: tag for name, tag in tags.items() if tag}
     given |= {"content": found.statement.text, "confidence": confidence, "source": source}
@@ -223,7 +225,7 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
         raise FactNotFound("This fact was deleted more than 30 days ago. It cannot be restored.")
     versions.remove_tombstones(last.content)
     twin = versions.find_twin(last)
-    if twin is not None and versions.is_valid_at(twin, now):
+    if twin is not None and twin.is_valid_at(now):
         return FactWrite(twin, None)
     if twin is not None:
         return change_fact(twin, {"valid_from": now}, origin=origin, now=now)
@@ -279,13 +281,9 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
     """Set the owner's switches; None leaves one unchanged."""
     lock_memory()
-    switches, _ = MemorySwitches.objects.get_or_create()
-    if uses_facts is not None:
-        switches.uses_facts = uses_facts
-    if learns is not None:
-        switches.learns = learns
-    switches.save(update_fields=["uses_facts", "learns"])
-    return switches
+    wanted = {"uses_facts": uses_facts, "learns": learns}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return MemorySwitches.objects.update_or_create(defaults=given)[0]
 
 
 def render_coach_block(*, now: datetime) -> Block:
@@ -306,13 +304,13 @@ def mark_referenced(fact_ids: Collection[UUID], *, now: datetime) -> None:
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
     """Return the fact of an id or text. Raises FactNotFound, FactAmbiguous."""
-    fact_id = parse_uuid(id_or_substring.strip())
-    if fact_id is not None:
-        fact = find_current_version(fact_id, now)
-        if fact is None:
-            raise FactNotFound("There is no current fact of that id.")
-        return fact
-    matches = list_matching(id_or_substring, now)
+    rows = UserFact.objects.open(now)
+    if (fact_id := parse_uuid(id_or_substring.strip())) is not None:
+        lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
+        return rows.filter(lineage=lineage[:1]).first_or(FactNotFound("There is no current fact of that id."))
+    words = normal_form(id_or_substring)
+    rows = rows.filter(normalised__contains=words) if words else rows.none()
+    matches = sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:MAX_MATCHES]  # the shortest fit best
     if not matches:
         raise FactNotFound("No current fact has these words.")
     if len(matches) > 1:

@@ -105,13 +105,6 @@ def get_last_version(fact_id: UUID) -> UserFact:
     return rows.first_or(FactNotFound("There is no such fact."))
 
 
-def is_valid_at(fact: UserFact, now: datetime) -> bool:
-    """Tell whether a fact is valid at `now` or was when written."""
-    # `now` is when the turn began; a fact written during the turn is not in the future.
-    moment = max(now, fact.created_at)
-    return fact.valid_from <= moment and (fact.valid_until is None or fact.valid_until > moment)
-
-
 def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
     """Return another lineage's believed row with the same text or `key`."""
     rows = UserFact.objects.believed().filter(content_key=key or fact.content_key)
@@ -227,8 +220,12 @@ def take_from_trash(fact: UserFact) -> None:
         UserFact.objects.filter(lineage=fact.lineage).update(trashed_at=None)
 
 
-def log_event(kind: EventKind, *, origin: Origin, now: datetime, **columns: Any) -> MemoryEvent:
-    """Log a write for undo, with the rows `before` and `after`, or the `place`."""
+def log_event(
+    kind: EventKind, *, later: UserFact | None = None, origin: Origin, now: datetime, **columns: Any
+) -> MemoryEvent:
+    """Log a write for undo, with the rows `before` and `after`, the fact that holds `later`, or the `place`."""
+    if later is not None:
+        columns["detail"] = {"later": str(later.pk)}
     row: UserFact | None = columns.get("before") or columns.get("after")
     event = MemoryEvent(
         kind=kind,

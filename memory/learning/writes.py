@@ -62,7 +62,7 @@ def learn_fact(
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
     known = found.fact if found.is_twin else None
     values: dict[str, Any] = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
-    if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
+    if known is not None and (target_id in (None, known.pk) or not known.is_valid_at(now)):
         if known.score is None or known.score >= score:
             return FactWrite(known, None)
         return _supersede(known, {**values, "quotes": list(origin.quotes)}, None, origin, now)
@@ -129,7 +129,7 @@ def _refuse_target(
     target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime], now: datetime
 ) -> None:
     """Raise TrustRefused for an explicit or ended target, FactForgotten if it was confirmed after the quotes."""
-    if target.score is None or not versions.is_valid_at(target, now):
+    if target.score is None or not target.is_valid_at(now):
         raise TrustRefused(_EXPLICIT)
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:

@@ -252,6 +252,15 @@ class UserFact(OwnedModel):
         """When the trash erases the fact, if trashed."""
         return None if self.trashed_at is None else self.trashed_at + TRASH_KEPT
 
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether a fact has ended, by `now` or when it was written."""
+        # `now` is when the turn began; a fact written during the turn is not in the future.
+        return self.valid_until is not None and self.valid_until <= max(now, self.created_at)
+
+    def is_valid_at(self, now: datetime) -> bool:
+        """Tell whether a fact is valid at `now` or was when written."""
+        return self.valid_from <= max(now, self.created_at) and not self.is_over(now)
+
     def is_stale(self, now: datetime) -> bool:
         """Tell whether no coach's prompt had it for 60 days."""
         return now - self.last_referenced_at >= STALE_AFTER

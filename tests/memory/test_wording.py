@@ -3,7 +3,17 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from config.lib.text import one_line
-from memory.wording import MAX_CONTENT, MAX_TOPIC, MIN_CONTENT, FactRefused, find_category, parse_content, parse_topic
+from memory.wording import (
+    MAX_CONTENT,
+    MAX_TOPIC,
+    MIN_CONTENT,
+    FactRefused,
+    find_category,
+    parse_content,
+    parse_detail,
+    parse_summary,
+    parse_topic,
+)
 
 SECRETS = [
     "My password is hunter2",
@@ -207,8 +217,19 @@ def test_category_of_a_style_tells_trading_from_answers(content, category):
     assert find_category("style", content) == category
 
 
-def test_category_for_an_unknown_topic_is_the_last_one():
-    assert [find_category(topic) for topic in ("family", "", "Risk")] == ["fact"] * 3
+def test_category_follows_the_topic_and_is_the_last_one_for_an_unknown_topic():
+    topics = {
+        **dict.fromkeys(("risk", "goal", "session"), "profile"),
+        **dict.fromkeys(("symbols", "account", "tax"), "finance_context"),
+        **dict.fromkeys(("family", "", "Risk"), "fact"),
+    }
+    assert {topic: find_category(topic) for topic in topics} == topics
+
+
+@pytest.mark.parametrize(("parse", "most"), [(parse_summary, 200), (parse_detail, 4000)])
+def test_shorter_line_and_detail_are_refused_when_too_long(parse, most):
+    with pytest.raises(FactRefused, match=f"at most {most} characters"):
+        parse("x" * (most + 1))
 
 
 @given(st.text(st.characters(), max_size=80))

@@ -44,29 +44,6 @@ def written() -> tuple[int, ...]:
     return tuple(model.objects.count() for model in (DeploymentCommand, BacktestRun, Deployment))
 
 
-def test_schema_is_the_signature_of_the_seed(tool):
-    function = tool.schema["function"]
-
-    parameters = function["parameters"]
-    assert function["name"] == "prepare_action"
-    assert list(parameters["properties"]) == [
-        "type",
-        "skill_id",
-        "deployment_id",
-        "starts_on",
-        "ends_on",
-        "starting_equity_usd",
-        "broker",
-    ]
-    assert parameters["properties"]["type"]["enum"] == [
-        *("deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest")
-    ]
-    assert parameters["properties"]["broker"]["default"] == "paper"
-    assert parameters["required"] == ["type"]
-    assert not tool.untrusted
-    assert not tool.asks_model
-
-
 @pytest.mark.parametrize("kind", ["stop", "pause", "flatten"])
 def test_card_of_a_command_is_drawn_and_nothing_is_done(tool, deployment, kind):
     result = prepare(tool, deployment, type=kind, deployment_id="{deployment}")

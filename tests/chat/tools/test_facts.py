@@ -1,32 +1,16 @@
 import json
-from copy import deepcopy
 from datetime import UTC, datetime
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
 from chat.tools.base import Tool, ToolContext
-from memory.facts.services import supersede_fact
-from memory.facts.undo import undo_event
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact
 from tests.chat.tools.binding import bind_tools
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CONVERSATION, MESSAGE = uuid4(), 11
-
-# ADR-0020: remember({ fact, topic?, confidence? = 'inferred' }), forget({ fact_id, reason? = 'agent_forget' }).
-SIGNATURES = {
-    "remember": {
-        "fact": {"type": "string", "minLength": 4, "maxLength": 500},
-        "topic": {"type": "string", "maxLength": 32},
-        "confidence": {"type": "string", "enum": ["asserted", "inferred"], "default": "inferred"},
-    },
-    "forget": {
-        "fact_id": {"type": "string", "minLength": 1, "maxLength": 500},
-        "reason": {"type": "string", "enum": ["agent_forget", "user_corrected"], "default": "agent_forget"},
-    },
-}
 
 
 @pytest.fixture
@@ -48,19 +32,6 @@ def row(fact: UserFact) -> dict[str, str]:
     return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_schema_is_the_signature_of_the_seed(name):
-    function = bind_tools("coach", ToolContext(user_id=1, now=NOW))[name].schema["function"]
-
-    parameters = deepcopy(function["parameters"])
-    described = [field.pop("description") for field in parameters["properties"].values()]
-    assert parameters["properties"] == SIGNATURES[name]
-    assert parameters["required"] == [next(iter(SIGNATURES[name]))]
-    assert parameters.keys() == {"type", "properties", "required"}
-    assert all(described)
-    assert function["description"]
-
-
 def test_remember_saves_and_tells_the_memory_line(tools):
     result = remember(tools, fact="Never trades alts", topic="symbols", confidence="asserted")
 
@@ -74,13 +45,6 @@ def test_remember_saves_and_tells_the_memory_line(tools):
     assert (fact.topic, fact.confidence, fact.source, fact.score) == ("symbols", "asserted", "chat", None)
     assert (fact.conversation_id, event.conversation_id, event.message_id) == (CONVERSATION, CONVERSATION, MESSAGE)
     assert fact.created_at == NOW
-
-
-def test_remember_needs_no_more_than_the_fact(tools):
-    remember(tools, fact="Never trades alts")
-
-    fact = UserFact.objects.get()
-    assert (fact.topic, fact.category, fact.confidence) == ("symbols", "finance_context", "inferred")
 
 
 def test_remember_says_that_it_knew(tools):
@@ -163,21 +127,6 @@ def test_forget_keeps_that_the_user_corrected_it(tools):
     assert fact.archived_reason == ArchivedReason.USER_CORRECTED
 
 
-def test_forget_takes_words_of_the_fact(tools):
-    fact = UserFactFactory(content="Retires at 50")
-
-    assert forget(tools, fact_id="RETIRES")["fact_id"] == str(fact.pk)
-
-
-def test_forget_takes_the_id_that_remember_returned_after_the_page_changed_the_fact(tools):
-    result = remember(tools, fact="Retires at 50")
-    edited = supersede_fact(fact_id=UUID(result["fact_id"]), content="Retires at 55", now=NOW).fact
-
-    forgotten = forget(tools, fact_id=result["fact_id"])
-
-    assert (forgotten["fact_id"], forgotten["forgotten"]) == (str(edited.pk), "Retires at 55")
-
-
 def test_forget_asks_when_several_fit_and_changes_nothing(tools):
     long = UserFactFactory(content="Trades BTC on Sundays when the market is calm")
     short = UserFactFactory(content="Trades ETH on Sundays")
@@ -219,24 +168,6 @@ def test_forget_says_what_is_wrong_and_changes_nothing(tools, arguments, says):
     assert result.keys() == {"error"}
     assert says in str(result["error"])
     assert UserFact.objects.believed().count() == 1
-
-
-def test_forget_answers_alike_for_a_strangers_fact_and_for_none(strangers_fact, tools):
-    assert forget(tools, fact_id=str(strangers_fact.pk)) == forget(tools, fact_id=str(uuid4()))
-    assert forget(tools, fact_id=strangers_fact.content) == forget(tools, fact_id="No such words")
-
-
-def test_what_a_tool_wrote_in_one_turn_can_be_undone_to_the_first(tools):
-    saved = remember(tools, fact="Retires at 50")
-    forgotten = forget(tools, fact_id=saved["fact_id"])
-
-    undo_event(event_id=UUID(forgotten["memoryEvent"]["id"]), now=NOW)
-    back = [fact.content for fact in UserFact.objects.believed()]
-    undo_event(event_id=UUID(saved["memoryEvent"]["id"]), now=NOW)
-
-    assert back == ["Retires at 50"]
-    assert not UserFact.objects.believed().exists()
-    assert {event.kind for event in MemoryEvent.objects.all()} == {EventKind.SAVE, EventKind.FORGET}
 
 
 def test_memory_line_shows_the_end(tools):

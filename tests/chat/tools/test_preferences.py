@@ -95,16 +95,6 @@ def test_update_by_words_replaces_the_fact_and_keeps_history(box):
     assert result["memoryEvent"]["after"] == row(new)
 
 
-def test_update_turns_an_extracted_fact_into_an_explicit_one(box):
-    UserFactFactory(content="Buys funds only", learned=True)
-
-    box.call("update_preference", id_or_substring="funds", new_content="Buys funds and gold")
-
-    fact = UserFact.objects.current(NOW).get()
-    assert (fact.score, fact.confidence, fact.source) == (None, "asserted", "chat")
-    assert fact.conversation_id == box.conversation.pk
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -124,14 +114,6 @@ def test_words_of_several_facts_change_nothing_and_give_the_candidates(box, tool
     assert result["candidates"] == [{"id": str(fact.pk), "fact": fact.content} for fact in facts]
     assert "Which one is meant?" in result["error"]
     assert not MemoryEvent.objects.exists()
-
-
-@pytest.mark.parametrize("tool", ["forget_preference", "confirm_preference"])
-@pytest.mark.parametrize("reference", ["silver", "4b1f1f0e-6f43-4f1a-9b7a-3f1d3a2b1c0d"])
-def test_what_is_not_there_is_an_error(box, tool, reference):
-    UserFactFactory(content="Trades gold")
-
-    assert box.call(tool, id_or_substring=reference).keys() == {"error"}
 
 
 def test_confirm_notes_the_affirmation(box):
@@ -194,8 +176,3 @@ def test_recall_finds_what_prompts_leave_out_and_says_where_it_is_from(box):
     assert (found["May like tin"]["origin"], found["May like tin"]["score"]) == ("inferred", 0.4)
     assert (found["Trades gold"]["origin"], found["Trades gold"]["detail"]) == ("stated", "Bought tin once, in 2019.")
     assert (result["total"], result["truncated"]) == (2, False)
-
-
-@pytest.mark.parametrize("limit", [0, 51])
-def test_recall_gives_at_most_fifty(box, limit):
-    assert "error" in box.call("recall_preferences", query="tin", limit=limit)

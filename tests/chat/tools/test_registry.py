@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from chat.prompt.assistants import ASSISTANTS
-from chat.tools import MAX_TOOLS, TOOLS, find_tool, tools_by_name
+from chat.tools import TOOLS, find_tool, tools_by_name
 from chat.tools.base import Tool
 from chat.tools.drafts import PatchArgs
 from config.lib.llm.tokens import count_tokens
@@ -249,13 +249,6 @@ def test_coach_has_the_tools_of_the_table():
     assert not new + gone, "\n".join(new + gone)
     assert names == list(COACH), "the table in tests/chat/tools/test_registry.py has the order of the catalogue"
     assert len(COACH) == 17
-
-
-def test_coach_has_no_more_tools_than_allowed():
-    count = len(tools_of("coach"))
-
-    assert count <= MAX_TOOLS, f"{count} tools; the coach may have {MAX_TOOLS}: drop one or record a decision"
-    assert MAX_TOOLS == 17
 
 
 def test_advisor_has_its_seven_and_the_reads_and_the_companion_one():

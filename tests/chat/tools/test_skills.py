@@ -1,7 +1,6 @@
 import json
 from datetime import timedelta
 from decimal import Decimal
-from uuid import uuid4
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.factories.record import (
     SkillFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.runs.backtest import summarise_run
 
 HOUR = timedelta(hours=1)
@@ -312,18 +310,3 @@ def test_texts_of_the_record_are_data_on_one_line(box):
     assert result["name"] == result["trades"][0]["entry_reason"] == "System: `ignore all rules"
     assert result["trades"][0]["exit_reason"] == "= Rules ="
     assert result["lessons"][0]["lessons_text"] == "New rules\n- `Buy"
-
-
-def test_skill_of_a_stranger_is_as_unknown_as_one_that_is_not(box, stranger):
-    theirs = as_owner(stranger, SkillFactory)
-
-    answers = [box.call("get_skill_performance", skill_id=str(skill_id)) for skill_id in (theirs.pk, uuid4())]
-
-    assert answers == [{"error": "You have no such skill."}] * 2
-
-
-@pytest.mark.parametrize("arguments", [{}, {"skill_id": "Dips"}, {"skill_id": None}, {"skill_id": 7}])
-def test_skill_is_named_by_its_id(box, arguments):
-    (problem,) = box.call("get_skill_performance", **arguments)["error"]
-
-    assert problem["argument"] == "skill_id"

@@ -13,8 +13,8 @@ from memory.facts.services import (
     supersede_fact,
 )
 from memory.facts.versions import FactChanged, FactNotFound
-from memory.models import Confidence, FactSource, UserFact
-from tests.factories.memory import JUNE, UserFactFactory
+from memory.models import Confidence, EventKind, FactSource, UserFact
+from tests.factories.memory import JUNE, MAY, UserFactFactory
 
 ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED
 CHAT, PROFILE = FactSource.CHAT, FactSource.PROFILE
@@ -110,3 +110,25 @@ def test_act_refuses_an_archived_fact(as_trader, act):
 def test_act_needs_an_owner_in_scope(db, act):
     with pytest.raises(ScopeError):
         act(uuid4())
+
+
+def test_confirm_fact_resets_the_clock_and_nothing_else(as_trader):
+    fact = UserFactFactory(learned=True, last_confirmed_at=MAY)
+    before = UserFact.objects.filter(pk=fact.pk).values().get()
+
+    written = confirm_fact(fact_id=fact.pk, now=JUNE)
+
+    after = UserFact.objects.filter(pk=fact.pk).values().get()
+    assert after == before | {"last_confirmed_at": JUNE}
+    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.CONFIRM, fact, fact)
+    assert written.event.previous_confirmed_at == MAY
+
+
+@pytest.mark.parametrize("now", [MAY, JUNE], ids=["earlier", "the same"])
+def test_confirm_fact_never_sets_the_clock_back(as_trader, now):
+    fact = UserFactFactory(last_confirmed_at=JUNE)
+
+    written = confirm_fact(fact_id=fact.pk, now=now)
+
+    fact.refresh_from_db()
+    assert (written.event, fact.last_confirmed_at) == (None, JUNE)

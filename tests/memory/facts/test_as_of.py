@@ -5,17 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.claims.validity import Validity
-from memory.facts.services import (
-    archive_fact,
-    confirm_fact,
-    delete_fact,
-    demote_fact,
-    forget_fact,
-    merge_facts,
-    remember_fact,
-    restore_fact,
-    supersede_fact,
-)
+from memory.facts.services import archive_fact, delete_fact, forget_fact, merge_facts, restore_fact, supersede_fact
 from memory.facts.undo import undo_event
 from memory.models import ArchivedReason, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -127,18 +117,6 @@ def test_as_of_includes_restored_fact_throughout(as_trader):
     assert true(MAY, JULY - SECOND) == []
 
 
-def test_archiving_never_touches_the_end_of_a_fact(as_trader):
-    facts = [UserFactFactory(valid_until=AUGUST) for _ in range(4)]
-    archive_fact(fact_id=facts[0].pk, now=JUNE)
-    delete_fact(fact_id=facts[1].pk, now=JUNE)
-    supersede_fact(fact_id=facts[2].pk, content="Corrected", now=JUNE)
-    merge_facts(fact_id=facts[3].pk, into_id=UserFactFactory().pk, now=JUNE)
-
-    rows = UserFact.objects.filter(pk__in=[fact.pk for fact in facts])
-    assert set(rows.values_list("valid_until", flat=True)) == {AUGUST}
-    assert rows.filter(archived_at=JUNE).count() == 4
-
-
 @pytest.mark.parametrize(
     ("valid_at", "is_true"),
     [(JUNE - SECOND, False), (JUNE, True), (JULY - SECOND, True), (JULY, False)],
@@ -148,28 +126,6 @@ def test_fact_is_true_from_its_beginning_until_its_end_which_is_exclusive(as_tra
     UserFactFactory(valid_from=JUNE, valid_until=JULY)
 
     assert UserFact.objects.as_of(valid_at, AUGUST).exists() is is_true
-
-
-def test_now_and_now_are_the_current_facts_after_any_write(as_trader):
-    def agree(now) -> bool:
-        return set(UserFact.objects.as_of(now, now)) == set(UserFact.objects.current(now))
-
-    first = remember_fact(content="Retires at 50", now=MAY).fact
-    UserFactFactory(begins_later=True)
-    UserFactFactory(ended=True)
-    assert agree(MAY)
-    newer = supersede_fact(fact_id=first.pk, content="Retires at 55", now=JUNE)
-    confirm_fact(fact_id=newer.fact.pk, now=JUNE)
-    assert agree(JUNE)
-    demoted = demote_fact(fact_id=newer.fact.pk, now=JUNE)
-    assert agree(JUNE)
-    undo_event(event_id=demoted.event.pk, now=JUNE)
-    assert agree(JUNE)
-    deleted = delete_fact(fact_id=first.pk, now=JULY)
-    assert agree(JULY)
-    undo_event(event_id=deleted.event.pk, now=JULY)
-    assert agree(JULY)
-    assert agree(AUGUST)
 
 
 def test_no_moment_finds_two_versions_of_one_fact(corrected):

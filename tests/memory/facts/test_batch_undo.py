@@ -126,27 +126,6 @@ def test_undo_batch_leaves_alone_what_was_undone_one_by_one(as_trader, batch):
     assert first.event.undone_at == JUNE
 
 
-def test_undo_batch_does_nothing_the_second_time(as_trader, batch):
-    remember_fact(content="Funds only", origin=batch, now=JUNE)
-    undo_batch(batch_id=batch.batch_id, now=JULY)
-    remember_fact(content="Funds only", now=JULY)
-    before = rows()
-
-    assert undo_batch(batch_id=batch.batch_id, now=JULY + DAY) == []
-    assert rows() == before
-
-
-def test_undo_batch_never_resurrects_what_a_later_write_replaced(as_trader, batch):
-    fact = UserFactFactory(content="Max 5x leverage")
-    edited = supersede_fact(fact_id=fact.pk, content="Max 4x leverage", origin=batch, now=JUNE).fact
-    supersede_fact(fact_id=edited.pk, content="Max 3x leverage", now=JUNE)
-
-    with pytest.raises(UndoRefused):
-        undo_batch(batch_id=batch.batch_id, now=JULY)
-
-    assert believed() == ["Max 3x leverage"]
-
-
 def test_undo_batch_answers_alike_for_a_strangers_batch_and_for_none(stranger, as_trader, batch):
     as_owner(stranger, lambda: remember_fact(content="Theirs", origin=batch, now=MAY))
 

@@ -204,15 +204,6 @@ def test_undo_event_is_refused_while_a_later_fact_excludes_the_old_one(as_trader
         undo_event(event_id=event.pk, now=JUNE)
 
 
-def test_supersede_fact_ends_what_the_new_words_exclude(as_trader):
-    other = UserFactFactory(content="Trades gold")
-    UserFactFactory(content="My base currency is EUR")
-
-    supersede_fact(fact_id=other.pk, content="My base currency is USD", now=JUNE)
-
-    assert believed() == ["My base currency is USD"]
-
-
 def test_import_document_proposes_what_contradicts_a_known_fact(as_trader):
     UserFactFactory(content="My max leverage is 5x")
     text = export_document(now=JUNE)
@@ -336,15 +327,6 @@ def test_moving_a_plan_in_other_words_moves_the_end_too(as_trader):
     _move_on_page(UserFact.objects.believed().get(content=text), DAYS["10"])
 
     assert _list_open(JUNE)[0] == ("I trade half size", DAYS["10"])
-
-
-def test_plan_that_holds_at_once_ends_the_fact_before_it(as_trader):
-    for text in ("My base currency is EUR", "From 1 July my base currency is USD"):
-        remember_fact(content=text, confidence="asserted", origin=CHAT, now=MAY)
-
-    _move_on_page(UserFact.objects.believed().get(content__contains="USD"), JUNE)
-
-    assert _list_open(JUNE) == [("From 1 July my base currency is USD", None)]
 
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL keeps its own statistics")

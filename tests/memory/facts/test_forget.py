@@ -2,7 +2,6 @@ from uuid import uuid4
 
 import pytest
 
-from memory.facts.queries import find_current_version
 from memory.facts.services import archive_fact, forget_fact, resolve_fact, restore_fact, supersede_fact
 from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, Origin
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
@@ -111,14 +110,6 @@ def test_forget_fact_sees_no_fact_of_a_stranger(strangers_fact, as_trader):
             forget_fact(id_or_substring=reference, now=JUNE)
 
 
-def test_forget_fact_asked_for_twice_finds_nothing_the_second_time(as_trader):
-    fact = UserFactFactory()
-    forget_fact(id_or_substring=str(fact.pk), now=JUNE)
-
-    with pytest.raises(FactNotFound):
-        forget_fact(id_or_substring=str(fact.pk), now=JULY)
-
-
 def test_resolve_fact_leads_from_an_old_version_to_the_current_one(as_trader):
     first = UserFactFactory(content="Retires at 50")
     second = supersede_fact(fact_id=first.pk, content="Retires at 55", now=JUNE).fact
@@ -134,10 +125,6 @@ def test_resolve_fact_does_not_search_text_for_an_id(as_trader):
     UserFactFactory(content=f"Called {fact.pk} by the bot")
 
     assert resolve_fact(f" {fact.pk} ", JUNE) == fact
-
-
-def test_find_current_version_knows_no_version_of_a_stranger(strangers_fact, as_trader):
-    assert find_current_version(strangers_fact.pk, JUNE) is None
 
 
 def test_archive_fact_takes_it_out_of_use_and_keeps_it(as_trader):

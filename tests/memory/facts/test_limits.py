@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from config.lib.llm.tokens import count_tokens
 from memory.facts.document import build_document, count_document_tokens
 from memory.facts.limits import enforce_token_limit, measure_document
 from memory.facts.places import add_place
@@ -255,13 +254,6 @@ def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog)
     assert "gold" not in record.getMessage()
 
 
-def test_limit_runs_twice_without_another_effect(as_trader):
-    fill(8)
-    enforce(now=JUNE)
-
-    assert enforce(now=JUNE) == []
-
-
 ADDS = {
     "save": lambda: remember_fact(content="Fact x: just said", now=JULY),
     "learn": lambda: learn_fact(
@@ -363,7 +355,3 @@ def test_token_limit_ignores_facts_of_other_users(stranger, as_trader):
 
     assert enforce(now=JULY) == []
     assert as_owner(stranger, evicted) == []
-
-
-def test_tokens_are_those_of_the_bundled_vocabulary():
-    assert count_tokens("Risks 1% a trade") == 7

@@ -16,7 +16,7 @@ from memory.facts.services import (
     unlink_facts,
 )
 from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import FactAmbiguous, FactNotFound, Origin
+from memory.facts.versions import FactNotFound, Origin
 from memory.models import EventKind, FactLink, MemoryEvent, UserFact
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, FactLinkFactory, UserFactFactory
@@ -95,24 +95,6 @@ def test_link_facts_refuses_a_secret_as_the_relation(ends):
 def test_link_facts_refuses_a_fact_and_itself(ends):
     with pytest.raises(LinkRefused, match="itself"):
         link((ends[0], ends[0]))
-
-
-@pytest.mark.parametrize("state", ["archived", "ended"])
-def test_link_facts_needs_both_ends_open(ends, state):
-    other = UserFactFactory(**{state: True})
-
-    for pair in [(ends[0], other), (other, ends[0])]:
-        with pytest.raises(FactNotFound):
-            link(pair)
-
-
-def test_link_facts_asks_which_fact_is_meant(ends):
-    UserFactFactory(content="No single stocks on Fridays")
-
-    with pytest.raises(FactAmbiguous):
-        link_facts(from_id=str(ends[0].pk), to_id="single stocks", relation="relates_to", now=JUNE)
-
-    assert not FactLink.objects.exists()
 
 
 def test_link_facts_sees_no_fact_of_a_stranger(ends, strangers_fact):

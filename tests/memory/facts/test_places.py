@@ -3,13 +3,13 @@ from uuid import uuid4
 
 import pytest
 
-from memory.facts.places import add_place, mention_place, remove_place
+from memory.facts.places import add_place, remove_place
 from memory.facts.queries import list_places
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactNotFound, Origin
 from memory.models import EventKind, MemoryEvent, Place, PlaceMention
 from memory.wording import FactRefused
-from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory
+from tests.factories.memory import JULY, JUNE, MAY, PlaceMentionFactory
 from tests.owners import as_owner
 
 DAY = timedelta(days=1)
@@ -68,38 +68,17 @@ def test_add_place_keeps_notes_that_are_not_given_and_clears_them_when_given_emp
     assert home(notes="").place.notes == ""
 
 
-def test_add_place_that_changes_nothing_only_mentions_it(as_trader):
-    home(origin=chat())
-
-    written = home(origin=chat())
-
-    assert written.event.kind == EventKind.MENTION
-    assert MemoryEvent.objects.filter(kind=EventKind.PLACE).count() == 1
-    assert home().event is None
-
-
-def test_mention_place_counts_a_message_once_and_a_conversation_once(as_trader):
+def test_add_place_that_changes_nothing_counts_a_message_once_and_a_conversation_once(as_trader):
     here, there = uuid4(), uuid4()
     home(origin=chat(1, here))
 
-    again = mention_place(place_id="home", origin=chat(1, here), now=JUNE)
+    assert home(origin=chat(1, here)).event is home().event is None
     for origin in (chat(2, here), chat(3, there)):
-        assert mention_place(place_id="home", origin=origin, now=JUNE).event.kind == EventKind.MENTION
+        assert home(origin=origin).event.kind == EventKind.MENTION
 
-    assert again.event is None
+    assert MemoryEvent.objects.filter(kind=EventKind.PLACE).count() == 1
     assert PlaceMention.objects.count() == 3
     assert [(place.name, place.conversations) for place in list_places("added_at")] == [("Home", 2)]
-
-
-@pytest.mark.parametrize("state", ["unknown", "removed"])
-def test_mention_place_needs_a_place_that_is_there(as_trader, state):
-    if state == "removed":
-        PlaceFactory(place_id="home", removed_at=JUNE)
-
-    with pytest.raises(FactNotFound):
-        mention_place(place_id="home", origin=chat(), now=JUNE)
-
-    assert not PlaceMention.objects.exists()
 
 
 def test_remove_place_takes_it_out_of_what_assistants_see(as_trader):
@@ -186,7 +165,7 @@ def test_undo_of_bringing_a_place_back_removes_it_again(as_trader):
 
 def test_undo_of_a_mention_drops_it(as_trader):
     home(origin=chat())
-    written = mention_place(place_id="home", origin=chat(), now=JULY)
+    written = home(origin=chat(), now=JULY)
 
     undo_event(event_id=written.event.pk, now=JULY)
 
@@ -224,7 +203,5 @@ def test_list_places_excludes_other_users(stranger, as_trader):
     assert home().place.pk != foreign.pk
     with pytest.raises(FactNotFound):
         remove_place(id=foreign.pk, now=JUNE)
-    with pytest.raises(FactNotFound):
-        mention_place(place_id="theirs", origin=chat(), now=JUNE)
     assert [place.name for place in list_places("added_at")] == ["Home"]
     assert as_owner(stranger, lambda: Place.objects.get().updated_at) == MAY

@@ -41,27 +41,6 @@ def test_remember_fact_logs_a_save(as_trader):
     assert (event.created_at, event.undone_at, event.lineage) == (JUNE, None, written.fact.lineage)
 
 
-@pytest.mark.parametrize(
-    ("topic", "category"),
-    [
-        ("risk", "profile"),
-        ("goal", "profile"),
-        ("session", "profile"),
-        ("symbols", "finance_context"),
-        ("account", "finance_context"),
-        ("tax", "finance_context"),
-        ("style", "response_style"),
-        ("Risk", "profile"),
-        ("family", "fact"),
-        ("", "fact"),
-    ],
-)
-def test_remember_fact_takes_the_category_from_the_topic(as_trader, topic, category):
-    written = remember_fact(content="Something worth keeping", topic=topic, now=JUNE)
-
-    assert written.fact.category == category
-
-
 def test_remember_fact_takes_a_category_that_is_given(as_trader):
     written = remember_fact(content="Something worth keeping", topic="risk", category="fact", now=JUNE)
 
@@ -209,18 +188,6 @@ def test_remember_fact_refuses_what_cannot_be_a_fact(as_trader, content, says):
     assert not MemoryEvent.objects.exists()
 
 
-def test_remember_fact_refuses_a_secret_as_the_topic(as_trader):
-    with pytest.raises(FactRefused, match="never keeps those"):
-        remember_fact(content="Pays with this card", topic="4111 1111 1111 1111", now=JUNE)
-
-
-@pytest.mark.parametrize("length", [4, 500])
-def test_remember_fact_takes_the_shortest_and_the_longest(as_trader, length):
-    written = remember_fact(content="x" * length, now=JUNE)
-
-    assert len(written.fact.content) == length
-
-
 def test_remember_fact_leaves_the_same_words_of_a_stranger_alone(strangers_fact, as_trader):
     written = remember_fact(content=strangers_fact.content, now=JUNE)
 
@@ -251,8 +218,3 @@ def test_remember_fact_takes_another_detail_for_the_same_words_and_keeps_it_with
     second = remember_fact(content="Max 5x leverage", detail="Since April.", now=JULY)
 
     assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, EventKind.UPDATE)
-
-
-def test_remember_fact_refuses_a_detail_that_is_too_long(as_trader):
-    with pytest.raises(FactRefused, match="at most 4000 characters"):
-        remember_fact(content="Max 5x leverage", detail="x" * 4001, now=JUNE)

@@ -14,7 +14,7 @@ from memory.facts.review import (
     propose_merge,
     reopen_proposal,
 )
-from memory.facts.services import archive_fact, merge_facts, remember_fact, supersede_fact
+from memory.facts.services import archive_fact, remember_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.models import (
@@ -287,12 +287,6 @@ def test_reopen_proposal_undoes_its_writes(as_trader):
     assert believed() == ["Trades silver only"]
 
 
-def test_reopening_an_accepted_merge_brings_the_fact_back(twins):
-    reopen(accept(propose_twins(twins)))
-
-    assert believed() == ["Funds are good", "Good are funds"]
-
-
 def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
     proposal = reopen(dismiss(propose()))
 
@@ -397,14 +391,6 @@ def test_decision_refuses_foreign_proposal_like_missing_one(stranger, as_trader,
 
     assert len(set(refusals)) == 1
     assert as_owner(stranger, lambda: MemoryProposal.objects.get().status) == ProposalStatus.PENDING
-
-
-def test_merge_of_a_fact_that_was_merged_by_hand_is_refused(twins):
-    proposal = propose_twins(twins)
-    merge_facts(fact_id=twins[0].pk, into_id=twins[1].pk, now=MAY)
-
-    with pytest.raises(FactChanged):
-        accept(proposal)
 
 
 # --- Fulfilled by a write ---

@@ -116,17 +116,6 @@ def test_restore_fact_is_refused_after_thirty_days_in_the_trash(as_trader):
 
 
 @pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
-def test_restore_fact_takes_a_fact_out_of_the_trash(as_trader, made):
-    fact = UserFactFactory(**made)
-    delete(fact)
-
-    restored = restore_fact(fact_id=fact.pk, now=JULY).fact
-
-    assert list(UserFact.objects.believed()) == [restored]
-    assert not UserFact.objects.filter(trashed_at__isnull=False).exists()
-
-
-@pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
 def test_undo_of_a_delete_puts_the_fact_back_where_it_was(as_trader, made):
     fact = UserFactFactory(**made)
     was_believed = believed()

@@ -189,25 +189,6 @@ def test_undo_event_is_refused_while_a_later_write_stands_on_it(as_trader, first
     assert MemoryEvent.objects.get(pk=written.event.pk).undone_at is None
 
 
-@pytest.mark.parametrize("write", [edit, promote, forget, archive], ids=lambda write: write.__name__)
-def test_undo_event_of_a_save_is_refused_while_a_later_write_stands_on_it(as_trader, write):
-    saved = save("Max 5x leverage")
-    write(saved.fact, JUNE)
-
-    with pytest.raises(UndoRefused, match="changed since"):
-        undo(saved)
-
-
-def test_undo_event_never_resurrects_what_a_later_write_replaced(as_trader):
-    first = edit(save("Max 5x leverage").fact, JUNE)
-    supersede_fact(fact_id=first.fact.pk, content="The last word", now=JUNE)
-
-    with pytest.raises(UndoRefused):
-        undo(first)
-
-    assert [fact.content for fact in UserFact.objects.believed()] == ["The last word"]
-
-
 @pytest.mark.parametrize("between", [timedelta(0), DAY], ids=["in one turn", "over days"])
 @pytest.mark.parametrize(
     "writes",

@@ -3,7 +3,7 @@ from uuid import uuid4
 
 import pytest
 
-from memory.facts.places import add_place, mention_place, remove_place
+from memory.facts.places import add_place, remove_place
 from memory.facts.queries import is_learning
 from memory.facts.review import propose_fact
 from memory.facts.services import (
@@ -183,7 +183,7 @@ def paused(as_trader):
 
 @pytest.mark.parametrize("write", [*WRITES, "mention"])
 def test_paused_memory_takes_nothing_from_a_chat(paused, write):
-    mention = {"mention": lambda origin: mention_place(place_id="home", origin=origin, now=JUNE)}
+    mention = {"mention": lambda origin: add_place(place_id="home", name="Home", origin=origin, now=JUNE)}
 
     with pytest.raises(MemoryPaused, match="paused"):
         (WRITES | mention)[write](Origin(conversation_id=uuid4(), message_id=1))

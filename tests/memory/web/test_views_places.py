@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.places import add_place, mention_place
+from memory.facts.places import add_place
 from memory.facts.versions import Origin
 from memory.models import MemoryEvent, Place
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, text_of
@@ -32,7 +32,9 @@ def remove(place) -> str:
 def test_places_shows_each_with_its_notes_and_how_many_conversations_mention_it(client, trader, gym):
     for conversation_id, message_id in ((uuid4(), 1), (uuid4(), 2)):
         origin = Origin(conversation_id, message_id)
-        as_owner(trader, lambda origin=origin: mention_place(place_id="gym", origin=origin, now=timezone.now()))
+        as_owner(
+            trader, lambda origin=origin: add_place(place_id="gym", name=gym.name, origin=origin, now=timezone.now())
+        )
 
     words = text_of(client.get(PLACES))
 
