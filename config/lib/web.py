@@ -12,9 +12,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -45,6 +45,21 @@ class PageRequest(AuthedRequest):
 def goes_into(request: PageRequest, element_id: str) -> bool:
     """Tell whether htmx targets that element."""
     return bool(request.htmx) and request.htmx.target == element_id
+
+
+def render_results(
+    request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str
+) -> HttpResponse:
+    """Return the list alone and set the browser's address to `here`.
+
+    Typing on in the field named `typed` stays in one entry of the browser's history; anything else makes a new one.
+    """
+    response = TemplateResponse(request, template, {**context, "is_piece": True})
+    before = QueryDict(urlsplit(request.htmx.current_url_abs_path or "").query).get(typed)
+    after = request.GET.get(typed)
+    is_typing_on = bool(before and after) and before != after
+    response["HX-Replace-Url" if is_typing_on else "HX-Push-Url"] = here
+    return response
 
 
 def owned_view(view: View) -> View:

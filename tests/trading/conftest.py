@@ -2,8 +2,10 @@ import json
 from urllib.parse import urlencode
 
 import pytest
+import time_machine
 from django.test import Client
 
+from tests.factories.memory import JUNE
 from tests.owners import as_trader, stranger, trader
 from tests.trading.ticking import Desk
 
@@ -24,6 +26,13 @@ def api(trader):
         return response.json() if response.content else None
 
     return ask
+
+
+@pytest.fixture
+def in_june():
+    """The clock stands still on the first of June."""
+    with time_machine.travel(JUNE, tick=False):
+        yield
 
 
 @pytest.fixture

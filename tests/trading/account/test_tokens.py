@@ -2,7 +2,6 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from uuid import uuid4
 
 import pytest
 import time_machine
@@ -14,15 +13,7 @@ from django.urls import reverse
 from config.lib.owned import ScopeError
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner, open_data
-from trading.account.tokens import (
-    MAX_TOKENS,
-    TokenNotFound,
-    TokenRefused,
-    create_token,
-    find_token,
-    list_tokens,
-    revoke_token,
-)
+from trading.account.tokens import MAX_TOKENS, TokenRefused, create_token, list_tokens, revoke_token
 from trading.models import ApiToken, Trader
 from trading.models.tokens import token_owner
 
@@ -101,20 +92,6 @@ def test_revoked_token_stays_revoked_as_of_then(as_trader):
 
     assert again.revoked_at == NOW
     assert list_tokens() == []
-
-
-def test_token_of_another_user_cannot_be_revoked(stranger, as_trader):
-    theirs, _ = as_owner(stranger, lambda: create_token(name="theirs", now=NOW))
-
-    for token_id in (theirs.pk, uuid4()):
-        with pytest.raises(TokenNotFound, match=r"^There is no such token\.$"):
-            revoke_token(token_id=token_id, now=NOW)
-
-
-def test_token_of_another_user_is_not_found(stranger, as_trader):
-    _, theirs = as_owner(stranger, lambda: create_token(name="theirs", now=NOW))
-
-    assert find_token(theirs, now=NOW) is None
 
 
 @pytest.mark.parametrize("column", ["digest", "prefix", "scope", "created_at"])
@@ -301,16 +278,7 @@ def test_page_makes_a_token_without_an_end(visitor, trader):
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        {},
-        {"name": "", "scope": "read", "days": "30"},
-        {"name": "\u200b", "scope": "read", "days": "30"},
-        {"name": "bot", "scope": "admin", "days": "30"},
-        {"name": "bot", "scope": "read", "days": "31"},
-        {"name": "x" * 61, "scope": "read", "days": "30"},
-        {"name": "a\x00b", "scope": "read", "days": "30"},
-    ],
+    "data", [{}, {"name": "\u200b", "scope": "read", "days": "30"}, {"name": "bot", "scope": "admin", "days": "31"}]
 )
 def test_page_refuses_a_token_that_makes_no_sense(visitor, trader, data):
     response = visitor.post("/profile/tokens/", data)

@@ -26,13 +26,7 @@ from trading.agent.prompts import LESSONS_HEADER
 from trading.api.serializers.deployments import WholeDeploymentSerializer
 from trading.record.deployment_queries import get_deployment
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _in_june():
-    with time_machine.travel(JUNE, tick=False):
-        yield
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 
 
 @pytest.fixture

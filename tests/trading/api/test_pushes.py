@@ -4,7 +4,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-import time_machine
 from django.core.cache import cache
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
@@ -17,15 +16,9 @@ from tests.properties import examples
 from trading.account.tokens import create_token
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture(autouse=True)
-def _in_june():
-    with time_machine.travel(JUNE, tick=False):
-        yield
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
-import time_machine
 
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
@@ -22,14 +21,8 @@ from tests.owners import as_owner
 from trading.api.serializers.trades import ExposedEventSerializer, WholeTradeSerializer
 from trading.models import BacktestRun, Deployment
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture(autouse=True)
-def _in_june():
-    with time_machine.travel(JUNE, tick=False):
-        yield
 
 
 # --- Trades ---
@@ -255,8 +248,6 @@ def test_a_backtest_is_queued_seen_and_cancelled(api, skill):
     ("fields", "code"),
     [
         ({"ends_at": "2026-03-01T00:00:00Z"}, "backtest_refused"),
-        ({"ends_at": "2027-03-01T00:00:00Z"}, "backtest_refused"),
-        ({"starts_at": "2016-03-01T00:00:00Z"}, "backtest_refused"),
         ({"starts_at": "0001-01-01T00:00:00+14:00"}, "invalid"),
         ({"slippage_bps": "-1"}, "invalid"),
         ({"fee_bps": "1e9"}, "invalid"),

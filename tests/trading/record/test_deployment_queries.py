@@ -5,7 +5,6 @@ import pytest
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, DecisionSnapshotFactory, DeploymentFactory, TradeFactory
-from tests.owners import as_owner
 from trading.record.deployment_queries import DeploymentNotFound, list_deployments
 
 HOUR = timedelta(hours=1)
@@ -29,7 +28,7 @@ def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_tra
     assert (listed[1].positions, listed[1].totals.net_usd) == ([], 0)
 
 
-def test_list_of_deployments_can_be_of_one(as_trader, stranger):
+def test_list_of_deployments_can_be_of_one(as_trader):
     deployment, other = DeploymentFactory(), DeploymentFactory()
     for one in (deployment, other):
         TradeFactory(deployment=one)
@@ -40,6 +39,5 @@ def test_list_of_deployments_can_be_of_one(as_trader, stranger):
 
     assert (listed.deployment, listed.totals.closed_trades, listed.totals.net_usd) == (deployment, 1, 19)
     assert [one.deployment_id for one in (*listed.positions, *listed.refusals)] == [deployment.pk] * 2
-    for unknown in (as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment):
-        with pytest.raises(DeploymentNotFound):
-            list_deployments(JUNE, deployment_id=unknown.pk)
+    with pytest.raises(DeploymentNotFound):
+        list_deployments(JUNE, deployment_id=BacktestRunFactory().deployment_id)

@@ -1,4 +1,3 @@
-from datetime import timedelta
 from decimal import Decimal
 from random import Random
 from uuid import uuid4
@@ -10,9 +9,10 @@ from config.lib.owned import ScopeError
 from tests.factories.memory import JUNE
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
+from tests.trading.record.test_rebuild import at, execution
 from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
 from trading.record.executions import Execution
-from trading.record.ledger import DeploymentNotFound, Ledger, TickMissing, TickOutOfTime, lock_deployment, record_tick
+from trading.record.ledger import Ledger, TickMissing, TickOutOfTime, lock_deployment, record_tick
 from trading.record.ledger_rows import (
     Intent,
     dump_trip,
@@ -25,17 +25,6 @@ from trading.record.ledger_rows import (
 from trading.record.positions import Book, Funding, PathBar, Tick
 
 D = Decimal
-MINUTE = timedelta(minutes=1)
-
-
-def at(minute: float):
-    return JUNE + minute * MINUTE
-
-
-def execution(quantity, price, minute=0.0, *, fee="0.1", name=None, symbol="BTC", **more) -> Execution:
-    return Execution(
-        name or f"{minute}:{quantity}", symbol, at(minute), D(str(quantity)), D(str(price)), D(fee), **more
-    )
 
 
 def record(deployment: Deployment, number: int, *fills: Execution, held=None, mark="100", minute=None, **more):
@@ -180,14 +169,6 @@ def test_same_fill_id_of_another_symbol_is_another_fill(deployment):
     record(deployment, 1, execution(1, 100, 0, name="7"), execution(1, 10, 0, name="7", symbol="ETH"))
 
     assert Trade.objects.filter(status="open").count() == 2
-
-
-def test_record_tick_refuses_a_strangers_deployment(as_trader, stranger):
-    theirs = as_owner(stranger, DeploymentFactory)
-
-    for deployment_id in (theirs.pk, uuid4()):
-        with pytest.raises(DeploymentNotFound, match="no such deployment"):
-            record_tick(deployment_id=deployment_id, number=1, tick=Tick(JUNE), skill_version=1, now=JUNE)
 
 
 def test_tick_that_fails_halfway_leaves_nothing(deployment, monkeypatch):

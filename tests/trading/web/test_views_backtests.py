@@ -3,7 +3,6 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
-import time_machine
 from django.urls import reverse
 
 from tests.factories.memory import JUNE, MAY
@@ -23,6 +22,8 @@ from trading.record.decisions import DECISIONS_PER_PAGE
 
 __all__ = ["browser_of_trader", "made"]
 
+pytestmark = pytest.mark.usefixtures("in_june")
+
 BACKTESTS = "/backtests/"
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -37,12 +38,6 @@ def bars(symbol: str, first: datetime, count: int, **values) -> None:
     Bar.objects.bulk_create(
         BarFactory.build(symbol=symbol, opened_at=first + number * HOUR, **values) for number in range(count)
     )
-
-
-@pytest.fixture(autouse=True)
-def _june():
-    with time_machine.travel(JUNE, tick=False):
-        yield
 
 
 @pytest.fixture

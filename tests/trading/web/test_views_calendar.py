@@ -2,7 +2,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-import time_machine
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
@@ -10,15 +9,11 @@ from tests.trading.browsing import browser_of_trader, into, is_page, made, text_
 
 __all__ = ["browser_of_trader", "made"]
 
+pytestmark = pytest.mark.usefixtures("in_june")
+
 CALENDAR = "/calendar/"
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-
-
-@pytest.fixture(autouse=True)
-def _june():
-    with time_machine.travel(JUNE, tick=False):
-        yield
 
 
 def past_events(moves: list[str], *, kind: str = "fomc", symbol: str = "BTC") -> None:

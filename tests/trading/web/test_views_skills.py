@@ -767,10 +767,6 @@ def test_sample_cost_is_at_the_list_price_of_the_skills_own_model(settings, mode
     assert (price is not None and price > 0) is is_known
 
 
-def test_sample_cost_of_the_offline_model_is_nothing():
-    assert sample_cost(parse_payload(WHOLE)).usd_per_day == 0
-
-
 def test_stored_parts_put_together_are_the_prompt_that_was_stored():
     segments = {
         "HEADER": "You are an agent.\n\nTwo paragraphs.",

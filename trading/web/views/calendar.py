@@ -8,10 +8,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.web import PageRequest, find_time_zone, goes_into, owned_page
+from config.lib.web import PageRequest, find_time_zone, goes_into, owned_page, render_results
 from trading.web.calendar import EVENTS_SHOWN, get_calendar, list_weeks
 from trading.web.filters import DAY, CalendarForm
-from trading.web.views.fragments import render_results
 
 
 @owned_page

@@ -18,7 +18,7 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into, owned_act, owned_page
+from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into, owned_act, owned_page, render_results
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
@@ -30,7 +30,6 @@ from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
 from trading.web.trades import TradeChoices, describe_trade, describe_trades, list_trade_choices
 from trading.web.views.exports import export_rows
-from trading.web.views.fragments import render_results
 
 
 @owned_page

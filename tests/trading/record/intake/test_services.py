@@ -6,26 +6,14 @@ import pytest
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory
-from tests.owners import as_owner
+from tests.trading.record.test_rebuild import at, execution
 from trading.models import EntrySource, Fill, ImportBatch, Trade
-from trading.record.executions import Execution
 from trading.record.intake.entries import Entries, EntriesRefused
-from trading.record.intake.services import BatchNotFound, RecordKept, add_entries, preview_entries, undo_batch
+from trading.record.intake.services import RecordKept, add_entries, preview_entries, undo_batch
 from trading.record.positions import Check, Funding
 
 D = Decimal
-MINUTE = timedelta(minutes=1)
 NOW = JUNE + timedelta(days=1)
-
-
-def at(minute: float):
-    return JUNE + minute * MINUTE
-
-
-def execution(quantity, price, minute=0.0, *, fee="0.1", name=None, symbol="BTC", **more) -> Execution:
-    return Execution(
-        name or f"{minute}:{quantity}", symbol, at(minute), D(str(quantity)), D(str(price)), D(fee), **more
-    )
 
 
 @pytest.fixture
@@ -239,11 +227,3 @@ def test_undo_batch_leaves_what_a_later_import_brought_too(deployment):
     undo_batch(batch_id=first.batch_id, now=NOW)
 
     assert [fill.quantity for fill in Fill.objects.order_by("at")] == [2, -2, 3]
-
-
-def test_undo_batch_refuses_a_strangers_import(deployment, stranger):
-    def theirs():
-        return bring(DeploymentFactory(broker_kind="live"), execution(1, 100)).batch_id
-
-    with pytest.raises(BatchNotFound):
-        undo_batch(batch_id=as_owner(stranger, theirs), now=NOW)
