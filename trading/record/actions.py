@@ -19,6 +19,7 @@ from trading.models import (
     ExperienceTier,
     Skill,
     SkillVersion,
+    Trade,
     Trader,
 )
 from trading.models.deployments import ActionType
@@ -29,6 +30,7 @@ from trading.record.deployment_queries import (
     find_trade_marks,
     get_deployment,
     list_open_positions,
+    total_trades,
 )
 from trading.record.deployments import (
     STARTING_EQUITY_USD,
@@ -38,7 +40,7 @@ from trading.record.deployments import (
     list_possible_commands,
     request_command,
 )
-from trading.record.trade_queries import TradeFilter, get_trade_page, list_open
+from trading.record.trade_queries import list_open
 from trading.skills.queries import compare_versions, get_skill
 from trading.skills.schemas import RiskCaps, parse_payload
 
@@ -283,10 +285,10 @@ def _format_version(version: SkillVersion) -> str:
 
 
 def _format_backtest(run: BacktestRun) -> str:
-    trades = get_trade_page(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
+    totals = total_trades(Trade.objects.filter(deployment=run.deployment_id))
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
-    count = format_count(trades.totals.closed_trades, "closed trade")
-    return f"{format_signed_usd(trades.totals.net_usd)} net of {count}, {days}"
+    count = format_count(totals.closed_trades, "closed trade")
+    return f"{format_signed_usd(totals.net_usd)} net of {count}, {days}"
 
 
 def _format_limits(risk: RiskCaps) -> str:

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.owned import OwnedQuerySet
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, cut_page
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from trading import models
@@ -51,19 +51,6 @@ class BacktestIsOver(StateConflict):
 class ListedBacktest:
     run: models.BacktestRun  # with its skill and version
     totals: Totals
-
-
-@dataclass(frozen=True, slots=True)
-class BacktestPage:
-    """One page of backtests, newest first; pages count from 1."""
-
-    runs: list[ListedBacktest]
-    number: int
-    pages: int
-
-    @property
-    def is_under_way(self) -> bool:
-        return any(is_under_way(listed.run) for listed in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +294,12 @@ def list_backtests_to_run(now: datetime) -> list[Key]:
     return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
-def get_backtest_page(number: int = 1) -> BacktestPage:
+def get_backtest_page(number: int) -> NumberedPage[ListedBacktest]:
     """Return one page of backtests, at most the last."""
-    rows = _select_runs().order_by("-created_at", "id")
-    place = locate_page(number, total=rows.count(), size=RUNS_ON_A_PAGE)
-    runs = list(rows[place.rows])
-    totals = sum_trades(models.Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
-    listed = [ListedBacktest(run, totals[run.deployment_id]) for run in runs]
-    return BacktestPage(listed, place.number, place.pages)
+    page = cut_page(_select_runs().order_by("-created_at", "id"), number, size=RUNS_ON_A_PAGE)
+    totals = sum_trades(models.Trade.objects.filter(deployment__in=[run.deployment_id for run in page.rows]))
+    listed = [ListedBacktest(run, totals[run.deployment_id]) for run in page.rows]
+    return NumberedPage(listed, page.total, page.number, page.pages)
 
 
 def show_backtests(run_ids: Sequence[UUID]) -> list[ShownBacktest]:

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from config.lib.errors import NotFound
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, locate_page
 from trading.models import DecisionSnapshot
 from trading.record.deployment_queries import get_deployment
 
@@ -20,14 +20,10 @@ class DecisionNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """One page of decisions without long texts, from 1."""
+class DecisionPage(NumberedPage[DecisionSnapshot]):
+    """One page of decisions without long texts."""
 
-    decisions: list[DecisionSnapshot]
     newest: list[DecisionSnapshot]  # of any verdict, at most NEWEST
-    total: int
-    number: int
-    pages: int
 
 
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
@@ -46,7 +42,7 @@ def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = ""
     newest = list(select_decisions(deployment_id).order_by("-tick")[:NEWEST])
     is_among = not verdict and place.rows.stop <= NEWEST
     shown = newest[place.rows] if is_among else list(rows.order_by("-tick")[place.rows])
-    return DecisionPage(shown, newest, total, place.number, place.pages)
+    return DecisionPage(shown, total, place.number, place.pages, newest)
 
 
 def select_decisions(deployment_id: UUID, verdict: str = "") -> "QuerySet[DecisionSnapshot]":

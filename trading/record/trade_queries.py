@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
 from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
-from config.lib.paging import locate_page
+from config.lib.paging import NumberedPage, locate_page
 from trading import models
 from trading.models.choices import INTERVALS, WEEKDAYS
 from trading.record.deployment_queries import FundingOnRecord, Totals, find_last_backtest, read_curve, total_trades
@@ -67,11 +67,7 @@ class TradeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class TradePage:
-    trades: list[models.Trade]
-    total: int
-    number: int
-    pages: int
+class TradePage(NumberedPage[models.Trade]):
     totals: Totals  # of all that fit
 
 

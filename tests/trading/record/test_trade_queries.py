@@ -83,7 +83,7 @@ def trades(as_trader):
 def test_page_lists_the_trades_that_fit(trades, which, expected):
     page = get_trade_page(TradeFilter(**which))
 
-    found = [trades.index(trade) for trade in page.trades]
+    found = [trades.index(trade) for trade in page.rows]
     assert sorted(found) == sorted(expected)
     assert found == expected or which.get("with_backtests")
     assert page.total == len(expected)

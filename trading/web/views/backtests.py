@@ -135,7 +135,11 @@ def _list_runs(request: PageRequest) -> dict[str, object]:
     page = backtests.get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
     here = home + (f"?page={page.number}" if page.number > 1 else "")
-    return {"page": page, "links": {"here": here, **build_page_links(page, lambda number: f"{home}?page={number}")}}
+    return {
+        "page": page,
+        "is_under_way": any(backtests.is_under_way(listed.run) for listed in page.rows),
+        "links": {"here": here, **build_page_links(page, lambda number: f"{home}?page={number}")},
+    }
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
