@@ -102,7 +102,8 @@ def extend_market(
     """
     ends_at = floor_instant(now, _STEP)
     last = {symbol: _last_simulated(symbol) for symbol in symbols}
-    seed = next((found for bar in last.values() if bar and (found := _parse_seed(bar))), seed)
+    sources = (_SOURCE.fullmatch(bar.source) for bar in last.values() if bar)
+    seed = next((int(found[1]) for found in sources if found), seed)
     begins = {
         symbol: bar.opened_at + _STEP if bar else floor_instant(ends_at - history, _DAY) for symbol, bar in last.items()
     }
@@ -136,11 +137,6 @@ def list_simulated_symbols() -> list[str]:
 def _last_simulated(symbol: str) -> Bar | None:
     rows = Bar.objects.filter(symbol=symbol, interval=INTERVAL, is_simulated=True, source__startswith=MODEL)
     return rows.order_by("-opened_at").first()
-
-
-def _parse_seed(bar: Bar) -> int | None:
-    found = _SOURCE.fullmatch(bar.source)
-    return int(found[1]) if found else None
 
 
 def _has_another_market(symbol: str) -> bool:

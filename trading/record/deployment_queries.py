@@ -116,11 +116,6 @@ def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> models.
     return deployment
 
 
-def holds_own_trades(skill_id: UUID) -> bool:
-    """Tell whether a skill is the record of the user's own trades."""
-    return models.Deployment.objects.filter(skill=skill_id).exclude(label="").exists()
-
-
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
     """Return deployments without backtests', running ones first, then newest. Raises DeploymentNotFound."""
     decided = models.DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]

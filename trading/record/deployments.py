@@ -22,7 +22,7 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import get_deployment, holds_own_trades
+from trading.record.deployment_queries import get_deployment
 from trading.skills.queries import get_version
 from trading.skills.services import SkillArchived
 
@@ -68,7 +68,7 @@ def deploy_skill(
 def get_deployable_version(skill_id: UUID) -> SkillVersion:
     """Return the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord."""
     version = get_version(skill_id)
-    if holds_own_trades(skill_id):
+    if Deployment.objects.filter(skill=skill_id).exclude(label="").exists():
         raise SkillIsRecord(f"“{version.skill.name}” holds the trades that you made yourself. There is nothing to run.")
     if version.skill.archived_at is not None:
         raise SkillArchived("This skill is archived. Save it under another name to go on with it.")

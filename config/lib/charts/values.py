@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from html import escape
 from itertools import accumulate, groupby, islice
-from operator import sub
+from operator import add, sub
 from typing import Any, Final, Literal, NamedTuple
 
 from django.utils import timezone
@@ -176,7 +176,10 @@ def draw_equity(
         return Chart("equity", title, unit, {}, NO_TABLE, reason, simulated, note)
     times, values = [at for at, _ in known], [float(value) for _, value in known]
     amounts = trace_falls(values, None if start is None else float(start))
-    falls = amounts if fall_in == "unit" else _as_shares(amounts, values)
+    falls = amounts
+    if fall_in == "pct":  # as shares of the peak that they fell from
+        peaks = map(add, values, amounts)
+        falls = [fall / peak if peak > 0 else 0.0 for fall, peak in zip(amounts, peaks, strict=True)]
     others = [(line.name, _align(line.points, times)) for line in compare if line.points]
     kept = pick_extremes([values, falls] if drawdown else [values], MOST)
     places = get_unit(unit).places
@@ -239,7 +242,8 @@ def draw_price(
             for one in spans
             if one.until is None or one.until >= times[0]
         ],
-        "places": max(_count_places(bar.close) for bar in (candles[0], candles[-1])),
+        # Of a price to six digits, as `format_price` writes it.
+        "places": max(max(0, min(10, 5 - bar.close.adjusted())) for bar in (candles[0], candles[-1])),
     }
     return Chart("price", title, "USD", data, table, "", simulated, note)
 
@@ -253,11 +257,6 @@ def _keep_last_of_second(points: Iterable[Point]) -> list[Point]:
     """Drop what a later point of the same second replaces; the script draws whole seconds."""
     by_second = {int(point[0].timestamp()): point for point in points}
     return [by_second[second] for second in sorted(by_second)]
-
-
-def _as_shares(falls: Sequence[float], values: Sequence[float]) -> list[float]:
-    """Return falls as shares of the peak they fell from."""
-    return [fall / (value + fall) if value + fall > 0 else 0.0 for fall, value in zip(falls, values, strict=True)]
 
 
 def _align(line: Sequence[Point], instants: Sequence[datetime]) -> list[float]:
@@ -308,8 +307,3 @@ def _tabulate_marks(marks: Sequence[Mark], levels: Sequence[Level]) -> Table:
     ]
     newest = sorted(rows, key=lambda row: row[0], reverse=True)
     return Table(("Time", "Price", "What"), [row for _, row in newest])
-
-
-def _count_places(price: Decimal) -> int:
-    """Return the decimal places of a price to six digits, as `format_price` writes it."""
-    return max(0, min(10, 5 - price.adjusted()))

@@ -54,18 +54,14 @@ class Command(KeelCommand):
             raise CommandError(f"Bars of {interval} can only be aggregated into longer ones.")
         try:
             if file is not None:
-                self._import_file(file, **options)
+                symbol, source = options["symbol"], (options["source"] or file.name)[:80]
+                pages = split_pages(read_bars(file, symbol=symbol, interval=interval, source=source))
+                written = store_bars(pages, aggregate=options["aggregate"], progress=self._show_progress)
+                self._say_written(symbol, interval, written)
             else:
                 self._import_venue(exchange, **options)
         except KeyboardInterrupt:
             self.say("Stopped.", stopped=True)
-
-    def _import_file(
-        self, file: Path, *, symbol: str, interval: str, source: str, aggregate: Sequence[str], **_: Any
-    ) -> None:
-        bars = read_bars(file, symbol=symbol, interval=interval, source=(source or file.name)[:80])
-        written = store_bars(split_pages(bars), aggregate=aggregate, progress=self._show_progress)
-        self._say_written(symbol, interval, written)
 
     def _import_venue(
         self,
