@@ -39,7 +39,7 @@ ROWS = (
     Row("F9 hostile frames", "no error", "tests/faults/test_fuzz_frames.py"),
     Row("F10 kill -9 and SIGTERM", "at most 1 s of text", f"{TURNS}/test_kill.py"),
     Row("SIGTERM of a whole site", "each answer saved", f"{STORES} -k told_to_stop", LITE),
-    Row("F11 strangers behind one proxy", "share no limit", f"{EDGE}/test_proxies.py", LITE),
+    Row("F11 strangers behind one proxy", "share no limit", f"{EDGE}/test_requests.py", LITE),
     Row("F12 due work", "one indexed query", "tests/trading/runs/test_due.py tests/config/lib/work"),
     Row("F13 backup and restore", "every table equal", "tests/config/lib/operations/test_backups.py"),
     Row("providers", "one clear sentence", f"{TURNS}/test_provider_faults.py"),

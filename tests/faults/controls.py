@@ -266,7 +266,7 @@ CONTROLS = (
         "config/lib/edge/requests.py",
         "entry = entries[-proxies]",
         "entry = entries[0]",
-        "tests/config/lib/edge/test_proxies.py",
+        "tests/config/lib/edge/test_requests.py",
     ),
     Control(
         "unknown fields of the API",

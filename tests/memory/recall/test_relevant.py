@@ -6,6 +6,7 @@ from memory.facts.queries import list_relevant_lines
 from memory.models import UserFact
 from memory.recall.search import MAX_RELEVANT, find_relevant
 from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.memory.recall import situation_cases
 from tests.memory.recall.turn_cases import ABOUT, UNRELATED
 
 TUNED, UNSEEN = 0, 1
@@ -21,20 +22,33 @@ def relevant(message: str, **values) -> list[UserFact]:
     return find_relevant(message=message, **{"without": frozenset(), "now": JUNE, **values})
 
 
+# A situation needs a fact that no word of it names.
+@pytest.mark.parametrize(
+    ("cases", "least"), [(ABOUT, 0.85), (situation_cases.NEEDED, 0.8)], ids=["words", "situations"]
+)
 @pytest.mark.parametrize("half", [TUNED, UNSEEN])
-def test_find_relevant_has_the_needed_fact_of_most_questions(store, half):
-    cases = ABOUT[half::2]
+def test_find_relevant_has_the_needed_fact_of_most_messages(as_trader, cases, least, half):
+    store = {content: UserFactFactory(content=content) for content, _ in cases}
 
-    found = sum(store[content] in relevant(question) for content, question in cases)
+    found = [store[content] in relevant(message) for content, message in cases[half::2]]
 
-    assert found >= 0.85 * len(cases)
+    assert sum(found) >= least * len(found)
 
 
+@pytest.mark.parametrize(
+    ("cases", "unrelated"),
+    [(ABOUT, UNRELATED), (situation_cases.NEEDED, situation_cases.UNRELATED)],
+    ids=["words", "situations"],
+)
 @pytest.mark.parametrize("half", [TUNED, UNSEEN])
-def test_find_relevant_finds_nothing_for_unrelated_messages(store, half):
-    messages = UNRELATED[half::2]
+def test_find_relevant_finds_nothing_for_unrelated_messages(as_trader, cases, unrelated, half):
+    for content, _ in cases:
+        UserFactFactory(content=content)
+    messages = unrelated[half::2]
 
-    assert sum(bool(relevant(message)) for message in messages) <= 0.05 * len(messages)
+    brought = [message for message in messages if relevant(message)]
+
+    assert len(brought) <= 0.05 * len(messages), brought
 
 
 def test_find_relevant_leaves_out_what_the_prompt_has(store):
