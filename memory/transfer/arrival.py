@@ -85,14 +85,18 @@ def refuse_large(text: str) -> None:
         raise DocumentRefused("This file holds too many values to be a memory.")
 
 
-def parse_archive(text: str) -> Archive:
-    """Return the parts of an archive, outside of transactions. Raises DocumentRefused."""
+def parse_json(text: str, *, refusal: str) -> Any:
+    """Return the JSON of a file that is not too large. Raises DocumentRefused, for another text with the refusal."""
     refuse_large(text)
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        raise DocumentRefused("This is no JSON.") from None
-    return check_archive(data)
+        raise DocumentRefused(refusal) from None
+
+
+def parse_archive(text: str) -> Archive:
+    """Return the parts of an archive, outside of transactions. Raises DocumentRefused."""
+    return check_archive(parse_json(text, refusal="This is no JSON."))
 
 
 def check_archive(data: Any) -> Archive:

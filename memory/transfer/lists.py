@@ -21,6 +21,7 @@ from memory.transfer.arrival import (
     import_archive,
     is_archive,
     parse_archive,
+    parse_json,
     refuse_large,
     shorten_text,
 )
@@ -126,20 +127,14 @@ def read_upload(data: bytes) -> str:
     if len(text) > MAX_ARCHIVE:
         raise DocumentRefused("The memory in this zip is too large.")
     content = text.decode("utf-8-sig", errors="replace")
-    return _find_bio(content) if member == "conversations.json" else content
-
-
-def _find_bio(text: str) -> str:
-    """Return what ChatGPT noted about the user in its conversations, as a JSON list."""
-    refuse_large(text)
-    try:
-        conversations = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DocumentRefused("The conversations in this zip are no JSON.") from None
-    return json.dumps([note for note in _iter_notes(conversations)])
+    if member != "conversations.json":
+        return content
+    conversations = parse_json(content, refusal="The conversations in this zip are no JSON.")
+    return json.dumps(list(_iter_notes(conversations)))
 
 
 def _iter_notes(conversations: Any) -> Iterator[dict[str, Any]]:
+    """Yield what ChatGPT noted about the user in its conversations."""
     for conversation in conversations if isinstance(conversations, list) else []:
         mapping = conversation.get("mapping") if isinstance(conversation, dict) else None
         for node in mapping.values() if isinstance(mapping, dict) else []:

@@ -44,13 +44,11 @@ class SharedLayer(InMemoryChannelLayer):
 
     async def group_send(self, group: str, message: Json) -> None:
         self._loop = asyncio.get_running_loop()
-        self._link.start()
         self._link.put(group, message)
         await super().group_send(group, message)
 
     def send_to_others(self, group: str, message: Json, *, is_urgent: bool = True) -> None:
         """Send a message to a group in the other processes: at once, or with the next news."""
-        self._link.start()
         self._link.put(group, message, is_urgent=is_urgent)
 
     def answer(self, message_type: str, answer: Callable[[Json], Awaitable[None]]) -> None:
@@ -110,6 +108,7 @@ class _Link:
 
     def put(self, group: str, message: Json, *, is_urgent: bool = False) -> None:
         """Note a message for the next sending; the same message twice is sent once."""
+        self.start()
         with self._changed:
             if self._has_others:
                 self._pending[json.dumps([group, message], sort_keys=True)] = (group, message)

@@ -34,9 +34,6 @@ _REMEDY: Final = (
 class OldDatabase(StateConflict):
     """The database comes from an earlier development state."""
 
-    def __init__(self) -> None:
-        super().__init__(f"{_REASON} {_REMEDY}")
-
 
 def check_databases(*, databases: Collection[str] | None = None, **kwargs: object) -> list[CheckMessage]:
     """Report old databases and search indexes that miss new rows: a system check that `migrate` runs."""
@@ -67,7 +64,7 @@ def _list_problems(alias: str) -> Iterator[CheckMessage]:
 def require_current_database() -> None:
     """Raise OldDatabase when the default database is old."""
     if _is_old(DEFAULT_DB_ALIAS):
-        raise OldDatabase
+        raise OldDatabase(f"{_REASON} {_REMEDY}")
 
 
 def _is_old(alias: str) -> bool:
