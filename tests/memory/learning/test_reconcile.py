@@ -598,10 +598,6 @@ def test_every_candidate_is_counted_once_and_no_bad_one_stops_another(as_trader)
     assert believed() == sorted(["Max leverage is 5x", RISK, PERPS, JOURNAL])
 
 
-def test_no_candidate_is_no_work(as_trader):
-    assert weigh() == ReconcileCounts()
-
-
 def test_reconcile_counts_add_up():
     parts = ReconcileCounts(1, 2, 3, 4, 5) + ReconcileCounts(known=10, saved=1)
 

@@ -125,15 +125,6 @@ def test_job_that_fails_is_reported_and_stops_no_other(caplog):
     assert (row.tries, row.next_at, row.summary) == (1, NOON + HOUR, "failed: RuntimeError")
 
 
-def test_run_job_runs_whatever_the_clock_says():
-    job, runs = counting()
-
-    for _ in range(2):
-        run_job(job, NOON)
-
-    assert len(runs) == 2
-
-
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_schedulers_of_many_workers_run_a_job_once_a_turn():
