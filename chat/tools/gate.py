@@ -96,9 +96,12 @@ def admit_fact(
     """
     line, known = stored_line(content), [of.content, of.body] if of is not None else []
     is_typed = not typed or not find_untyped(f"{line}\n{detail}", typed, *known)
+    wording = word_content(line, typed)
     if is_typed and not context.window.is_untrusted:
+        if wording is not None and _says_more(wording.text, line):
+            return Admitted(wording.text, origin_of(context, wording.quote))
         return Admitted(content, origin_of(context, find_support(line, typed)))
-    wording = word_content(line, typed) or _swap_value(context, line, typed[-1:])
+    wording = wording or _swap_value(context, line, typed[-1:])
     if wording is None or not MIN_CONTENT <= len(wording.text) <= MAX_CONTENT:
         return None
     is_backed = not detail or supports_all(parse_detail(detail), typed)
@@ -211,6 +214,13 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     """Return the origin of this turn's write."""
     quotes = ({"message_id": quote.message_id, "start": quote.start, "end": quote.end},) if quote else ()
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
+
+
+def _says_more(sentence: str, line: str) -> bool:
+    """Tell whether of one statement only the typed sentence has a subject: "Lev cap: 3x" is beside no other limit."""
+    if read_subject(line).is_single or not read_subject(sentence).is_single:
+        return False
+    return len(sentence) <= MAX_CONTENT and not find_untyped(sentence, [TypedMessage(0, line)])
 
 
 def _is_end_meant(context: ToolContext, typed: Sequence[TypedMessage], fact: UserFact) -> bool:

@@ -270,3 +270,30 @@ def test_forget_reads_what_the_user_typed_once(as_trader):
         assert "memoryEvent" in box.call("forget", fact_id="I trade alts")
 
     assert sum('FROM "agent_messages"' in query["sql"] for query in sent.captured_queries) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "line"),
+    [
+        ("My max leverage is 5x", "I'm cutting my max leverage to 3x from today", "Lev cap: 3x"),
+        ("I risk 1% per trade", "From now on I risk only 0.5% per trade", "R/T 0.5%"),
+        ("I live in Lisbon", "We have moved, I live in Porto now", "Base: Porto"),
+        ("My daily loss limit is 3%", "My daily loss limit is 2% now", "DLL 2%"),
+    ],
+)
+def test_line_without_a_subject_of_its_own_is_stored_as_the_sentence_that_has_one(as_trader, old, said, line):
+    known = UserFactFactory(content=old)
+
+    result = Toolbox(as_trader, "coach", said).call("remember", fact=line)
+
+    assert result["replaced"] == old
+    known.refresh_from_db()
+    assert known.archived_reason == ArchivedReason.SUPERSEDED
+
+
+def test_line_with_less_than_its_sentence_stays_as_it_is(as_trader):
+    said = "My max leverage is 3x since I blew up twice"
+
+    result = Toolbox(as_trader, "coach", said).call("remember", fact="Blew up twice")
+
+    assert result["saved"] == "Blew up twice"
