@@ -183,7 +183,7 @@ CONTROLS = (
     Control(
         "taint of tools that read untrusted text",
         "chat/turns/turn.py",
-        "            self.window.is_untrusted |= tool.brings_untrusted(task.result())\n",
+        "            self.window.note(tool.label, is_untrusted=tool.brings_untrusted(task.result()))\n",
         "",
         "tests/chat/turns/test_taint.py",
     ),
