@@ -33,21 +33,17 @@ def row(fact: UserFact) -> tuple:
     return fact.confidence, fact.score, fact.source
 
 
-@pytest.mark.parametrize("confidence", [ASSERTED, INFERRED])
-def test_remember_leaves_the_confidence_as_given_and_no_score(as_trader, confidence):
-    fact = remember_fact(content="Max 5x leverage", confidence=confidence, now=JUNE).fact
-
-    assert row(fact) == (confidence, None, CHAT)
-
-
-def test_remember_is_inferred_unless_said_otherwise(as_trader):
-    assert row(remember_fact(content="Max 5x leverage", now=JUNE).fact) == (INFERRED, None, CHAT)
-
-
-def test_page_add_is_asserted(as_trader):
-    fact = remember_fact(content="Max 5x leverage", confidence=ASSERTED, source=PROFILE, now=JUNE).fact
-
-    assert row(fact) == (ASSERTED, None, PROFILE)
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({}, (INFERRED, None, CHAT)),
+        ({"confidence": ASSERTED}, (ASSERTED, None, CHAT)),
+        ({"confidence": ASSERTED, "source": PROFILE}, (ASSERTED, None, PROFILE)),
+    ],
+    ids=["nothing said", "said outright", "from the page"],
+)
+def test_remember_leaves_confidence_and_source_as_given_and_no_score(as_trader, given, left):
+    assert row(remember_fact(content="Max 5x leverage", **given, now=JUNE).fact) == left
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,6 @@ def enforce(**values) -> list:
     return [fact.pk for fact in enforce_token_limit(**values)]
 
 
-def test_enforce_token_limit_keeps_all_within_the_limit(as_trader):
-    fill(3)
-
-    assert enforce(now=JULY) == []
-    assert len(kept()) == 3
-
-
 def test_explicit_facts_leave_by_least_recent_reference_and_no_more_than_needed(as_trader):
     facts = fill(10)
 
@@ -277,15 +270,6 @@ def test_limit_runs_after_each_add(as_trader, add):
 
     assert "Fact 0" in evicted()
     assert tokens() <= LIMIT
-
-
-def test_save_into_a_full_memory_keeps_what_was_just_said(as_trader):
-    fill(8)
-
-    written = remember_fact(content="Fact x: just said", now=JULY)
-
-    written.fact.refresh_from_db()
-    assert not written.fact.is_archived
 
 
 def test_confirming_adds_nothing_and_evicts_nothing(as_trader):

@@ -15,7 +15,7 @@ from memory.facts.review import (
     reopen_proposal,
 )
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
-from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.models import (
     ArchivedReason,
@@ -309,16 +309,6 @@ def test_reopen_proposal_refuses_after_later_write(as_trader):
 
     proposal.refresh_from_db()
     assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, ["Trades oil only"])
-
-
-def test_undo_batch_reopens_the_proposal(as_trader):
-    proposal = accept(propose())
-
-    undo_batch(batch_id=proposal.batch_id, now=JULY)
-
-    proposal.refresh_from_db()
-    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
-    assert believed() == []
 
 
 def event_of(proposal: MemoryProposal) -> MemoryEvent:

@@ -4,7 +4,7 @@ from uuid import uuid4
 import pytest
 
 from memory.facts.services import promote_fact, restore_fact, supersede_fact
-from memory.facts.versions import FactChanged, Origin
+from memory.facts.versions import Origin
 from memory.models import ArchivedReason, Confidence, EventKind, MemoryEvent, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
@@ -106,16 +106,6 @@ def test_supersede_fact_takes_another_spelling_of_the_same_words(as_trader):
     new = supersede_fact(fact_id=old.pk, content="Max 5x leverage.", now=JUNE).fact
 
     assert (new.content, new.supersedes, new.content_key) == ("Max 5x leverage.", old, old.content_key)
-
-
-def test_supersede_fact_tells_who_comes_second(as_trader):
-    old = UserFactFactory()
-    supersede_fact(fact_id=old.pk, content="The first correction", now=JUNE)
-
-    with pytest.raises(FactChanged, match="fact has changed"):
-        supersede_fact(fact_id=old.pk, content="The second correction", now=JUNE)
-
-    assert [fact.content for fact in UserFact.objects.believed()] == ["The first correction"]
 
 
 def test_supersede_fact_merges_into_the_fact_that_has_these_words(as_trader):

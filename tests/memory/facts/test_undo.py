@@ -148,17 +148,6 @@ def test_undo_event_of_a_change_puts_a_new_row_on_top(as_trader):
     assert back.valid_from == JUNE + DAY  # what held before the wrong row held until it began: no gap, no overlap
 
 
-def test_undo_event_does_nothing_the_second_time(as_trader):
-    written = edit(save("Max 5x leverage").fact, JUNE)
-    undo(written)
-    rows = list(UserFact.objects.order_by("pk").values())
-
-    event = undo(written, now=JULY + DAY)
-
-    assert event.undone_at == JULY
-    assert list(UserFact.objects.order_by("pk").values()) == rows
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
