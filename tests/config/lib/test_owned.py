@@ -13,34 +13,10 @@ from config.lib.owned import ScopeError, owned, owned_tx, system_tx
 from memory.models import MemoryEvent, UserFact
 from tests.config.lib.access import ASKED_AGAIN, HANDOVERS, RAW, READS, READS_OF_ONE, TAKEOVERS, WRITES, WRITES_BY_QUERY
 from tests.factories.memory import JUNE, MAY, MemoryEventFactory, UserFactFactory
-from tests.factories.trading import TraderFactory
 
 pytestmark = pytest.mark.django_db
 
 Trader = get_user_model()
-CANARY = "Bob hoards gold"
-
-
-@pytest.fixture
-def ann():
-    return TraderFactory(email="ann@example.com")
-
-
-@pytest.fixture
-def bob():
-    return TraderFactory(email="bob@example.com")
-
-
-@pytest.fixture
-def anns(ann):
-    with owned_tx(ann):
-        return UserFactFactory(content="Ann trades bitcoin")
-
-
-@pytest.fixture
-def bobs(bob):
-    with owned_tx(bob):
-        return UserFactFactory(content=CANARY)
 
 
 @pytest.fixture
@@ -89,7 +65,7 @@ def test_without_an_owner_nothing_is_loaded(bobs, tmp_path):
 def test_as_another_user_a_read_finds_nothing_of_bob(read, as_ann, bobs):
     found = read(UserFact.objects, bobs)
 
-    assert CANARY.encode() not in pickle.dumps(found)
+    assert bobs.content.encode() not in pickle.dumps(found)
 
 
 @pytest.mark.parametrize("reach", ["count", "length", "acount"])
@@ -269,8 +245,8 @@ def test_values_over_a_planted_link_find_nothing(cross_link):
 
 
 @pytest.mark.postgres
-def test_a_join_from_an_unowned_table_finds_nothing(as_ann):
-    assert not Trader.objects.filter(userfact__content=CANARY).exists()
+def test_a_join_from_an_unowned_table_finds_nothing(as_ann, bobs):
+    assert not Trader.objects.filter(userfact__content=bobs.content).exists()
 
 
 # --- Lazy querysets follow the scope ---

@@ -28,16 +28,6 @@ class Boom(Exception):
 
 
 @pytest.fixture
-def ann():
-    return TraderFactory(email="ann@example.com")
-
-
-@pytest.fixture
-def bob():
-    return TraderFactory(email="bob@example.com")
-
-
-@pytest.fixture
 def rows(ann, bob):
     """A fact of each."""
     for user in (ann, bob):
@@ -153,16 +143,6 @@ def test_owned_tx_rolls_back_after_an_error(ann):
 
 
 @each_door
-def test_scope_is_closed_after_the_block(door, ann):
-    before = scope()
-
-    with door(ann):
-        pass
-
-    assert scope() == before
-
-
-@each_door
 @pytest.mark.parametrize("error", [Boom, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit])
 def test_scope_is_closed_after_an_error(door, error, ann):
     before = scope()
@@ -243,15 +223,6 @@ def test_failed_inner_scope_rolls_back_its_own_writes_only(ann):
 
         assert list(UserFact.objects.all()) == [kept]
         assert scope() == scope_of(ann)
-
-
-def test_reading_that_fails_inside_a_write_keeps_its_scope(ann, rows):
-    with owned_tx(ann):
-        with suppress(Boom), owned(ann):
-            raise Boom
-
-        assert scope() == scope_of(ann)
-        assert owners_seen() == {ann.pk}
 
 
 # --- Generators ---
@@ -408,8 +379,3 @@ async def test_door_is_not_opened_in_an_event_loop(door, ann):
 
     with pytest.raises(ScopeError):
         current_owner()
-
-
-def test_system_inside_a_users_scope_is_refused(ann):
-    with owned(ann), pytest.raises(ScopeError, match="may not become"), system_tx("test"):
-        pass

@@ -10,7 +10,6 @@ from config.lib.owned import OwnedModel, owned, owned_tx, system_tx
 from config.lib.rls import RunPythonOnOwnedRows
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
-from tests.factories.trading import TraderFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -24,28 +23,6 @@ OTHER_OWNERS = {
 }
 
 each_table = pytest.mark.parametrize("table", [model._meta.db_table for model in OWNED])
-
-
-@pytest.fixture
-def ann():
-    return TraderFactory(email="ann@example.com")
-
-
-@pytest.fixture
-def bob():
-    return TraderFactory(email="bob@example.com")
-
-
-@pytest.fixture
-def anns(ann):
-    with owned_tx(ann):
-        return UserFactFactory(content="Ann trades bitcoin")
-
-
-@pytest.fixture
-def bobs(bob):
-    with owned_tx(bob):
-        return UserFactFactory(content="Bob hoards gold")
 
 
 def run(statement: str, *values) -> list[tuple]:
