@@ -29,7 +29,6 @@ _SHARED: Final = (*("fill_id", "symbol", "at", "quantity", "price", "is_liquidat
 @dataclass(frozen=True, slots=True)
 class LedgerPreview:
     label: str
-    market: str
     counts: IntakePreview
 
 
@@ -57,7 +56,7 @@ def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[Ledg
         ledger = _find_ledger(_label(venue, market))
         entries = _build_entries(reading, market, ledger)
         counts = preview_entries(deployment_id=ledger.pk if ledger else None, entries=entries, now=now)
-        previews.append(LedgerPreview(_label(venue, market), market, counts))
+        previews.append(LedgerPreview(_label(venue, market), counts))
     return previews
 
 
