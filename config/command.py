@@ -12,7 +12,11 @@ class _Commands(ManagementUtility):
     """Django's commands without its checks, which import every page: `check`, `doctor` and `migrate` run them."""
 
     def fetch_command(self, subcommand: str) -> Any:
-        command = super().fetch_command(subcommand)
+        command: Any = super().fetch_command(subcommand)
+        if subcommand == "makemigrations":
+            from config.lib.search.autodetector import SearchIndexAutodetector  # noqa: PLC0415 - needs the settings
+
+            command.autodetector = SearchIndexAutodetector
         if subcommand != "migrate" and command.requires_system_checks == "__all__":  # it must refuse an old database
             self.argv.insert(2, "--skip-checks")
         return command

@@ -8,11 +8,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.writer import MigrationWriter
 
 from chat.models import Message
 from config.lib.operations.health import check_databases
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.rls import EnableOwnerPolicy
+from config.lib.search.autodetector import SearchIndexAutodetector
 from config.lib.search.index import AddSearchIndex, ContainsAny, KeepSearchIndex
 from config.lib.search.terms import build_tokens
 from memory.models import UserFact
@@ -95,6 +97,25 @@ def test_models_ask_for_no_further_migration(db):
     call_command("makemigrations", check=True, dry_run=True, stdout=output)
 
     assert "No changes detected" in output.getvalue()
+
+
+@pytest.mark.parametrize("app", ["memory", "chat"])
+def test_migration_of_a_searched_model_keeps_its_index(app):
+    """What `makemigrations` would write for a column of each model that is searched, and of one that is not."""
+    loader = MigrationLoader(None)
+    before, after = loader.project_state(), loader.project_state()
+    searched = {"memory": "userfact", "chat": "message"}[app]
+    other = {"memory": "memoryevent", "chat": "conversation"}[app]
+    for name in (searched, other):
+        after.add_field(app, name, "mood", models.CharField(max_length=5, default=""), preserve_default=True)
+
+    found = SearchIndexAutodetector(before, after).changes(graph=loader.graph)
+
+    (migration,) = found[app]
+    written = [(type(one).__name__, one.describe()) for one in migration.operations]
+    keeping = [name for name, text in written if name == "KeepSearchIndex" and searched in text.lower()]
+    assert (written[0][0], written[-1][0], len(keeping)) == ("KeepSearchIndex", "KeepSearchIndex", 2)
+    compile(MigrationWriter(migration).as_string(), "migration", "exec")
 
 
 # --- Rows ---

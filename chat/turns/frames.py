@@ -119,7 +119,7 @@ class Notice(ServerFrame):
     reply_id: str | None
     level: str  # info | warn
     text: str
-    save_url: str | None = None  # of the form that saves what the notice is about
+    save_url: str | None  # of the form that saves what the notice is about
 
 
 @dataclass(frozen=True, slots=True)

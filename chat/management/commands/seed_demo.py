@@ -1,6 +1,7 @@
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -11,6 +12,7 @@ from django.utils.module_loading import import_string
 from config.lib.work.commands import KeelCommand
 
 EMAIL = "demo@example.com"
+STAFF = "staff@example.com"  # a superuser, who sees the admin as a whole
 
 
 class Command(KeelCommand):
@@ -24,23 +26,19 @@ class Command(KeelCommand):
             raise CommandError(
                 "This site answers to more than this machine's names; a demo login does not belong on it."
             )
-        users = get_user_model()._default_manager
-        user = users.filter(email=EMAIL).first()
-        if user is None:
-            user = users.create_user(email=EMAIL, experience_tier="intermediate")
-        password = _kept_password(settings.HOME_DIR / "var" / "demo-password")
-        if not user.check_password(password):
-            user.set_password(password)
-            user.save(update_fields=["password"])
+        folder = settings.HOME_DIR / "var"
+        user, password = _make_login(EMAIL, folder / "demo-password", experience_tier="intermediate")
+        _, staff_password = _make_login(STAFF, folder / "demo-staff-password", is_staff=True, is_superuser=True)
         made: dict[str, int] = {}
         for path in settings.DEMO:  # no app knows all the others
             made |= import_string(path)(user.pk, clock=timezone.now, report=self._tell_step)
         self._tell_step("")
+        staff = {"staff_email": STAFF, "staff_password": staff_password}
         self.say(
-            f"Demo login: {EMAIL}  password: {password}" + ("" if any(made.values()) else "  (seeded before)"),
-            email=EMAIL,
-            password=password,
-            **made,
+            f"Demo login: {EMAIL}  password: {password}"
+            + ("" if any(made.values()) else "  (seeded before)")
+            + f"\nStaff login (/admin/): {STAFF}  password: {staff_password}",
+            **{"email": EMAIL, "password": password, **staff, **made},
         )
 
     def _tell_step(self, progress: str) -> None:
@@ -49,8 +47,18 @@ class Command(KeelCommand):
             self.stderr.write(f"\r\033[K{progress}", ending="")
 
 
-def _kept_password(path: Path) -> str:
-    """Return the demo's random password from a file private to its owner."""
+def _make_login(email: str, path: Path, **columns: Any) -> tuple[Any, str]:
+    """Return the user of an address, made once, with the random password that a file private to its owner keeps."""
+    users = get_user_model()._default_manager
+    user = users.filter(email=email).first() or users.create_user(email=email, **columns)
+    password = _keep_password(path)
+    if not user.check_password(password):
+        user.set_password(password)
+        user.save(update_fields=["password"])
+    return user, password
+
+
+def _keep_password(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

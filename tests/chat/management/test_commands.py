@@ -16,6 +16,7 @@ from chat.models import Conversation, ConversationStatus, Message, MessageStatus
 from chat.prompt.compose import preview_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import as_blocks
+from chat.rules import follow_facts
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from config.lib.threads import join_threads
@@ -26,6 +27,7 @@ from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.fakes import Gate
 from tests.owners import as_owner
+from trading.models import RuleState, TradingRule
 
 OURS = sorted(name for name, app in get_commands().items() if app in {"chat", "memory", "trading"})
 
@@ -350,6 +352,42 @@ def test_show_prompt_does_not_know_a_strangers_conversation(trader, stranger):
         run("show_prompt", "--user", trader.email, "--conversation", str(theirs.pk))
 
 
+# --- check_trade, list_rules ---
+
+
+def test_check_trade_sizes_a_plan_by_a_rule_and_commits_nothing(trader):
+    with owned_tx(trader):
+        UserFactFactory(content="I risk at most 1% per trade")
+        follow_facts(now=JUNE)
+        TradingRule.objects.update(state=RuleState.CONFIRMED, decided_at=JUNE)
+    plan = ("--symbol", "BTC", "--side", "buy", "--price", "100", "--stop", "95", "--equity-usd", "10000")
+
+    (line,) = lines_of("check_trade", "--user", trader.email, *plan)
+    printed = run("check_trade", "--user", trader.email, *plan)
+
+    assert (line["side"], line["risk_usd"], line["size_usd"]) == ("long", 100, 2000)
+    assert printed.startswith(f"BTC long: {line['verdict']}\n")
+    assert "size_usd: 2000" in printed
+
+
+def test_check_trade_says_what_a_plan_lacks(trader):
+    with pytest.raises(CommandError, match="is not a number above zero"):
+        run("check_trade", "--user", trader.email, "--symbol", "BTC", "--side", "long", "--stop", "tight")
+
+
+def test_list_rules_prints_each_reading_with_how_trades_kept_it(trader):
+    assert lines_of("list_rules", "--user", trader.email) == [{"rules": 0}]
+    with owned_tx(trader):
+        rule = UserFactFactory(content="My max leverage is 3x")
+
+    first = lines_of("list_rules", "--user", trader.email)[0]
+
+    assert (first["state"], first["fact"], first["fact_id"]) == ("waiting", rule.content, str(rule.pk))
+    with owned_tx(trader):
+        TradingRule.objects.update(state=RuleState.CONFIRMED, decided_at=JUNE)
+    assert "; 0 kept, 0 broken: My max leverage is 3x" in run("list_rules", "--user", trader.email)
+
+
 # --- seed_demo ---
 
 
@@ -366,9 +404,11 @@ def test_seed_demo_makes_a_user_who_can_sign_in(demo_site, client, django_user_m
 
     assert line["email"] == "demo@example.com"
     assert django_user_model.objects.get(email=line["email"]).check_password(line["password"])
-    kept = demo_site / "var" / "demo-password"
-    assert kept.read_text() == line["password"]
-    assert kept.stat().st_mode & 0o777 == 0o600
+    staff = django_user_model.objects.get(email=line["staff_email"])
+    assert (staff.is_superuser, staff.check_password(line["staff_password"])) == (True, True)
+    for name, password in (("demo-password", "password"), ("demo-staff-password", "staff_password")):
+        kept = demo_site / "var" / name
+        assert (kept.read_text(), kept.stat().st_mode & 0o777) == (line[password], 0o600)
 
 
 def test_seed_demo_makes_a_history_whose_rows_fit_together(demo_site, django_user_model):
@@ -389,7 +429,7 @@ def test_seed_demo_twice_changes_nothing(demo_site, django_user_model):
     first, second = lines_of("seed_demo")[0], lines_of("seed_demo")[0]
 
     assert second == {**first, "conversations": 0}
-    assert django_user_model.objects.count() == 1
+    assert django_user_model.objects.count() == 2
 
 
 def test_seed_demo_is_refused_on_a_public_site(demo_site, settings, django_user_model):
