@@ -204,3 +204,13 @@ def test_make_knows_the_documented_targets():
 
     for target in ("demo", "test", "check", "bench", "fix", "run", "help"):
         assert f"make {target} " in listed, f"give the target a line of help in the Makefile: `{target}: ## ...`"
+
+
+def test_index_names_each_decision_once_by_its_title():
+    folder = ROOT / "docs" / "decisions"
+    records = {path.name: path.read_text().partition("\n")[0].removeprefix("# ") for path in folder.glob("0*.md")}
+
+    named = re.findall(r"^- \[(\d+)\. (.+?)\]\((.+?)\)", (folder / "README.md").read_text(), re.MULTILINE)
+
+    listed = sorted((name, f"{number}. {title}") for number, title, name in named)
+    assert listed == sorted(records.items()), "name the decision in docs/decisions/README.md, in the group of its wing"
