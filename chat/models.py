@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from config.lib.fields import SearchTermsField
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
+from memory.models import TRASH_KEPT
 from trading.models.deployments import ActionType
 
 MAX_TITLE: Final = 80
@@ -86,6 +87,11 @@ class Conversation(OwnedModel):
 
     def __str__(self) -> str:
         return self.title or "New chat"
+
+    @property
+    def kept_until(self) -> datetime | None:
+        """When a chat in the trash is deleted for good."""
+        return self.trashed_at and self.trashed_at + TRASH_KEPT
 
 
 class MemorySnapshot(OwnedModel):
@@ -308,6 +314,16 @@ class Bookmark(OwnedModel):
 
     def __str__(self) -> str:
         return self.note or self.text[:60]
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """Its chat, if that still exists."""
+        return self.message.conversation if self.message else None
+
+    @property
+    def shown_id(self) -> int | None:
+        """The id of its message in that chat; None after an edit or a retry."""
+        return self.message.pk if self.message and self.message.replaced_at is None else None
 
 
 class DayNote(OwnedModel):

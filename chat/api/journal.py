@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers
 
-from chat.conversations.journal import MAX_NOTE, bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
+from chat.conversations.journal import MAX_NOTE, bookmark_reply, edit_note, find_bookmark, get_bookmark, remove_bookmark
 from chat.models import Bookmark
 from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
 from config.lib.rest.views import ApiView, InputSerializer, RowSerializer
@@ -52,7 +52,7 @@ class BookmarkView(ApiView):
     @read("get_bookmark", "journal", BookmarkSerializer)
     def get(self, bookmark_id: UUID) -> Bookmark:
         """Return a reply that is kept."""
-        return get_entry(bookmark_id).bookmark
+        return get_bookmark(bookmark_id)
 
     @write("edit_note", "journal", BookmarkSerializer, NoteInput)
     def patch(self, bookmark_id: UUID, note: str) -> Bookmark:

@@ -1,16 +1,16 @@
 """The journal: bookmarks with notes. Writes need `owned_tx(user)`, reads `owned(user)`."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 from uuid import UUID
 
-from chat.models import Bookmark, Conversation, DayNote, Message, MessageStatus, Role
+from chat.models import Bookmark, DayNote, Message, MessageStatus, Role
 from chat.parts import Json
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.locks import lock_owner
-from config.lib.paging import NumberedPage, locate_page
+from config.lib.owned import OwnedQuerySet
+from config.lib.paging import NumberedPage, cut_page
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
@@ -34,15 +34,6 @@ class NoteRefused(DomainError):
     """The note is too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A journal entry and its chat, if that still exists."""
-
-    bookmark: Bookmark
-    conversation: Conversation | None
-    message_id: int | None  # its message in that chat; None after an edit or a retry
-
-
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
     """Bookmark a reply; an existing bookmark keeps its note. Raises ReplyNotFound, ReplyNotKept, NoteRefused."""
     lock_owner()
@@ -64,7 +55,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
     """Set or clear an entry's note. Raises BookmarkNotFound, NoteRefused."""
     lock_owner()
-    bookmark = _get_bookmark(bookmark_id)
+    bookmark = get_bookmark(bookmark_id)
     bookmark.note = _check_note(note)
     bookmark.updated_at = now
     bookmark.save(update_fields=["note", "updated_at"])
@@ -74,7 +65,7 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
 def remove_bookmark(*, bookmark_id: UUID) -> Json:
     """Remove an entry; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
     lock_owner()
-    bookmark = _get_bookmark(bookmark_id)
+    bookmark = get_bookmark(bookmark_id)
     bookmark.delete()
     return {name: getattr(bookmark, name) for name in ("message_id", "text", "note", "created_at")}
 
@@ -95,9 +86,9 @@ def find_bookmark(message_id: int) -> Bookmark | None:
     return Bookmark.objects.filter(message=message_id).first()
 
 
-def get_entry(bookmark_id: UUID) -> Kept:
-    """Return one entry. Raises BookmarkNotFound."""
-    return _with_chats([_get_bookmark(bookmark_id)])[0]
+def get_bookmark(bookmark_id: UUID) -> Bookmark:
+    """Return one entry with its chat. Raises BookmarkNotFound."""
+    return _with_chats().filter(pk=bookmark_id).first_or(BookmarkNotFound("There is no such entry in the journal."))
 
 
 def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
@@ -107,28 +98,19 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
     return frozenset(Bookmark.objects.filter(message__in=message_ids).values_list("message_id", flat=True))
 
 
-def page_of_journal(query: str = "", number: int = 1) -> NumberedPage[Kept]:
+def page_of_journal(query: str = "", number: int = 1) -> NumberedPage[Bookmark]:
     """Return a page of entries whose reply or note has all words of a query, newest first."""
-    rows = Bookmark.objects.order_by("-created_at", "id")
-    words = normal_form(query).split()
-    if words:
+    rows = _with_chats().order_by("-created_at", "id")
+    if words := normal_form(query).split():
         # Without a column of normal forms: a journal is kept by hand, so it is read in milliseconds.
         told = ((pk, normal_form(f"{text} {note}")) for pk, text, note in rows.values_list("pk", "text", "note"))
-        fitting = [pk for pk, said in told if all(word in said for word in words)]
-        total = len(fitting)
-    else:
-        fitting = []
-        total = rows.count()
-    place = locate_page(number, total=total, size=PAGE_SIZE)
-    found = rows.filter(pk__in=fitting[place.rows]) if words else rows[place.rows]
-    return NumberedPage(_with_chats(list(found)), total, place.number, place.pages)
+        rows = rows.filter(pk__in=[pk for pk, said in told if all(word in said for word in words)])
+    return cut_page(rows, number, size=PAGE_SIZE)
 
 
-def list_kept_between(since: datetime, until: datetime) -> list[Kept]:
+def list_kept_between(since: datetime, until: datetime) -> list[Bookmark]:
     """Return the entries of a range, oldest first."""
-    return _with_chats(
-        list(Bookmark.objects.filter(created_at__gte=since, created_at__lt=until).order_by("created_at"))
-    )
+    return list(_with_chats().filter(created_at__gte=since, created_at__lt=until).order_by("created_at"))
 
 
 def set_day_note(*, day: date, text: str, now: datetime) -> None:
@@ -145,27 +127,9 @@ def list_day_notes(first: date, last: date) -> dict[date, str]:
     return dict(DayNote.objects.filter(day__range=(first, last)).values_list("day", "text"))
 
 
-def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:
-    ids = [bookmark.message_id for bookmark in bookmarks if bookmark.message_id]
-    messages = {
-        pk: (chat, replaced_at is None)
-        for pk, chat, replaced_at in Message.objects.filter(pk__in=ids).values_list(
-            "pk", "conversation_id", "replaced_at"
-        )
-    }
-    chats = Conversation.objects.in_bulk({chat for chat, _ in messages.values()})
-    entries = []
-    for bookmark in bookmarks:
-        found = messages.get(bookmark.message_id or 0)
-        chat_id, is_shown = found or (None, False)
-        entries.append(
-            Kept(bookmark, chats.get(chat_id) if chat_id else None, bookmark.message_id if is_shown else None)
-        )
-    return entries
-
-
-def _get_bookmark(bookmark_id: UUID) -> Bookmark:
-    return Bookmark.objects.filter(pk=bookmark_id).first_or(BookmarkNotFound("There is no such entry in the journal."))
+def _with_chats() -> OwnedQuerySet[Bookmark]:
+    rows: OwnedQuerySet[Bookmark] = Bookmark.objects.select_related("message__conversation")
+    return rows.defer(*(f"message__{name}" for name in ("content", "parts", "preamble", "search_terms")))
 
 
 def _check_note(text: str, most: int = MAX_NOTE) -> str:

@@ -10,7 +10,6 @@ from uuid import UUID
 from chat.models import Conversation, ConversationStatus, ConversationSummary, Message, Role
 from config.lib.errors import NotFound
 from config.lib.paging import NumberedPage, cut_page
-from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
 
 THREADS_SHOWN: Final = 30
@@ -25,18 +24,10 @@ class ConversationNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadGroup:
-    """Conversations of one period, newest first."""
-
-    label: str
-    threads: list[Conversation]
-
-
-@dataclass(frozen=True, slots=True)
 class Threads:
     """The list of conversations beside a chat."""
 
-    groups: list[ThreadGroup]  # by recency
+    groups: Mapping[str, list[Conversation]]  # by age, newest first
     archived: list[Conversation]  # newest first
     trashed: int
     has_older: bool
@@ -44,12 +35,6 @@ class Threads:
     @property
     def is_empty(self) -> bool:
         return not self.groups and not self.archived
-
-
-@dataclass(frozen=True, slots=True)
-class Trashed:
-    conversation: Conversation
-    kept_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +99,7 @@ def list_recent(limit: int) -> list[Conversation]:
 def get_threads(now: datetime, most: int = THREADS_SHOWN) -> Threads:
     """Return the newest conversations grouped by age, archived ones apart."""
     groups: dict[str, list[Conversation]] = {}
-    archived = []
+    archived: list[Conversation] = []
     found = list_recent(most + 1)
     for conversation in found[:most]:
         if conversation.status == ConversationStatus.ARCHIVED:
@@ -123,8 +108,7 @@ def get_threads(now: datetime, most: int = THREADS_SHOWN) -> Threads:
             day = conversation.last_message_at.astimezone(now.tzinfo).date()
             groups.setdefault(_label_age(day, now.date()), []).append(conversation)
     trashed = Conversation.objects.filter(trashed_at__isnull=False).count()
-    listed = [ThreadGroup(label, threads) for label, threads in groups.items()]
-    return Threads(listed, archived, trashed, has_older=most == THREADS_SHOWN < len(found))
+    return Threads(groups, archived, trashed, has_older=most == THREADS_SHOWN < len(found))
 
 
 def _label_age(day: date, today: date) -> str:
@@ -137,12 +121,10 @@ def _label_age(day: date, today: date) -> str:
     return "Previous 30 days" if day >= today - timedelta(days=30) else "Older"
 
 
-def page_of_trash(number: int = 1) -> NumberedPage[Trashed]:
+def page_of_trash(number: int = 1) -> NumberedPage[Conversation]:
     """Return one page of the trash, last deleted first, at most the last page."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
-    page = cut_page(rows, number, size=TRASH_PAGE)
-    trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in page.rows if row.trashed_at is not None]
-    return NumberedPage(trashed, page.total, page.number, page.pages)
+    return cut_page(rows, number, size=TRASH_PAGE)
 
 
 def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from channels.consumer import get_handler_name
@@ -33,6 +33,8 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import run_in_accept_thread, run_in_thread
 from config.lib.web import find_time_zone, find_user, is_same_origin
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -98,15 +100,19 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.session_key: str | None = self.scope["session"].session_key
         self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
         try:
-            await run_in_thread(self._find_conversation)
+            await run_in_thread(self._read, get_conversation)
         except DomainError:
             await self.close(NOT_FOUND)
             return
         await self._join_room()
 
-    def _find_conversation(self) -> None:
+    def _read(self, query: Callable[..., T], **values: Any) -> T:
         with owned(self.user_id):
-            get_conversation(self.conversation_id)
+            return query(conversation_id=self.conversation_id, **values)
+
+    def _write(self, act: Callable[..., T]) -> T:
+        with owned_tx(self.user_id):
+            return act(conversation_id=self.conversation_id, now=timezone.now())
 
     async def _join_room(self) -> None:
         self.subscription = Subscription()
@@ -235,8 +241,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
         The turn runs also if its message cannot be rendered; the frame is then None.
         """
-        with owned_tx(self.user_id):
-            accepted = act(conversation_id=self.conversation_id, now=timezone.now())
+        accepted = self._write(act)
         if accepted.turn is None:
             with owned(self.user_id), timezone.override(self.zone):
                 return accepted, accepted_frame(accepted.event)
@@ -252,11 +257,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             turn.control.stop()
             return
         # It may run in another process, which reads this at its next save.
-        await self._run_guarded(None, self._request_stop)
-
-    def _request_stop(self) -> bool:
-        with owned_tx(self.user_id):
-            return request_stop(conversation_id=self.conversation_id, now=timezone.now())
+        await self._run_guarded(None, self._write, request_stop)
 
     async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
         """Run one request on a thread; send errors as `failed`."""
@@ -353,16 +354,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         try:
             await run_in_thread(self._write_note, note)
         except Exception:
-            logger.exception("Nobody knows whether conversation %s is open", self.conversation_id)
+            logger.exception("Could not record presence for conversation %s", self.conversation_id)
 
     def _write_note(self, note: Callable[..., None]) -> None:
-        now = timezone.now()
-        if note is note_here:
-            with owned(self.user_id):
-                if is_here_known(conversation_id=self.conversation_id, now=now):
-                    return
-        with owned_tx(self.user_id):
-            note(conversation_id=self.conversation_id, now=now)
+        if note is not note_here or not self._read(is_here_known, now=timezone.now()):
+            self._write(note)
 
     def _has_session(self) -> bool:
         # The same check as for a page: the session is there, its user is active, its password has not changed since.

@@ -1,10 +1,14 @@
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django import forms
+from django.http import HttpRequest
+from django.urls import reverse
 
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.focus import fits_mode
+from config.lib.text import one_line
 
 # The subjects of a chat, by their name in an address, with their key in `Conversation.opening_context`.
 SUBJECTS: Final = {
@@ -16,6 +20,20 @@ SUBJECTS: Final = {
     "event": "event_id",
     "fact": "about_fact_id",
 }
+
+
+MAX_QUERY: Final = 200  # characters
+
+
+def read_query(request: HttpRequest) -> str:
+    """Return the words that a page is searched for, on one line."""
+    return one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
+
+
+def build_address(page: str, query: str, number: int = 1) -> str:
+    """Return the address of one page of what a query finds, at the URL named `page`."""
+    values = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
+    return f"{reverse(page)}?{urlencode(values)}" if values else reverse(page)
 
 
 class OpeningForm(forms.Form):

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat.conversations.queries import list_messages
 from chat.models import MessageStatus
-from chat.parts import Json, Part
+from chat.parts import Json
 from chat.tools.calls import is_hidden
 from chat.turns import events, frames
 from chat.turns.live import LiveTurn
@@ -86,7 +86,8 @@ class TurnScreen:
                 html = self._keep_block(f"memory-{part['event_id']}", part_html(part))
                 self._send_frame(frames.Memory(self.reply_id, html, part["event_id"]))
             case events.CardDrawn(part):
-                html = self._keep_block(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
+                drawn = await run_in_thread(_render, self.start, lambda: part_html(part))
+                html = self._keep_block(f"card-{part['card_id']}", drawn)
                 self._send_frame(frames.Card(self.reply_id, html, part["card_id"]))
             case events.Noticed(text, level, fact):
                 save_url = f"{reverse('memory:facts')}?{urlencode({'add': '', 'content': fact})}#add" if fact else None
@@ -134,10 +135,15 @@ class TurnScreen:
     async def _final_html(self) -> str | None:
         """Return the closed reply's article, None if open or unreadable."""
         try:
-            return await run_in_thread(_reply_html, self.start) or None
+            return await run_in_thread(_render, self.start, self._closed_html) or None
         except Exception:
             logger.exception("Reply %s could not be read to be shown", self.reply_id)
             return None
+
+    def _closed_html(self) -> str:
+        views = view_messages(list_messages(self.start.conversation_id, after=self.start.reply_id - 1))
+        closed = [view for view in views if view.pk == self.start.reply_id and view.status != MessageStatus.STREAMING]
+        return "".join(map(message_html, closed))
 
 
 def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None) -> frames.Accepted:
@@ -155,13 +161,7 @@ def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None
         )
 
 
-def _card_html(start: TurnStart, part: Part) -> str:
+def _render(start: TurnStart, work: Callable[[], str]) -> str:
+    """Render what reads rows, for the user of a turn."""
     with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
-        return part_html(part)
-
-
-def _reply_html(start: TurnStart) -> str:
-    with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
-        views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
-        closed = [view for view in views if view.pk == start.reply_id and view.status != MessageStatus.STREAMING]
-        return "".join(map(message_html, closed))
+        return work()

@@ -70,7 +70,7 @@ def describe_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> dict[str, o
         "waiting": _list_waiting(counts, accounts.accounts, rules, now),
         "now": accounts,
         "charts": [_draw_result(one, accounts) for one in accounts.results],
-        "agents": [(one, _draw_equity(one)) for one in accounts.accounts[:AGENTS_SHOWN]],
+        "agents": [(one, _draw_account(one)) for one in accounts.accounts[:AGENTS_SHOWN]],
         "positions": positions,
         "events": _list_events([one for _, one in positions], now),
         "broken": _list_broken(rules, zone, now),
@@ -89,7 +89,7 @@ def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
     return draw_equity(result.points, title=f"{title}, 30 days", name=name, drawdown=False, simulated=is_simulated)
 
 
-def _draw_equity(account: Account) -> SafeString:
+def _draw_account(account: Account) -> SafeString:
     values = [value for value in account.equity_usd if value is not None]
     return draw_sparkline(values, title=f"Equity of {account.deployment.title}, 30 days")
 

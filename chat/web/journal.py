@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Q
 
-from chat.conversations.journal import Kept, list_day_notes, list_kept_between
+from chat.conversations.journal import list_day_notes, list_kept_between
+from chat.models import Bookmark
 from config.lib.words.rules import describe_rule
 from trading.asking.answers import Line, build_link, describe_figure
 from trading.asking.periods import parse_period
@@ -47,11 +48,19 @@ class DayTrade:
 @dataclass(frozen=True, slots=True)
 class JournalDay:
     day: date
-    net: Figure  # of the trades that closed
     trades: Sequence[DayTrade]
-    left_out: int  # trades
     note: str
-    entries: Sequence[Kept]
+    entries: Sequence[Bookmark]
+
+    @property
+    def net(self) -> Figure:
+        """That of the trades that closed."""
+        return measure_sum([float(one.trade.realized_pnl_usd) for one in self.trades if one.has_closed])
+
+    @property
+    def left_out(self) -> int:
+        """The number of trades that are not shown."""
+        return max(0, len(self.trades) - TRADES_SHOWN)
 
     @property
     def link(self) -> str:
@@ -153,9 +162,9 @@ def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek
     trades = list(rows.order_by("entry_at", "id"))
     verdicts, rules = _judge(trades, since, until)
     notes = list_day_notes(monday, monday + 6 * _DAY)
-    kept: dict[date, list[Kept]] = {}
+    kept: dict[date, list[Bookmark]] = {}
     for entry in list_kept_between(since, until):
-        kept.setdefault(entry.bookmark.created_at.astimezone(zone).date(), []).append(entry)
+        kept.setdefault(entry.created_at.astimezone(zone).date(), []).append(entry)
     by_day: dict[date, list[DayTrade]] = {}
     for trade in trades:
         opened = trade.entry_at.astimezone(zone).date()
@@ -164,16 +173,11 @@ def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek
             by_day.setdefault(day, []).append(DayTrade(trade, day == closed, verdicts.get(trade.pk, [])))
     today = now.astimezone(zone).date()
     days = [
-        _build_day(day, by_day.get(day, []), notes.get(day, ""), kept.get(day, []))
+        JournalDay(day, by_day.get(day, []), notes.get(day, ""), kept.get(day, []))
         for number in range(7)
         if (day := monday + number * _DAY) <= today
     ]
     return JournalWeek(monday, monday + 6 * _DAY, monday + 7 * _DAY > today, days), rules
-
-
-def _build_day(day: date, trades: Sequence[DayTrade], note: str, entries: Sequence[Kept]) -> JournalDay:
-    net = measure_sum([float(one.trade.realized_pnl_usd) for one in trades if one.has_closed])
-    return JournalDay(day, net, trades, max(0, len(trades) - TRADES_SHOWN), note, entries)
 
 
 def _judge(

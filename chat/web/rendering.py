@@ -1,7 +1,7 @@
 """Messages as values for templates and as HTML."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -16,12 +16,10 @@ from chat.grounding.replies import list_figures
 from chat.models import Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import Known, ToolPart, is_hidden, read_known, view_call
+from chat.turns.replies import can_continue
 from chat.web.figures import render_text
 from chat.web.markdown import render_markdown
 from memory.models import EventKind
-
-_BROKEN_OFF: Final = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
-
 
 _NOTHING: Final = Known()
 
@@ -69,18 +67,18 @@ class MessageView:
     status: str
     created_at: datetime
     text: str
-    error: str = ""
-    can_retry: bool = False
-    can_continue: bool = False  # it broke off, and is the newest
-    can_edit: bool = False
-    can_keep: bool = False
-    is_kept: bool = False  # in the journal
-    answers: int = 1  # this one and those that its retries replaced
-    has_receipt: bool = False  # a turn wrote it, so that one can see what it knew
-    ends_summary: bool = False  # the model gets a summary in place of this message and those before it
-    model_label: str = ""
-    unknown_figures: int = 0  # that nothing known to the turn states
-    parts: list[ShownPart] = field(default_factory=list)
+    error: str
+    can_retry: bool
+    can_continue: bool  # it broke off, and is the newest
+    can_edit: bool
+    can_keep: bool
+    is_kept: bool  # in the journal
+    answers: int  # this one and those that its retries replaced
+    has_receipt: bool  # a turn wrote it, so that one can see what it knew
+    ends_summary: bool  # the model gets a summary in place of this message and those before it
+    model_label: str
+    unknown_figures: int  # that nothing known to the turn states
+    parts: list[ShownPart]
 
 
 def view_messages(
@@ -103,7 +101,9 @@ def view_messages(
     # A reply that has just begun is shown outside of the owner's scope.
     ended = (row for row in messages if row.role == Role.ASSISTANT and row.status != MessageStatus.STREAMING)
     replaced = count_replaced(ended)
-    end_of_summary = _end_of_summary(messages, summarised_through, followed_by)
+    older = [message for message in messages if message.pk <= summarised_through]
+    is_followed = len(older) < len(messages) or (followed_by is not None and followed_by > summarised_through)
+    end_of_summary = older[-1] if older and is_followed else None
     return [
         _view_message(
             message,
@@ -115,13 +115,6 @@ def view_messages(
         )
         for message in messages
     ]
-
-
-def _end_of_summary(messages: Sequence[Message], through: int, followed_by: int | None) -> Message | None:
-    """Return the last summarised message, if others follow it."""
-    older = [message for message in messages if message.pk <= through] if through else []
-    is_followed = len(older) < len(messages) or (followed_by is not None and followed_by > through)
-    return older[-1] if older and is_followed else None
 
 
 def _view_message(
@@ -139,7 +132,7 @@ def _view_message(
         text=message.content,
         error=message.error,
         can_retry=has_turn and is_last and has_ended,
-        can_continue=has_turn and is_last and says_something and message.status in _BROKEN_OFF,
+        can_continue=has_turn and is_last and can_continue(message),
         can_edit=message.role == Role.USER,
         can_keep=is_reply and says_something,
         is_kept=is_kept,
@@ -192,17 +185,12 @@ def message_html(view: MessageView) -> str:
     return render_to_string("chat/_message.html", {"message": view})
 
 
-def card_html(part: Part) -> str:
-    """Return a confirm card from its current row."""
-    cards = list_cards([UUID(part["card_id"])])
-    return "".join(render_to_string("chat/_card.html", {"card": view_card(card)}) for card in cards.values())
-
-
 def part_html(part: Part) -> str:
     """Return the HTML of any part of a reply."""
     if part["kind"] == "text":
         return render_markdown(part["text"])
-    if part["kind"] == "card":
-        return card_html(part)
+    if part["kind"] == "card":  # from its current row
+        cards = list_cards([UUID(part["card_id"])])
+        return "".join(render_to_string("chat/_card.html", {"card": view_card(card)}) for card in cards.values())
     template = "chat/_memory_line.html" if part["kind"] == "memory" else "chat/_tool.html"
     return "" if is_hidden(part) else render_to_string(template, {"part": view_part(part)})

@@ -24,7 +24,6 @@ from chat.prompt.focus import can_refocus, subject_of
 from chat.web.forms import SUBJECTS, NewChatForm, OpeningForm
 from chat.web.rendering import Gap, MessageView, view_messages
 from chat.web.views.sidebar import answer_act, sidebar_context
-from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, goes_into, owned_act, owned_form, owned_page
@@ -176,11 +175,8 @@ def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     opening = form.opening if form.is_valid() else None
     if opening is None:
         return JsonResponse({"error": "This page is about nothing that a chat can turn to."}, status=422)
-    try:
-        with owned_tx(request.user):
-            refocus_conversation(conversation_id=conversation_id, opening=opening)
-    except DomainError:
-        raise Http404 from None
+    with owned_tx(request.user):
+        refocus_conversation(conversation_id=conversation_id, opening=opening)
     return HttpResponse(status=204)
 
 

@@ -29,7 +29,7 @@ def _show_week(request: AuthedRequest, week: str, *, status: int = HTTPStatus.OK
     now, zone = timezone.now(), find_time_zone(request.user.time_zone)
     today = now.astimezone(zone).date()
     shown = get_week(find_monday(week, today=today), zone=zone, now=now)
-    days = [(day, [(one, render_markdown(one.bookmark.text)) for one in day.entries]) for day in reversed(shown.days)]
+    days = [(day, [(one, render_markdown(one.text)) for one in day.entries]) for day in reversed(shown.days)]
     here = f"{reverse('chat:journal')}?week={shown.first}"
     context = {"week": shown, "days": days, "today": today, "most": TRADES_SHOWN, "here": here, **typed}
     return TemplateResponse(request, "chat/journal.html", context, status=status)

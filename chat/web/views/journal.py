@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -20,15 +19,16 @@ from django_htmx.http import trigger_client_event
 from chat.conversations import journal
 from chat.models import Message, Role
 from chat.parts import Json
+from chat.web.forms import build_address, read_query
 from chat.web.markdown import render_markdown
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
-from config.lib.text import one_line
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
-MAX_QUERY: Final = 200  # characters
+HERE: Final = "chat:kept"
 UNDO_FOR: Final = timedelta(hours=1)
 TOO_LATE: Final = "This can be undone no more."
+_SALT: Final = "chat.views.journal"
 
 
 @owned_page
@@ -39,14 +39,14 @@ def kept(request: PageRequest) -> HttpResponse:
 
 
 def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
-    query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
+    query = read_query(request)
     page = journal.page_of_journal(query, parse_page_number(request.GET.get("page", "")))
     context = {
         "query": query,
         "page": page,
-        "entries": [_entry_context(entry) for entry in page.rows],
-        **build_page_links(page, partial(_build_address, query)),
-        "here": _build_address(query, page.number),
+        "entries": [(entry, render_markdown(entry.text)) for entry in page.rows],
+        **build_page_links(page, partial(build_address, HERE, query)),
+        "here": build_address(HERE, query, page.number),
         **more,
     }
     if not (request.htmx and request.htmx.target == "results"):
@@ -66,8 +66,11 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
     undo = refusal = ""
     try:
         with owned_tx(request.user):
-            if request.POST.get("to") != "off":
-                _keep_reply(request, message_id, now)
+            removed = _read_signed(request)
+            if request.POST.get("to") != "off" and removed is not None and removed["message_id"] == message_id:
+                journal.restore_bookmark(removed=removed, now=now)
+            elif request.POST.get("to") != "off":
+                journal.bookmark_reply(message_id=message_id, now=now)
             elif row := journal.find_bookmark(message_id):
                 undo = _sign_removed(request, journal.remove_bookmark(bookmark_id=row.pk))
     except journal.ReplyNotKept as error:
@@ -80,14 +83,6 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
     context = {"message_id": message_id, "is_kept": is_kept, "undo": undo, "is_focused": True}
     response = TemplateResponse(request, "chat/_bookmark.html", context)
     return trigger_client_event(response, "keel:toast", {"text": refusal, "level": "error"}) if refusal else response
-
-
-def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
-    removed = _read_signed(request)
-    if removed is not None and removed["message_id"] == message_id:
-        journal.restore_bookmark(removed=removed, now=now)
-    else:
-        journal.bookmark_reply(message_id=message_id, now=now)
 
 
 @owned_act
@@ -130,7 +125,7 @@ def restore(request: PageRequest) -> HttpResponse:
     if not request.htmx:
         if refusal:
             messages.error(request, refusal)
-        return redirect(get_safe_next(request, reverse("chat:kept")))
+        return redirect(get_safe_next(request, reverse(HERE)))
     if refusal:
         context = {"removed_id": "gone", "refusal": refusal}
         return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)
@@ -141,9 +136,11 @@ def _answer_entry(
     request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None
 ) -> HttpResponse:
     """Answer with an entry or, without htmx, its page."""
+    entry = journal.get_bookmark(bookmark_id)
     context = {
-        **_entry_context(journal.get_entry(bookmark_id)),
-        "here": get_safe_next(request, reverse("chat:kept")),
+        "bookmark": entry,
+        "html": render_markdown(entry.text),
+        "here": get_safe_next(request, reverse(HERE)),
         "refusal": refusal,
         "typed": typed,
         "is_touched": True,
@@ -154,27 +151,14 @@ def _answer_entry(
     )
 
 
-def _entry_context(entry: journal.Kept) -> Json:
-    return {"entry": entry, "html": render_markdown(entry.bookmark.text)}
-
-
 def _sign_removed(request: AuthedRequest, removed: Json) -> str:
     given = {**removed, "created_at": removed["created_at"].isoformat()}
-    return signing.dumps(given, salt=_build_salt(request), compress=True)
+    return signing.dumps(given, salt=f"{_SALT}.{request.user.pk}", compress=True)
 
 
 def _read_signed(request: AuthedRequest) -> Json | None:
     try:
-        given = signing.loads(request.POST.get("undo", ""), salt=_build_salt(request), max_age=UNDO_FOR)
+        given = signing.loads(request.POST.get("undo", ""), salt=f"{_SALT}.{request.user.pk}", max_age=UNDO_FOR)
     except signing.BadSignature:
         return None
     return {**given, "created_at": datetime.fromisoformat(given["created_at"])}
-
-
-def _build_salt(request: AuthedRequest) -> str:
-    return f"chat.views.journal.{request.user.pk}"
-
-
-def _build_address(query: str, number: int = 1) -> str:
-    asked = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
-    return f"{reverse('chat:kept')}?{urlencode(asked)}" if asked else reverse("chat:kept")

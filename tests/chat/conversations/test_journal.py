@@ -180,9 +180,9 @@ def test_journal_is_newest_first_with_the_chat_each_came_from(as_trader):
 
     page = page_of_journal()
 
-    assert [entry.bookmark for entry in page.rows] == [new, old]
+    assert page.rows == [new, old]
     assert [entry.conversation for entry in page.rows] == [new.message.conversation, chat]
-    assert [entry.message_id for entry in page.rows] == [None, old.message_id]
+    assert [entry.shown_id for entry in page.rows] == [None, old.message_id]
 
 
 def test_entry_outlives_its_chat(as_trader):
@@ -192,8 +192,8 @@ def test_entry_outlives_its_chat(as_trader):
 
     (entry,) = page_of_journal().rows
 
-    assert (entry.bookmark.text, entry.conversation, entry.message_id) == ("Half of it.", None, None)
-    assert entry.bookmark == bookmark
+    assert (entry.text, entry.conversation, entry.shown_id) == ("Half of it.", None, None)
+    assert entry == bookmark
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_journal_is_searched_by_words_of_reply_and_note(as_trader, query, found)
     BookmarkFactory(text="Funding", note="b", created_at=MAY + HOUR)
     BookmarkFactory(text="Die Straße", note="c", created_at=MAY + 2 * HOUR)
 
-    assert [entry.bookmark.note[-1] for entry in page_of_journal(query).rows] == found
+    assert [entry.note[-1] for entry in page_of_journal(query).rows] == found
 
 
 @pytest.mark.parametrize("query", ["", "reply"])
