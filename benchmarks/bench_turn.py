@@ -125,7 +125,7 @@ async def whole_turn(user_id: int) -> Sample:
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
     accepted, frame = await run_in_thread(accept)
     turn = live.start_turn(accepted.turn, accepted.event, accepted.title)
-    room.show_accepted(turn, frame)
+    room.screen_of(turn).show_accepted(frame)
     while True:
         frame = await subscription.frames.get()
         json.dumps(frame, ensure_ascii=False)

@@ -1,7 +1,5 @@
 """The admin of chats and of users, who have acts."""
 
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -100,14 +98,8 @@ class EraseForm(ReasonForm):
         return cleaned
 
 
-def _describe_erasure(trader: Trader) -> Iterator[str]:
-    yield "Deleted at once and for good:"
-    for name, count in count_rows(user_id=trader.pk):
-        yield f"{count:,} {name}"
-
-
-def _erase(trader: Trader, *, now: datetime, email: str) -> None:
-    erase_user(user_id=trader.pk)
+def _describe_erasure(trader: Trader) -> list[str]:
+    return ["Deleted at once and for good:", *(f"{n:,} {name}" for name, n in count_rows(user_id=trader.pk))]
 
 
 @admin.register(Trader)
@@ -152,7 +144,7 @@ class TraderAdmin(ActAdmin, UserAdmin):
         Act(
             "erase",
             "Delete the user and all rows",
-            _erase,
+            lambda trader, now, email: erase_user(user_id=trader.pk),
             permission="delete",
             form=EraseForm,
             describe=_describe_erasure,

@@ -193,7 +193,7 @@ def view_card(
     A card whose time is over at `at` reads as expired, also if no sweep came by yet. `refusal`: why a click did
     nothing.
     """
-    is_over = at is not None and card.status == CardStatus.PENDING and card.has_expired_at(at)
+    is_over = at is not None and card.status == CardStatus.PENDING and at >= card.expires_at
     status = CardStatus.EXPIRED if is_over else CardStatus(card.status)
     lines = [(label, text) for label, text in card.lines]
     notes = [text for label, text in lines if label == NOTE]

@@ -288,9 +288,6 @@ class ActionCard(OwnedModel):
     def __str__(self) -> str:
         return f"{self.get_type_display()}: {self.get_status_display()}"
 
-    def has_expired_at(self, at: datetime) -> bool:
-        return at >= self.expires_at
-
 
 class Bookmark(OwnedModel):
     """A bookmarked reply; its copied text outlives the chat."""

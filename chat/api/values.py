@@ -1,13 +1,7 @@
 """Messages and events as plain values; `rendering` has the HTML.
 
-A part of a reply is one of:
-
-- `{"part": "text", "text", "figures"}`; `figures` once the reply has ended: `[{"start", "end", "text", "source"}]`
-- `{"part": "tool", "call_id", "name", "status": "running | done | error", "summary", "arguments"}`
-- `{"part": "memory", "kind", "text", "event_id", "fact_id", "is_undone"}`
-- `{"part": "card", "card_id", "type", "lines", "status", "expires_at", "url"}`
-
-Call these functions inside `owned(user)` where they read rows.
+`PartsField` of the serializers describes the parts of a reply. Call these functions inside `owned(user)` where they
+read rows.
 """
 
 from collections.abc import Iterator, Sequence

@@ -39,6 +39,7 @@ _LOCK: Final = "SELECT id FROM agent_conversations WHERE user_id = %s AND id = %
 REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
 _NOT_CLOSING: Final[Json] = {"closing_token": None, "closing_until": None}
 _NOT_PENDING: Final[Json] = {"extraction_pending": False, "extraction_tries": 0, "extraction_due_at": None}
+_PENDING: Final[Json] = {"extraction_pending": True, "extraction_tries": 0}
 # A message sets these columns whatever the status was; a running close then finds its token gone.
 AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
 
@@ -169,9 +170,7 @@ def retry_extraction(*, conversation_id: UUID, now: datetime) -> None:
     unread = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=found.extracted_through)
     if found.trashed_at is not None or found.status not in REOPENED_FROM or not unread.exists():
         raise NothingToExtract("This chat is open, in the trash, or has no message left to extract.")
-    Conversation.objects.filter(pk=conversation_id).update(
-        extraction_pending=True, extraction_tries=0, extraction_due_at=now
-    )
+    Conversation.objects.filter(pk=conversation_id).update(**_PENDING, extraction_due_at=now)
     defer(CLOSE, Key(found.user_id, conversation_id))
 
 
@@ -201,9 +200,7 @@ def archive_old(*, now: datetime) -> int:
 def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     """Archive a chat; its remaining messages are extracted soon. Idempotent. Raises ConversationNotFound."""
     found = _lock_and_get(conversation_id)
-    pending: Json = {}
-    if found.status not in REOPENED_FROM:
-        pending = {"extraction_pending": True, "extraction_tries": 0, "extraction_due_at": now}
+    pending = _PENDING | {"extraction_due_at": now} if found.status not in REOPENED_FROM else {}
     Conversation.objects.filter(pk=conversation_id).update(
         status=ConversationStatus.ARCHIVED, left_at=None, **_NOT_CLOSING, **pending
     )
@@ -247,8 +244,7 @@ def purge_conversations(*, now: datetime) -> int:
 
 def list_owners_of_old_trash(*, now: datetime) -> set[int]:
     """Return the users with chats to purge. Call it in `system_tx`."""
-    rows = Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT)
-    return set(rows.values_list("user_id", flat=True))
+    return set(Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT).values_list("user_id", flat=True))
 
 
 def _filter_claimed(claim: Claim) -> Any:

@@ -80,7 +80,12 @@ def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None
         last = summaries.order_by("-through").first()
         rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=last.through if last else 0)
         messages = list(rows.defer("search_terms").order_by("pk"))
-    sizes = [_count_tokens(message) for message in messages]
+    # The preamble of a message is stored with its reply.
+    sizes = [
+        said_tokens(as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts))
+        + estimate_tokens(format_preamble(message.preamble))
+        for message in messages
+    ]
     older = _select_older(messages, sizes, room * KEPT) if sum(sizes) > room else []
     if not older:
         return None
@@ -90,12 +95,6 @@ def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None
         through=older[-1].pk,
         is_untrusted=any(message.is_untrusted for message in older) or bool(last and last.is_untrusted),
     )
-
-
-def _count_tokens(message: Message) -> int:
-    said = as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts)
-    # The preamble of a message is stored with its reply.
-    return said_tokens(said) + estimate_tokens(format_preamble(message.preamble))
 
 
 def _select_older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:

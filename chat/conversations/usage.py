@@ -60,30 +60,16 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
     _count_usage(now.date(), counted, model, freed=0)
 
 
-def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
-    """Return a turn's list price in USD, 0 if unknown."""
-    return cost_usd(model, _read_usage(usage)) or Decimal(0)
-
-
-def find_saving(usage: Mapping[str, Any], model: str) -> Decimal:
-    """Return what the provider's cache saved in USD; below zero while it was written and not yet read."""
-    used = _read_usage(usage)
-    uncached = Usage(used.prompt_tokens, used.completion_tokens)
-    return (cost_usd(model, uncached) or Decimal(0)) - (cost_usd(model, used) or Decimal(0))
-
-
-def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    prompt, completion, cached, written = (int(usage.get(name, 0)) for name in _COLUMNS)
-    return Usage(prompt, completion, cached, cache_write_tokens=written)
-
-
 def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
     if not usage and not freed:
         return
-    used = usage or {}
-    changes: Json = {name: F(name) + int(used.get(name, 0)) for name in _COLUMNS}
-    changes["cost_usd"] = F("cost_usd") + cost_of(used, model)
-    changes["saved_usd"] = F("saved_usd") + find_saving(used, model)
+    used = {name: int((usage or {}).get(name, 0)) for name in _COLUMNS}
+    changes: Json = {name: F(name) + count for name, count in used.items()}
+    prompt, completion, cached, written = used.values()
+    # Zero where the price is not known. The cache saves less than nothing while it was written and not yet read.
+    cost = cost_usd(model, Usage(prompt, completion, cached, cache_write_tokens=written)) or Decimal(0)
+    uncached = cost_usd(model, Usage(prompt, completion)) or Decimal(0)
+    changes |= {"cost_usd": F("cost_usd") + cost, "saved_usd": F("saved_usd") + uncached - cost}
     if freed:
         changes["reserved_tokens"] = Greatest(F("reserved_tokens") - freed, 0)
     UsageDay.objects.filter(day=day).update(**changes)

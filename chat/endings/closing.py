@@ -79,13 +79,18 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         work = _plan_work(claim) if claim is not None else None
     if work is None:
         return Closed(Outcome.NOT_NEEDED)
+
+    def renew_lease() -> None:
+        with owned_tx(user_id):
+            hold_closing(work.claim, now=clock())
+
     learned = _NOTHING_LEARNED
     summary = work.claim.summary
     try:
         for turns in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
-            with keep_lease(lambda: _renew_lease(work.claim, user_id, clock)):
+            with keep_lease(renew_lease):
                 found = door.run(extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
@@ -104,11 +109,6 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
     if not is_closed:
         return Closed(Outcome.TAKEN_BACK, learned)
     return Closed(Outcome.DELETED if work.claim.is_temporary else Outcome(work.claim.status.value), learned)
-
-
-def _renew_lease(claim: Claim, user_id: int, clock: Clock) -> None:
-    with owned_tx(user_id):
-        hold_closing(claim, now=clock())
 
 
 def find_owner(conversation_id: UUID) -> int:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.apps import apps
@@ -110,29 +110,25 @@ def _scrub_replies(names: frozenset[str]) -> set[UUID]:
     replies = Message.objects.filter(role=Role.ASSISTANT)
     columns = ("pk", "user_id", "conversation_id", "parts", "preamble")
     for reply in replies.only(*columns).iterator(chunk_size=500):
-        parts = [_scrub_part(part) if _names_any(part, names) else part for part in reply.parts]
-        preamble = [_scrub_preamble_part(part, names) for part in reply.preamble]
+        parts = [_scrub_part(part, names) for part in reply.parts]
+        preamble = [_scrub_facts(part, names) for part in reply.preamble]
         if (parts, preamble) != (reply.parts, reply.preamble):
             Message.objects.filter(pk=reply.pk).update(parts=parts, preamble=preamble)
             touched.add(reply.conversation_id)
     return touched
 
 
-def _scrub_preamble_part(part: Json, names: frozenset[str]) -> Json:
+def _scrub_facts(part: Json, names: frozenset[str]) -> Json:
     if "facts" not in part:
         return part
     facts = [{**fact, "text": f"- {ERASED}"} if fact["id"] in names else fact for fact in part["facts"]]
     return {**part, "facts": facts}
 
 
-def _names_any(part: Part, names: frozenset[str]) -> bool:
-    if part["kind"] == "text":
-        return False
+def _scrub_part(part: Part, names: frozenset[str]) -> Part:
     written = json.dumps(part)
-    return any(name in written for name in names)
-
-
-def _scrub_part(part: Part) -> Part:
+    if part["kind"] == "text" or not any(name in written for name in names):
+        return part
     if part["kind"] == "memory":
         return {**part, "text": ERASED}
     return {**part, "arguments": "{}", "result": {"note": ERASED}}
@@ -169,7 +165,8 @@ def erase_user(*, user_id: int) -> dict[str, int]:
     """Delete a user with all rows, in its own scope; running turns and sockets end with them."""
     with system_tx("erasure of a user"):
         user = get_user_model()._default_manager.get(pk=user_id)
-        sessions = _sessions_of(user_id)
+        stored = Session.objects.only("session_key", "session_data").iterator(chunk_size=500)
+        sessions = [session.pk for session in stored if session.get_decoded().get(SESSION_KEY) == str(user_id)]
         _, rows = user.delete()
         Session.objects.filter(pk__in=sessions).delete()
         forget_user(user_id)
@@ -182,8 +179,3 @@ def count_rows(*, user_id: int) -> list[tuple[str, int]]:
     models = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
     counts = [(model._meta, model.objects.filter(user=user_id).count()) for model in models]
     return [(str(meta.verbose_name if n == 1 else meta.verbose_name_plural), n) for meta, n in counts if n]
-
-
-def _sessions_of(user_id: int) -> list[Any]:
-    sessions = Session.objects.only("session_key", "session_data").iterator(chunk_size=500)
-    return [session.pk for session in sessions if session.get_decoded().get(SESSION_KEY) == str(user_id)]

@@ -29,15 +29,16 @@ class Assistant:
         # Only the coach's render notes what it referenced (settled 7); the others read.
         return render_coach_block(now=now) if self.name == "coach" else get_block(self.name, now)
 
-    def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
-        """Return the block of `render_block`; changes nothing."""
-        return get_block(self.name, now) if uses_facts else build_empty_block()
-
     def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[texts.Segment, ...]:
-        """Return the stable part of the system prompt."""
-        return texts.compose_prefix(
-            persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules
+        """Return the system prompt without the day: what is stable first, without empty parts."""
+        segments = (
+            texts.Segment("persona", self.persona),
+            texts.Segment("tier", texts.TIER_ADDENDA[tier or texts.DEFAULT_TIER]),
+            texts.Segment("memory", memory_block),
+            texts.Segment("mode", texts.MODE_ADDENDA.get(mode, texts.MODE_ADDENDA["ops"])),
+            texts.Segment("trust", self.trust_rules),
         )
+        return tuple(segment for segment in segments if segment.text)
 
 
 def default_assistant() -> Assistant:

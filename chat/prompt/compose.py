@@ -8,11 +8,11 @@ from django.contrib.auth import get_user_model
 
 from chat.models import Conversation, Message, Role
 from chat.prompt.assistants import ASSISTANTS
-from chat.prompt.receipts import DELETED, find_receipt, prompt_of
+from chat.prompt.receipts import DELETED, find_receipt, rebuild_prompt
 from chat.prompt.texts import Segment, day_text, join_segments
 from config.lib.owned import owner_id
 from config.lib.web import find_time_zone
-from memory.facts.queries import uses_facts
+from memory.facts.queries import get_next_block
 
 
 def compose_prompt(
@@ -26,7 +26,8 @@ def compose_prompt(
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
     """Return the system prompt of a new chat at `now`."""
-    return _join_prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
+    block = get_next_block(assistant=assistant, now=now)
+    return _join_prompt(block.text, assistant=assistant, opening={}, now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
@@ -35,16 +36,13 @@ def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     reply = rows.select_related("snapshot").order_by("-pk").first()
     assistant, opening = conversation.assistant, conversation.opening_context
     if reply is None or reply.snapshot is None:
-        return _join_prompt(_preview_block(assistant, now), assistant=assistant, opening=opening, now=now)
+        block = get_next_block(assistant=assistant, now=now).text
+        return _join_prompt(block, assistant=assistant, opening=opening, now=now)
     if (receipt := find_receipt(reply)) is not None:
-        return prompt_of(receipt, reply)
+        return join_segments(rebuild_prompt(receipt, reply).segments)
     sent = reply.snapshot
     block = DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
     return _join_prompt(block, assistant=assistant, opening=opening, now=reply.created_at)
-
-
-def _preview_block(assistant: str, now: datetime) -> str:
-    return ASSISTANTS[assistant].preview_block(now=now, uses_facts=uses_facts()).text
 
 
 def _join_prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:

@@ -17,7 +17,7 @@ from memory.facts.queries import find_last_version
 from memory.facts.versions import FactNotFound
 from memory.models import UserFact
 from trading.market.queries import get_event
-from trading.models import BacktestRun, BrokerKind, Deployment, MarketEvent, Skill, SkillDraft, SkillVersion, Trade
+from trading.models import BacktestRun, BrokerKind, Deployment, Skill, SkillDraft, Trade
 from trading.record.backtests import get_backtest
 from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import get_trade, list_open
@@ -117,8 +117,7 @@ def _describe_deployment(deployment: Deployment) -> Lines:
     held = ", ".join(f"{trade.symbol} {trade.side}" for trade in list_open(deployment.pk)) or "none"
     return [
         ("deployment_id", str(deployment.pk)),
-        ("skill", deployment.skill.name),
-        ("skill_id", str(deployment.skill_id)),
+        *_name_skill(deployment.skill),
         ("version", f"{deployment.version.version}, newest {deployment.skill.latest_version}"),
         ("status", deployment.status),
         ("runs on", deployment.broker_kind),
@@ -128,15 +127,16 @@ def _describe_deployment(deployment: Deployment) -> Lines:
 
 def _describe_draft(found: tuple[Skill | None, SkillDraft | None]) -> Lines:
     skill, draft = found
-    known = [("skill", skill.name), ("skill_id", str(skill.pk))] if skill else [("skill", "a new one")]
+    known = _name_skill(skill) if skill else [("skill", "a new one")]
     if draft is None:
         return [*known, ("draft", "not begun; the first `set_*` call begins it")]
-    return [*known, ("draft", str(draft)), ("draft, as it stands (data)", _format_blocks(draft))]
-
-
-def _format_blocks(draft: SkillDraft) -> str:
     blocks = {name: draft.payload[name] for name in _WRITTEN if draft.payload.get(name)}
-    return json.dumps(blocks, ensure_ascii=False, sort_keys=True)[:MAX_DRAFT]
+    written = json.dumps(blocks, ensure_ascii=False, sort_keys=True)[:MAX_DRAFT]
+    return [*known, ("draft", str(draft)), ("draft, as it stands (data)", written)]
+
+
+def _name_skill(skill: Skill) -> Lines:
+    return [("skill", skill.name), ("skill_id", str(skill.pk))]
 
 
 def _describe_trade(trade: Trade) -> Lines:
@@ -157,14 +157,6 @@ def _describe_backtest(run: BacktestRun) -> Lines:
     skill, version = run.deployment.skill, run.deployment.version.version
     told = f"{skill.name} version {version}, {run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}, {run.status}"
     return [("backtest", told), ("backtest_id", str(run.pk)), ("skill_id", str(skill.pk))]
-
-
-def _describe_event(event: MarketEvent) -> Lines:
-    return [("event", f"{event.kind}, {event.title}, {format_minute(event.starts_at)} UTC")]
-
-
-def _describe_version(version: SkillVersion) -> Lines:
-    return [("skill", version.skill.name), ("skill_id", str(version.skill_id)), ("version", str(version.version))]
 
 
 _DRAFT: Final = _Kind(
@@ -200,14 +192,14 @@ _KINDS: Final = (
         keys=("event_id",),
         find=lambda opening: get_event(int(opening["event_id"])),
         name=lambda event: f"About {event.title}",
-        describe=_describe_event,
+        describe=lambda event: [("event", f"{event.kind}, {event.title}, {format_minute(event.starts_at)} UTC")],
         is_untrusted=lambda event: True,  # its title comes from a calendar's file
     ),
     _Kind(
         keys=("skill_id", "version"),
         find=lambda opening: get_version(UUID(opening["skill_id"]), int(opening["version"])),
         name=lambda version: f"About {version.skill.name}, version {version.version}",
-        describe=_describe_version,
+        describe=lambda version: [*_name_skill(version.skill), ("version", str(version.version))],
         is_untrusted=lambda version: version.skill.is_untrusted,
     ),
     _Kind(

@@ -14,7 +14,7 @@ from uuid import UUID
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
 from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
 from chat.prompt.preamble import list_fact_ids
-from chat.prompt.texts import GO_ON, Segment, as_blocks, earlier_part, join_segments
+from chat.prompt.texts import GO_ON, Segment, as_blocks, earlier_part
 from memory.facts.queries import find_versions
 from memory.models import UserFact
 
@@ -157,11 +157,6 @@ def _find_ids(value: Any, name: str) -> list[str]:
             case list() as items:
                 left += reversed(items)
     return list(found)
-
-
-def prompt_of(receipt: Receipt, reply: Message) -> str:
-    """Return the system prompt of a reply as one text."""
-    return join_segments(rebuild_prompt(receipt, reply).segments)
 
 
 def _restore_segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: MemorySnapshot | None) -> Segment:

@@ -139,20 +139,6 @@ COMPANION_TRUST: Final = _TRUST_RULES.format(
 )
 
 
-def compose_prefix(
-    *, persona: str, tier: str | None, memory_block: str, mode: str, trust_rules: str
-) -> tuple[Segment, ...]:
-    """Return the system prompt without the day; what is stable for the user stands first, an empty part is left out."""
-    segments = (
-        Segment("persona", persona),
-        Segment("tier", TIER_ADDENDA[tier or DEFAULT_TIER]),
-        Segment("memory", memory_block),
-        Segment("mode", MODE_ADDENDA.get(mode, MODE_ADDENDA["ops"])),
-        Segment("trust", trust_rules),
-    )
-    return tuple(segment for segment in segments if segment.text)
-
-
 def join_segments(segments: tuple[Segment, ...]) -> str:
     """Join segments into the text that a model reads."""
     return SEPARATOR.join(segment.text for segment in segments)

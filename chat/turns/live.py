@@ -7,10 +7,10 @@ channel layer tells other processes about once a second that there is news, and 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
@@ -33,12 +33,7 @@ SHUTDOWN_SECONDS: Final = 4.0  # for what still runs once the requests have ende
 SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
 
 
-class Viewer(Protocol):
-    """The room that shows a conversation's turns."""
-
-    async def show_news(self, turn: "LiveTurn") -> None:
-        """Show the new events of the turn's log."""
-
+Viewer = Callable[["LiveTurn"], Awaitable[None]]  # shows the new events of a turn's log
 
 _turns: dict[UUID, "LiveTurn"] = {}
 _viewers: dict[UUID, Viewer] = {}
@@ -173,7 +168,7 @@ class LiveTurn:
     async def _show_news(self) -> None:
         viewer = _viewers.get(self.conversation_id)
         if viewer is not None:
-            await viewer.show_news(self)
+            await viewer(self)
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:

@@ -229,7 +229,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if accepted.turn is not None:
             turn = live.start_turn(accepted.turn, accepted.event, accepted.title)
             if frame is not None and self.room is not None:
-                self.room.show_accepted(turn, frame)
+                self.room.screen_of(turn).show_accepted(frame)
             return
         self._send_frame(frame)
         if accepted.reply is not None and accepted.reply.is_streaming:
@@ -303,7 +303,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.relayed_at = None
             follow_elsewhere(self.conversation_id)
         # What runs here knows more than the rows.
-        reply = room.snapshot(turn) if turn is not None else stored["reply"]
+        reply = room.screen_of(turn).snapshot() if turn is not None else stored["reply"]
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
         return frames.Snapshot(str(last or ""), reply).to_json(room.seq)
 

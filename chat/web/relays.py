@@ -68,5 +68,5 @@ async def _begin_relay(message: Json) -> None:
     room, relay = _relays[turn]
     await room.show_news(turn)
     # Without a wait in between, as for a socket: what is published from here on follows the snapshot.
-    relay.put(Snapshot(str(turn.start.reply_id), room.snapshot(turn)).to_json(room.seq))
+    relay.put(Snapshot(str(turn.start.reply_id), room.screen_of(turn).snapshot()).to_json(room.seq))
     room.subscriptions.add(relay)

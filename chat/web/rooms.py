@@ -6,7 +6,6 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from chat.parts import Json
-from chat.turns.frames import Accepted, ReplySoFar
 from chat.turns.live import LiveTurn, find_turn, set_viewer
 from chat.web.frames_html import TurnScreen
 
@@ -43,22 +42,16 @@ class Room:
             subscription.put(frame)
 
     async def show_news(self, turn: LiveTurn) -> None:
-        await self._screen_of(turn).show_news()
-
-    def show_accepted(self, turn: LiveTurn, frame: Accepted) -> None:
-        """Publish the first frame of a turn that has just begun."""
-        self._screen_of(turn).show_accepted(frame)
-
-    def snapshot(self, turn: LiveTurn) -> ReplySoFar:
-        return self._screen_of(turn).snapshot()
+        await self.screen_of(turn).show_news()
 
     @property
     def seq(self) -> int:
         """The last frame's number in the running turn, else 0."""
         turn = find_turn(self.conversation_id)
-        return self._screen_of(turn).seq if turn is not None else 0
+        return self.screen_of(turn).seq if turn is not None else 0
 
-    def _screen_of(self, turn: LiveTurn) -> TurnScreen:
+    def screen_of(self, turn: LiveTurn) -> TurnScreen:
+        """Return the screen of a turn; the first one to ask makes it."""
         if turn not in self._screens:
             has_ended = turn is not find_turn(self.conversation_id)
             self._screens[turn] = TurnScreen(turn, self.publish, has_ended=has_ended)
@@ -73,7 +66,7 @@ def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
     room = _rooms.get(conversation_id)
     if room is None:
         room = _rooms[conversation_id] = Room(conversation_id)
-        set_viewer(conversation_id, room)
+        set_viewer(conversation_id, room.show_news)
     room.members.add(subscription)
     return room
 

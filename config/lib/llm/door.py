@@ -119,9 +119,13 @@ async def complete(
     failures: list[LLMUnavailable] = []
     for model in models:
         try:
-            return await _complete_model(model, request)
+            async with aclosing(_stream_model(model, request)) as chunks:
+                *texts, last = [chunk async for chunk in chunks]
         except LLMUnavailable as failure:
             failures.append(failure)
+        else:
+            text, usage = "".join(chunk.text for chunk in texts), last.usage or Usage(0, 0)
+            return Completion(text, last.tool_calls, last.finish_reason or "", usage, last.model)
     raise failures[0] if failures else LLMUnavailable("misconfigured")
 
 
@@ -222,13 +226,6 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
     except Exception as error:  # noqa: BLE001 - the answer is complete without it
         logger.info("No usage after a complete answer: %s", type(error).__name__)
     return "".join(late), None
-
-
-async def _complete_model(model: str, request: Request) -> Completion:
-    async with aclosing(_stream_model(model, request)) as chunks:
-        *texts, last = [chunk async for chunk in chunks]
-    text = "".join(chunk.text for chunk in texts)
-    return Completion(text, last.tool_calls, last.finish_reason or "", last.usage or Usage(0, 0), last.model)
 
 
 def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:

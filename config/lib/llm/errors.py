@@ -49,9 +49,22 @@ _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNOREC
 LOW_CREDIT = re.compile(
     r"credit balance is too low|insufficient[ _](?:quota|credits|balance)|requires more credits", re.I
 )
-
-
 EFFORT = re.compile(r"reasoning[_. ]effort", re.IGNORECASE)  # names the parameter that was refused
+
+# By the name of a class in the chain of causes; the first that fits decides.
+_BY_NAME: tuple[tuple[set[str], Kind, str], ...] = (
+    ({"ContextWindowExceededError"}, "refused", TOO_LONG),
+    ({"ContentPolicyViolationError"}, "refused", _CONTENT),
+    ({"ConnectTimeout", "ConnectionTimeoutError"}, "unreachable", ""),
+    ({"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"}, "timeout", ""),
+)
+_BY_STATUS: dict[int, tuple[Kind, str]] = {
+    402: ("refused", _NO_CREDIT),
+    408: ("timeout", ""),
+    413: ("refused", TOO_LONG),
+    429: ("rate_limited", ""),
+    504: ("timeout", ""),
+}
 
 
 class LLMUnavailable(DomainError):
@@ -80,22 +93,23 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     APIConnectionError. The real error is in the chain of causes. Classes are compared by name, because importing them
     would import LiteLLM.
     """
-    names = [cls.__name__ for link in _iter_chain(error) for cls in type(link).__mro__]
-    if any(_NO_KEY.search(str(link)) for link in _iter_chain(error)):
+    texts = [str(link) for link in _iter_chain(error)]
+    names = {cls.__name__ for link in _iter_chain(error) for cls in type(link).__mro__}
+    status = find_status(error)
+    if any(map(_NO_KEY.search, texts)):
         return LLMUnavailable("misconfigured")
-    if any(LOW_CREDIT.search(str(link)) for link in _iter_chain(error)):
+    if any(map(LOW_CREDIT.search, texts)):
         return LLMUnavailable("refused", _NO_CREDIT)
-    if find_status(error) == HTTPStatus.BAD_REQUEST and any(EFFORT.search(str(link)) for link in _iter_chain(error)):
+    if status == HTTPStatus.BAD_REQUEST and any(map(EFFORT.search, texts)):
         return LLMUnavailable("misconfigured", EFFORT_REFUSED)
-    if "ContextWindowExceededError" in names:
-        return LLMUnavailable("refused", TOO_LONG)
-    if "ContentPolicyViolationError" in names:
-        return LLMUnavailable("refused", _CONTENT)
-    if "ConnectTimeout" in names or "ConnectionTimeoutError" in names:
-        return LLMUnavailable("unreachable")
-    if not {"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"}.isdisjoint(names):
-        return LLMUnavailable("timeout")
-    return _explain_status(find_status(error), names, otherwise)
+    for known, kind, message in _BY_NAME:
+        if known & names:
+            return LLMUnavailable(kind, message)
+    if status in {400, 403, 422} and "HTTPStatusError" in names:  # the provider's word; else LiteLLM's on our settings
+        return LLMUnavailable("refused")
+    if status in _BY_STATUS:
+        return LLMUnavailable(*_BY_STATUS[status])
+    return LLMUnavailable("misconfigured" if status and 400 <= status < 500 else otherwise)
 
 
 def find_status(error: BaseException) -> int | None:
@@ -105,23 +119,6 @@ def find_status(error: BaseException) -> int | None:
         if isinstance(status, int):
             return status
     return None
-
-
-def _explain_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnavailable:
-    match status:
-        case 402:
-            return LLMUnavailable("refused", _NO_CREDIT)
-        case 413:
-            return LLMUnavailable("refused", TOO_LONG)
-        case 400 | 403 | 422 if "HTTPStatusError" in names:  # the provider's word; else it is LiteLLM's on our settings
-            return LLMUnavailable("refused")
-        case 408 | 504:
-            return LLMUnavailable("timeout")
-        case 429:
-            return LLMUnavailable("rate_limited")
-        case int() if 400 <= status < 500:
-            return LLMUnavailable("misconfigured")
-    return LLMUnavailable(otherwise)
 
 
 def _iter_chain(error: BaseException) -> Iterator[BaseException]:

@@ -171,7 +171,7 @@ class _Words:
             new = [word for word in words if word not in self._rows and len(word) <= MAX_WORD]
             if self._table is None or len(self._rows) + len(new) > CACHED_WORDS:
                 new = [word for word in words if len(word) <= MAX_WORD][:CACHED_WORDS]
-                self._table, self._rows = numpy.zeros((CACHED_WORDS, _count_dimensions()), dtype="float32"), {}
+                self._table, self._rows = numpy.zeros((CACHED_WORDS, _add_pieces("").size), dtype="float32"), {}
             for row, word in enumerate(new, start=len(self._rows)):
                 self._table[row] = _add_pieces(word)
                 self._rows[word] = row
@@ -185,23 +185,13 @@ class _Words:
 _words: Final = _Words()
 
 
-def _count_dimensions() -> int:
-    files = _static_files()
-    assert files
-    return int(files[1].shape[1])
-
-
 def _add_pieces(word: str) -> Vector:
     files = _static_files()
     assert files
     tokenizer, weights = files
-    pieces = tokenizer.encode(_replace_surrogates(word), add_special_tokens=False).ids
-    vector: Vector = weights.take(pieces, axis=0).sum(axis=0)
+    text = word.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
+    vector: Vector = weights.take(tokenizer.encode(text, add_special_tokens=False).ids, axis=0).sum(axis=0)
     return vector
-
-
-def _replace_surrogates(text: str) -> str:
-    return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 
 def warm(texts: Mapping[str, str], others: Iterable[str] = ()) -> None:

@@ -27,15 +27,11 @@ Answer = type[AnySerializer]
 def read(name: str, tag: str, answer: Answer, query: Answer | None = None) -> Callable[[Method], Method]:
     """Describe a GET of the operation `name`."""
 
-    def decorate(method: Method) -> Method:
-        @wraps(method)
-        def operate(view: ApiView, request: ApiRequest, **ids: Any) -> Response:
-            return _respond(method(view, **ids, **(view.query(query) if query else {})), answer, HTTPStatus.OK)
+    def operate(method: Method, view: ApiView, ids: dict[str, Any]) -> Response:
+        return _respond(method(view, **ids, **(view.query(query) if query else {})), answer, HTTPStatus.OK)
 
-        parameters = [query] if query else None
-        return extend_schema(operation_id=name, tags=[tag], parameters=parameters, responses=answer)(operate)
-
-    return decorate
+    parameters = [query] if query else None
+    return _decorate(operate, extend_schema(operation_id=name, tags=[tag], parameters=parameters, responses=answer))
 
 
 def read_pages(
@@ -43,14 +39,23 @@ def read_pages(
 ) -> Callable[[Method], Method]:
     """Describe a GET of a list; the method returns rows, which are ordered and cut here."""
 
+    def operate(method: Method, view: ApiView, ids: dict[str, Any]) -> Response:
+        fields = view.query(query)
+        place = {field: fields.pop(field) for field in ("cursor", "limit")}
+        return answer_page(get_page(method(view, **ids, **fields), by=by, **place), item)
+
+    return _decorate(operate, describe_pages(name, tag, item, query))
+
+
+def _decorate(operate: Callable[..., Response], describe: Callable[[Method], Method]) -> Callable[[Method], Method]:
+    """Return the decorator of a method that `operate` calls and `describe` adds to the schema."""
+
     def decorate(method: Method) -> Method:
         @wraps(method)
-        def operate(view: ApiView, request: ApiRequest, **ids: Any) -> Response:
-            fields = view.query(query)
-            place = {field: fields.pop(field) for field in ("cursor", "limit")}
-            return answer_page(get_page(method(view, **ids, **fields), by=by, **place), item)
+        def handle(view: ApiView, request: ApiRequest, **ids: Any) -> Response:
+            return operate(method, view, ids)
 
-        return describe_pages(name, tag, item, query)(operate)
+        return describe(handle)
 
     return decorate
 
@@ -80,24 +85,20 @@ def write(
     if status == NEW_OR_KNOWN:
         responses = {HTTPStatus.OK: answer, HTTPStatus.CREATED: answer}
 
-    def decorate(method: Method) -> Method:
-        @wraps(method)
-        def operate(view: ApiView, request: ApiRequest, **ids: Any) -> Response:
-            fields = view.body(body) if body else {}
-            given: list[Any] = []
-            if parse:
-                with view.door_closed():
-                    given, fields = [parse(fields)], {}
-            with owned_tx(request.user):
-                written = method(view, *given, **ids, **fields)
-            if status != NEW_OR_KNOWN:
-                return _respond(written, answer, status)
-            row, is_new = written
-            return _respond(row, answer, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+    def operate(method: Method, view: ApiView, ids: dict[str, Any]) -> Response:
+        fields = view.body(body) if body else {}
+        given: list[Any] = []
+        if parse:
+            with view.door_closed():
+                given, fields = [parse(fields)], {}
+        with owned_tx(view.user):
+            written = method(view, *given, **ids, **fields)
+        if status != NEW_OR_KNOWN:
+            return _respond(written, answer, status)
+        row, is_new = written
+        return _respond(row, answer, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
-        return extend_schema(operation_id=name, tags=[tag], request=body, responses=responses)(operate)
-
-    return decorate
+    return _decorate(operate, extend_schema(operation_id=name, tags=[tag], request=body, responses=responses))
 
 
 def make_act_view(

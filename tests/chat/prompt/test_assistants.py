@@ -16,6 +16,7 @@ from chat.prompt.compose import preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
+from memory.facts.queries import get_next_block
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact
 from tests.factories.memory import UserFactFactory
 from tests.owners import as_owner
@@ -82,7 +83,7 @@ def test_face_says_who_it_is_and_speaks_with_the_voice_of_the_product(assistant,
 def test_each_face_shows_what_all_know_in_its_own_block(as_trader, assistant):
     know()
 
-    block = ASSISTANTS[assistant].preview_block(now=NOW, uses_facts=True)
+    block = get_next_block(assistant=assistant, now=NOW)
 
     assert block.text == BLOCKS[assistant]
 
@@ -92,7 +93,7 @@ def test_preview_gives_the_bytes_of_the_render_and_writes_nothing(as_trader, ass
     know()
     before = list(UserFact.objects.values())
 
-    preview = ASSISTANTS[assistant].preview_block(now=NOW, uses_facts=True)
+    preview = get_next_block(assistant=assistant, now=NOW)
 
     assert list(UserFact.objects.values()) == before
     assert ASSISTANTS[assistant].render_block(now=NOW, uses_facts=True) == preview
@@ -113,11 +114,10 @@ def test_only_the_coachs_render_marks_what_is_in_it(as_trader, assistant, refere
 def test_no_block_holds_a_fact_while_facts_are_not_used(as_trader, assistant):
     know()
     before = list(UserFact.objects.values())
-    face = ASSISTANTS[assistant]
 
-    blocks = [face.render_block(now=NOW, uses_facts=False), face.preview_block(now=NOW, uses_facts=False)]
+    block = ASSISTANTS[assistant].render_block(now=NOW, uses_facts=False)
 
-    assert [(block.text, block.fact_ids) for block in blocks] == [("", ())] * 2
+    assert (block.text, block.fact_ids) == ("", ())
     assert list(UserFact.objects.values()) == before
 
 

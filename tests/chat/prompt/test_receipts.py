@@ -9,8 +9,8 @@ from chat.conversations.services import ask_about_fact
 from chat.endings.erasure import erase_fact
 from chat.models import Message, PromptText, Receipt
 from chat.prompt.compose import sent_prompt
-from chat.prompt.receipts import find_receipt, prompt_of, rebuild_prompt
-from chat.prompt.texts import SEPARATOR
+from chat.prompt.receipts import find_receipt, rebuild_prompt
+from chat.prompt.texts import SEPARATOR, join_segments
 from chat.turns import saving
 from chat.turns.accept import edit_message
 from config.lib.owned import owned_tx
@@ -119,7 +119,9 @@ async def test_tier_of_then_stays_in_the_prompt(model, talk, trader):
     def change():
         type(trader)._default_manager.filter(pk=trader.pk).update(experience_tier="expert")
         reply = Message.objects.filter(role="assistant").get()
-        return sent_prompt(reply.conversation, now=JUNE), prompt_of(find_receipt(reply), reply)
+        return sent_prompt(reply.conversation, now=JUNE), join_segments(
+            rebuild_prompt(find_receipt(reply), reply).segments
+        )
 
     shown, kept = await read(talk, change)
 

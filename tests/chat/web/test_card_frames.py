@@ -60,7 +60,7 @@ async def test_card_comes_as_a_frame_and_stays_in_the_reply(talk, asks_to_pause,
     start = await talk.say("Pause it")
     turn = live.start_turn(start, MessageAccepted(()), None)
     await turn.task
-    so_far = room.snapshot(turn)
+    so_far = room.screen_of(turn).snapshot()
     leave_room(room, subscription)
 
     frames = [subscription.frames.get_nowait() for _ in range(subscription.frames.qsize())]

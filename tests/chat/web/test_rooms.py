@@ -20,7 +20,7 @@ async def snapshot_of(listener, running):
     await listener.room.show_news(running)
     listener.hear()
     listener.frames.clear()
-    return {"type": "snapshot", "reply": listener.room.snapshot(running)}
+    return {"type": "snapshot", "reply": listener.room.screen_of(running).snapshot()}
 
 
 # --- Sockets of a room ---

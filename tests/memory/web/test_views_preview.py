@@ -9,6 +9,7 @@ from django.utils import timezone
 from chat.prompt.assistants import ASSISTANTS
 from config.lib.llm.tokens import count_tokens
 from memory.facts.places import add_place
+from memory.facts.queries import get_next_block
 from memory.facts.services import set_switches
 from memory.web.queries import SEEN_SHOWN
 from tests.factories.memory import UserFactFactory
@@ -31,8 +32,7 @@ def test_preview_is_what_a_chat_that_begins_now_would_get(client, trader, know, 
 
     response = client.get(PREVIEW, {"assistant": assistant})
 
-    face = ASSISTANTS[assistant]
-    block = as_owner(trader, lambda: face.preview_block(now=timezone.now(), uses_facts=True))
+    block = as_owner(trader, lambda: get_next_block(assistant=assistant, now=timezone.now()))
     assert block_of(response) == block.text
     assert f"{count_tokens(block.text)} tokens, 2 facts" in text_of(response)
 
