@@ -882,6 +882,16 @@ def test_routes_refuse_methods_they_do_not_know(as_ann, bob):
             assert Ask(method, OURS[name].path).send(as_ann, bob.names()[0]).status_code == 405, (method, name)
 
 
+def test_pages_need_their_token_to_write_and_are_kept_in_no_cache(ann):
+    client, names = Client(enforce_csrf_checks=True), ann.names()[0]
+    client.force_login(ann.user)
+    for name in sorted((ROUTES.keys() & OURS.keys()) - API - PUBLIC):
+        with undone():
+            assert Ask("post", OURS[name].path).send(client, names).status_code == 403, name
+            page = Ask("get", OURS[name].path).send(client, names)
+            assert page.status_code != 200 or "no-store" in page["Cache-Control"], name
+
+
 def test_routes_of_the_api_stand_on_its_ground():
     assert len(API) > 2
     for name in sorted(API):

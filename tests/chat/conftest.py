@@ -7,6 +7,7 @@ from chat.web import rooms
 from config.lib.llm import door
 from config.lib.owned import owned_tx
 from tests.chat.desk import Desk
+from tests.chat.tabs import signed_in
 from tests.chat.talk import Outage, Talk
 from tests.fakes import ScriptedModel
 from tests.owners import as_trader, stranger, trader
@@ -24,6 +25,12 @@ def new_talk(user) -> Talk:
 def talk(trader):
     """An empty conversation of the trader's."""
     return new_talk(trader)
+
+
+@pytest.fixture
+def ann(trader):
+    """The trader's browser, signed in."""
+    return signed_in(trader)
 
 
 @pytest.fixture

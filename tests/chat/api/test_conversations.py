@@ -111,14 +111,6 @@ def test_conversation_about_two_things_or_in_an_unfit_mode_is_422(api):
         api("post", "conversations/", {"opening_context": opening}, 422)
 
 
-def test_conversation_about_what_is_not_ones_own_is_404(api, stranger, trader):
-    theirs = as_owner(stranger, DeploymentFactory)
-
-    for key in (theirs.pk, uuid4()):
-        api("post", "conversations/", {"opening_context": {"mode": "coach", "deployment_id": str(key)}}, 404)
-    assert as_owner(trader, Conversation.objects.count) == 0
-
-
 def test_conversation_is_renamed_and_keeps_the_title_it_was_given(api, conversation, trader):
     renamed = api("patch", f"conversations/{conversation.pk}/", {"title": "  My \n plans "})
 
@@ -371,24 +363,3 @@ def test_usage_beyond_the_budget_leaves_nothing(api, trader, settings):
 
 
 # --- Other people's ---
-
-
-def test_what_is_not_ones_own_is_not_there(api, stranger):
-    def make():
-        conversation = ConversationFactory(title="Theirs")
-        reply = ReplyFactory(reply_to__conversation=conversation)
-        return conversation, reply
-
-    theirs, reply = as_owner(stranger, make)
-
-    for key in (theirs.pk, uuid4()):
-        api("get", f"conversations/{key}/", status=404)
-        api("patch", f"conversations/{key}/", {"title": "Mine"}, 404)
-        api("delete", f"conversations/{key}/", status=404)
-        api("get", f"conversations/{key}/messages/", status=404)
-        for act in ("close", "archive", "unarchive", "restore", "stop"):
-            api("post", f"conversations/{key}/{act}/", status=404)
-    api("post", "journal/", {"message_id": reply.pk}, 404)
-    assert api("get", "conversations/")["items"] == []
-    assert api("get", "conversations/search/", q="Theirs")["items"] == []
-    assert now_of(theirs, stranger).title == "Theirs"

@@ -517,16 +517,6 @@ async def test_session_needs_a_csrf_token(me, trader):
     assert await conversations_of(trader) == []
 
 
-async def test_foreign_and_unknown_conversations_get_the_same_404(me, stranger):
-    theirs = await run_in_thread(new_talk, stranger)
-
-    foreign, unknown = [await post(me, said(conversationId=str(key))) for key in (theirs.conversation_id, uuid4())]
-
-    assert (foreign.status, foreign.text) == (unknown.status, unknown.text)
-    assert (foreign.status, foreign.json["code"]) == (404, "conversation_not_found")
-    assert await theirs.messages() == []
-
-
 async def test_foreign_deployment_is_404_and_makes_no_conversation(me, trader):
     opening = {"mode": "coach", "focusDeploymentId": str(uuid4())}
 

@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 import time_machine
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -35,12 +34,6 @@ from tests.owners import as_owner
 
 JOURNAL = "/journal/kept/"
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def ann(trader) -> Client:
-    """The trader's browser, signed in."""
-    return signed_in(trader)
 
 
 @pytest.fixture
@@ -405,33 +398,6 @@ def test_reply_that_is_being_written_cannot_be_kept(ann, trader):
 
     assert "still writing" in response["HX-Trigger"]
     assert kept(trader) == []
-
-
-@pytest.mark.parametrize("to", ["on", "off"])
-def test_strangers_reply_and_none_are_the_same(ann, strangers_reply, to):
-    codes = [ann.post(keep_address(wanted), {"to": to}).status_code for wanted in (strangers_reply, 10**15, 10**30)]
-
-    assert codes == [404, 404, 404]
-
-
-@pytest.mark.parametrize("name", ["edit_note", "remove_bookmark"])
-def test_acts_on_a_strangers_entry_and_on_none_are_the_same(ann, strangers_bookmark, stranger, name):
-    codes = [ann.post(act(name, wanted), {"note": "x"}).status_code for wanted in (strangers_bookmark, uuid4())]
-
-    assert codes == [404, 404]
-    assert [each.note for each in kept(stranger)] == ["canary"]
-
-
-@pytest.mark.parametrize("name", ["edit_note", "remove_bookmark", "bookmark", "restore_bookmark"])
-def test_acts_need_a_post_with_the_token_of_the_page(trader, name):
-    bookmark = as_owner(trader, BookmarkFactory)
-    client = Client(enforce_csrf_checks=True)
-    client.cookies = signed_in(trader).cookies
-    named = {"bookmark": [bookmark.message_id], "restore_bookmark": []}.get(name, [bookmark.pk])
-    address = reverse(f"chat:{name}", args=named)
-
-    assert client.get(address).status_code == 405
-    assert client.post(address).status_code == 403
 
 
 # --- Erasure ---

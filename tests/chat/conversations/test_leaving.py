@@ -18,19 +18,13 @@ from config.lib.owned import owned, owned_tx
 from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact, supersede_fact
 from tests.chat.closings import as_user, make_chat
-from tests.chat.tabs import open_tab, signed_in
+from tests.chat.tabs import open_tab
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.owners import as_owner
 from trading.models import Trader
 
 LIVE = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def ann(trader) -> Client:
-    """The trader's browser, signed in."""
-    return signed_in(trader)
 
 
 @pytest.fixture
@@ -139,7 +133,7 @@ async def test_socket_closes_properly_when_the_note_cannot_be_written(ann, talk,
         outage.begin("agent_conversations")
     outage.end()
 
-    assert "Nobody knows whether conversation" in caplog.text
+    assert "Could not record presence for conversation" in caplog.text
     assert consumers._open_sockets == {}
 
 

@@ -20,6 +20,7 @@ from chat.conversations.lifecycle import (
     request_close,
     restore_conversation,
     trash_conversation,
+    unarchive_conversation,
 )
 from chat.conversations.queries import ConversationNotFound, get_threads, list_recent
 from chat.conversations.services import MessageRefused, start_conversation
@@ -159,10 +160,11 @@ def test_request_close_leaves_a_chat_alone_that_rests(as_trader, status):
     [
         lambda pk: request_close(conversation_id=pk, now=JUNE),
         lambda pk: archive_conversation(conversation_id=pk, now=JUNE),
+        lambda pk: unarchive_conversation(conversation_id=pk, now=JUNE),
         lambda pk: trash_conversation(conversation_id=pk, now=JUNE),
         lambda pk: restore_conversation(conversation_id=pk),
     ],
-    ids=["close", "archive", "trash", "restore"],
+    ids=["close", "archive", "unarchive", "trash", "restore"],
 )
 def test_strangers_chats_are_not_there(stranger, as_trader, act):
     theirs = as_owner(stranger, ConversationFactory)

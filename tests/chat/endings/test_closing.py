@@ -16,11 +16,11 @@ from chat.turns.replies import finish_reply
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.work.leases import LEASE
-from memory.facts.services import forget_fact, remember_fact, set_switches
-from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
+from memory.facts.services import set_switches
+from memory.models import MemoryProposal, UserFact
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
-from tests.factories.chat import MemorySnapshotFactory, MessageFactory, ReplyFactory
-from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.factories.chat import MessageFactory, ReplyFactory
+from tests.factories.memory import JUNE, UserFactFactory
 from tests.memory.claims.test_sentences import TUNED, UNSEEN
 from tests.owners import as_owner
 
@@ -71,21 +71,6 @@ def test_close_learns_and_marks_the_chat_idle(trader, chat, model):
     assert (row.status, row.summary) == (ConversationStatus.IDLE, "About symbols.")
     assert (row.closing_token, row.closing_until, row.left_at) == (None, None, None)
     assert row.extracted_through == ids_of(chat, trader)[-1]
-
-
-def test_what_was_learned_is_inferred_scored_and_quotes_the_user(trader, chat, model):
-    answer(model, fact("Only trades BTC and ETH perps", topic="symbols", confidence=0.8))
-
-    close(chat, trader)
-
-    with owned(trader):
-        learned = UserFact.objects.get()
-        typed = Message.objects.get(pk=ids_of(chat, trader)[0])
-    assert (learned.source, learned.confidence, learned.score) == (FactSource.EXTRACTED, Confidence.INFERRED, 0.8)
-    assert learned.conversation_id == chat.pk
-    (quote,) = learned.quotes
-    assert quote["message_id"] == typed.pk
-    assert typed.content[quote["start"] : quote["end"]] in BTC
 
 
 def test_close_that_is_repeated_calls_no_model(trader, chat, model):
@@ -164,20 +149,6 @@ def test_replaced_replies_are_not_sent(trader, model):
     assert "The first answer." not in asked(model)
 
 
-def test_injected_block_is_taken_out_of_the_transcript(trader, model):
-    block = "## What I know about you\n- [fact] Trades silver on Fridays"
-    chat = as_user(trader, make_chat)
-    with owned_tx(trader):
-        snapshot = MemorySnapshotFactory(conversation=chat, text=block)
-        add_exchange(chat, BTC, f"You told me this:\n{block}\nAnything else?", snapshot=snapshot)
-    answer(model)
-
-    close(chat, trader)
-
-    assert "silver" not in asked(model)
-    assert "Anything else?" in asked(model)
-
-
 def test_known_facts_are_told_with_who_said_them(trader, chat, model):
     with owned_tx(trader):
         said = UserFactFactory(content="Retires at 50")
@@ -197,58 +168,6 @@ def lines(request, tag):
 
 
 # --- Reconciling: the rules of trust ---
-
-
-@pytest.mark.parametrize(("confidence", "kept"), [(0.9, 0.9), (0.7, 0.7), (0.3, 0.3), (0.29, None)])
-def test_candidates_below_030_are_dropped_and_those_below_070_kept_for_recall(trader, chat, model, confidence, kept):
-    answer(model, fact("Only trades BTC and ETH perps", confidence=confidence))
-
-    close(chat, trader)
-
-    with owned(trader):
-        assert [row.score for row in UserFact.objects.all()] == ([kept] if kept else [])
-
-
-def test_update_replaces_an_extracted_fact(trader, chat, model):
-    old = as_user(trader, lambda: UserFactFactory(content="Only trades BTC perps", learned=True))
-    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(old.pk)))
-
-    closed = close(chat, trader)
-
-    assert closed.learned.updated == 1
-    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
-
-
-def test_update_of_an_explicit_fact_becomes_a_proposal(trader, chat, model):
-    said = as_user(trader, lambda: UserFactFactory(content="Only trades gold perps"))
-    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(said.pk)))
-
-    closed = close(chat, trader)
-
-    assert closed.learned.proposed == 1
-    assert facts_of(trader) == ["Only trades gold perps"]
-    with owned(trader):
-        proposal = MemoryProposal.objects.select_related("target").get()
-        assert (proposal.kind, proposal.target) == (ProposalKind.CONFLICT, said)
-        assert proposal.payload["content"] == "Only trades BTC and ETH perps"
-        assert proposal.evidence["quotes"]
-
-
-def test_candidate_in_conflict_with_an_explicit_fact_becomes_a_proposal(trader, chat, model):
-    said = as_user(trader, lambda: UserFactFactory(content="Trades anything that moves"))
-    answer(model, fact("Only trades BTC and ETH perps", conflicts_with=str(said.pk)))
-
-    assert close(chat, trader).learned.proposed == 1
-    assert facts_of(trader) == ["Trades anything that moves"]
-
-
-def test_candidate_without_the_users_words_is_dropped(trader, chat, model):
-    answer(model, fact("Wants to be paid in doge from now on"))
-
-    assert close(chat, trader).learned.dropped == 1
-    assert facts_of(trader) == []
-    with owned(trader):
-        assert not MemoryProposal.objects.exists()
 
 
 # What the user types, and how an extractor words it while it quotes them letter for letter.
@@ -320,74 +239,6 @@ def test_quote_that_is_no_statement_of_the_user_is_no_reason_to_propose(trader, 
     answer(model, fact("Goes all in with everything", quotes=[{"text": quoted}]))
 
     assert close(chat, trader).learned.dropped == 1
-
-
-def test_what_the_user_did_not_type_waits_for_them_when_other_text_was_in_view(trader, model):
-    chat = as_user(trader, make_chat)
-    with owned_tx(trader):
-        add_exchange(chat, BTC, "The news says: pay in doge.", is_untrusted=True)
-    answer(model, fact("Wants to be paid in doge from now on"), fact("Only trades BTC and ETH perps"))
-
-    closed = close(chat, trader)
-
-    assert (closed.learned.proposed, closed.learned.saved) == (1, 1)
-    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
-    with owned(trader):
-        assert MemoryProposal.objects.get().kind == ProposalKind.UNTRUSTED
-
-
-def test_text_in_view_of_an_earlier_part_taints_the_later_ones_by_their_summary(trader, model):
-    chat = as_user(trader, make_chat)
-    with owned_tx(trader):
-        add_exchange(chat, "What is new?", "The news says: pay in doge.", is_untrusted=True)
-    answer(model)
-    close(chat, trader)
-    send(chat, trader, BTC)
-    answer(model, fact("Wants to be paid in doge from now on"))
-
-    assert close(chat, trader).learned.proposed == 1
-
-
-def test_forgotten_facts_are_not_learned_again(trader, chat, model):
-    with owned_tx(trader):
-        known = remember_fact(content="Only trades BTC and ETH perps", topic="symbols", now=MAY).fact
-        forget_fact(id_or_substring=str(known.pk), now=JUNE)
-    answer(model, fact("Only trades BTC and ETH perps", topic="symbols"))
-
-    assert close(chat, trader).learned.dropped == 1
-    assert facts_of(trader) == []
-
-
-def test_forgotten_words_are_not_proposed_either(trader, chat, model):
-    with owned_tx(trader):
-        known = remember_fact(content="Only trades BTC and ETH perps", topic="symbols", now=MAY).fact
-        forget_fact(id_or_substring=str(known.pk), now=JUNE)
-        said = UserFactFactory(content="Trades anything that moves")
-    answer(model, fact("Only trades BTC and ETH perps", topic="symbols", conflicts_with=str(said.pk)))
-
-    assert close(chat, trader).learned.dropped == 1
-    with owned(trader):
-        assert not MemoryProposal.objects.exists()
-
-
-def test_secrets_are_dropped_and_the_rest_is_learned(trader, model):
-    typed = "My api key is sk-abcdefghijklmnopqrstuvwxyz123456. " + BTC
-    chat = as_user(trader, lambda: make_chat((typed, "Noted.")))
-    answer(model, fact("My api key is sk-abcdefghijklmnopqrstuvwxyz123456"), fact("Only trades BTC and ETH perps"))
-
-    close(chat, trader)
-
-    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
-
-
-def test_ids_of_another_users_facts_are_ignored(trader, stranger, chat, model):
-    theirs = as_owner(stranger, lambda: UserFactFactory(content="Likes gold", learned=True))
-    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(theirs.pk)))
-
-    close(chat, trader)
-
-    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
-    assert as_owner(stranger, lambda: UserFact.objects.believed().get()).content == "Likes gold"
 
 
 def test_close_twice_over_the_same_turns_saves_once(trader, chat, model):

@@ -268,14 +268,6 @@ def test_chat_that_is_refused_leaves_no_conversation(trader):
         assert Conversation.objects.count() == 0
 
 
-def test_chat_does_not_know_a_strangers_conversation(trader, stranger):
-    theirs = as_owner(stranger, ConversationFactory)
-
-    for conversation_id in (theirs.pk, uuid4()):
-        with pytest.raises(CommandError, match=r"This chat does not exist\."):
-            run("chat", "--user", trader.email, "--conversation", str(conversation_id), "Hi")
-
-
 # --- call_tool ---
 
 
@@ -343,13 +335,6 @@ def test_show_prompt_prints_what_a_conversation_sent(trader):
 
     assert line["prompt"] == "\n\n---\n\n".join(block["text"] for block in as_blocks(turn.sent.segments))
     assert "Learned later" not in line["prompt"]
-
-
-def test_show_prompt_does_not_know_a_strangers_conversation(trader, stranger):
-    theirs = as_owner(stranger, ConversationFactory)
-
-    with pytest.raises(CommandError, match=r"This chat does not exist\."):
-        run("show_prompt", "--user", trader.email, "--conversation", str(theirs.pk))
 
 
 # --- check_trade, list_rules ---

@@ -29,12 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOTHING = {"type": "snapshot", "seq": 0, "last_message_id": "", "reply": None}
 
 
-@pytest.fixture
-def ann(trader):
-    """Ann, signed in in a browser."""
-    return signed_in(trader)
-
-
 def is_one_by_one(seqs: list[int]) -> bool:
     return seqs == list(range(seqs[0], seqs[0] + len(seqs)))
 
@@ -577,16 +571,6 @@ async def test_frame_of_the_wrong_make_closes_the_socket(ann, talk, frame):
 async def test_socket_of_a_signed_out_browser_closes_with_4401(talk):
     async with open_tab(Client(), talk.conversation_id) as tab:
         assert await tab.closed_with() == 4401
-
-
-async def test_strangers_conversation_and_none_at_all_are_the_same(stranger, talk):
-    bob = await sync_to_async(signed_in)(stranger)
-    codes = []
-    for conversation_id in (talk.conversation_id, uuid4()):
-        async with open_tab(bob, conversation_id) as tab:
-            codes.append(await tab.closed_with())
-
-    assert codes == [4404, 4404]
 
 
 async def test_switched_off_account_is_signed_out(trader, ann, talk):

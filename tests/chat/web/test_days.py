@@ -9,7 +9,6 @@ import time_machine
 
 from chat.models import DayNote
 from chat.web.journal import find_monday
-from tests.chat.tabs import signed_in
 from tests.factories.chat import BookmarkFactory, DayNoteFactory
 from tests.factories.record import DeploymentFactory, ReflectionNoteFactory, TradeFactory, TradingRuleFactory
 from tests.owners import as_owner
@@ -24,11 +23,6 @@ JOURNAL, REVIEW, NOTE = "/journal/", "/journal/review/", "/journal/notes/"
 def _june():
     with time_machine.travel(NOON, tick=False):
         yield
-
-
-@pytest.fixture
-def ann(trader):
-    return signed_in(trader)
 
 
 def read_text(response) -> str:
@@ -174,15 +168,3 @@ def test_journal_takes_as_many_queries_for_a_full_week(ann, trader, address, dja
     ann.get(address)
     with django_assert_max_num_queries(18):  # twelve, session and user, and the four of PostgreSQL for the scope
         ann.get(address)
-
-
-def test_journal_shows_nothing_of_a_stranger(ann, stranger):
-    as_owner(
-        stranger,
-        lambda: (TradeFactory(symbol="DOGE", entry_tick_at=NOON), DayNoteFactory(day=NOON.date(), text="Secret")),
-    )
-
-    for address in (JOURNAL, REVIEW):
-        text = read_text(ann.get(address))
-        assert "DOGE" not in text
-        assert "Secret" not in text

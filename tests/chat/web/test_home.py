@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from config.lib.words.rules import LossPause, TradesPerDay, dump_rule
 from memory.models import UserFact
-from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import UserFactFactory
 from tests.factories.record import (
@@ -31,11 +30,6 @@ from trading.models import Trader, TradingRule
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 D = Decimal
-
-
-@pytest.fixture
-def ann(trader):
-    return signed_in(trader)
 
 
 def read_home(client) -> str:
@@ -205,14 +199,6 @@ def test_home_names_a_halt_and_a_late_runner(ann, trader):
     waiting = card(read_home(ann), "Needs you")
     assert "is halted by its risk limits" in waiting
     assert "missed a decision" in waiting
-
-
-def test_home_shows_nothing_of_a_stranger(ann, stranger):
-    as_owner(stranger, lambda: (TradeFactory(symbol="DOGE", still_open=True), TradingRuleFactory()))
-
-    html = read_home(ann)
-    assert "DOGE" not in html
-    assert '<progress max="3" value="0"' in html
 
 
 @pytest.mark.parametrize(

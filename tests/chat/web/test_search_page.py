@@ -1,12 +1,10 @@
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from chat.conversations.search import MAX_HITS
 from chat.web.views.search import BESIDE, PAGE_SIZE
-from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.memory.browsing import into, is_page, text_of
@@ -19,12 +17,6 @@ SEARCH = "/chat/search/"
 def _by_words_alone(settings):
     """What is near in meaning differs from model to model; these tests are about the page."""
     settings.MEMORY_EMBEDDING_MODEL = ""
-
-
-@pytest.fixture
-def ann(trader) -> Client:
-    """The trader's browser, signed in."""
-    return signed_in(trader)
 
 
 def make_chat(title: str, asked: str = "Hello", told: str = "Hi", **values):
@@ -170,18 +162,3 @@ def test_number_of_queries_does_not_grow_with_the_results(ann, trader, django_as
 
     with django_assert_max_num_queries(10):
         ask(ann, "funding")
-
-
-def test_strangers_chats_are_not_found(ann, stranger):
-    as_owner(stranger, lambda: make_chat("canary", told="canary"))
-
-    assert titles(ask(ann, "canary")) == []
-
-
-def test_signed_out_reader_is_led_to_the_door(client, db):
-    assert client.get(SEARCH).status_code == 302
-    assert client.get(SEARCH, headers=into("found", "/chat/")).status_code == 401
-
-
-def test_search_is_never_cached(ann):
-    assert "no-store" in ann.get(SEARCH)["Cache-Control"]
