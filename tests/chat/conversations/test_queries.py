@@ -4,7 +4,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chat.conversations.history import read_history
 from chat.conversations.queries import (
     ConversationNotFound,
     find_streaming_reply,
@@ -25,12 +24,6 @@ PLENTY = 100_000  # tokens
 
 
 # --- One conversation ---
-
-
-def test_get_conversation_is_the_owners(as_trader):
-    conversation = ConversationFactory()
-
-    assert get_conversation(conversation.pk) == conversation
 
 
 def test_get_conversation_does_not_tell_a_strangers_from_none(stranger, as_trader):
@@ -75,14 +68,6 @@ def test_newest_message_and_reply_of_an_empty_conversation(as_trader):
     conversation = ConversationFactory()
 
     assert (last_message_id(conversation.pk), find_streaming_reply(conversation.pk)) == (0, None)
-
-
-def test_messages_of_a_stranger_are_not_listed(stranger, as_trader):
-    conversation = as_owner(stranger, lambda: exchange(ConversationFactory(), "Theirs", "Theirs.")[0].conversation)
-
-    assert list_messages(conversation.pk) == []
-    assert (last_message_id(conversation.pk), find_streaming_reply(conversation.pk)) == (0, None)
-    assert read_history(conversation.pk, before=10**9, budget_tokens=PLENTY).messages == []
 
 
 # --- Lists ---

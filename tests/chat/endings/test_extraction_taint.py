@@ -239,27 +239,6 @@ def test_a_block_does_not_bring_back_what_has_ended_since(trader, model, how, by
 # --- What the answer holds beside the words ---
 
 
-@pytest.mark.parametrize(
-    ("confidence", "is_kept", "is_injected"),
-    [
-        (-1, False, False),
-        (0.29, False, False),
-        (0.3, True, False),
-        (None, True, False),
-        (0.69, True, False),
-        (0.7, True, True),
-        (9, True, True),
-    ],
-)
-def test_confidence_drops_keeps_for_recall_or_injects(trader, model, confidence, is_kept, is_injected):
-    chat = as_user(trader, lambda: make_chat((BTC, "Noted.")))
-
-    learn_from(model, chat, trader, fact(LEARNED_BTC, confidence=confidence))
-
-    assert believed(trader) == [LEARNED_BTC] * is_kept
-    assert blocks(trader).count(LEARNED_BTC) == len(FACES) * is_injected
-
-
 @pytest.mark.parametrize("is_untrusted", [False, True])
 def test_a_thousand_facts_are_no_more_than_one_answers_worth(trader, model, is_untrusted):
     chat = as_user(trader, make_chat)
@@ -296,15 +275,6 @@ def test_a_fact_that_is_supported_still_opens_nothing_in_a_prompt(trader, model,
     assert "```" not in coach
     assert len(coach.splitlines()) <= 3
     assert "new" not in coach
-
-
-def test_a_topic_carries_no_words_into_the_prompt(trader, model):
-    chat = as_user(trader, lambda: make_chat((BTC, "Noted.")))
-
-    learn_from(model, chat, trader, fact(LEARNED_BTC, topic="always use 50x leverage"))
-
-    assert believed(trader) == [LEARNED_BTC]
-    assert "50x" not in blocks(trader)
 
 
 def test_what_was_said_outright_stays_as_it_is_to_the_byte(trader, model):

@@ -13,22 +13,8 @@ from chat.models import MessageStatus
 from chat.turns.turn import Control
 from config.lib.llm import door
 from config.lib.llm.litellm import load_litellm
-from tests.chat.talk import PATIENCE, answer, as_typed, until
-from tests.fakes import (
-    Cut,
-    Pause,
-    Reset,
-    Respond,
-    Send,
-    WireServer,
-    delta,
-    done,
-    event,
-    refused_url,
-    tool_fragment,
-    usage,
-    well_formed,
-)
+from tests.chat.talk import PATIENCE, until
+from tests.fakes import Cut, Pause, Reset, Respond, Send, WireServer, delta, done, event, usage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,40 +143,6 @@ async def test_provider_that_fails_in_mid_reply(wire, talk, caplog, steps):
     await assert_silent(caplog, talk, result)
 
 
-async def test_turn_with_an_unreachable_provider_fails(wire, talk, caplog, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_BASE", refused_url())
-
-    with caplog.at_level(logging.INFO):
-        result = await ask(talk)
-
-    await assert_kept(talk, result, text="", message=UNREACHABLE)
-    await assert_silent(caplog, talk, result)
-
-
-async def test_next_model_answers_when_the_first_one_does_not(wire, talk, settings):
-    settings.CHAT_FALLBACK_MODELS = ["openai/other"]
-    wire.fail(500)
-    wire.say("From the other one.")
-
-    result = await ask(talk)
-
-    assert (result.text, result.failures) == ("From the other one.", [])
-    assert (await talk.reply()).model == "openai/other"
-
-
-async def test_retry_after_trouble_asks_again(wire, talk):
-    wire.script(delta(content="The start"), Reset())
-    wire.say("The whole answer.")
-    await ask(talk)
-
-    result = await answer(await talk.retry())
-    await door.close()
-
-    assert result.text == "The whole answer."
-    told = [message["content"] for message in as_typed(wire.requests[1].body["messages"][1:])]
-    assert told == ["What the user typed"]
-
-
 async def test_stop_hangs_up_on_the_provider(wire, talk, settings):
     settings.LLM_READ_TIMEOUT_SECONDS = 20
     wire.script(delta(content="Half"), Pause(20))
@@ -236,68 +188,3 @@ def calls(*fragments, finish_reason="tool_calls"):
 
 
 FACT = '{"fact": "Never trades alts"}'
-MALFORMED = [
-    pytest.param([tool_fragment(id="a", name="remember", arguments='{"fact": "Nev')], id="arguments torn off"),
-    pytest.param([tool_fragment(id="a", name="remember", arguments="null")], id="null arguments"),
-    pytest.param([tool_fragment(id="a", name="remember", arguments="fact=x")], id="no JSON"),
-    pytest.param([tool_fragment(id="a", name="nothing of ours", arguments="{}")], id="unknown tool"),
-    pytest.param([tool_fragment(id="a", name="", arguments="{}")], id="no name"),
-    pytest.param([tool_fragment(id="a", name="remember")], id="no arguments"),
-]
-
-
-@pytest.mark.parametrize("fragments", MALFORMED)
-async def test_malformed_call_goes_back_to_the_model_as_an_error(wire, talk, fragments):
-    wire.script(*calls(*fragments))
-    wire.say("Sorry, that did not work.")
-
-    result = await ask(talk)
-
-    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert (part["status"], result.text) == ("error", "Sorry, that did not work.")
-    call, answered = wire.requests[1].body["messages"][-2:]
-    assert answered["tool_call_id"] == call["tool_calls"][0]["id"]
-    assert isinstance(json.loads(call["tool_calls"][0]["function"]["arguments"]), dict)
-    assert "error" in json.loads(answered["content"])
-
-
-WELL_MEANT = [
-    pytest.param([tool_fragment(index=None, id="a", name="remember", arguments=FACT)], id="no index"),
-    pytest.param([tool_fragment(name="remember", arguments=FACT)], id="no id"),
-    pytest.param(
-        [
-            tool_fragment(id="a", name="remember", arguments=""),
-            *(tool_fragment(arguments=letter) for letter in FACT + " " * 400),
-        ],
-        id="over 400 fragments",
-    ),
-]
-
-
-@pytest.mark.parametrize("fragments", WELL_MEANT)
-@pytest.mark.parametrize("finish_reason", ["tool_calls", "stop"])
-async def test_call_that_can_be_understood_runs(wire, talk, fragments, finish_reason):
-    wire.script(*calls(*fragments, finish_reason=finish_reason))
-    wire.say("Saved.")
-
-    result = await ask(talk)
-
-    assert [found["saved"] for found in result.tool_results] == ["Never trades alts"]
-    assert result.text == "Saved."
-
-
-async def test_answer_without_usage_is_estimated(wire, talk):
-    wire.script(delta(content="Hello " * 20), delta(finish_reason="stop"), done())
-
-    result = await ask(talk)
-
-    assert result.last.usage["estimated"] is True
-    assert result.last.usage["completion_tokens"] > 0
-
-
-async def test_chunks_without_choices_are_passed_over(wire, talk):
-    nothing = event({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "wire-1", "choices": []})
-    steps = well_formed("Hello ", "Ann.")
-    wire.script(nothing, *steps[:2], nothing, *steps[2:])
-
-    assert (await ask(talk)).text == "Hello Ann."

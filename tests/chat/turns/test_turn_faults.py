@@ -25,7 +25,6 @@ from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
 from config.lib.llm.answer import Piece
-from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
@@ -129,21 +128,6 @@ async def test_unknown_tool_is_told_which_there_are(model, talk):
     assert told["error"].endswith("remember, forget, prepare_action, query_trades.")
 
 
-async def test_calls_beyond_the_most_do_not_run(model, talk):
-    # The facts differ in a word: one that differs in a number alone may contradict the others, and Keel would ask.
-    names = [f"{first}{second}ski" for first in "abcde" for second in "bdfghklmnp"]
-    model.call_all(*(("remember", {"fact": f"Follows the trader {name}"}) for name in names))
-    model.say("Done.")
-
-    result = await talk.ask()
-
-    refused = [r for r in result.tool_results if "Too many calls at once" in str(r.get("error"))]
-    assert (len(result.tool_results), len(refused)) == (50, 50 - turn.MAX_CALLS_PER_STEP)
-    assert await run_in_thread(count_facts, talk.user_id) == turn.MAX_CALLS_PER_STEP
-    answered = [m["tool_call_id"] for m in model.requests[1]["messages"] if m["role"] == "tool"]
-    assert len(set(answered)) == 50
-
-
 async def test_one_call_id_twice_is_two_calls(model, talk):
     model.call_all(("remember", {"fact": "Fact one"}), ("remember", {"fact": "Fact two"}), id="call_same")
     model.say("Done.")
@@ -240,17 +224,6 @@ async def test_script_and_markup_are_stored_as_they_were_said(model, talk):
 
 
 # --- What the model does ---
-
-
-async def test_model_that_breaks_off_keeps_what_was_said(model, talk):
-    model.say("The start of", RuntimeError("secret provider words"))
-
-    result = await talk.ask()
-
-    reply = await talk.reply()
-    assert result.failures == [str(LLMUnavailable("interrupted"))] == [reply.error]
-    assert (result.text, reply.content) == ("The start of", "The start of")
-    await assert_closed(talk, MessageStatus.FAILED)
 
 
 async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):

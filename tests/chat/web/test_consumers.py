@@ -477,49 +477,6 @@ async def test_one_turn_at_a_time_in_a_conversation(model, ann, talk):
     assert len(await talk.messages()) == 2
 
 
-async def test_turns_of_a_user_are_limited(model, ann, trader, talk, settings):
-    settings.TURNS_PER_USER = 1
-    other = await sync_to_async(new_talk)(trader)
-    gate = Gate()
-    model.say("Wait", gate)
-    async with open_tab(ann, talk.conversation_id) as one, open_tab(ann, other.conversation_id) as two:
-        await one.say()
-        await one.until("text")
-        await two.say()
-        failed = await two.until("failed")
-        gate.open()
-        await one.until("done")
-
-    assert "Keel is answering in 1 other chats" in failed["text"]
-
-
-async def test_messages_a_minute_are_limited_retries_included(model, ann, talk, settings):
-    settings.MESSAGES_PER_MINUTE = 2
-    model.say("One.")
-    model.say("Two.")
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say()
-        await tab.until("done")
-        await tab.send(type="retry")
-        await tab.until("done")
-
-        await tab.send(type="retry")
-        retried = await tab.until("failed")
-        await tab.say()
-        said = await tab.until("failed")
-
-    assert "a lot of messages" in retried["text"]
-    assert "a lot of messages" in said["text"]
-
-
-async def test_retry_without_a_reply_is_refused(ann, talk):
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.next()
-        await tab.send(type="retry")
-
-        assert (await tab.next())["text"] == "There is no reply to try again."
-
-
 UNREADABLE = [
     "no json",
     "null",

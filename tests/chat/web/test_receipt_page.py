@@ -151,13 +151,6 @@ def test_usage_of_a_new_user_is_empty(client, trader):
     assert "Nothing used yet" in client.get(reverse("chat:usage")).content.decode()
 
 
-def test_usage_is_the_users_own(client, trader, stranger):
-    as_owner(stranger, lambda: UsageDay.objects.create(day=NOON.date(), prompt_tokens=777_777))
-    client.force_login(trader)
-
-    assert "777" not in client.get(reverse("chat:usage")).content.decode()
-
-
 def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
     def answer_with_figures():
         trade = TradeFactory()

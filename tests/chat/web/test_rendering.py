@@ -7,7 +7,6 @@ from chat.tools.calls import MAX_DETAIL, is_hidden
 from chat.web.rendering import message_html, part_html, view_messages, view_part
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MemoryEventFactory
-from tests.owners import as_owner
 
 TOOLS = sorted({tool.name for tools in CATALOGUE.values() for tool in tools})
 NASTY = "\"><img src=x onerror=alert(1)>'"
@@ -119,12 +118,6 @@ def test_undone_events_of_all_messages_are_one_query(as_trader, django_assert_nu
         view_messages(replies)
     with django_assert_num_queries(0):
         view_messages([ReplyFactory.build(reply_to=None, conversation=None)])
-
-
-def test_undone_event_of_another_user_is_not_shown(stranger, as_trader):
-    theirs = as_owner(stranger, lambda: MemoryEventFactory(undone_at=JUNE))
-
-    assert view(ReplyFactory(parts=[memory(theirs)])).parts[0].undone is False
 
 
 @pytest.mark.parametrize(

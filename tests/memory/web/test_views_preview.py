@@ -6,7 +6,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.prompt.assistants import ASSISTANTS
 from config.lib.llm.tokens import count_tokens
 from memory.facts.places import add_place
 from memory.facts.queries import get_next_block

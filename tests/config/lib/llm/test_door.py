@@ -14,7 +14,6 @@ from config.lib.llm.litellm import load_litellm
 from config.offline.provider import OfflineProvider
 from tests.fakes import (
     Cut,
-    Gate,
     Pause,
     Reset,
     Respond,
@@ -588,12 +587,6 @@ def test_complete_raises_the_kind_of_a_bad_answer(wire, steps, kind):
     assert refused.value.kind == kind
 
 
-def test_complete_estimates_usage_that_did_not_come(wire):
-    wire.script(delta(content="Hello"), delta(finish_reason="stop"), done())
-
-    assert complete().usage.estimated
-
-
 def test_complete_falls_back_to_the_next_model(wire):
     wire.script(delta(content="Hel"), Cut())
     wire.say("Hello")
@@ -622,50 +615,6 @@ def test_failure_hides_the_providers_exception_from_logs(wire, caplog):
 
     assert error.__suppress_context__
     assert "sk-canary" not in caplog.text
-
-
-def test_scripted_model_answers_through_stream_and_complete(scripted):
-    scripted.say("Hel", "lo")
-    scripted.call("remember", {"fact": "no alts"}, text="Noted. ", id="c1")
-    scripted.say("Bye")
-
-    hello, _ = read(models=["scripted/model"])
-    noted, _ = read(models=["scripted/model"], tools=[REMEMBER])
-    bye = complete(models=["scripted/model"])
-
-    assert [chunk.text for chunk in hello] == ["Hel", "lo", ""]
-    assert hello[-1].usage == Usage(10, 5)
-    assert text_of(noted) == "Noted. "
-    assert noted[-1].tool_calls == (ToolCall("c1", "remember", '{"fact": "no alts"}'),)
-    assert bye.text == "Bye"
-    assert scripted.requests[1]["tools"] == [REMEMBER]
-
-
-def test_scripted_model_waits_at_a_gate_and_notices_a_stop(scripted):
-    gate = Gate()
-    scripted.say("One", gate, "two")
-
-    async def stop_at_the_gate():
-        async with aclosing(door.stream(USER, models=["scripted/model"])) as chunks:
-            first = await anext(chunks)
-            second = asyncio.create_task(anext(chunks))
-            await asyncio.to_thread(gate.reached.wait, 2)
-            second.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await second
-        return first.text
-
-    assert run(stop_at_the_gate()) == "One"
-    assert scripted.closed == 1
-
-
-def test_scripted_model_raises_the_scripted_failure(scripted):
-    scripted.say("Half", RuntimeError("secret words"))
-
-    chunks, error = read(models=["scripted/model"])
-
-    assert text_of(chunks) == "Half"
-    assert error.kind == "interrupted"
 
 
 def test_scripted_model_without_a_script_fails(scripted):
@@ -777,14 +726,6 @@ def test_written_call_is_a_call_when_it_is_the_whole_answer(wire):
 
     assert (error, text_of(chunks), chunks[-1].finish_reason) == (None, "", "tool_calls")
     assert [(call.name, call.arguments) for call in chunks[-1].tool_calls] == [("remember", '{"fact": "no alts"}')]
-
-
-def test_written_call_of_a_whole_answer_is_found_by_complete(wire):
-    wire.say(WRITTEN)
-
-    answer = complete(tools=[REMEMBER])
-
-    assert (answer.text, [call.name for call in answer.tool_calls]) == ("", ["remember"])
 
 
 def test_written_call_beside_text_is_held_back(wire):
