@@ -357,4 +357,8 @@ class UsageDay(OwnedModel):
         constraints = (models.UniqueConstraint(fields=("user", "day"), name="usage_once_a_day"),)
 
     def __str__(self) -> str:
-        return f"{self.day}: {self.prompt_tokens + self.completion_tokens} tokens"
+        return f"{self.day}: {self.used_tokens} tokens"
+
+    @property
+    def used_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

@@ -60,22 +60,17 @@ class Reply:
         if last is not None and last["kind"] == "text" and last["step"] == self.step:
             last["text"] += text
         else:
-            self.parts.append({"kind": "text", "step": self.step, "text": text})
+            self._add("text", text=text)
+
+    def _add(self, kind: str, **values: Any) -> Part:
+        self.parts.append({"kind": kind, "step": self.step, **values})
+        return self.parts[-1]
 
     def start_tool(self, call: ToolCall) -> Part:
         """Add a running tool call."""
-        part = {
-            "kind": "tool",
-            "step": self.step,
-            "call_id": call.id,
-            "name": call.name,
-            "arguments": call.arguments,
-            "status": "running",
-            "result": None,
-            **({"provider": call.state} if call.state else {}),
-        }
-        self.parts.append(part)
-        return part
+        state = {"provider": call.state} if call.state else {}
+        values = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        return self._add("tool", **values, status="running", result=None, **state)
 
     def finish_tool(self, part: Part, result: Json) -> None:
         """Finish a running tool call with its result."""
@@ -85,22 +80,13 @@ class Reply:
     def add_memory(self, event: Json) -> Part:
         """Add the memory line of a `memoryEvent`."""
         shown = event["after"] or event["before"]
-        part = {
-            "kind": "memory",
-            "step": self.step,
-            "event_id": event["id"],
-            "event_kind": event["kind"],
-            "text": shown["text"] if "text" in shown else shown["fact"],
-            "fact_id": shown.get("fact_id"),
-        }
-        self.parts.append(part)
-        return part
+        text = shown["text"] if "text" in shown else shown["fact"]
+        ids = {"event_id": event["id"], "fact_id": shown.get("fact_id")}
+        return self._add("memory", event_kind=event["kind"], text=text, **ids)
 
     def add_card(self, card_id: str) -> Part:
         """Add the card that a tool drew."""
-        part = {"kind": "card", "step": self.step, "card_id": card_id}
-        self.parts.append(part)
-        return part
+        return self._add("card", card_id=card_id)
 
 
 def _clean_json(value: Any) -> Any:

@@ -8,7 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
-from chat.conversations.usage import get_daily_budget
+from chat.conversations.usage import get_daily_budget, get_day
 from chat.endings.export import iter_zip
 from chat.models import UsageDay
 from chat.parts import Json
@@ -54,12 +54,10 @@ class UsageView(ApiView):
     @read("list_usage", "chat", UsageSerializer, PageQuery)
     def get(self, **query: Any) -> Any:
         """Return the tokens left today, and the usage of each day."""
-        today = timezone.now().date()
+        today = get_day(timezone.now().date())
         page = get_page(UsageDay.objects.all(), by=("-day", "id"), **query)
-        spent = UsageDay.objects.filter(day=today).first()
-        used = spent.prompt_tokens + spent.completion_tokens + spent.reserved_tokens if spent else 0
-        limit = get_daily_budget(self.user.daily_token_budget)
-        budget = {"day": today, "budget_tokens": limit, "used_tokens": used, "left_tokens": max(0, limit - used)}
+        used, limit = today.used_tokens + today.reserved_tokens, get_daily_budget(self.user.daily_token_budget)
+        budget = {"day": today.day, "budget_tokens": limit, "used_tokens": used, "left_tokens": max(0, limit - used)}
         return {"today": budget, "items": page.items, "next_cursor": page.next_cursor}
 
 

@@ -13,8 +13,7 @@ from chat.prompt.focus import can_refocus, check_opening
 from chat.prompt.texts import ASK_WHAT_CHANGES
 from config.lib.errors import StateConflict
 from config.lib.text import one_line
-from memory.facts.queries import find_last_version
-from memory.facts.versions import FactNotFound
+from memory.facts.versions import FactNotFound, get_last_version
 
 
 def start_conversation(
@@ -47,8 +46,8 @@ def refocus_conversation(*, conversation_id: UUID, opening: Mapping[str, str]) -
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
     """Create an advisor chat that asks what to change in a fact, which the model gets unseen. Raises FactNotFound."""
-    fact = find_last_version(fact_id)
-    if fact is None or fact.is_archived:
+    fact = get_last_version(fact_id)
+    if fact.is_archived:
         raise FactNotFound("There is no such fact.")
     conversation = start_conversation(assistant=AssistantName.ADVISOR, now=now)
     conversation.opening_context = {"mode": "ops", "fact_id": str(fact.pk)}

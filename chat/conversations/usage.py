@@ -75,6 +75,11 @@ def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, free
     UsageDay.objects.filter(day=day).update(**changes)
 
 
+def get_day(day: date) -> UsageDay:
+    """Return the usage of a day, zero if nothing was used."""
+    return UsageDay.objects.filter(day=day).first() or UsageDay(day=day)
+
+
 def list_days(limit: int) -> list[UsageDay]:
     """Return the days with usage, newest first."""
     return list(UsageDay.objects.order_by("-day")[:limit])

@@ -13,8 +13,7 @@ from chat.parts import Json
 from config.lib.errors import DomainError
 from config.lib.figures import format_minute, format_price, format_signed_usd
 from config.lib.text import prompt_line
-from memory.facts.queries import find_last_version
-from memory.facts.versions import FactNotFound
+from memory.facts.versions import get_last_version
 from memory.models import UserFact
 from trading.market.queries import get_event
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, SkillDraft, Trade
@@ -104,13 +103,6 @@ def _find_kind(opening: Opening) -> _Kind | None:
 def _find_draft(opening: Opening) -> tuple[Skill | None, SkillDraft | None]:
     skill_id = UUID(opening["skill_id"]) if "skill_id" in opening else None
     return get_skill(skill_id) if skill_id else None, find_open_draft(skill_id)
-
-
-def _get_fact(opening: Opening) -> UserFact:
-    fact = find_last_version(UUID(opening["about_fact_id"]))
-    if fact is None:
-        raise FactNotFound("There is no such fact.")
-    return fact
 
 
 def _describe_deployment(deployment: Deployment) -> Lines:
@@ -204,7 +196,7 @@ _KINDS: Final = (
     ),
     _Kind(
         keys=("about_fact_id",),
-        find=_get_fact,
+        find=lambda opening: get_last_version(UUID(opening["about_fact_id"])),
         name=lambda fact: f"About “{fact.content}”",
         describe=lambda fact: [("fact_id", str(fact.pk)), ("fact", fact.content)],
     ),

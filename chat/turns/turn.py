@@ -176,11 +176,8 @@ class _Turn:
             models=self.models,
             tools=self.schemas,
             effort=settings.CHAT_REASONING_EFFORT,
-            accepts=self._accepts_call,
+            accepts=lambda name, arguments: name in self.tools and self.tools[name].accepts(arguments),
         )
-
-    def _accepts_call(self, name: str, arguments: str) -> bool:
-        return name in self.tools and self.tools[name].accepts(arguments)
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[events.TurnEvent, None]:
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]

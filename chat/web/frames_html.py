@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.conversations.queries import list_messages
-from chat.models import MessageStatus
 from chat.parts import Json
 from chat.tools.calls import is_hidden
 from chat.turns import events, frames
@@ -142,7 +141,7 @@ class TurnScreen:
 
     def _closed_html(self) -> str:
         views = view_messages(list_messages(self.start.conversation_id, after=self.start.reply_id - 1))
-        closed = [view for view in views if view.pk == self.start.reply_id and view.status != MessageStatus.STREAMING]
+        closed = [view for view in views if view.row.pk == self.start.reply_id and not view.row.is_streaming]
         return "".join(map(message_html, closed))
 
 
@@ -150,7 +149,7 @@ def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None
     """Return the `accepted` frame; `start` is None if no turn begins."""
     with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
-        ids = {view.role: str(view.pk) for view in views}
+        ids = {view.row.role: str(view.row.pk) for view in views}
         return frames.Accepted(
             client_id=event.client_id,
             message_id=ids.get("user"),

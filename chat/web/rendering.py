@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -55,19 +54,13 @@ class Gap:
 
     after: int  # id of the message before them; 0: the chat begins with them
     before: int  # id of the message after them
-    role: str = "gap"
 
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
     """A message as `templates/chat/_message.html` takes it."""
 
-    pk: int
-    role: str
-    status: str
-    created_at: datetime
-    text: str
-    error: str
+    row: Message
     can_retry: bool
     can_continue: bool  # it broke off, and is the newest
     can_edit: bool
@@ -76,7 +69,6 @@ class MessageView:
     answers: int  # this one and those that its retries replaced
     has_receipt: bool  # a turn wrote it, so that one can see what it knew
     ends_summary: bool  # the model gets a summary in place of this message and those before it
-    model_label: str
     unknown_figures: int  # that nothing known to the turn states
     parts: list[ShownPart]
 
@@ -125,12 +117,7 @@ def _view_message(
     says_something = bool(message.content.strip())
     has_turn = message.reply_to_id is not None
     return MessageView(
-        pk=message.pk,
-        role=message.role,
-        status=message.status,
-        created_at=message.created_at,
-        text=message.content,
-        error=message.error,
+        row=message,
         can_retry=has_turn and is_last and has_ended,
         can_continue=has_turn and is_last and can_continue(message),
         can_edit=message.role == Role.USER,
@@ -139,7 +126,6 @@ def _view_message(
         answers=answers,
         has_receipt=is_reply and has_turn,
         ends_summary=ends_summary,
-        model_label=message.model,
         unknown_figures=sum(figure["source"] is None for figure in list_figures(message.parts)),
         parts=[
             view_part(part, known, reply_id=message.pk)

@@ -19,7 +19,8 @@ class Command(KeelCommand):
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat that the call belongs to")
-        parser.add_argument("name", metavar="NAME", help="; ".join(_list_catalogue()))
+        catalogue = (f"{face}: {', '.join(tool.name for tool in tools)}" for face, tools in TOOLS.items())
+        parser.add_argument("name", metavar="NAME", help="; ".join(catalogue))
         parser.add_argument("arguments", metavar="JSON", type=check_json_object, help="the arguments as a JSON object")
 
     def run(
@@ -35,7 +36,3 @@ class Command(KeelCommand):
             raise CommandError(f"The {assistant} has no tool {name}. It has: {', '.join(tools)}.")
         result = tools[name].call(context, arguments)
         self.stdout.write(json.dumps(result, indent=None if self.is_json else 2, ensure_ascii=False))
-
-
-def _list_catalogue() -> list[str]:
-    return [f"{assistant}: {', '.join(tool.name for tool in tools)}" for assistant, tools in TOOLS.items()]

@@ -125,7 +125,9 @@ class Command(KeelCommand):
             case "/help":
                 self.say(SESSION)
             case "/new":
-                self._begin_anew()
+                if self._chat_id:  # closed, as the page's New chat does; the next message begins another one
+                    self._close_chat()
+                self._chat_id = self._reply_id = None
             case "/receipt":
                 self._print_receipt()
             case _ if text.startswith("/"):
@@ -133,12 +135,6 @@ class Command(KeelCommand):
             case _:
                 if failure := self._ask(text):
                     self.say(f"({failure})")
-
-    def _begin_anew(self) -> None:
-        """Close the chat, as the page's New chat does; the next message begins another one."""
-        if self._chat_id:
-            self._close_chat()
-        self._chat_id = self._reply_id = None
 
     def _close_chat(self) -> None:
         email = self._trader.get_username()

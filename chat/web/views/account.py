@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from chat.conversations.usage import get_daily_budget, list_days
+from chat.conversations.usage import get_daily_budget, get_day, list_days
 from chat.endings.erasure import erase_user
 from chat.endings.export import iter_zip
 from chat.web.forms import EraseAccountForm
@@ -27,16 +27,15 @@ DAYS_SHOWN = 30
 def usage(request: AuthedRequest) -> HttpResponse:
     """Show the tokens and the cost of the last days."""
     days = list_days(DAYS_SHOWN)
-    today = next((day for day in days if day.day == timezone.now().date()), None)
-    used = today.prompt_tokens + today.completion_tokens if today else 0
+    today = get_day(timezone.now().date())
     budget = get_daily_budget(request.user.daily_token_budget)
     context = {
         "days": days,
         "saved_usd": sum((day.saved_usd for day in days), Decimal(0)),
-        "used": used,
-        "reserved": today.reserved_tokens if today else 0,
+        "used": today.used_tokens,
+        "reserved": today.reserved_tokens,
         "budget": budget,
-        "left": max(0, budget - used - (today.reserved_tokens if today else 0)),
+        "left": max(0, budget - today.used_tokens - today.reserved_tokens),
     }
     return TemplateResponse(request, "chat/usage.html", context)
 
