@@ -6,7 +6,7 @@ it, once, within a quarter of an hour, and only while the state that it was draw
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -178,11 +178,6 @@ def _is_equal(one: str, other: str) -> bool:
 def get_card(card_id: UUID) -> ActionCard:
     """Return a card. Raises CardNotFound."""
     return ActionCard.objects.filter(pk=card_id).first_or(CardNotFound("There is no such card."))
-
-
-def list_cards(card_ids: Collection[UUID]) -> dict[UUID, ActionCard]:
-    """Return the owner's cards by id, with one query."""
-    return {card.pk: card for card in ActionCard.objects.filter(pk__in=card_ids)} if card_ids else {}
 
 
 def view_card(

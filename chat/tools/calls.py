@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from chat.cards import list_cards
 from chat.models import ActionCard
 from chat.parts import Part
 from chat.tools import find_tool
@@ -40,7 +39,7 @@ def read_known(parts: Sequence[Part]) -> Known:
     """Return what rows say of memory lines and cards, in at most two queries."""
     written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return Known(frozenset(find_undone_events(written)) if written else frozenset(), list_cards(cards))
+    return Known(frozenset(find_undone_events(written)) if written else frozenset(), ActionCard.objects.in_bulk(cards))
 
 
 def view_call(part: Part) -> ToolPart:

@@ -79,15 +79,12 @@ class TurnScreen:
             case events.ToolStarted(part) | events.ToolFinished(part):
                 await self._close_text()
                 if not is_hidden(part):
-                    html = self._keep_block(f"tool-{part['call_id']}", part_html(part))
-                    self._send_frame(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
+                    self._show_part(_TOOL_FRAMES[type(event)], part["call_id"], part_html(part))
             case events.MemoryWritten(part):
-                html = self._keep_block(f"memory-{part['event_id']}", part_html(part))
-                self._send_frame(frames.Memory(self.reply_id, html, part["event_id"]))
+                self._show_part(frames.Memory, part["event_id"], part_html(part))
             case events.CardDrawn(part):
-                drawn = await run_in_thread(_render, self.start, lambda: part_html(part))
-                html = self._keep_block(f"card-{part['card_id']}", drawn)
-                self._send_frame(frames.Card(self.reply_id, html, part["card_id"]))
+                html = await run_in_thread(_render, self.start, lambda: part_html(part))
+                self._show_part(frames.Card, part["card_id"], html)
             case events.Noticed(text, level, fact):
                 save_url = f"{reverse('memory:facts')}?{urlencode({'add': '', 'content': fact})}#add" if fact else None
                 self._send_frame(frames.Notice(None if self._has_ended else self.reply_id, level, text, save_url))
@@ -95,6 +92,10 @@ class TurnScreen:
                 self._send_frame(frames.Title(title))
             case events.TurnDone() | events.TurnFailed():
                 await self._show_end(event)
+
+    def _show_part(self, frame: Callable[[str, str, str], frames.ServerFrame], key: str, html: str) -> None:
+        self._closed[key] = html  # of a tool again, once it has finished
+        self._send_frame(frame(self.reply_id, html, key))
 
     async def _show_text(self, text: str) -> None:
         # Kept only when it is sent, or a socket that joins in between would be shown it twice.
@@ -104,7 +105,7 @@ class TurnScreen:
         html, rest = await asyncio.to_thread(close_blocks, grown) if is_new_line else ("", grown)
         self._open = rest
         if html:
-            self._keep_block(f"text-{len(self._closed)}", html)
+            self._closed[f"text {len(self._closed)}"] = html
             self._send_frame(frames.Text(self.reply_id, html=html, tail=rest))
         else:
             self._send_frame(frames.Text(self.reply_id, text=text))
@@ -112,13 +113,9 @@ class TurnScreen:
     async def _close_text(self) -> None:
         if self._open:
             html = await asyncio.to_thread(render_markdown, self._open)
-            self._keep_block(f"text-{len(self._closed)}", html)
+            self._closed[f"text {len(self._closed)}"] = html
             self._open = ""
             self._send_frame(frames.Text(self.reply_id, html=html, tail=""))
-
-    def _keep_block(self, key: str, html: str) -> str:
-        self._closed[key] = html
-        return html
 
     async def _show_end(self, event: events.TurnDone | events.TurnFailed) -> None:
         html = await self._final_html()

@@ -9,10 +9,10 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from chat.cards import CardView, list_cards, view_card
+from chat.cards import CardView, view_card
 from chat.conversations.queries import count_replaced
 from chat.grounding.replies import list_figures
-from chat.models import Message, MessageStatus, Role
+from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import Known, ToolPart, is_hidden, read_known, view_call
 from chat.turns.replies import can_continue
@@ -176,7 +176,7 @@ def part_html(part: Part) -> str:
     if part["kind"] == "text":
         return render_markdown(part["text"])
     if part["kind"] == "card":  # from its current row
-        cards = list_cards([UUID(part["card_id"])])
-        return "".join(render_to_string("chat/_card.html", {"card": view_card(card)}) for card in cards.values())
+        card = ActionCard.objects.filter(pk=part["card_id"]).first()
+        return render_to_string("chat/_card.html", {"card": view_card(card)}) if card else ""
     template = "chat/_memory_line.html" if part["kind"] == "memory" else "chat/_tool.html"
     return "" if is_hidden(part) else render_to_string(template, {"part": view_part(part)})

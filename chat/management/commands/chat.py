@@ -53,26 +53,11 @@ class Command(KeelCommand):
         parser.add_argument("--close", action="store_true", help="close the conversation afterwards, and learn from it")
         parser.add_argument("text", metavar="TEXT", nargs="?", help="one message; without it, a session begins")
 
-    def run(
-        self,
-        *,
-        user: str,
-        assistant: str,
-        conversation: UUID | None,
-        temporary: bool,
-        deployment: UUID | None,
-        skill: str | None,
-        close: bool,
-        text: str | None,
-        **options: object,
-    ) -> None:
+    def run(self, *, user: str, text: str | None, close: bool, **options: Any) -> None:
         self._trader = get_user_by_email(user)
-        self._chat_id = conversation
-        self._new_chat = {
-            "assistant": assistant,
-            "is_temporary": temporary,
-            "opening": _parse_opening(deployment, skill),
-        }
+        self._chat_id = options["conversation"]
+        opening = _parse_opening(options["deployment"], options["skill"])
+        self._new_chat = {"assistant": options["assistant"], "is_temporary": options["temporary"], "opening": opening}
         if text is None and self.is_json:
             raise CommandError("--json needs TEXT: a session is for people.")
         if text is None:
