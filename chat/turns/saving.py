@@ -67,12 +67,10 @@ class ReplySaver:
         return self._receipt
 
     async def _keep_receipt(self) -> None:
-        if not await _write_patiently(self._write_receipt, f"Reply {self._start.reply_id}: receipt of its prompt"):
-            logger.error("Reply %s: no receipt of its prompt", self._start.reply_id)
-
-    def _write_receipt(self) -> None:
         prompt = {"sent": self._start.sent, "tools": self._tools, "models": self._models}
-        self._write(keep_receipt, **prompt, effort=settings.CHAT_REASONING_EFFORT)
+        write = partial(self._write, keep_receipt, **prompt, effort=settings.CHAT_REASONING_EFFORT)
+        if not await _write_patiently(write, f"Reply {self._start.reply_id}: receipt of its prompt"):
+            logger.error("Reply %s: no receipt of its prompt", self._start.reply_id)
 
     def _write(self, act: Callable[..., T], **values: Any) -> T:
         with owned_tx(self._start.user_id):

@@ -376,7 +376,7 @@ CONTROLS = (
         SETTINGS,
         '    "django.middleware.csrf.CsrfViewMiddleware",\n',
         "",
-        "tests/chat/web/test_card_views.py",
+        "tests/test_matrix.py -k need_their_token",
     ),
     # Limits
     Control("sign-in of the API", REST, "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)", REST_TESTS),
