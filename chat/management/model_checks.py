@@ -3,10 +3,7 @@
 The requests go through the door, like those of a chat, so they also check limits, cache marks and provider state.
 """
 
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,12 +14,12 @@ from chat.parts import Reply, model_messages
 from chat.prompt.texts import TITLE_TASK
 from chat.tools.base import Args, Tool
 from config.lib.llm import door
-from config.lib.llm.door import Chunk, LLMUnavailable, Usage
+from config.lib.llm.door import Chunk, Usage
 from memory.learning.extraction import Turn, extract_facts
 
 Messages = list[dict[str, Any]]
 Asked = tuple[bool, str, Usage | None]  # passed, what came, tokens
-Check = Callable[[str], Awaitable[Asked]]
+Check = Callable[[str], Awaitable[Asked]]  # of a model; raises LLMUnavailable
 
 _PRICE: Final = "42150"
 _RESULT: Final = {"price": int(_PRICE)}
@@ -46,32 +43,6 @@ _TOOL: Final = Tool(
     args=_PriceArgs,
     run=lambda context, args: _RESULT,
 ).schema
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    model: str
-    check: str
-    is_passed: bool
-    detail: str
-    seconds: float
-    usage: Usage | None = None
-
-    @property
-    def cost_usd(self) -> Decimal | None:
-        """The list price; None: unknown."""
-        return door.cost_usd(self.model, self.usage) if self.usage else None
-
-
-async def check_model(model: str) -> AsyncIterator[CheckResult]:
-    """Yield the result of each check of a model."""
-    for name, check in CHECKS.items():
-        began = time.monotonic()
-        try:
-            is_passed, detail, usage = await check(model)
-        except LLMUnavailable as problem:
-            is_passed, detail, usage = False, str(problem), None
-        yield CheckResult(model, name, is_passed, detail, time.monotonic() - began, usage)
 
 
 def _expect_text(request: str) -> Check:

@@ -1,12 +1,14 @@
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Final
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from chat.management.model_checks import CheckResult, check_model
+from chat.management.model_checks import CHECKS, Asked
 from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable
 from config.lib.text import one_line
 from config.lib.work.commands import KeelCommand
 
@@ -36,25 +38,30 @@ class Command(KeelCommand):
         for model in models:
             if not self.is_json:
                 self.stdout.write(f"\n{model}\n{'check':<13} {'result':<7} {'seconds':>8} {'tokens':>14} {'USD':>9}")
-            async for result in check_model(model):
-                failed += not result.is_passed
-                self._print(result)
+            for name, check in CHECKS.items():
+                began = time.monotonic()
+                try:
+                    answer = await check(model)
+                except LLMUnavailable as problem:
+                    answer = False, str(problem), None
+                failed += not answer[0]
+                self._print(model, name, answer, time.monotonic() - began)
         await door.close()
         return failed
 
-    def _print(self, result: CheckResult) -> None:
-        usage, cost = result.usage, result.cost_usd
+    def _print(self, model: str, check: str, answer: Asked, seconds: float) -> None:
+        is_passed, detail, usage = answer
+        cost = door.cost_usd(model, usage) if usage else None
         tokens = f"{usage.prompt_tokens}+{usage.completion_tokens}" if usage else "-"
         price = "-" if cost is None else f"{cost:.5f}"
-        verdict = "ok" if result.is_passed else "FAILED"
-        detail = one_line(result.detail)[:_MAX_DETAIL]
+        verdict = "ok" if is_passed else "FAILED"
         self.say(
-            f"{result.check:<13} {verdict:<7} {result.seconds:>8.1f} {tokens:>14} {price:>9}  {detail}",
-            model=result.model,
-            check=result.check,
-            is_passed=result.is_passed,
-            detail=result.detail,
-            seconds=round(result.seconds, 3),
+            f"{check:<13} {verdict:<7} {seconds:>8.1f} {tokens:>14} {price:>9}  {one_line(detail)[:_MAX_DETAIL]}",
+            model=model,
+            check=check,
+            is_passed=is_passed,
+            detail=detail,
+            seconds=round(seconds, 3),
             prompt_tokens=usage and usage.prompt_tokens,
             completion_tokens=usage and usage.completion_tokens,
             cached_tokens=usage and usage.cached_tokens,
