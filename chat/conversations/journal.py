@@ -2,8 +2,10 @@
 
 from collections.abc import Collection
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
+
+from django.db.models import Prefetch
 
 from chat.models import Bookmark, DayNote, Message, MessageStatus, Role
 from chat.parts import Json
@@ -128,8 +130,10 @@ def list_day_notes(first: date, last: date) -> dict[date, str]:
 
 
 def _with_chats() -> OwnedQuerySet[Bookmark]:
-    rows: OwnedQuerySet[Bookmark] = Bookmark.objects.select_related("message__conversation")
-    return rows.defer(*(f"message__{name}" for name in ("content", "parts", "preamble", "search_terms")))
+    large = ("content", "parts", "preamble", "search_terms")
+    chats: Any = Prefetch("message", Message.objects.select_related("conversation").defer(*large))
+    rows: OwnedQuerySet[Bookmark] = Bookmark.objects.prefetch_related(chats)
+    return rows
 
 
 def _check_note(text: str, most: int = MAX_NOTE) -> str:

@@ -93,7 +93,7 @@ def view_messages(
     # A reply that has just begun is shown outside of the owner's scope.
     ended = (row for row in messages if row.role == Role.ASSISTANT and row.status != MessageStatus.STREAMING)
     replaced = count_replaced(ended)
-    older = [message for message in messages if message.pk <= summarised_through]
+    older = [message for message in messages if message.pk <= summarised_through] if summarised_through else []
     is_followed = len(older) < len(messages) or (followed_by is not None and followed_by > summarised_through)
     end_of_summary = older[-1] if older and is_followed else None
     return [
