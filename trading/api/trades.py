@@ -37,7 +37,7 @@ class DeploymentTradesView(ApiView):
 
 def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
     page = {name: query.pop(name) for name in ("cursor", "limit")}
-    return get_page(select_trades(TradeFilter(**query)).defer("state"), by=ORDERS[query["order"]], **page)
+    return get_page(select_trades(TradeFilter(**query)).defer("state"), by=ORDERS[query["order"]][1], **page)
 
 
 class TradeView(ApiView):

@@ -27,13 +27,13 @@ PAGE_SIZE: Final = 50
 _OF_CLOSED: Final = (  # of `ClosedTrade`
     *("realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes", "entry_at", "symbol"),
 )
-ORDERS: Final[dict[str, tuple[Any, ...]]] = {  # those of the API compare columns that are never null
-    "newest": ("-entry_tick_at", "-entry_at", "id"),
-    "oldest": ("entry_tick_at", "entry_at", "id"),
-    "best": ("-realized_pnl_usd", "id"),
-    "worst": ("realized_pnl_usd", "id"),
-    "longest": (F("holding_minutes").desc(nulls_last=True), "id"),
-    "symbol": ("symbol", "-entry_tick_at", "id"),
+ORDERS: Final[Mapping[str, tuple[str, tuple[Any, ...]]]] = {  # with their labels
+    "newest": ("Newest entry", ("-entry_tick_at", "-entry_at", "id")),
+    "oldest": ("Oldest entry", ("entry_tick_at", "entry_at", "id")),
+    "best": ("Most won", ("-realized_pnl_usd", "id")),
+    "worst": ("Most lost", ("realized_pnl_usd", "id")),
+    "longest": ("Held longest", (F("holding_minutes").desc(nulls_last=True), "id")),
+    "symbol": ("Symbol", ("symbol", "-entry_tick_at", "id")),
 }
 
 
@@ -104,8 +104,7 @@ def get_trade_page(which: TradeFilter, number: int = 1, *, with_tags: bool = Fal
     totals = total_trades(rows)
     total = totals.closed_trades + totals.open_trades
     place = locate_page(number, total=total, size=PAGE_SIZE)
-    order = ORDERS.get(which.order, ORDERS["newest"])
-    rows = name_owners(rows.order_by(*order))
+    rows = name_owners(rows.order_by(*ORDERS[which.order][1]))
     if with_tags:
         tags = models.TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
         rows = rows.annotate(tags=Subquery(tags))

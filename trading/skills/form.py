@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from trading.models import MarketEvent, TradingStyle
 from trading.skills.explained import EXPLAINED
 from trading.skills.patches import Json, find_block, iter_leaves
-from trading.skills.schemas import MISSING, Block, BuiltInTool, FieldError, Label, McpServer, SkillPayload
+from trading.skills.schemas import MISSING, Block, BuiltInTool, FieldError, McpServer, SkillPayload
 
 LONG_TEXT: Final = 500  # characters, above which a text gets more than a line
 SHORT_LINE: Final = 120  # characters, above which a line takes the whole width
@@ -165,8 +165,7 @@ class _Options(TypedDict):
 
 
 def _build_field(path: str, info: FieldInfo) -> forms.Field:
-    label = _get_label(info)
-    options: _Options = {"label": label.text, "help_text": label.hint or info.description or "", "required": False}
+    options: _Options = {"label": info.title or path, "help_text": info.description or "", "required": False}
     annotation = info.annotation
     if get_origin(annotation) in (Union, UnionType):
         [annotation] = [member for member in get_args(annotation) if member is not type(None)]
@@ -216,10 +215,6 @@ def _find_bound(info: FieldInfo, name: str) -> Any:
     return next((getattr(rule, name) for rule in info.metadata if getattr(rule, name, None) is not None), None)
 
 
-def _get_label(info: FieldInfo) -> Label:
-    return next(rule for rule in info.metadata if isinstance(rule, Label))
-
-
 def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
     """Yield paths in schema order, but bar length before bar count."""
     for path in infos:
@@ -233,7 +228,7 @@ _INFOS: Final = dict(_iter_infos(SkillPayload))
 _FIELDS: Final = {path: _build_field(path, info) for path, info in _INFOS.items()}
 for _path, _lines in EXPLAINED.items():
     _FIELDS[_path].explained = [(_choice_label(_path, value), line) for value, line in _lines.items()]  # type: ignore[attr-defined]
-LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(_INFOS)}
+LABELS: Final = {path: _INFOS[path].title or path for path in _in_page_order(_INFOS)}
 
 
 class SkillForm(forms.Form):

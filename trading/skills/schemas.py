@@ -48,10 +48,6 @@ def symbol_name(text: str) -> str:
 Item = TypeVar("Item", bound=Hashable)
 
 
-def _without_repeats(values: list[Item]) -> list[Item]:
-    return list(dict.fromkeys(values))
-
-
 def _require_text(text: str) -> str:
     if not text:
         raise ValueError("write at least a word")
@@ -59,6 +55,7 @@ def _require_text(text: str) -> str:
 
 
 Symbol = Annotated[str, AfterValidator(symbol_name)]
+Unique = Annotated[list[Item], AfterValidator(lambda values: list(dict.fromkeys(values)))]
 Line = Annotated[str, AfterValidator(one_line)]
 Text = Annotated[str, AfterValidator(clean_text), AfterValidator(str.strip)]
 # A number in JSON, exact in Python.
@@ -69,14 +66,6 @@ ExposurePct = Annotated[Number, Field(gt=0, le=10_000)]  # the same, up to 100 t
 Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REASON)]
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A field's label and hint; without one, pages show the description."""
-
-    text: str
-    hint: str = ""
-
-
 class Block(BaseModel):
     """A frozen part of a payload; both key spellings, no others."""
 
@@ -85,56 +74,63 @@ class Block(BaseModel):
     )
 
 
+# Pages show a field's title as its label, and its description as a hint.
 class Strategy(Block):
     """What the skill trades on, in its author's words."""
 
-    mode: Annotated[Literal["thesis", "rules"], Label("Written as")] = Field(
-        default="thesis", description="One idea in prose, or spelled-out rules."
+    mode: Literal["thesis", "rules"] = Field(
+        default="thesis", title="Written as", description="One idea in prose, or spelled-out rules."
     )
-    style: Annotated[
-        Literal["trend", "mean_reversion", "breakout", "range", "carry", "event", "mixed"], Label("Style")
-    ] = "mixed"
-    leash: Annotated[Literal["tight", "standard", "loose"], Label("How closely it keeps to the rules")] = Field(
-        default="standard", description="How far the agent may read between the lines: not at all, sensibly, freely."
+    style: Literal["trend", "mean_reversion", "breakout", "range", "carry", "event", "mixed"] = Field(
+        default="mixed", title="Style"
     )
-    thesis: Annotated[Text, Label("Thesis")] = Field(
-        default="", max_length=4000, description="Why there should be money in it."
+    leash: Literal["tight", "standard", "loose"] = Field(
+        default="standard",
+        title="How closely it keeps to the rules",
+        description="How far the agent may read between the lines: not at all, sensibly, freely.",
     )
-    entry: Annotated[Text, Label("Entry", "One way in a line, such as: Buy a close above the 55-bar high.")] = Field(
-        default="", max_length=2000, description="When to open a position."
+    thesis: Text = Field(default="", max_length=4000, title="Thesis", description="Why there should be money in it.")
+    entry: Text = Field(
+        default="",
+        max_length=2000,
+        title="Entry",
+        description="One way in a line, such as: Buy a close above the 55-bar high.",
     )
-    exit: Annotated[Text, Label("Exit")] = Field(default="", max_length=2000, description="When to close it.")
-    risk_management: Annotated[Text, Label("Risk management")] = Field(
-        default="", max_length=2000, description="Sizes, stops, what to do in doubt."
+    exit: Text = Field(default="", max_length=2000, title="Exit", description="When to close it.")
+    risk_management: Text = Field(
+        default="", max_length=2000, title="Risk management", description="Sizes, stops, what to do in doubt."
     )
-    avoid: Annotated[
-        list[Annotated[Line, Field(min_length=3, max_length=280)]],
-        AfterValidator(_without_repeats),
-        Label("Avoid", "Hard rules, one a line: when not to trade."),
-    ] = Field(default_factory=list, max_length=20, description="Hard rules: when not to trade. One line each.")
+    avoid: Unique[Annotated[Line, Field(min_length=3, max_length=280)]] = Field(
+        default=[], max_length=20, title="Avoid", description="Hard rules, one a line: when not to trade."
+    )
 
 
 class ReflectionDial(Block):
     """When lessons are drawn, and by which model."""
 
-    cadence: Annotated[Literal["off", "per_n_trades", "daily"], Label("Draw lessons")] = "per_n_trades"
-    every_n_trades: Annotated[int, Label("Closed trades between two reflections")] = Field(default=10, ge=2, le=100)
-    daily_hour_utc: Annotated[int, Label("Hour of the daily reflection (UTC)")] = Field(default=0, ge=0, le=23)
-    model: Annotated[Line | None, Label("Model for lessons", "Which model draws the lessons.")] = Field(
-        default=None, max_length=120, description="Null: the site's model for reflection."
+    cadence: Literal["off", "per_n_trades", "daily"] = Field(default="per_n_trades", title="Draw lessons")
+    every_n_trades: int = Field(default=10, ge=2, le=100, title="Closed trades between two reflections")
+    daily_hour_utc: int = Field(default=0, ge=0, le=23, title="Hour of the daily reflection (UTC)")
+    model: Line | None = Field(
+        default=None,
+        max_length=120,
+        title="Model for lessons",
+        description="Which model draws the lessons; by default the site's.",
     )
 
 
 class MemoryDial(Block):
     """How much of its own record the agent sees."""
 
-    enabled: Annotated[
-        bool, Label("Show the agent its record", "Every prompt has its own last trades and positions.")
-    ] = True
-    recent_trades_k: Annotated[int, Label("Closed trades shown", "0 to 30. 0 shows no record at all.")] = Field(
-        default=10, ge=0, le=30
+    enabled: bool = Field(
+        default=True,
+        title="Show the agent its record",
+        description="Every prompt has its own last trades and positions.",
     )
-    include_open_positions: Annotated[bool, Label("Show open positions, too")] = True
+    recent_trades_k: int = Field(
+        default=10, ge=0, le=30, title="Closed trades shown", description="0 to 30. 0 shows no record at all."
+    )
+    include_open_positions: bool = Field(default=True, title="Show open positions, too")
     reflection: ReflectionDial = ReflectionDial()
 
     @property
@@ -146,32 +142,31 @@ class MemoryDial(Block):
 class EventDial(Block):
     """Which scheduled events the agent sees."""
 
-    lookahead_hours: Annotated[int, Label("Events of the next hours", "0: no events.")] = Field(
-        default=24, ge=0, le=MAX_EVENT_LOOKAHEAD_HOURS
+    lookahead_hours: int = Field(
+        default=24, ge=0, le=MAX_EVENT_LOOKAHEAD_HOURS, title="Events of the next hours", description="0: no events."
     )
-    min_importance: Annotated[float, Label("Importance from", "0 to 1: medium from 0.4, high from 0.7.")] = Field(
-        default=0.4, ge=0, le=1
+    min_importance: float = Field(
+        default=0.4, ge=0, le=1, title="Importance from", description="0 to 1: medium from 0.4, high from 0.7."
     )
-    kinds: Annotated[list[EventKind], AfterValidator(_without_repeats), Label("Kinds", "None chosen: all kinds.")] = (
-        Field(default_factory=list, description="Empty: all kinds.")
-    )
+    kinds: Unique[EventKind] = Field(default=[], title="Kinds", description="None chosen: all kinds.")
 
 
 class Context(Block):
     """What the agent sees at each tick."""
 
-    symbols: Annotated[
-        list[Symbol], AfterValidator(_without_repeats), Label("Symbols", "Separated by commas, such as BTC, ETH.")
-    ] = Field(min_length=1, max_length=20)
-    bars_lookback: Annotated[int, Label("Bars of each symbol")] = Field(default=48, ge=5, le=500)
-    bars_interval: Annotated[Interval, Label("Length of a bar", "Of the bars the agent sees.")] = "1h"
-    higher_timeframes: Annotated[
-        list[Interval],
-        AfterValidator(_without_repeats),
-        Label("Higher timeframes", "At most three, each longer than the bars above."),
-    ] = Field(default_factory=list, max_length=3)
-    news_lookback_hours: Annotated[int, Label("News of the last hours")] = Field(default=24, ge=0, le=168)
-    news_top_k: Annotated[int, Label("Headlines, at most", "0: no news.")] = Field(default=5, ge=0, le=20)
+    symbols: Unique[Symbol] = Field(
+        min_length=1, max_length=20, title="Symbols", description="Separated by commas, such as BTC, ETH."
+    )
+    bars_lookback: int = Field(default=48, ge=5, le=500, title="Bars of each symbol")
+    bars_interval: Interval = Field(default="1h", title="Length of a bar", description="Of the bars the agent sees.")
+    higher_timeframes: Unique[Interval] = Field(
+        default=[],
+        max_length=3,
+        title="Higher timeframes",
+        description="At most three, each longer than the bars above.",
+    )
+    news_lookback_hours: int = Field(default=24, ge=0, le=168, title="News of the last hours")
+    news_top_k: int = Field(default=5, ge=0, le=20, title="Headlines, at most", description="0: no news.")
     memory: MemoryDial = MemoryDial()
     events: EventDial = EventDial()
 
@@ -186,17 +181,21 @@ class Context(Block):
 class RiskCaps(Block):
     """Limits that the engine holds; percents of the account's equity, exposure at most 100 times `max_leverage`."""
 
-    max_position_pct: Annotated[ExposurePct, Label("One position, % of equity")] = Field(
-        default=Decimal(10), description="Largest notional of one position."
+    max_position_pct: ExposurePct = Field(
+        default=Decimal(10), title="One position, % of equity", description="Largest notional of one position."
     )
-    max_total_exposure_pct: Annotated[ExposurePct, Label("All positions, % of equity")] = Field(
-        default=Decimal(50), description="Largest notional of all positions together."
+    max_total_exposure_pct: ExposurePct = Field(
+        default=Decimal(50),
+        title="All positions, % of equity",
+        description="Largest notional of all positions together.",
     )
-    max_leverage: Annotated[Number, Label("Leverage, at most"), Field(ge=1, le=100)] = Decimal(3)
-    daily_loss_halt_pct: Annotated[Pct, Label("Daily loss that halts, % of equity")] = Field(
-        default=Decimal(5), description="Loss since 00:00 UTC that stops new positions."
+    max_leverage: Number = Field(default=Decimal(3), ge=1, le=100, title="Leverage, at most")
+    daily_loss_halt_pct: Pct = Field(
+        default=Decimal(5),
+        title="Daily loss that halts, % of equity",
+        description="Loss since 00:00 UTC that stops new positions.",
     )
-    max_orders_per_day: Annotated[int, Label("Orders a day, at most")] = Field(default=20, ge=1, le=1000)
+    max_orders_per_day: int = Field(default=20, ge=1, le=1000, title="Orders a day, at most")
 
     @whole_validator(mode="after")
     def _one_position_fits_the_whole(self) -> Self:
@@ -214,15 +213,13 @@ _EVERY: Final = {*INTERVALS, "2h", "6h", "8h", "12h"}
 class Schedule(Block):
     """When the runner ticks, in UTC: `interval` every "15m" or "4h" from midnight, `daily` at "13:30"."""
 
-    type: Annotated[Literal["interval", "daily"], Label("Decides")] = "interval"
-    value: Annotated[
-        Line,
-        Label(
-            "When",
-            "1m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h or 1d, from midnight UTC. Once a day: a time in UTC, such as"
-            " 13:30.",
-        ),
-    ] = "1h"
+    type: Literal["interval", "daily"] = Field(default="interval", title="Decides")
+    value: Line = Field(
+        default="1h",
+        title="When",
+        description="1m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h or 1d, from midnight UTC. Once a day: a time in UTC,"
+        " such as 13:30.",
+    )
 
     @whole_validator(mode="after")
     def _value_fits_the_type(self) -> Self:
@@ -263,34 +260,34 @@ class McpServer(Block):
 class Tools(Block):
     """What the agent may call."""
 
-    built_in: Annotated[list[BuiltInTool], AfterValidator(_without_repeats), Label("Tools")] = Field(
-        default_factory=lambda: [BuiltInTool.PROPOSE_ORDER]
+    built_in: Unique[BuiltInTool] = Field(default=[BuiltInTool.PROPOSE_ORDER], title="Tools")
+    mcp_servers: list[McpServer] = Field(
+        default=[],
+        max_length=5,
+        title="Servers of further tools (MCP)",
+        description="One a line: a name, a space, an address that begins with https. Kept with the skill; this version"
+        " of Keel does not call them.",
     )
-    mcp_servers: Annotated[
-        list[McpServer],
-        Label(
-            "Servers of further tools (MCP)",
-            "One a line: a name, a space, an address that begins with https. Kept with the skill; this version of"
-            " Keel does not call them.",
-        ),
-    ] = Field(default_factory=list, max_length=5)
 
 
 class SkillPayload(Block):
     """A whole skill, as a version holds it."""
 
-    name: Annotated[Line, AfterValidator(_require_text), Label("Name")] = Field(max_length=80)
-    description: Annotated[Line, Label("Description", "One line for your list of skills.")] = Field(
-        default="", max_length=500
+    name: Annotated[Line, AfterValidator(_require_text)] = Field(max_length=80, title="Name")
+    description: Line = Field(
+        default="", max_length=500, title="Description", description="One line for your list of skills."
     )
-    model: Annotated[Line | None, Label("Model", "Which model makes each decision.")] = Field(
-        default=None, max_length=120, description="Null: the site's model for agents."
+    model: Line | None = Field(
+        default=None,
+        max_length=120,
+        title="Model",
+        description="Which model makes each decision; by default the site's.",
     )
-    trading_style: Annotated[Literal["day", "swing", "position"], Label("Trading style")] = Field(
-        description="How long positions are meant to last; fixed once the skill was saved."
+    trading_style: Literal["day", "swing", "position"] = Field(
+        title="Trading style", description="How long positions are meant to last; fixed once the skill was saved."
     )
-    max_steps: Annotated[int, Label("Steps of a decision, at most", "Calls of the model for one decision.")] = Field(
-        default=6, ge=1, le=20, description="Calls of the model in one tick, at most."
+    max_steps: int = Field(
+        default=6, ge=1, le=20, title="Steps of a decision, at most", description="Calls of the model for one decision."
     )
     strategy: Strategy
     context: Context

@@ -15,7 +15,7 @@ from config.lib.web import AddressForm
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
 from trading.models.choices import WEEKDAYS
-from trading.record.trade_queries import TradeFilter
+from trading.record.trade_queries import ORDERS, TradeFilter
 from trading.skills.schemas import symbol_name
 from trading.web.columns import COLUMNS, USUAL_COLUMNS
 
@@ -49,6 +49,10 @@ class DecisionFilterForm(PageOfForm):
     verdict = forms.ChoiceField(label="Verdict", required=False, choices=[("", "Any"), *Verdict.choices])
 
 
+def _choose(label: str, choices: Iterable[tuple[str, str]] = (), otherwise: str = "Any") -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, required=False, choices=[("", otherwise), *choices])
+
+
 class TradeFilterForm(PageOfForm):
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
@@ -64,30 +68,16 @@ class TradeFilterForm(PageOfForm):
         max_length=200,
         widget=forms.SearchInput(attrs={"autocomplete": "off"}),
     )
-    skill = forms.ChoiceField(label="Skill", required=False)
-    deployment = forms.ChoiceField(label="Deployment", required=False)
-    symbol = forms.ChoiceField(label="Symbol", required=False)
-    side = forms.ChoiceField(label="Side", required=False, choices=[("", "Any"), *TradeSide.choices])
-    status = forms.ChoiceField(label="Status", required=False, choices=[("", "Any"), *TradeStatus.choices])
-    exit = forms.ChoiceField(label="Closed by", required=False, choices=[("", "Anything"), *ExitKind.choices])
-    regime = forms.ChoiceField(label="Regime at entry", required=False, choices=[("", "Any"), *RegimeTag.choices])
-    reconciled = forms.ChoiceField(label="Fills", required=False, choices=[("", "Any"), *ReconcileState.choices])
-    verdict = forms.ChoiceField(
-        label="Your rules",
-        required=False,
-        choices=[("", "Any"), ("broken", "Broken"), ("unknown", "Cannot tell"), ("kept", "Kept")],
-    )
-    hour = forms.ChoiceField(
-        label="Hour of the entry",
-        required=False,
-        choices=[("", "Any"), *((f"{hour:02}", f"{hour:02}:00") for hour in range(24))],
-    )
-    weekday = forms.ChoiceField(
-        label="Weekday of the entry",
-        required=False,
-        choices=[("", "Any"), *((name, name.title()) for name in WEEKDAYS)],
-    )
-    tag = forms.ChoiceField(label="Tag", required=False)
+    skill, deployment, symbol = _choose("Skill"), _choose("Deployment"), _choose("Symbol")  # the owner's choices
+    side = _choose("Side", TradeSide.choices)
+    status = _choose("Status", TradeStatus.choices)
+    exit = _choose("Closed by", ExitKind.choices, otherwise="Anything")
+    regime = _choose("Regime at entry", RegimeTag.choices)
+    reconciled = _choose("Fills", ReconcileState.choices)
+    verdict = _choose("Your rules", [("broken", "Broken"), ("unknown", "Cannot tell"), ("kept", "Kept")])
+    hour = _choose("Hour of the entry", [(f"{hour:02}", f"{hour:02}:00") for hour in range(24)])
+    weekday = _choose("Weekday of the entry", [(name, name.title()) for name in WEEKDAYS])
+    tag = _choose("Tag")
     period = forms.CharField(
         label="Closed in",
         required=False,
@@ -100,14 +90,7 @@ class TradeFilterForm(PageOfForm):
     sort = forms.ChoiceField(
         label="Order",
         required=False,
-        choices=[
-            ("", "Newest entry"),
-            ("oldest", "Oldest entry"),
-            ("best", "Most won"),
-            ("worst", "Most lost"),
-            ("longest", "Held longest"),
-            ("symbol", "Symbol"),
-        ],
+        choices=[("" if name == "newest" else name, label) for name, (label, _) in ORDERS.items()],
     )
     columns = forms.MultipleChoiceField(
         label="Columns",

@@ -77,7 +77,6 @@ def trades(as_trader):
         ({"order": "worst"}, [1, 2, 0]),
         ({"order": "best"}, [0, 2, 1]),
         ({"order": "oldest"}, [0, 1, 2]),
-        ({"order": "no such order"}, [2, 1, 0]),
     ],
 )
 def test_page_lists_the_trades_that_fit(trades, which, expected):

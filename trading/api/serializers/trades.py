@@ -28,6 +28,7 @@ class TradeQuery(PageQuery):
     since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
     until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
     tag = serializers.CharField(default="", max_length=200, help_text="One of your tags.")
+    # A cursor takes columns that are never null and that every database compares exactly.
     order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
 
 

@@ -111,7 +111,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     with owned(request.user):
         which = _build_which(_build_filters(request, _list_choices(request.GET)))
     return export_rows(
-        request, "trades", lambda: select_trades(which).defer("state"), by=ORDERS["newest"], writers=TRADE_WRITERS
+        request, "trades", lambda: select_trades(which).defer("state"), by=ORDERS["newest"][1], writers=TRADE_WRITERS
     )
 
 
