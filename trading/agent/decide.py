@@ -210,7 +210,7 @@ def _answer_call(
     if call.name not in names:
         return f"There is no tool {call.name}. There are: {', '.join(names)}."
     try:
-        given = schemas.parse_arguments(_TOOLS[call.name], call.arguments)
+        given = schemas.parse_block(_TOOLS[call.name], call.arguments)
     except schemas.PayloadInvalid as problem:
         # It may repeat what the model wrote, such as the names of fields.
         return f"Not carried out. {one_line(str(problem)[:MAX_PROBLEM])[:MAX_PROBLEM]}"

@@ -63,33 +63,26 @@ class FieldGroup:
         return any(field.errors for field in self.fields)
 
 
-GROUPS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "basics": ("Basics", ("name", "description", "trading_style", "model", "max_steps")),
-    "strategy": ("Strategy", ("strategy.",)),
-    "context": ("What the agent sees", ("context.",)),
-    "memory": ("Memory", ("context.memory.",)),
-    "events": ("Events", ("context.events.",)),
-    "risk": ("Risk", ("risk.",)),
-    "schedule": ("Schedule", ("schedule.",)),
-    "tools": ("Tools", ("tools.",)),
+GROUPS: Final = {  # the basics, and blocks of the payload by their names
+    "basics": "Basics",
+    "strategy": "Strategy",
+    "context": "What the agent sees",
+    "memory": "Memory",
+    "events": "Events",
+    "risk": "Risk",
+    "schedule": "Schedule",
+    "tools": "Tools",
 }
 
 
 def find_group(path: str) -> str:
     """Return the name of a field's group."""
-    fitting = [
-        (len(start), name)
-        for name, (_, starts) in GROUPS.items()
-        for start in starts
-        if path == start or (start.endswith(".") and path.startswith(start))
-    ]
-    return max(fitting)[1]
+    return next((block for block in reversed(path.split(".")[:-1]) if block in GROUPS), "basics")
 
 
 def format_label(path: str) -> str:
     """Return a field's label with its group: `Memory: Closed trades shown`."""
-    label = LABELS.get(path, path)
-    return f"{GROUPS[find_group(path)][0]}: {label}" if path in LABELS else label
+    return f"{GROUPS[find_group(path)]}: {LABELS[path]}" if path in LABELS else path
 
 
 def format_value(path: str, value: object) -> str:
@@ -109,20 +102,20 @@ def format_value(path: str, value: object) -> str:
     return _choice_label(path, str(value)) if is_choice else str(value)
 
 
-class LinesField(forms.CharField):
-    """A list, one thing a line."""
+class ListField(forms.CharField):
+    """A list as text: one thing a line, or words on one line."""
 
-    widget = forms.Textarea
+    joint, parts = "\n", r"[\r\n]+"
 
     def prepare_value(self, value: object) -> object:
         """Return a list as text; input stays as typed."""
-        return format_value("strategy.avoid", value) if isinstance(value, list) else value
+        return self.joint.join(format_value("", one) for one in value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
-        return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        return [part.strip() for part in re.split(self.parts, super().to_python(value) or "") if part.strip()]
 
 
-class ServersField(LinesField):
+class ServersField(ListField):
     """Servers of tools: a name and an address a line."""
 
     def to_python(self, value: object) -> Any:
@@ -131,14 +124,10 @@ class ServersField(LinesField):
         return [{"name": name.strip(), "url": url} for name, _, url in parts]
 
 
-class WordsField(forms.CharField):
+class WordsField(ListField):
     """A list on one line, separated by commas or spaces."""
 
-    def prepare_value(self, value: object) -> object:
-        return ", ".join(value) if isinstance(value, list) else value
-
-    def to_python(self, value: object) -> Any:
-        return [word for word in re.split(r"[\s,;]+", super().to_python(value) or "") if word]
+    joint, parts = ", ", r"[\s,;]+"
 
 
 _SERVERS: Final = "tools.mcp_servers"
@@ -197,7 +186,7 @@ def _build_list_field(path: str, of: Any, options: _Options) -> forms.Field:
         choices = [(value, _choice_label(path, value)) for value in values]
         return forms.MultipleChoiceField(choices=choices, widget=forms.CheckboxSelectMultiple, **options)
     if path in _LINES:
-        return LinesField(widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}), **options)
+        return ListField(widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}), **options)
     return WordsField(widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}), **options)
 
 
@@ -255,7 +244,7 @@ class SkillForm(forms.Form):
             by_group[find_group(path)].append(self[path])
         groups: list[FieldGroup] = []
         for name, fields in reversed(by_group.items()):
-            groups.insert(0, FieldGroup(name, GROUPS[name][0], fields, groups[0] if groups else None))
+            groups.insert(0, FieldGroup(name, GROUPS[name], fields, groups[0] if groups else None))
         return groups
 
     def patch(self) -> Json:
@@ -288,7 +277,7 @@ class SkillForm(forms.Form):
             self.add_error(field if field in self.fields else None, _format_problem(problem.problem))
 
 
-_LISTS: Final = (LinesField, WordsField, forms.MultipleChoiceField)
+_LISTS: Final = (ListField, forms.MultipleChoiceField)
 _NOTHING: Final = object()
 _LEAVES: Final = {path.rpartition(".")[2]: label for path, label in LABELS.items() if "_" in path.rpartition(".")[2]}
 
@@ -330,7 +319,7 @@ def describe_payload(payload: Mapping[str, object]) -> list[tuple[str, list[Fiel
             field = _FIELDS[path]
             is_long = isinstance(field.widget, forms.Textarea) or getattr(field, "is_wide", False)
             groups[find_group(path)].append(FieldText(LABELS[path], text, is_long))
-    return [(GROUPS[name][0], said) for name, said in groups.items() if said]
+    return [(GROUPS[name], said) for name, said in groups.items() if said]
 
 
 @dataclass(frozen=True, slots=True)

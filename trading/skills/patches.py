@@ -5,28 +5,29 @@ from copy import copy
 from functools import cache
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, create_model
 from pydantic.fields import FieldInfo
 
-from trading.skills import schemas
-
-# The parts by which tools patch a draft: the fields at the top of the payload, or one block.
-BASICS_PART: Final = "basics"
-BASICS: Final = ("name", "description", "model", "trading_style", "max_steps")
-BLOCKS: Final[dict[str, type[schemas.Block]]] = {
-    "strategy": schemas.Strategy,
-    "context": schemas.Context,
-    "risk": schemas.RiskCaps,
-    "schedule": schemas.Schedule,
-    "tools": schemas.Tools,
-}
+from trading.skills.schemas import Block, SkillPayload, parse_block
 
 Json = dict[str, Any]  # a payload, or a schema, as JSON
 
 
+def find_block(field: FieldInfo) -> type[Block] | None:
+    """Return a field's block; None for a plain value."""
+    annotation = field.annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Block) else None
+
+
+# The parts by which tools patch a draft: the fields at the top of the payload, or one block.
+BASICS_PART: Final = "basics"
+BLOCKS: Final = {name: block for name, field in SkillPayload.model_fields.items() if (block := find_block(field))}
+BASICS: Final = tuple(name for name in SkillPayload.model_fields if name not in BLOCKS)
+
+
 def parse_partial(payload: Mapping[str, object]) -> Json:
     """Validate each field of a draft, without cross-field rules. Raises PayloadInvalid."""
-    return _dump_valid(_partial_of(schemas.SkillPayload), payload)
+    return _dump_valid(_partial_of(SkillPayload), payload)
 
 
 def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> Json:
@@ -36,9 +37,9 @@ def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> J
 
 def parse_part(part: str, values: Mapping[str, object]) -> Json:
     """Return a patch of "basics" or a block. Raises PayloadInvalid."""
-    if part in BLOCKS:
-        return {part: _dump_valid(_partial_of_part(part), values, within=part)}
-    return _dump_valid(_partial_of_part(part), values)
+    if part == BASICS_PART:
+        return _dump_valid(_partial_of_part(part), values)
+    return {part: _dump_valid(_partial_of_part(part), values, within=part)}
 
 
 def part_schema(part: str) -> Json:
@@ -49,7 +50,7 @@ def part_schema(part: str) -> Json:
 
 def default_payload() -> Json:
     """Return a new draft's payload: all defaults."""
-    return _collect_defaults(schemas.SkillPayload)
+    return _collect_defaults(SkillPayload)
 
 
 def list_changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[tuple[str, object, object]]:
@@ -69,10 +70,7 @@ def iter_leaves(payload: Mapping[str, object], prefix: str = "") -> Iterator[tup
 
 
 def _dump_valid(model: type[BaseModel], values: Mapping[str, object], *, within: str = "") -> Json:
-    try:
-        return model.model_validate(values).model_dump(mode="json", exclude_unset=True)
-    except ValidationError as error:
-        raise schemas.PayloadInvalid(schemas.list_field_errors(error, within=within)) from error
+    return parse_block(model, values, within=within).model_dump(mode="json", exclude_unset=True)
 
 
 def _merge_blocks(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
@@ -83,13 +81,7 @@ def _merge_blocks(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
     return merged
 
 
-def find_block(field: FieldInfo) -> type[schemas.Block] | None:
-    """Return a field's block; None for a plain value."""
-    annotation = field.annotation
-    return annotation if isinstance(annotation, type) and issubclass(annotation, schemas.Block) else None
-
-
-def _collect_defaults(model: type[schemas.Block]) -> Json:
+def _collect_defaults(model: type[Block]) -> Json:
     defaults: Json = {}
     for name, field in model.model_fields.items():
         if block := find_block(field):
@@ -100,17 +92,16 @@ def _collect_defaults(model: type[schemas.Block]) -> Json:
 
 
 @cache
-def _partial_of(model: type[schemas.Block]) -> type[BaseModel]:
+def _partial_of(model: type[Block]) -> type[BaseModel]:
     """Return the model with all fields optional, without cross-field rules."""
     return _make_optional(f"Partial{model.__name__}", model.model_fields)
 
 
 @cache
 def _partial_of_part(part: str) -> type[BaseModel]:
-    if part in BLOCKS:
+    if part != BASICS_PART:
         return _partial_of(BLOCKS[part])
-    assert part == BASICS_PART, "a part of a draft is the basics or a block"
-    return _make_optional("PartialBasics", {name: schemas.SkillPayload.model_fields[name] for name in BASICS})
+    return _make_optional("PartialBasics", {name: SkillPayload.model_fields[name] for name in BASICS})
 
 
 def _make_optional(name: str, fields: Mapping[str, FieldInfo]) -> type[BaseModel]:
@@ -120,7 +111,7 @@ def _make_optional(name: str, fields: Mapping[str, FieldInfo]) -> type[BaseModel
         optional = copy(field)
         optional.default, optional.default_factory = None, None
         optional_fields[field_name] = (_partial_of(block) if block else field.annotation, optional)
-    return create_model(name, __config__=schemas.Block.model_config, **optional_fields)
+    return create_model(name, __config__=Block.model_config, **optional_fields)
 
 
 def _trim_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:

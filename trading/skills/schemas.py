@@ -345,12 +345,23 @@ class PayloadInvalid(DomainError):
         super().__init__("; ".join(f"{error.field}: {error.problem}".removeprefix(": ") for error in errors))
 
 
+Parsed = TypeVar("Parsed", bound=BaseModel)
+
+
+def parse_block(model: type[Parsed], values: Mapping[str, object] | str, *, within: str = "") -> Parsed:
+    """Return a block from values or their JSON; errors name the block `within`. Raises PayloadInvalid."""
+    try:
+        return model.model_validate_json(values) if isinstance(values, str) else model.model_validate(values)
+    except ValidationError as error:
+        outer = (within,) if within else ()
+        raise PayloadInvalid(
+            [FieldError(_format_path((*outer, *one["loc"])), _format_problem(one)) for one in error.errors()]
+        ) from error
+
+
 def parse_payload(payload: Mapping[str, object]) -> SkillPayload:
     """Return a skill from JSON; missing fields take defaults. Raises PayloadInvalid."""
-    try:
-        return SkillPayload.model_validate(payload)
-    except ValidationError as error:
-        raise PayloadInvalid(list_field_errors(error)) from error
+    return parse_block(SkillPayload, payload)
 
 
 def list_problems(payload: Mapping[str, object]) -> list[FieldError]:
@@ -360,23 +371,6 @@ def list_problems(payload: Mapping[str, object]) -> list[FieldError]:
     except PayloadInvalid as error:
         return error.errors
     return []
-
-
-BlockType = TypeVar("BlockType", bound=Block)
-
-
-def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
-    """Return the arguments of a tool call, from its JSON. Raises PayloadInvalid."""
-    try:
-        return model.model_validate_json(arguments)
-    except ValidationError as error:
-        raise PayloadInvalid(list_field_errors(error)) from error
-
-
-def list_field_errors(error: ValidationError, *, within: str = "") -> list[FieldError]:
-    """Return a validation's errors; `within` names the validated block."""
-    outer = (within,) if within else ()
-    return [FieldError(_format_path((*outer, *detail["loc"])), _format_problem(detail)) for detail in error.errors()]
 
 
 def _format_path(location: tuple[int | str, ...]) -> str:

@@ -1,6 +1,7 @@
 """Write skills: drafts, versions, archive."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -89,15 +90,17 @@ def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> Sk
         version = create_skill(payload, now, is_untrusted=draft.is_untrusted)
     else:
         version = _add_version(draft, draft.base_skill_id, payload, over_newer=over_newer, now=now)
-    draft.status, draft.updated_at = DraftStatus.SAVED, now
-    draft.save(update_fields=["status", "updated_at"])
+    _end_draft(draft, DraftStatus.SAVED, now)
     return version
 
 
 def discard_draft(*, draft_id: UUID, now: datetime) -> None:
     """Give a draft up. Raises DraftNotFound."""
-    draft = _lock_draft(draft_id)
-    draft.status, draft.updated_at = DraftStatus.DISCARDED, now
+    _end_draft(_lock_draft(draft_id), DraftStatus.DISCARDED, now)
+
+
+def _end_draft(draft: SkillDraft, status: DraftStatus, now: datetime) -> None:
+    draft.status, draft.updated_at = status, now
     draft.save(update_fields=["status", "updated_at"])
 
 
@@ -129,10 +132,8 @@ def list_reflection_models(payload: SkillPayload) -> list[str]:
 
 
 def _choose_models(own: str | None, of_site: str) -> list[str]:
-    is_allowed = (
-        own is not None and own in settings.ALLOWED_MODELS
-    )  # an old version may name one that is allowed no more
-    return list(dict.fromkeys([own, of_site])) if own and is_allowed else [of_site]
+    # An old version may name a model that is allowed no more.
+    return list(dict.fromkeys([own, of_site])) if own and own in settings.ALLOWED_MODELS else [of_site]
 
 
 def _model_problems(payload: SkillPayload) -> list[FieldError]:
@@ -162,20 +163,26 @@ def _write_draft(draft: SkillDraft, payload: dict[str, Any], now: datetime) -> S
     return draft
 
 
-def create_skill(payload: SkillPayload, now: datetime, *, is_untrusted: bool = False) -> SkillVersion:
-    """Create a skill with its first version. Raises SkillNameTaken."""
+@contextmanager
+def _claim_name(name: str) -> Iterator[None]:
     try:
         with transaction.atomic():
-            skill = Skill.objects.create(
-                name=payload.name,
-                trading_style=payload.trading_style,
-                latest_version=1,
-                is_untrusted=is_untrusted,
-                created_at=now,
-                updated_at=now,
-            )
+            yield
     except IntegrityError as error:
-        raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
+        raise SkillNameTaken(f"You have a skill named {name} already. Choose another name.") from error
+
+
+def create_skill(payload: SkillPayload, now: datetime, *, is_untrusted: bool = False) -> SkillVersion:
+    """Create a skill with its first version. Raises SkillNameTaken."""
+    with _claim_name(payload.name):
+        skill = Skill.objects.create(
+            name=payload.name,
+            trading_style=payload.trading_style,
+            latest_version=1,
+            is_untrusted=is_untrusted,
+            created_at=now,
+            updated_at=now,
+        )
     return SkillVersion.objects.create(skill=skill, version=1, payload=payload.stored(), created_at=now)
 
 
@@ -192,11 +199,8 @@ def _add_version(
         return latest
     skill.name, skill.latest_version, skill.updated_at = payload.name, skill.latest_version + 1, now
     skill.is_untrusted |= draft.is_untrusted
-    try:
-        with transaction.atomic():
-            skill.save(update_fields=["name", "latest_version", "is_untrusted", "updated_at"])
-    except IntegrityError as error:
-        raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
+    with _claim_name(payload.name):
+        skill.save(update_fields=["name", "latest_version", "is_untrusted", "updated_at"])
     return SkillVersion.objects.create(
         skill=skill, version=skill.latest_version, payload=payload.stored(), created_at=now
     )

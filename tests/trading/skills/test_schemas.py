@@ -18,9 +18,8 @@ from trading.skills.schemas import (
     ProposedOrder,
     RiskCaps,
     Schedule,
-    SkillPayload,
     list_problems,
-    parse_arguments,
+    parse_block,
     parse_payload,
 )
 from trading.skills.templates import TEMPLATES, TemplateUnknown, apply_template
@@ -31,10 +30,6 @@ WHOLE = {
     "strategy": {"thesis": "Dips are bought"},
     "context": {"symbols": ["BTC"]},
 }
-
-
-def test_payload_has_the_basics_and_the_blocks_and_nothing_else():
-    assert set(SkillPayload.model_fields) == {*BASICS, *BLOCKS}
 
 
 def test_each_interval_has_its_span():
@@ -237,7 +232,7 @@ def test_invalid_order_is_refused(order):
     ],
 )
 def test_arguments_are_read_exactly(written, size, stop):
-    order = parse_arguments(ProposedOrder, written)
+    order = parse_block(ProposedOrder, written)
 
     assert (order.symbol, order.leverage) == ("BTC", 1)
     assert (order.size_usd, order.stop_price) == (size and Decimal(size), stop and Decimal(stop))
@@ -259,9 +254,9 @@ def test_arguments_are_read_exactly(written, size, stop):
         ('{"symbol": "BTC", "side": "close", "stop_price": 1e18, "reason": "x"}', "stop_price: "),
     ],
 )
-def test_parse_arguments_refuses_wrong_arguments_by_field(written, problem):
+def test_parse_block_refuses_wrong_arguments_by_field(written, problem):
     with pytest.raises(PayloadInvalid) as refusal:
-        parse_arguments(ProposedOrder, written)
+        parse_block(ProposedOrder, written)
 
     assert str(refusal.value).startswith(problem)
 
@@ -271,7 +266,7 @@ def test_parse_arguments_refuses_wrong_arguments_by_field(written, problem):
 )
 def test_any_arguments_are_read_or_refused(written):
     with suppress(PayloadInvalid):
-        assert parse_arguments(ProposedOrder, written).reason
+        assert parse_block(ProposedOrder, written).reason
 
 
 def test_order_to_close_needs_no_size():
