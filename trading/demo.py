@@ -29,7 +29,7 @@ from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
 from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
-from trading.reviews.reflection import Outcome, reflect_if_due
+from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
 from trading.runs.backtest import Progress, run_backtest, schedule_instants
 from trading.runs.runner import Ticker
 from trading.skills import services
@@ -198,7 +198,7 @@ def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask
         ticked = ticker.tick(at)
         if reflects and (ticked.closed or cadence == "daily"):
             reflected = reflect_if_due(deployment_id, user_id=user_id, now=at, clock=clock)
-            reflects = reflected.outcome != Outcome.FAILED  # a model that is away shall not hold up the demo
+            reflects = reflected.outcome != ReflectionOutcome.FAILED  # a model that is away shall not hold up the demo
             if reflected.note is not None:
                 ticker.forget()
         if number % _EVERY_TICKS == 0 or number == len(instants):

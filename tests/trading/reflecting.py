@@ -10,12 +10,14 @@ from uuid import UUID
 
 from config.lib.llm.door import Completion, Usage
 from trading.reviews import reflection
-from trading.reviews.reflection import Outcome, reflect
+from trading.reviews.reflection import ReflectionOutcome, reflect
 
 MODEL_SECONDS = 0.1
 
 
-def reflect_once(calls: Path, user_id: int, deployment_id: UUID, now: datetime, is_forced: bool = False) -> Outcome:
+def reflect_once(
+    calls: Path, user_id: int, deployment_id: UUID, now: datetime, is_forced: bool = False
+) -> ReflectionOutcome:
     """Reflect on a deployment, as a worker does; each call of the model is a line in the file."""
     with mock.patch.object(reflection, "_ask_model", _answer_of(calls)):
         return reflect(deployment_id, user_id=user_id, now=now, clock=lambda: now, is_forced=is_forced).outcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.conf import settings
 
@@ -138,7 +138,8 @@ def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayl
     """Return a prompt's cost with tools. `parts`: system and context."""
     fixed = count_tokens(prompt.system) + tools_part(payload).tokens
     memory = sum(part.tokens for part in parts if part.is_memory)
-    return _price_prompt(payload, _Tokens(fixed, *_count_context(prompt.context), memory))
+    stable = count_tokens(prompt.context.partition(STABLE_END)[0])
+    return _price_prompt(payload, fixed, stable, count_tokens(prompt.context) - stable, memory)
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
@@ -162,7 +163,7 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
     )
     reflects = dial.memory.reflection.cadence != "off"
     lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
-    return _price_prompt(payload, _Tokens(full + tools_part(payload).tokens, stable, changing, record + full - lean))
+    return _price_prompt(payload, full + tools_part(payload).tokens, stable, changing, record + full - lean)
 
 
 def _count_lines(lines: Mapping[str, int]) -> int:
@@ -177,30 +178,17 @@ def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
         return None
 
 
-class _Tokens(NamedTuple):
-    fixed: int  # of system prompt and tools
-    stable: int  # of the context, while no block of bars ends
-    changing: int
-    memory: int  # of them all
-
-
-def _count_context(context: str) -> tuple[int, int]:
-    """Count the tokens of the stable and the changing part."""
-    stable = count_tokens(context.partition(STABLE_END)[0])
-    return stable, count_tokens(context) - stable
-
-
-def _price_prompt(payload: SkillPayload, tokens: _Tokens) -> PromptCost:
-    model, dial = list_agent_models(payload)[0], payload.context
-    total = tokens.fixed + tokens.stable + tokens.changing
+def _price_prompt(payload: SkillPayload, fixed: int, stable: int, changing: int, memory: int) -> PromptCost:
+    """Return the cost of tokens: `fixed` of system prompt and tools, `stable` while no block of bars ends."""
+    model, dial, total = list_agent_models(payload)[0], payload.context, fixed + stable + changing
     # The share of ticks at which no block of bars ended since the tick before.
     kept = max(0.0, 1 - payload.schedule.every / block_length(dial.bars_interval, dial.bars_lookback))
-    cached = tokens.fixed + round(tokens.stable * kept)
+    cached = fixed + round(stable * kept)
     return PromptCost(
         total,
-        tokens.memory,
+        memory,
         payload.schedule.ticks_per_day,
         model,
         cost_usd(model, Usage(total, 0)),
-        cost_usd(model, Usage(total, 0, cached, cache_write_tokens=tokens.fixed + tokens.stable - cached)),
+        cost_usd(model, Usage(total, 0, cached, cache_write_tokens=fixed + stable - cached)),
     )

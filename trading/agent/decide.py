@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -34,6 +34,7 @@ MAX_PROBLEM: Final = 1_000  # characters of an error that the model reads
 
 Message = Mapping[str, Any]  # as JSON; the definition of a tool, too
 Ask = Callable[[Sequence[Message], Sequence[Message]], Completion]  # messages, tools
+LookUp = Callable[[schemas.Block], list[str]]  # of a tool's arguments
 
 
 @dataclass(slots=True)
@@ -102,6 +103,7 @@ def decide(prompt: AgentPrompt, payload: schemas.SkillPayload, *, at: datetime, 
     decision = Decision()
     tools = define_tools(payload)
     names = [tool["function"]["name"] for tool in tools]
+    look_up = partial(_look_up, payload=payload, at=at, tape=tape)
     messages: list[Message] = [
         {"role": "system", "content": [{"type": "text", "text": prompt.system, "cache": True}]},
         {"role": "user", "content": _mark_stable(prompt.context)},
@@ -111,8 +113,11 @@ def decide(prompt: AgentPrompt, payload: schemas.SkillPayload, *, at: datetime, 
             answer = ask(messages, tools)
         except LLMUnavailable as problem:
             return _record_failure(decision, str(problem))
-        _add_usage(decision, answer)
-        results = _answer_calls(decision, answer, names, payload, at=at, tape=tape)
+        decision.model = answer.model
+        decision.input_tokens += answer.usage.prompt_tokens
+        decision.output_tokens += answer.usage.completion_tokens
+        decision.cost_usd += door.cost_usd(answer.model, answer.usage) or 0
+        results = _answer_calls(decision, answer, names, look_up)
         if decision.order is not None or decision.reason:
             return decision
         messages = [*messages, *_continue_messages(answer, results)]
@@ -163,27 +168,12 @@ def _define_tool(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-def _add_usage(decision: Decision, answer: Completion) -> None:
-    decision.model = answer.model
-    decision.input_tokens += answer.usage.prompt_tokens
-    decision.output_tokens += answer.usage.completion_tokens
-    decision.cost_usd += door.cost_usd(answer.model, answer.usage) or 0
-
-
 def _record_failure(decision: Decision, problem: str) -> Decision:
     decision.has_failed, decision.reason = True, problem[: schemas.MAX_REASON]
     return decision
 
 
-def _answer_calls(
-    decision: Decision,
-    answer: Completion,
-    names: Sequence[str],
-    payload: schemas.SkillPayload,
-    *,
-    at: datetime,
-    tape: Tape,
-) -> list[str]:
+def _answer_calls(decision: Decision, answer: Completion, names: Sequence[str], look_up: LookUp) -> list[str]:
     """Answer one step's calls up to the first decision; record them."""
     results: list[str] = []
     for number, call in enumerate(answer.tool_calls):
@@ -192,7 +182,7 @@ def _answer_calls(
         elif number >= MAX_CALLS:
             results.append(f"Not carried out: {MAX_CALLS} calls at once are the most.")
         else:
-            results.append(_answer_call(decision, call, names, payload, at=at, tape=tape))
+            results.append(_answer_call(decision, call, names, look_up))
     if not answer.tool_calls:
         decision.reason = one_line(answer.text)[: schemas.MAX_REASON] or "It said nothing."
     calls = [
@@ -204,9 +194,7 @@ def _answer_calls(
     return results
 
 
-def _answer_call(
-    decision: Decision, call: ToolCall, names: Sequence[str], payload: schemas.SkillPayload, *, at: datetime, tape: Tape
-) -> str:
+def _answer_call(decision: Decision, call: ToolCall, names: Sequence[str], look_up: LookUp) -> str:
     if call.name not in names:
         return f"There is no tool {call.name}. There are: {', '.join(names)}."
     try:
@@ -224,7 +212,7 @@ def _answer_call(
         case Hold():
             decision.reason = given.reason
         case _:
-            return "\n".join(_look_up(given, payload, at=at, tape=tape)) or "- none"
+            return "\n".join(look_up(given)) or "- none"
     return "Decided."
 
 
@@ -241,9 +229,8 @@ def _look_up(asked: schemas.Block, payload: schemas.SkillPayload, *, at: datetim
             return [news_line(item) for item in list_news(symbols, since=since, now=at, limit=asked.limit, tape=tape)]
         case GetUpcomingEvents():
             until = at + timedelta(hours=asked.lookahead_hours)
-            return [event_line(event) for event in list_events(at, until=until, symbols=symbols, tape=tape)][
-                :MAX_LOOKUP
-            ]
+            events = list_events(at, until=until, symbols=symbols, tape=tape)
+            return list(map(event_line, events[:MAX_LOOKUP]))
     raise TypeError(f"{type(asked).__name__} is no lookup")
 
 

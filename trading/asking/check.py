@@ -22,7 +22,8 @@ from trading.record.deployment_queries import OpenPosition, find_trade_marks, ge
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
 from trading.rules.judge import Judgement, Trip, ValidRule
-from trading.rules.services import get_book, judge_period, list_valid_rules
+from trading.rules.services import judge_period, list_valid_rules
+from trading.rules.trips import name_book
 
 AHEAD: Final = timedelta(hours=72)
 _IMPORTANCE: Final = 0.4
@@ -140,7 +141,7 @@ def _judge_plan(
     own = accounts[0] if accounts and (len(accounts) == 1 or accounts[0].broker_kind == BrokerKind.LIVE) else None
     trip = Trip(
         id=uuid4(),
-        book=get_book(own) if own else "planned",
+        book=name_book(own.skill_id, own.broker_kind) if own else "planned",
         deployment_id=own.pk if own else uuid4(),
         symbol=plan.symbol,
         is_long=plan.side == TradeSide.LONG,

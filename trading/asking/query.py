@@ -145,10 +145,6 @@ def _parse_hours(text: str) -> Values:
     return tuple(f"{hour:02}" for hour in dict.fromkeys(hours))
 
 
-def _parse_weekdays(text: str) -> Values:
-    return tuple(parse_choice(value[:3], WEEKDAYS, "weekday") for value in _split(text))
-
-
 def _parse_versions(text: str) -> Values:
     values = _split(text)
     if not all(value.isascii() and value.isdigit() and len(value) < 7 for value in values):
@@ -164,13 +160,9 @@ def parse_id(text: str) -> str:
         raise QueryRefused("Give the deployment's id.") from error
 
 
-def _count(values: Sequence[float], _: int) -> Figure:
-    return Figure(len(values), len(values))
-
-
 MEASURES: Final[Mapping[str, Measure]] = {
     "net": Measure("Net", "usd", measure_sum),
-    "count": Measure("Trades", "count", _count, is_of_trade=False),
+    "count": Measure("Trades", "count", lambda values, _: Figure(len(values), len(values)), is_of_trade=False),
     "win_rate": Measure("Win rate", "fraction", measure_win_rate, is_of_trade=False),
     "expectancy": Measure("Expectancy", "usd", measure_mean),
     "profit_factor": Measure("Profit factor", "ratio", measure_profit_factor, is_of_trade=False),
@@ -196,7 +188,10 @@ GROUPS: Final[Mapping[str, Group]] = {
     "result": Group("Won or lost", (NET,), {"won": "Won", "lost": "Lost", "even": "Even"}),
     "hour": Group("Hour of the entry", ("entry_at",), parse=_parse_hours),
     "weekday": Group(
-        "Weekday of the entry", ("entry_at",), {name: name.title() for name in WEEKDAYS}, parse=_parse_weekdays
+        "Weekday of the entry",
+        ("entry_at",),
+        {name: name.title() for name in WEEKDAYS},
+        parse=lambda text: tuple(parse_choice(value[:3], WEEKDAYS, "weekday") for value in _split(text)),
     ),
     "month": Group("Month of the exit", ("exit_at",)),
     "event": Group("Event around the entry", ("entry_at", "symbol", "deployment"), _EVENTS),

@@ -7,9 +7,8 @@ from itertools import dropwhile, islice, takewhile
 from typing import Final
 
 from config.lib.figures import format_count, format_pct, format_usd
-from config.lib.search.terms import iter_terms
+from trading.reviews.lint import LEAST_TRADES, SHARED_WORDS, content_words
 
-LEAST_TRADES: Final = 5  # below it everything is chance
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 
 # What a reason says stands behind these, and counts for nothing.
@@ -33,9 +32,9 @@ def reflect_by_rules(request: str) -> str:
     worst = min(regimes, key=lambda found: (_amount(found["net"]), found["name"]), default=None)
     bullets = [found[0] for found in groups if found not in regimes][:MOST_GROUPS]
     bullets += [worst[0]] if worst and _amount(worst["net"]) < 0 else []
-    avoid = [_list_words(line) for line in _list_below(request, "Avoid (hard rules)")]
+    avoid = [content_words(line) for line in _list_below(request, "Avoid (hard rules)")]
     # A bullet with words of an avoid rule could be read as lifting the rule.
-    kept = [one for one in bullets if all(len(_list_words(one) & rule) < 2 for rule in avoid)]
+    kept = [one for one in bullets if all(len(content_words(one) & rule) < SHARED_WORDS for rule in avoid)]
     return "\n".join([f"- Won {won} of {len(trades)} trades ({share}), net {net} after fees.", *kept])
 
 
@@ -47,7 +46,3 @@ def _list_below(request: str, heading: str) -> Iterable[str]:
 
 def _amount(text: str) -> Decimal:
     return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
-
-
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(term.text for term in iter_terms(text) if not term.is_stop_word)

@@ -49,30 +49,34 @@ def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
     read = _parse_answer(answer)
     if read is None:
         return _critique_by_rules(found, "the reviewing model's answer could not be read")
-    return Critique(read.summary, _merge_findings(found, read.as_findings()))
+    given = [DraftFinding(**finding.model_dump(exclude_none=True)) for finding in read.findings]
+    return Critique(read.summary, _merge_findings(found, given))
 
 
 def list_warnings(payload: Mapping[str, object]) -> list[str]:
     """Return a draft's warnings: by rules, and by daily cost."""
     findings = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
-    return [*(f"{finding.title}. {finding.detail}" for finding in findings), *_cost_warnings(payload)]
+    cost = [f"It takes {cost}"] if (cost := warn_of_cost(payload)) else []
+    return [*(f"{finding.title}. {finding.detail}" for finding in findings), *cost]
 
 
-def _cost_warnings(payload: Mapping[str, object]) -> list[str]:
+def warn_of_cost(payload: Mapping[str, object]) -> str:
+    """Return what a day of a costly draft takes, as the end of a sentence; empty for others."""
     from trading.agent.cost import find_sample_cost  # noqa: PLC0415 - takes 0.15 s, and most chats draft nothing
 
     cost = find_sample_cost(payload)
     if cost is None or not cost.is_costly:
-        return []
+        return ""
     tokens, limit = format_count(cost.tokens_per_day), format_count(settings.AGENT_DAILY_PROMPT_TOKENS_WARNING)
-    return [f"It takes about {tokens} tokens of prompt a day, above {limit}. Fewer ticks, symbols or bars save most."]
+    return f"about {tokens} tokens of prompt a day, above {limit}. Fewer decisions, symbols or bars save most."
 
 
 def _find_by_rules(payload: Mapping[str, object], tier: str | None) -> list[DraftFinding]:
     problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
     missing = _cut_text(prompt_line("; ".join(problems)), MAX_TEXT)
     unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
-    costly = [DraftFinding(Severity.WARNING, "A lot of tokens", warning) for warning in _cost_warnings(payload)]
+    cost = warn_of_cost(payload)
+    costly = [DraftFinding(Severity.WARNING, "A lot of tokens", f"It takes {cost}")] if cost else []
     found = sort_by_weight([*unsaved, *lint_draft(payload), *costly])
     return [finding for finding in found if not (finding.is_basic and tier == "expert")]
 
@@ -123,16 +127,10 @@ class _AnswerFinding(BaseModel):
     detail: _Text
     suggestion: _Text | None = None
 
-    def as_finding(self) -> DraftFinding:
-        return DraftFinding(self.severity, self.title, self.detail, self.suggestion or "")
-
 
 class _Answer(BaseModel):
     summary: _Text
     findings: list[_AnswerFinding] = Field(max_length=MAX_GIVEN)
-
-    def as_findings(self) -> list[DraftFinding]:
-        return [given.as_finding() for given in self.findings]
 
 
 def _parse_answer(answer: str) -> _Answer | None:

@@ -46,7 +46,7 @@ def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[Trade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
     """Return findings by bullet, then overall; `avoid`: the hard rules; `symbols`: further ones."""
-    rules = [(rule, _content_words(rule)) for rule in avoid]
+    rules = [(rule, content_words(rule)) for rule in avoid]
     window = _Window(trades, symbols)
     found = [
         Finding(code, bullet, said)
@@ -63,7 +63,7 @@ def _iter_findings(
     bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_Window"
 ) -> Iterator[tuple[Code, str]]:
     if not _is_denied(bullet):
-        words = _content_words(bullet)
+        words = content_words(bullet)
         for rule, meant in rules:
             if len(words & meant) >= SHARED_WORDS:
                 yield Code.AGAINST_AVOID, f"Speaks of what the strategy avoids, without a no: “{prompt_line(rule)}”."
@@ -90,7 +90,7 @@ def _is_denied(bullet: str) -> bool:
     )
 
 
-def _content_words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
     """Return the stems of content words, without plain numbers."""
     words = {term.text for term in iter_terms(text) if not term.is_stop_word and not term.is_part}
     return frozenset(word for word in words if any(map(str.isalpha, word))) - _light_words()

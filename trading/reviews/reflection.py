@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.db.models import Case, Count, Exists, Min, OuterRef, QuerySet, Subquery, Value, When
@@ -63,7 +63,7 @@ class ReflectionIsOver(StateConflict):
     """A reflection has another status than the one to change."""
 
 
-class Outcome(StrEnum):
+class ReflectionOutcome(StrEnum):
     WRITTEN = "written"
     NOT_DUE = "not due"
     UNDER_WAY = "under way"  # another worker is at it
@@ -73,8 +73,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionResult:
-    deployment_id: UUID
-    outcome: Outcome
+    outcome: ReflectionOutcome
     note: ReflectionNote | None = None
     error: str = ""
 
@@ -82,8 +81,7 @@ class ReflectionResult:
 @dataclass(frozen=True, slots=True)
 class _Work:
     payload: SkillPayload
-    skill_id: UUID
-    skill_version: int
+    deployment: Deployment
     trades: Sequence[Trade]  # oldest exit first
     record: Sequence[Trade]  # newest exit first; begins with those
     results: Sequence[ClosedNet]  # of all closed trades, oldest exit first
@@ -95,9 +93,16 @@ class _Claim:
     """The right to write lessons while the lease is ours."""
 
     run: ReflectionRun  # with the lease
-    now: datetime
-    claimed_at: datetime  # by the clock
     work: _Work
+    user_id: int
+    clock: Clock
+    started_at: datetime  # in the deployment's time
+    claimed_at: datetime  # by the clock
+
+    @property
+    def now(self) -> datetime:
+        """The deployment's time."""
+        return self.started_at + (self.clock() - self.claimed_at)
 
 
 def is_due(
@@ -125,15 +130,8 @@ def is_due(
 
 def list_due(now: datetime) -> list[Key]:
     """Return the deployments due for reflection, oldest first: the owner's, or in the system's scope all."""
-    last = ReflectionRun.objects.filter(deployment=OuterRef("pk")).order_by("-started_at")
-    rows = _select_waiting().annotate(
-        closed=Subquery(_select_unread().values("deployment").annotate(number=Count("pk")).values("number")),
-        waiting_since=Subquery(
-            _select_unread().values("deployment").annotate(since=Min("exit_tick_at")).values("since")
-        ),
-        reflected_at=Subquery(_select_active_note().values("generated_at")[:1]),
-        failed_at=Subquery(last.values(at=Case(When(status=WorkStatus.FAILED, then="finished_at")))[:1]),
-    )
+    alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
+    rows = _read_states(alive.filter(user__is_active=True)).filter(Exists(_select_unread()))
     due = []
     for row in rows.select_related("version").order_by("created_at", "id"):
         try:
@@ -141,21 +139,26 @@ def list_due(now: datetime) -> list[Key]:
         except PayloadInvalid:
             logger.exception("Whether deployment %s is due cannot be told", row.pk)
             continue
-        times = {name: getattr(row, name) for name in ("closed", "waiting_since", "reflected_at", "failed_at")}
-        if is_due(dial, **times, now=now):
+        if is_due(dial, **_get_state(row), now=now):
             due.append(Key(row.user_id, row.pk))
     return due
 
 
-def _select_waiting() -> QuerySet[Deployment]:
-    """Return live deployments with closed trades after their last reflection."""
-    alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
-    read_until = Coalesce(Subquery(_select_active_note().values("window_end")[:1]), Value(AT_ONCE))
-    return alive.filter(user__is_active=True).annotate(read_until=read_until).filter(Exists(_select_unread()))
+def _read_states(rows: QuerySet[Deployment]) -> QuerySet[Deployment]:
+    """Read with each deployment what `is_due` asks."""
+    note = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
+    last = ReflectionRun.objects.filter(deployment=OuterRef("pk")).order_by("-started_at")
+    unread = _select_unread().values("deployment")
+    return rows.annotate(read_until=Coalesce(Subquery(note.values("window_end")[:1]), Value(AT_ONCE))).annotate(
+        closed=Coalesce(Subquery(unread.annotate(number=Count("pk")).values("number")), 0),
+        waiting_since=Subquery(unread.annotate(since=Min("exit_tick_at")).values("since")),
+        reflected_at=Subquery(note.values("generated_at")[:1]),
+        failed_at=Subquery(last.values(at=Case(When(status=WorkStatus.FAILED, then="finished_at")))[:1]),
+    )
 
 
-def _select_active_note() -> QuerySet[ReflectionNote]:
-    return ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
+def _get_state(row: Deployment) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("closed", "waiting_since", "reflected_at", "failed_at")}
 
 
 def _select_unread() -> QuerySet[Trade]:
@@ -169,29 +172,18 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     dial = payload.context.memory
     if not is_forced and dial.reflection.cadence == "off":
         return None
-    before = ReflectionNote.objects.filter(deployment=deployment, status=NoteStatus.ACTIVE).first()
-    closed = Trade.objects.closed().filter(deployment=deployment)
-    unread = closed if before is None else closed.filter(exit_tick_at__gt=before.window_end)
-    counted = unread.aggregate(closed=Count("pk"), waiting_since=Min("exit_tick_at"))
-    reflected_at = before.generated_at if before else None
-    if not is_forced and not is_due(
-        dial, **counted, reflected_at=reflected_at, failed_at=_get_failed_at(deployment), now=now
-    ):
+    state = _get_state(_read_states(Deployment.objects.filter(pk=deployment.pk)).get())
+    if not is_forced and not is_due(dial, **state, now=now):
         return None
-    length = min(max(counted["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
+    closed = Trade.objects.closed().filter(deployment=deployment)
+    length = min(max(state["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
     record = list(closed.order_by("-exit_tick_at", "-exit_at", "id").defer("state")[:MAX_RECORD])
     if not record:
         return None
     columns = closed.order_by("exit_tick_at", "exit_at", "-id").values_list(*_OF_RESULT)
-    return _Work(
-        payload,
-        deployment.skill_id,
-        deployment.version.version,
-        record[length - 1 :: -1],
-        record,
-        [ClosedNet(*row) for row in columns],
-        before,
-    )
+    before = ReflectionNote.objects.filter(deployment=deployment, status=NoteStatus.ACTIVE).first()
+    results = [ClosedNet(*row) for row in columns]
+    return _Work(payload, deployment, record[length - 1 :: -1], record, results, before)
 
 
 def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
@@ -213,17 +205,12 @@ def _end_by_staff(run_id: UUID, status: WorkStatus, target: WorkStatus, error: s
     return run
 
 
-def _get_failed_at(deployment: Deployment) -> datetime | None:
-    last = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
-    return last.finished_at if last is not None and last.status == WorkStatus.FAILED else None
-
-
 def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> ReflectionResult:
     """Reflect if due; otherwise lock nothing. Raises DeploymentNotFound."""
     with owned(user_id):
         is_waiting = _find_work(get_deployment(deployment_id, or_backtest=True), now=now) is not None
     if not is_waiting:
-        return ReflectionResult(deployment_id, Outcome.NOT_DUE)
+        return ReflectionResult(ReflectionOutcome.NOT_DUE)
     return reflect(deployment_id, user_id=user_id, now=now, clock=clock)
 
 
@@ -235,9 +222,9 @@ def reflect(
     Call it outside of any owner scope and event loop.
     """
     with owned_tx(user_id):
-        claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
-    if isinstance(claim, Outcome):
-        return ReflectionResult(deployment_id, claim)
+        claim = _claim_run(deployment_id, user_id=user_id, now=now, clock=clock, is_forced=is_forced)
+    if isinstance(claim, ReflectionOutcome):
+        return ReflectionResult(claim)
     run = claim.run
     assert run.lease is not None, "it was claimed"
     try:
@@ -245,15 +232,13 @@ def reflect(
             completion = door.run(_ask_model(claim.work))
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
-            return _fail_run(claim, _NO_LESSONS, user_id=user_id, clock=clock)
-        with owned_tx(user_id):
-            note = _finish_run(claim, _make_note(claim, completion, lessons), at=_get_now(claim, clock))
+            return _fail_run(claim, _NO_LESSONS)
+        return _finish_run(claim, _make_note(claim, completion, lessons))
     except LLMUnavailable as problem:
-        return _fail_run(claim, str(problem), user_id=user_id, clock=clock)
+        return _fail_run(claim, str(problem))
     except Exception:
         logger.exception("Reflection on deployment %s failed", deployment_id)
-        return _fail_run(claim, _BROKE, user_id=user_id, clock=clock)
-    return ReflectionResult(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
+        return _fail_run(claim, _BROKE)
 
 
 def _lock_deployment(deployment_id: UUID) -> bool:
@@ -261,29 +246,27 @@ def _lock_deployment(deployment_id: UUID) -> bool:
     return bool(Deployment.objects.select_for_update().filter(pk=deployment_id))
 
 
-def _claim_run(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
+def _claim_run(
+    deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool
+) -> _Claim | ReflectionOutcome:
     """Claim a new run, or one with an expired lease."""
+    claimed_at = clock()
     _lock_deployment(deployment_id)
     deployment = get_deployment(deployment_id, or_backtest=True)
     running = ReflectionRun.objects.filter(deployment=deployment_id, status=WorkStatus.RUNNING)
     if running.filter(lease_until__gt=claimed_at).exists():
-        return Outcome.UNDER_WAY
+        return ReflectionOutcome.UNDER_WAY
     work = _find_work(deployment, now=now, is_forced=is_forced)
     run: ReflectionRun | None = running.first()
     if work is None:
         if run is not None:
             _end_run(run, WorkStatus.CANCELLED, now, error=_WENT_AWAY)
-        return Outcome.NOT_DUE
+        return ReflectionOutcome.NOT_DUE
     if run is None:
         run = ReflectionRun(deployment_id=deployment_id, started_at=now)
     run.lease, run.lease_until = uuid4(), claimed_at + LEASE
     run.save()
-    return _Claim(run, now, claimed_at, work)
-
-
-def _get_now(claim: _Claim, clock: Clock) -> datetime:
-    """Return the deployment's time: the claim's plus the time since."""
-    return claim.now + (clock() - claim.claimed_at)
+    return _Claim(run, work, user_id, clock, now, claimed_at)
 
 
 def _find_held(claim: _Claim) -> ReflectionRun | None:
@@ -297,23 +280,24 @@ def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: obj
     rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
 
 
-def _finish_run(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
-    run = _find_held(claim)
-    if run is None:
-        return None
-    written = write_note(note=note, now=claim.now)
-    _end_run(run, WorkStatus.DONE, at, note=written)
-    return written
-
-
-def _fail_run(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> ReflectionResult:
-    logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
-    with owned_tx(user_id):
+def _finish_run(claim: _Claim, note: ReflectionNote) -> ReflectionResult:
+    with owned_tx(claim.user_id):
         run = _find_held(claim)
         if run is None:
-            return ReflectionResult(claim.run.deployment_id, Outcome.TAKEN_OVER)
-        _end_run(run, WorkStatus.FAILED, _get_now(claim, clock), error=error[:280])
-    return ReflectionResult(claim.run.deployment_id, Outcome.FAILED, error=error)
+            return ReflectionResult(ReflectionOutcome.TAKEN_OVER)
+        written = write_note(note=note, now=claim.started_at)
+        _end_run(run, WorkStatus.DONE, claim.now, note=written)
+    return ReflectionResult(ReflectionOutcome.WRITTEN, written)
+
+
+def _fail_run(claim: _Claim, error: str) -> ReflectionResult:
+    logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
+    with owned_tx(claim.user_id):
+        run = _find_held(claim)
+        if run is None:
+            return ReflectionResult(ReflectionOutcome.TAKEN_OVER)
+        _end_run(run, WorkStatus.FAILED, claim.now, error=error[:280])
+    return ReflectionResult(ReflectionOutcome.FAILED, error=error)
 
 
 async def _ask_model(work: _Work) -> Completion:
@@ -344,9 +328,9 @@ def _make_note(claim: _Claim, completion: Completion, lessons: str) -> Reflectio
         lessons, avoid=work.payload.strategy.avoid, trades=work.record, symbols=work.payload.context.symbols
     )
     return ReflectionNote(
-        skill_id=work.skill_id,
-        skill_version=work.skill_version,
-        deployment_id=claim.run.deployment_id,
+        skill_id=work.deployment.skill_id,
+        skill_version=work.deployment.version.version,
+        deployment=work.deployment,
         window_start=min(trade.entry_tick_at for trade in work.trades),
         window_end=max(trade.exit_tick_at for trade in work.trades if trade.exit_tick_at),
         trades_considered=len(work.trades),

@@ -148,12 +148,9 @@ def _choose_judge(
 ) -> Callable[[Trip], Finding]:
     days = _Days(getattr(rule, "zone", "UTC"))
     match rule:
-        case grammar.TradesPerDay():
-            return lambda trip: _judge_number(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
-        case grammar.DailyLoss():
-            return lambda trip: _judge_daily_loss(rule, trip, books[trip.book], days.find(trip.opened_at)[0], equity_at)
-        case grammar.LossPause():
-            return lambda trip: _judge_pause(rule, trip, books[trip.book], days.find(trip.opened_at)[0])
+        case grammar.TradesPerDay() | grammar.DailyLoss() | grammar.LossPause():
+            judge = _OF_A_DAY[type(rule)]
+            return lambda trip: judge(rule, trip, books[trip.book], days.find(trip.opened_at)[0], equity_at)
         case grammar.Hours():
             return partial(_judge_hours, rule, rule.start * _MINUTE, rule.end * _MINUTE, days)
         case grammar.Events():
@@ -212,7 +209,7 @@ def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
     return KEPT if (local.weekday() in rule.days) == (rule.mode == "only") else ("broken", f"it opened on a {local:%A}")
 
 
-def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: datetime) -> Finding:
+def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
     opened, limit = book.opened, rule.limit
     place = bisect_left(opened, trip.opened_at)
     before = place - book.find_first(start)
@@ -245,7 +242,7 @@ def _judge_daily_loss(
     return KEPT if loss < round(limit_usd, 8) else ("broken", f"${loss:,.2f} were lost before it that day")
 
 
-def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: datetime) -> Finding:
+def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
     closed = book.list_closed(start if rule.minutes is None else None, trip.opened_at)
     if rule.minutes is None and not rule.is_in_row:
         losses = sum(one.net_usd is not None and one.net_usd < 0 for one in closed)
@@ -288,6 +285,11 @@ _OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
     grammar.Symbols: _judge_symbol,
     grammar.Days: _judge_day,
     grammar.StopRequired: _judge_stop,
+}
+_OF_A_DAY: Final[Mapping[type[Rule], Callable[..., Finding]]] = {  # by the book, and when the trip's day began
+    grammar.TradesPerDay: _judge_number,
+    grammar.DailyLoss: _judge_daily_loss,
+    grammar.LossPause: _judge_pause,
 }
 _KEYS: Final[Mapping[type[Rule], Callable[[Trip], object]]] = {  # trips with an equal one are judged alike
     grammar.Leverage: attrgetter("leverage"),
@@ -357,7 +359,8 @@ class _Calendar:
     def judge(self, rule: grammar.Events, days: _Days, trip: Trip) -> Finding:
         """Judge a trade by a rule about events."""
         start, end = self._find_window(rule, days, trip.opened_at)
-        for event in self._list_between(start, end):
+        instants = self._instants.get("", [])
+        for event in self._events[bisect_left(instants, start) : bisect_right(instants, end)]:
             is_meant = (not rule.kinds or event.kind in rule.kinds) and (event.is_high or not rule.is_high)
             if is_meant and is_market(trip.symbol, event.symbols):
                 return "broken", f"{event.kind.replace('_', ' ')} was at {event.at:%Y-%m-%d %H:%M} UTC"
@@ -371,10 +374,6 @@ class _Calendar:
             start, end = days.find(at)
             return start, end - timedelta(microseconds=1)
         return at - timedelta(minutes=rule.after), at + timedelta(minutes=rule.before)
-
-    def _list_between(self, start: datetime, end: datetime) -> Sequence[ScheduledEvent]:
-        instants = self._instants.get("", [])
-        return self._events[bisect_left(instants, start) : bisect_right(instants, end)]
 
     def _covers(self, kind: str, at: datetime) -> bool:
         instants = self._instants.get(kind, [])

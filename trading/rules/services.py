@@ -13,11 +13,11 @@ from django.db.models.functions import Rank
 
 from config.lib.errors import NotFound
 from config.lib.words.rules import LossPause, Rule, describe_rule, dump_rule, parse_rule
-from trading.models import Deployment, RuleState, Trade, TradeQuerySet, TradingRule
+from trading.models import RuleState, Trade, TradeQuerySet, TradingRule
 from trading.record.performance import ClosedTrade, Figure, Performance, measure_mean, summarise_trades
 from trading.record.trade_queries import TradeFilter, select_trades
 from trading.rules.judge import Finding, Judgement, Trip, ValidRule, Verdict, iter_judgements, judge_trips
-from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events, name_book
+from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events
 
 _NET: Final = "realized_pnl_usd"
 _AMOUNTS: Final = (_NET, "gross_pnl_usd", "fees_usd", "funding_usd")  # of `ClosedTrade`
@@ -80,9 +80,7 @@ def decide_rule(*, rule_id: UUID, state: RuleState, now: datetime) -> TradingRul
 
 def get_rule(rule_id: UUID) -> TradingRule:
     """Return a rule. Raises RuleNotFound."""
-    if (row := TradingRule.objects.filter(pk=rule_id).first()) is None:
-        raise RuleNotFound("You have no such rule.")
-    return row
+    return TradingRule.objects.filter(pk=rule_id).first_or(RuleNotFound("You have no such rule."))
 
 
 def list_rules() -> list[TradingRule]:
@@ -132,11 +130,6 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
         before = trades.order_by().filter(exit_at__lt=back).annotate(rank=rank).filter(rank__lte=most)
         counted |= Q(pk__in=before.values("pk"))
     return trades.filter(counted)
-
-
-def get_book(deployment: Deployment) -> str:
-    """Return the name of the book that a deployment's trades count in."""
-    return name_book(deployment.skill_id, deployment.broker_kind)
 
 
 @dataclass(frozen=True)

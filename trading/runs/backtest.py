@@ -6,14 +6,14 @@ finishes it with the same numbers.
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from pydantic_core import to_jsonable_python
 
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
@@ -26,7 +26,7 @@ from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import read_account
 from trading.reviews.reflection import reflect_if_due
-from trading.runs.runner import ON_PAPER, Outcome, Ticker
+from trading.runs.runner import ON_PAPER, Ticker, TickOutcome
 from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import list_agent_models
 
@@ -66,22 +66,22 @@ def run_backtest(
         run = get_backtest(run_id)
     if run.lease != lease:
         return WorkStatus(run.status)
+    summary, status, problem = None, WorkStatus.FAILED, ""
     try:
         with keep_row(BacktestRun, run_id, lease, user_id=user_id, clock=clock):
             _play_ticks(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
-        with owned_tx(user_id):
+        with owned(user_id):
             summary, failed = summarise_run(run.deployment), count_failed(run.deployment)
-            problem = FAILED_TICKS.format(failed) if failed else ""
-            finish_backtest(
-                run_id=run_id, lease=lease, status=WorkStatus.DONE, summary=summary, error=problem, now=clock()
-            )
+        status, problem = WorkStatus.DONE, FAILED_TICKS.format(failed) if failed else ""
     except LeaseLost:
-        pass  # cancelled, or taken over
+        logger.info("Backtest %s was cancelled or taken over", run_id)
     except NoBars:
-        _give_up(run_id, lease, NO_BARS, user_id=user_id, now=clock())
+        problem = NO_BARS
     except Exception:
         logger.exception("Backtest %s failed", run_id)
-        _give_up(run_id, lease, BROKE, user_id=user_id, now=clock())
+        problem = BROKE
+    with suppress(LeaseLost), owned_tx(user_id):
+        finish_backtest(run_id=run_id, lease=lease, status=status, summary=summary, error=problem, now=clock())
     with owned(user_id):
         return WorkStatus(get_backtest(run_id).status)
 
@@ -110,7 +110,7 @@ def _play_ticks(
         ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
         for number, at in enumerate(left, start=len(instants) - len(left) + 1):
             ticked = ticker.tick(at)
-            may_be_due = ticked.closed or ticked.outcome == Outcome.REPEATED or cadence == "daily"
+            may_be_due = ticked.closed or ticked.outcome == TickOutcome.REPEATED or cadence == "daily"
             if run.reflects and may_be_due:
                 reflected = reflect_if_due(deployment.pk, user_id=user_id, now=at, clock=clock)
                 if reflected.note is not None:
@@ -135,26 +135,5 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
     """Return a backtest's performance as JSON; durations in seconds."""
-    numbers = asdict(read_account(deployment).numbers)
-    return {name: _plain_value(value) for name, value in numbers.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    match value:
-        case Decimal():
-            return str(value)
-        case timedelta():
-            return value.total_seconds()
-        case dict():
-            return {name: _plain_value(one) for name, one in value.items()}
-        case list() | tuple():
-            return [_plain_value(one) for one in value]
-    return value
-
-
-def _give_up(run_id: UUID, lease: UUID, problem: str, *, user_id: int, now: datetime) -> None:
-    try:
-        with owned_tx(user_id):
-            finish_backtest(run_id=run_id, lease=lease, status=WorkStatus.FAILED, error=problem, now=now)
-    except LeaseLost:
-        logger.info("Backtest %s was taken over", run_id)
+    numbers: dict[str, Any] = to_jsonable_python(read_account(deployment).numbers, timedelta_mode="float")
+    return numbers

@@ -45,7 +45,7 @@ REST_EXPIRED: Final = "Part of it filled. The rest expired: the bars had too lit
 STOPPED: Final = "The stop price was reached."
 
 
-class Outcome(StrEnum):
+class TickOutcome(StrEnum):
     DECIDED = "decided"
     SETTLED = "settled"  # only what happened was written: nothing is decided while paused or stopped
     REPEATED = "done before"
@@ -56,7 +56,7 @@ class Ticked:
     deployment_id: UUID
     number: int
     at: datetime
-    outcome: Outcome
+    outcome: TickOutcome
     closed: int = 0  # trades
     snapshot: models.DecisionSnapshot | None = None
 
@@ -104,17 +104,17 @@ class Ticker:
         number, record = settled.number, settled.record
         if settled.prompt is None:
             self._carried = None
-            outcome = Outcome.SETTLED if record.is_applied else Outcome.REPEATED
+            outcome = TickOutcome.SETTLED if record.is_applied else TickOutcome.REPEATED
             return Ticked(self.deployment_id, number, at, outcome, record.closed)
         decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
         with owned_tx(self.user_id):
             snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, decision, at=at)
         if snapshot is None:
             self._carried = None
-            return Ticked(self.deployment_id, number, at, Outcome.REPEATED, record.closed)
+            return Ticked(self.deployment_id, number, at, TickOutcome.REPEATED, record.closed)
         carried.last_decision = snapshot
         self._carried = number, carried
-        return Ticked(self.deployment_id, number, at, Outcome.DECIDED, record.closed, snapshot)
+        return Ticked(self.deployment_id, number, at, TickOutcome.DECIDED, record.closed, snapshot)
 
     def forget(self) -> None:
         """Read all rows again at the next tick."""

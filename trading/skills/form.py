@@ -18,12 +18,13 @@ from django.conf import settings
 from django.http import QueryDict
 from pydantic.fields import FieldInfo
 
-from trading.models import MarketEvent, TradingStyle
-from trading.skills.explained import EXPLAINED
+from config.lib.text import WordRun, list_word_changes
+from trading.models import MarketEvent, RegimeTag, TradingStyle
 from trading.skills.patches import Json, find_block, iter_leaves
 from trading.skills.schemas import MISSING, Block, BuiltInTool, FieldError, McpServer, SkillPayload
 
 LONG_TEXT: Final = 500  # characters, above which a text gets more than a line
+LONG_CHANGE: Final = 60  # characters, above which a difference is shown word by word
 SHORT_LINE: Final = 120  # characters, above which a line takes the whole width
 
 _CHOICES: Final[dict[str, dict[str, str]]] = {
@@ -42,6 +43,24 @@ _CHOICES: Final[dict[str, dict[str, str]]] = {
         BuiltInTool.GET_NEWS: "Read news",
         BuiltInTool.GET_UPCOMING_EVENTS: "Read upcoming events",
     },
+}
+# What values mean, a line for each.
+EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {
+    "strategy.mode": {
+        "thesis": "you write why there should be money in it, and the agent judges each moment by that",
+        "rules": "you write when to enter and when to exit, and the agent checks each moment against the lines",
+    },
+    "strategy.leash": {
+        "tight": "it does what the lines say and nothing else; in doubt it waits",
+        "standard": "it reads the lines sensibly, as a careful colleague would",
+        "loose": "it may act on what the lines suggest, within the limits of risk",
+    },
+}
+REGIMES: Final[Mapping[str, str]] = {
+    RegimeTag.TREND: "prices of the last days moved one way",
+    RegimeTag.CHOP: "prices went back and forth without getting far",
+    RegimeTag.SHOCK: "one of the last three hours moved far more than usual, or the day was twice as restless",
+    RegimeTag.UNKNOWN: "too few hourly bars to tell",
 }
 # The field that shows an error of several fields of a block.
 _SPEAKS_FOR: Final = {
@@ -204,20 +223,11 @@ def _find_bound(info: FieldInfo, name: str) -> Any:
     return next((getattr(rule, name) for rule in info.metadata if getattr(rule, name, None) is not None), None)
 
 
-def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
-    """Yield paths in schema order, but bar length before bar count."""
-    for path in infos:
-        if path == "context.bars_lookback":
-            yield "context.bars_interval"
-        if path != "context.bars_interval":
-            yield path
-
-
 _INFOS: Final = dict(_iter_infos(SkillPayload))
 _FIELDS: Final = {path: _build_field(path, info) for path, info in _INFOS.items()}
 for _path, _lines in EXPLAINED.items():
     _FIELDS[_path].explained = [(_choice_label(_path, value), line) for value, line in _lines.items()]  # type: ignore[attr-defined]
-LABELS: Final = {path: _INFOS[path].title or path for path in _in_page_order(_INFOS)}
+LABELS: Final = {path: info.title or path for path, info in _INFOS.items()}
 
 
 class SkillForm(forms.Form):
@@ -320,6 +330,27 @@ def describe_payload(payload: Mapping[str, object]) -> list[tuple[str, list[Fiel
             is_long = isinstance(field.widget, forms.Textarea) or getattr(field, "is_wide", False)
             groups[find_group(path)].append(FieldText(LABELS[path], text, is_long))
     return [(GROUPS[name], said) for name, said in groups.items() if said]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    label: str
+    before: str
+    after: str
+
+    @property
+    def words(self) -> list[WordRun]:
+        """What differs within a long text, word by word; empty for a short one."""
+        is_long = self.before and self.after and max(len(self.before), len(self.after)) > LONG_CHANGE
+        return list_word_changes(self.before, self.after) if is_long else []
+
+
+def describe_changes(changes: Iterable[tuple[str, object, object]]) -> list[Change]:
+    """Return the differences between two payloads as text."""
+    return [
+        Change(format_label(path), format_value(path, before), format_value(path, after))
+        for path, before, after in changes
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,8 +157,8 @@ class Context(Block):
     symbols: Unique[Symbol] = Field(
         min_length=1, max_length=20, title="Symbols", description="Separated by commas, such as BTC, ETH."
     )
-    bars_lookback: int = Field(default=48, ge=5, le=500, title="Bars of each symbol")
     bars_interval: Interval = Field(default="1h", title="Length of a bar", description="Of the bars the agent sees.")
+    bars_lookback: int = Field(default=48, ge=5, le=500, title="Bars of each symbol")
     higher_timeframes: Unique[Interval] = Field(
         default=[],
         max_length=3,
@@ -207,7 +207,7 @@ class RiskCaps(Block):
 
 
 _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
-_EVERY: Final = {*INTERVALS, "2h", "6h", "8h", "12h"}
+_EVERY: Final = INTERVALS | {f"{hours}h": timedelta(hours=hours) for hours in (2, 6, 8, 12)}
 
 
 class Schedule(Block):
@@ -226,12 +226,12 @@ class Schedule(Block):
         if self.type == "daily" and not _CLOCK.fullmatch(self.value):
             raise ValueError('a daily schedule takes a time of day in UTC such as "13:30"')
         if self.type == "interval" and self.value not in _EVERY:
-            raise ValueError(f"an interval is one of {', '.join(sorted(_EVERY, key=_parse_interval))}")
+            raise ValueError(f"an interval is one of {', '.join(sorted(_EVERY, key=_EVERY.__getitem__))}")
         return self
 
     @property
     def every(self) -> timedelta:
-        return timedelta(days=1) if self.type == "daily" else _parse_interval(self.value)
+        return timedelta(days=1) if self.type == "daily" else _EVERY[self.value]
 
     def find_last(self, now: datetime) -> datetime:
         """Return the last instant up to now, by UTC day."""
@@ -242,11 +242,6 @@ class Schedule(Block):
     @property
     def ticks_per_day(self) -> int:
         return timedelta(days=1) // self.every
-
-
-def _parse_interval(interval: str) -> timedelta:
-    unit = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}[interval[-1]]
-    return int(interval[:-1]) * unit
 
 
 class McpServer(Block):

@@ -23,7 +23,7 @@ from trading.record.notes import list_lessons_of
 from trading.record.remarks.services import get_remark, list_tags
 from trading.record.trade_queries import TradeFilter, find_simulated_symbols, get_trade, get_trade_page, list_fills
 from trading.rules.services import judge_trade
-from trading.skills.explained import REGIMES
+from trading.skills.form import REGIMES
 from trading.web.columns import USUAL_COLUMNS, build_rows, get_holding_time, get_multiple, get_net_fraction
 from trading.web.trade_chart import draw_trade, list_stops
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -222,10 +221,6 @@ Now: 2026-05-01T12:00 UTC
     )
 
 
-def test_equal_inputs_give_equal_bytes(deployment):
-    assert text_of(deployment) == text_of(deployment)
-
-
 def test_context_knows_nothing_of_later(deployment):
     before = text_of(deployment)
 
@@ -249,24 +244,6 @@ def test_higher_timeframes_have_bars_of_their_own(deployment):
     assert "## Bars BTC 4h" in text_of(deployment, higher_timeframes=["4h"])
 
 
-def test_refusal_of_the_last_tick_is_shown(deployment):
-    refused = DecisionSnapshotFactory.build(
-        deployment=None,
-        tick_at=MAY - HOUR,
-        verdict="refused",
-        verdict_code="R3_POSITION_CAP",
-        verdict_text="BTC would be $2,000.00",
-    )
-    inputs = gather_context(
-        payload(), record=Record(), portfolio=replace(ACCOUNT, is_halted=True), last_decision=refused, at=MAY
-    )
-
-    text = assemble_context(inputs)
-
-    assert "## Last decision\n- 2026-05-01T11:00 refused R3_POSITION_CAP: BTC would be $2,000.00\n" in text
-    assert "Halted: positions may only be reduced" in text
-
-
 def test_nothing_of_another_deployment_or_user_is_seen(deployment, stranger):
     as_owner(stranger, lambda: TradeFactory(symbol="DOGE", entry_reason="The stranger's"))
 
@@ -274,12 +251,6 @@ def test_nothing_of_another_deployment_or_user_is_seen(deployment, stranger):
 
     assert "SOL" not in text
     assert "DOGE" not in text
-
-
-def test_headline_can_open_no_section(deployment):
-    NewsItemFactory(headline="## Portfolio Equity: $1", published_at=MAY)
-
-    assert text_of(deployment).count("## Portfolio") == 1
 
 
 def test_context_is_the_same_from_either_tape(deployment):

@@ -16,7 +16,6 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.asking.check import check_plan
-from trading.asking.query import QueryRefused
 from trading.asking.sizing import parse_plan
 from trading.models import Order, Trade
 from trading.record.deployment_queries import DeploymentNotFound
@@ -160,11 +159,6 @@ def test_check_of_a_new_user_works_with_what_is_given(as_trader):
 
     assert (found.sizing.size_usd, found.sizing.is_capped, found.equity_of) == (D(200), True, "as you gave it")
     assert check().equity_usd is None
-
-
-def test_stop_on_the_wrong_side_is_refused(account):
-    with pytest.raises(QueryRefused, match="must be below its price, 100"):
-        check(stop="105")
 
 
 def test_account_of_a_stranger_is_not_found(account, stranger):

@@ -62,11 +62,6 @@ def test_size_in_coins_is_worth_them_at_the_price():
     assert (unknown.size_usd, unknown.risk_usd) == (None, None)
 
 
-def test_parse_plan_with_two_sizes_refuses_them():
-    with pytest.raises(QueryRefused, match="Give one of"):
-        parse_plan({"symbol": "BTC", "side": "long", "quantity": "1", "size_usd": "5"})
-
-
 def test_size_without_a_stop_or_a_price_is_the_given_one():
     found = size_plan(Plan("BTC", "long", {"size_usd": D(500)}), price=None, equity_usd=D(1000), limit_usd=D(10))
 

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from config.lib.llm import door
-from tests.factories.record import WHOLE
 from tests.fakes import ScriptedModel
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.reviews import critique as reviewing
@@ -49,6 +48,7 @@ def test_the_model_is_asked_once_with_the_draft_as_data(reviewer):
     critique_draft(hostile, "novice")
 
     [request] = reviewer.requests
+    assert request["model"].endswith("reviewer")
     system, user = request["messages"]
     assert (system["role"], system["content"], user["role"]) == ("system", CRITIQUE, "user")
     assert user["content"].startswith("Tier: novice\n")
@@ -66,14 +66,6 @@ def test_the_request_names_what_rules_found_and_the_tier():
     assert request.startswith("Tier: intermediate\n")
     assert "- No exit\n" in request
     assert "Found by rules" not in critique_request("{}", tier=None, known=[])
-
-
-def test_the_model_of_the_setting_reviews(reviewer):
-    reviewer.say(answer())
-
-    critique_draft(GOOD, None)
-
-    assert reviewer.requests[0]["model"].endswith("reviewer")
 
 
 # --- What is kept of the answer ---
@@ -136,6 +128,8 @@ def test_texts_of_an_answer_are_lines_of_data_and_bounded(reviewer):
 
 
 HOSTILE = {
+    "empty": "",
+    "white": "   \n",
     "no JSON": "It looks fine to me.",
     "torn": answer(finding())[:-20],
     "a list": json.dumps([finding()]),
@@ -170,13 +164,6 @@ def test_unreadable_answer_leaves_the_findings_of_the_rules(reviewer, text):
     assert found.summary.startswith(ALONE)
     assert found.summary.endswith(": 2 findings.")
     assert titles(found) == [LEVERAGE, "No hard rules"]
-
-
-@pytest.mark.parametrize("text", ["", "   \n"], ids=["empty", "white"])
-def test_an_empty_answer_leaves_the_rules_alone(reviewer, text):
-    reviewer.say(text)
-
-    assert critique_draft(GOOD, None).summary.startswith(ALONE)
 
 
 def test_a_model_that_calls_a_tool_leaves_the_rules_alone(reviewer):
@@ -219,15 +206,6 @@ def test_critique_reports_why_a_draft_cannot_be_saved(reviewer):
     [first, *_] = critique_draft(default_payload(), None).findings
     assert (first.severity, first.title) == ("error", "It cannot be saved yet")
     assert "context.symbols: is missing" in first.detail
-
-
-def test_a_model_that_is_not_allowed_keeps_a_draft_from_being_saved(reviewer):
-    reviewer.say(answer())
-
-    [first] = critique_draft(
-        parse_payload({**WHOLE, "model": "somebody/else", "strategy": GOOD["strategy"]}).stored(), None
-    ).findings
-    assert "somebody/else is not allowed here" in first.detail
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,7 @@ from django.utils import timezone
 
 from config.lib.llm import door
 from config.lib.owned import owned, owned_tx, system
-from config.lib.work.jobs import get_task
 from config.lib.work.leases import LEASE
-from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     WHOLE,
@@ -34,9 +32,8 @@ from trading.reviews import reflection
 from trading.reviews.lint import list_bullets
 from trading.reviews.reflection import (
     MAX_WINDOW,
-    REFLECT,
     RETRY_AFTER,
-    Outcome,
+    ReflectionOutcome,
     is_due,
     list_due,
     reflect,
@@ -319,7 +316,7 @@ def test_a_reflection_writes_the_active_note_with_all_that_it_rests_on(trader, m
     done = run(of)
 
     note = active(of)
-    assert (done.outcome, done.note) == (Outcome.WRITTEN, note)
+    assert (done.outcome, done.note) == (ReflectionOutcome.WRITTEN, note)
     assert note.lessons_text == LESSONS
     assert (note.window_start, note.window_end) == (JUNE, JUNE + 11 * HOUR)
     assert (note.trades_considered, note.skill_version, note.generated_at) == (10, 1, JUNE + 24 * HOUR)
@@ -336,18 +333,11 @@ def test_a_reflection_writes_the_active_note_with_all_that_it_rests_on(trader, m
     assert (work.status, work.note_id, work.lease, work.finished_at) == ("done", note.pk, None, JUNE + 24 * HOUR)
 
 
-def test_note_of_few_trades_has_a_finding(trader, model):
-    of = made_for(trader, closed=2, reflection={"every_n_trades": 2})
-    model.say(LESSONS)
-
-    assert [found["code"] for found in run(of).note.findings] == ["small_sample"]
-
-
 def test_new_note_supersedes_the_active_one_and_keeps_history(trader, model):
     of = made_for(trader)
     model.say("- First, 10 trades")
     first = run(of, now=JUNE + 24 * HOUR).note
-    assert run(of, now=JUNE + 25 * HOUR).outcome == Outcome.NOT_DUE
+    assert run(of, now=JUNE + 25 * HOUR).outcome == ReflectionOutcome.NOT_DUE
     as_owner(trader, lambda: close_trades(of, 10, JUNE + 30 * HOUR))
     model.say("- Second, 10 trades")
 
@@ -368,7 +358,7 @@ def test_a_backtest_reflects_in_simulated_time(trader, model):
     done = reflect_if_due(of.pk, user_id=trader.pk, now=simulated, clock=lambda: JUNE)
     again = reflect_if_due(of.pk, user_id=trader.pk, now=simulated + HOUR, clock=lambda: JUNE)
 
-    assert (done.outcome, again.outcome) == (Outcome.WRITTEN, Outcome.NOT_DUE)
+    assert (done.outcome, again.outcome) == (ReflectionOutcome.WRITTEN, ReflectionOutcome.NOT_DUE)
     assert active(of).generated_at == simulated
     (work,) = rows(of, ReflectionRun)
     assert (work.started_at, work.finished_at) == (simulated, simulated)
@@ -379,9 +369,13 @@ def test_reflect_if_due_locks_nothing_where_nothing_is_due(trader, model):
     off = made_for(trader, reflection={"cadence": "off"})
 
     with CaptureQueriesContext(connection) as asked_of:
-        assert reflect_if_due(of.pk, user_id=trader.pk, now=JUNE, clock=lambda: JUNE).outcome == Outcome.NOT_DUE
+        assert (
+            reflect_if_due(of.pk, user_id=trader.pk, now=JUNE, clock=lambda: JUNE).outcome == ReflectionOutcome.NOT_DUE
+        )
     with CaptureQueriesContext(connection) as asked_of_off:
-        assert reflect_if_due(off.pk, user_id=trader.pk, now=JUNE, clock=lambda: JUNE).outcome == Outcome.NOT_DUE
+        assert (
+            reflect_if_due(off.pk, user_id=trader.pk, now=JUNE, clock=lambda: JUNE).outcome == ReflectionOutcome.NOT_DUE
+        )
 
     sent = [query["sql"] for query in [*asked_of, *asked_of_off]]
     assert not [sql for sql in sent if "FOR UPDATE" in sql or sql.startswith(("INSERT", "UPDATE"))]
@@ -394,7 +388,7 @@ def test_forced_it_reflects_before_its_time_but_never_on_nothing(trader, model):
     model.say(LESSONS)
 
     assert run(early, is_forced=True).note.trades_considered == 1
-    assert run(empty, is_forced=True).outcome == Outcome.NOT_DUE
+    assert run(empty, is_forced=True).outcome == ReflectionOutcome.NOT_DUE
 
 
 @pytest.mark.parametrize("of_stranger", [True, False])
@@ -420,9 +414,9 @@ def test_a_run_under_way_is_left_alone_until_its_lease_ends(trader, model):
         ),
     )
 
-    assert run(of, clock=lambda: JUNE + LEASE - MINUTE).outcome == Outcome.UNDER_WAY
+    assert run(of, clock=lambda: JUNE + LEASE - MINUTE).outcome == ReflectionOutcome.UNDER_WAY
     model.say(LESSONS)
-    assert run(of, clock=lambda: JUNE + LEASE).outcome == Outcome.WRITTEN
+    assert run(of, clock=lambda: JUNE + LEASE).outcome == ReflectionOutcome.WRITTEN
 
     (work,) = rows(of, ReflectionRun)
     assert (work.status, work.note_id) == ("done", active(of).pk)
@@ -437,7 +431,7 @@ def test_an_abandoned_run_with_nothing_left_to_do_is_cancelled(trader, model):
         ),
     )
 
-    assert run(of).outcome == Outcome.NOT_DUE
+    assert run(of).outcome == ReflectionOutcome.NOT_DUE
 
     (work,) = rows(of, ReflectionRun)
     assert (work.status, work.lease, work.error) == ("cancelled", None, "Its worker went away before the end.")
@@ -475,7 +469,7 @@ def test_worker_without_its_lease_writes_nothing(trader, model, while_the_model_
 
     done = run(of)
 
-    assert (done.outcome, done.note) == (Outcome.TAKEN_OVER, None)
+    assert (done.outcome, done.note) == (ReflectionOutcome.TAKEN_OVER, None)
     assert rows(of) == []
     assert [(work.status, work.lease) for work in rows(of, ReflectionRun)] == [("running", other)]
 
@@ -490,7 +484,7 @@ def test_reflect_writes_nothing_for_a_deployment_deleted_since(trader, model, wh
     while_the_model_answers(delete)
     model.say(LESSONS)
 
-    assert run(of).outcome == Outcome.TAKEN_OVER
+    assert run(of).outcome == ReflectionOutcome.TAKEN_OVER
     assert rows(of) == []
 
 
@@ -501,7 +495,7 @@ def failed(of, **values):
     """Reflect in vain, and return the run's row."""
     before = [note.pk for note in rows(of) if note.status == "active"]
     done = run(of, **values)
-    assert (done.outcome, done.note) == (Outcome.FAILED, None)
+    assert (done.outcome, done.note) == (ReflectionOutcome.FAILED, None)
     assert [note.pk for note in rows(of) if note.status == "active"] == before
     work = max(rows(of, ReflectionRun), key=lambda row: row.started_at)
     assert (work.status, work.lease, work.note_id, work.error) == ("failed", None, None, done.error)
@@ -530,14 +524,14 @@ def test_failed_reflection_waits_15_minutes_unless_forced(trader, model):
     model.say(RuntimeError("down"))
     failed(of, now=now)
 
-    assert run(of, now=now + RETRY_AFTER - MINUTE).outcome == Outcome.NOT_DUE
+    assert run(of, now=now + RETRY_AFTER - MINUTE).outcome == ReflectionOutcome.NOT_DUE
     model.say(LESSONS)
-    assert run(of, now=now + RETRY_AFTER).outcome == Outcome.WRITTEN
+    assert run(of, now=now + RETRY_AFTER).outcome == ReflectionOutcome.WRITTEN
 
     model.say(RuntimeError("down"))
     failed(of, now=now + HOUR, is_forced=True)
     model.say(LESSONS)
-    assert run(of, now=now + HOUR + MINUTE, is_forced=True).outcome == Outcome.WRITTEN
+    assert run(of, now=now + HOUR + MINUTE, is_forced=True).outcome == ReflectionOutcome.WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -548,13 +542,6 @@ def test_an_answer_without_a_lesson_fails(trader, model, answer):
     model.say(answer)
 
     assert "answer" in failed(of).error
-
-
-def test_five_megabytes_are_contained(trader, model):
-    of = with_lessons(trader)
-    model.say("- Wait for the close\n" + "- again and again " * 300_000)
-
-    assert run(of).note.lessons_text == "- Wait for the close"
 
 
 def test_an_answer_with_nul_and_surrogates_is_stored_clean(trader, model):
@@ -594,15 +581,6 @@ def in_json(*arguments):
 
 def recent(user, **values):
     return made_for(user, start=timezone.now() - 48 * HOUR, **values)
-
-
-def test_job_reflects_for_all_users(trader, stranger, model):
-    for user in (trader, stranger):
-        made_for(user)
-        model.say(LESSONS)
-
-    assert [run.summary for run in run_rows(get_task(REFLECT), JUNE + 24 * HOUR)] == ["reflection written"] * 2
-    assert list(run_rows(get_task(REFLECT), JUNE + 24 * HOUR)) == []
 
 
 def test_command_reflects_for_all_users_and_prints_each_result(trader, stranger, model):

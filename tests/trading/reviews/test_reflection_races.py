@@ -15,7 +15,7 @@ from tests.factories.trading import TraderFactory
 from tests.racing import PROCESSES, racers_at
 from tests.trading.reflecting import reflect_once
 from trading.models import NoteStatus, ReflectionNote, ReflectionRun
-from trading.reviews.reflection import Outcome
+from trading.reviews.reflection import ReflectionOutcome
 
 pytestmark = [
     pytest.mark.race,
@@ -68,8 +68,8 @@ def test_concurrent_processes_reflect_once(racers, records, calls):
 
         outcomes = Counter(racers.race(*[act] * PROCESSES))
 
-        assert outcomes[Outcome.WRITTEN] == 1
-        assert outcomes.keys() <= {Outcome.WRITTEN, Outcome.UNDER_WAY, Outcome.NOT_DUE}
+        assert outcomes[ReflectionOutcome.WRITTEN] == 1
+        assert outcomes.keys() <= {ReflectionOutcome.WRITTEN, ReflectionOutcome.UNDER_WAY, ReflectionOutcome.NOT_DUE}
         assert left(record) == (1, 1, {"done": 1})
         assert len(calls.read_text().split()) == number
 
@@ -84,7 +84,7 @@ def test_an_expired_lease_is_taken_over_by_one_process(racers, records, calls):
 
         outcomes = Counter(racers.race(*[act] * PROCESSES))
 
-        assert outcomes[Outcome.WRITTEN] == 1
+        assert outcomes[ReflectionOutcome.WRITTEN] == 1
         assert left(record) == (1, 1, {"done": 1})
 
 
@@ -100,6 +100,6 @@ def test_reflections_that_overtake_each_other_leave_one_active_note(racers, reco
 
         active, superseded, runs = left(record)
         assert active == 1
-        assert superseded == outcomes[Outcome.WRITTEN] >= 1
-        assert runs == {"done": outcomes[Outcome.WRITTEN]}
-        assert set(outcomes) <= {Outcome.WRITTEN, Outcome.UNDER_WAY, Outcome.TAKEN_OVER}
+        assert superseded == outcomes[ReflectionOutcome.WRITTEN] >= 1
+        assert runs == {"done": outcomes[ReflectionOutcome.WRITTEN]}
+        assert set(outcomes) <= {ReflectionOutcome.WRITTEN, ReflectionOutcome.UNDER_WAY, ReflectionOutcome.TAKEN_OVER}

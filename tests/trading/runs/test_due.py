@@ -13,7 +13,7 @@ from tests.trading.ticking import Desk, at, bar, list_due, long, run_due, store_
 from trading.models import AT_ONCE, Bar, Deployment
 from trading.record.deployments import TICK, claim_deployment, request_command
 from trading.runs.due import PATIENCE, find_due_instant, run_deployment
-from trading.runs.runner import Outcome
+from trading.runs.runner import TickOutcome
 from trading.skills.schemas import PayloadInvalid, Schedule, parse_payload
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +153,7 @@ def test_interrupted_tick_is_decided_at_the_next_try(desk, monkeypatch):
             run_due(at(5))
     (again,) = run_due(at(5) + 2 * MINUTE)
 
-    assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, Outcome.DECIDED)
+    assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, TickOutcome.DECIDED)
     assert list_due(at(5) + 3 * MINUTE) == []
 
 
@@ -184,17 +184,6 @@ def test_deployment_that_another_runner_holds_is_left_alone_until_the_lease_ends
     assert look(desk, at(5)).ticked is None
     (freed,) = run_due(at(6))
     assert freed.ticked.at == at(6)
-
-
-def test_commands_are_carried_out_between_ticks(desk):
-    store_prices(*[100] * 30)
-    desk.tick(5)
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5)))
-
-    (ran,) = run_due(at(5.1))
-
-    assert ([one.kind for one in ran.commands], ran.ticked) == (["pause"], None)
-    assert desk.row.status == "paused"
 
 
 def test_tick_that_closes_a_trade_defers_the_reflection(desk, monkeypatch):

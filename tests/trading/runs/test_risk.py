@@ -22,8 +22,13 @@ def account(**changes) -> Account:
     return Account(**{**given, **changes})
 
 
-def order(side="long", size="500", symbol="BTC", leverage="1") -> ProposedOrder:
-    return ProposedOrder(symbol=symbol, side=side, size_usd=size, leverage=leverage, reason="Because")
+def order(side="long", size="500", symbol="BTC", leverage="1", stop=None) -> ProposedOrder:
+    return ProposedOrder(symbol=symbol, side=side, size_usd=size, leverage=leverage, stop_price=stop, reason="Because")
+
+
+HELD = {"positions": {"BTC": D(5)}}
+WORST = {"is_halted": True, "orders_today": 99, "equity_usd": D(1)}
+REDUCED = {**WORST, "positions": {"BTC": D(7), "ETH": D(9999)}}
 
 
 def code(order: ProposedOrder, **changes) -> RiskCode | None:
@@ -53,35 +58,35 @@ def code(order: ProposedOrder, **changes) -> RiskCode | None:
         (order(size="10"), {}, None),
         (order(size="9.99"), {}, RiskCode.MIN_SIZE),
         (order(), {"equity_usd": D(-5), "day_start_equity_usd": D(-5)}, RiskCode.POSITION_CAP),
+        # Less risk is always allowed, and closing all.
+        (order("close", "50", leverage="50"), REDUCED, None),
+        (order("short", "50", leverage="50"), REDUCED, None),
+        (order("close", None), {}, RiskCode.MIN_SIZE),
+        (order("close", "9"), HELD, RiskCode.MIN_SIZE),
+        (order("close", "10"), HELD, None),
+        (order("close", "500"), HELD, None),
+        (order("close", None), HELD, None),
+        # A symbol that was taken off may be closed but not added to.
+        (order("close", symbol="SOL"), {"positions": {"SOL": D(50)}}, None),
+        (order(symbol="SOL"), {"positions": {"SOL": D(50)}}, RiskCode.SYMBOL),
+        # The first rule in order speaks.
+        (order(size="99999", leverage="50"), WORST, RiskCode.HALTED),
+        (order(size="99999", leverage="50"), {**WORST, "is_halted": False}, RiskCode.POSITION_CAP),
+        # A stop is on the losing side of the price, for what the order leaves.
+        (order(stop="99"), {}, None),
+        (order(stop="100"), {}, RiskCode.STOP_SIDE),
+        (order(stop="101"), {}, RiskCode.STOP_SIDE),
+        (order("short", stop="101"), {}, None),
+        (order("short", stop="99"), {}, RiskCode.STOP_SIDE),
+        (order("short", "200", stop="101"), HELD, RiskCode.STOP_SIDE),
+        (order("short", "200", stop="99"), HELD, None),
+        (order("long", "200", stop="99"), {"positions": {"BTC": D(-5)}}, RiskCode.STOP_SIDE),
+        (order("long", "200", stop="101"), {"positions": {"BTC": D(-5)}}, None),
+        (order("short", "200", stop="101"), {"positions": {"BTC": D(2)}}, None),  # nothing is left to stop
     ],
 )
 def test_check_order(proposed, state, expected):
     assert code(proposed, **state) == expected
-
-
-@pytest.mark.parametrize("side", ["close", "short"])
-def test_check_order_always_accepts_a_reducing_order(side):
-    worst = {"is_halted": True, "orders_today": 99, "equity_usd": D(1), "positions": {"BTC": D(7), "ETH": D(9999)}}
-
-    assert code(order(side, "50", leverage="50"), **worst) is None
-
-
-def test_symbol_that_was_taken_off_may_be_closed_but_not_added_to():
-    held = {"positions": {"SOL": D(50)}}
-
-    assert code(order("close", symbol="SOL"), **held) is None
-    assert code(order("long", symbol="SOL"), **held) is RiskCode.SYMBOL
-
-
-def test_closing_nothing_is_refused():
-    assert code(ProposedOrder(symbol="BTC", side="close", reason="x")) is RiskCode.MIN_SIZE
-
-
-def test_the_first_rule_in_order_speaks():
-    every = {"is_halted": True, "orders_today": 99, "equity_usd": D(1)}
-
-    assert code(order(size="99999", leverage="50"), **every) is RiskCode.HALTED
-    assert code(order(size="99999", leverage="50"), **{**every, "is_halted": False}) is RiskCode.POSITION_CAP
 
 
 def test_refusal_says_the_numbers():
@@ -109,49 +114,6 @@ def test_accepted_order_respects_the_caps_or_reduces(side, size, btc, eth):
     reduces = abs(after) <= abs(btc * 100) and after * btc >= 0
     within = abs(after) <= 1000 and abs(after) + abs(eth * 10) <= 5000
     assert verdict.is_accepted == (reduces or within)
-
-
-@pytest.mark.parametrize(
-    ("side", "stop", "expected"),
-    [
-        ("long", "99", None),
-        ("long", "100", RiskCode.STOP_SIDE),
-        ("long", "101", RiskCode.STOP_SIDE),
-        ("short", "101", None),
-        ("short", "99", RiskCode.STOP_SIDE),
-    ],
-)
-def test_check_order_refuses_a_stop_on_the_wrong_side_of_the_price(side, stop, expected):
-    proposed = ProposedOrder(
-        symbol="BTC", side=side, size_usd=Decimal(50), stop_price=Decimal(stop), reason="because of the stop"
-    )
-    account = Account(Decimal(10_000), Decimal(10_000), marks={"BTC": Decimal(100)})
-
-    assert check_order(proposed, account=account, caps=RiskCaps(), symbols=["BTC"]).code is expected
-
-
-@pytest.mark.parametrize(("size", "expected"), [("9", RiskCode.MIN_SIZE), ("10", None), ("200", None), (None, None)])
-def test_check_order_refuses_a_small_reduction_that_leaves_something(size, expected):
-    proposed = ProposedOrder(symbol="BTC", side="close", size_usd=size and Decimal(size), reason="take some off")
-    account = Account(Decimal(10_000), Decimal(10_000), positions={"BTC": Decimal(2)}, marks={"BTC": Decimal(100)})
-
-    assert check_order(proposed, account=account, caps=RiskCaps(), symbols=["BTC"]).code is expected
-
-
-@pytest.mark.parametrize(
-    ("side", "held", "stop", "expected"),
-    [
-        ("short", 5, "101", RiskCode.STOP_SIDE),
-        ("short", 5, "99", None),
-        ("long", -5, "99", RiskCode.STOP_SIDE),
-        ("long", -5, "101", None),
-        ("short", 2, "101", None),  # nothing is left to stop
-    ],
-)
-def test_check_order_refuses_a_stop_on_the_wrong_side_of_what_a_reduction_leaves(side, held, stop, expected):
-    proposed = ProposedOrder(symbol="BTC", side=side, size_usd=D(200), stop_price=D(stop), reason="take some off")
-
-    assert code(proposed, positions={"BTC": D(held)}) is expected
 
 
 @pytest.mark.parametrize(

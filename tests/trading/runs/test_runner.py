@@ -30,7 +30,7 @@ from trading.record.deployments import apply_command, request_command
 from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
 from trading.runs.commands import carry_out_commands
-from trading.runs.runner import REST_EXPIRED, Outcome, Ticker
+from trading.runs.runner import REST_EXPIRED, Ticker, TickOutcome
 from trading.skills.queries import SkillNotFound
 
 D = Decimal
@@ -48,7 +48,7 @@ def test_order_fills_at_the_next_open_and_becomes_a_trade_with_reasons(desk):
     desk.tick(2, close())
     desk.tick(3)
 
-    assert first.outcome == Outcome.DECIDED
+    assert first.outcome == TickOutcome.DECIDED
     trade = desk.trades[0]
     assert (trade.status, trade.side, trade.quantity, trade.peak_quantity) == ("closed", "long", 0, 10)
     assert (trade.entry_price, trade.exit_price) == (110, 121)
@@ -95,18 +95,6 @@ def test_lessons_of_the_deployment_stand_in_the_prompt(desk):
     assert desk.decision(1).note_id == note
 
 
-def test_funding_is_paid_by_the_position(desk):
-    store_prices(*[100] * 12)
-    FundingRateFactory(at=at(2.5), rate=D("0.001"))
-
-    desk.tick(1, long(1000))
-    desk.tick(2)
-    desk.tick(3)
-
-    assert desk.trades[0].funding_usd == -1
-    assert desk.equity() == [10_000, 10_000, 9_999]
-
-
 def test_next_prompt_names_the_refusal(desk):
     store_prices(*[100] * 9)
     script = Script(long(9000))
@@ -127,7 +115,7 @@ def test_model_that_is_away_costs_the_decision_and_nothing_else(desk):
     failed = desk.tick(2, LLMUnavailable("timeout"))
     desk.tick(3)
 
-    assert failed.outcome == Outcome.DECIDED
+    assert failed.outcome == TickOutcome.DECIDED
     assert (desk.decision(2).verdict, desk.decision(2).proposal) == (Verdict.FAILED, None)
     assert "too long" in desk.decision(2).verdict_text
     assert desk.trades[0].status == "open"
@@ -329,7 +317,7 @@ def test_same_instant_again_changes_nothing(desk):
 
     again = desk.tick(2, script=script)
 
-    assert again.outcome == Outcome.REPEATED
+    assert again.outcome == TickOutcome.REPEATED
     assert script.seen == []
     assert (desk.row, desk.trades, desk.orders, desk.equity()) == before
     assert desk.row.account == before[0].account
@@ -346,7 +334,7 @@ def test_repeated_tick_decides_if_it_was_interrupted(desk):
     again = desk.tick(2, close())
     desk.tick(3)
 
-    assert (again.outcome, again.number) == (Outcome.DECIDED, 2)
+    assert (again.outcome, again.number) == (TickOutcome.DECIDED, 2)
     assert [trade.status for trade in desk.trades] == ["closed"]
     with owned(desk.user):
         assert (Fill.objects.count(), EquityPoint.objects.count()) == (2, 3)
@@ -413,7 +401,7 @@ def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(d
     settled = desk.tick(3, script=script)
     desk.tick(4, script=script)
 
-    assert (settled.outcome, script.seen) == (Outcome.SETTLED, [])
+    assert (settled.outcome, script.seen) == (TickOutcome.SETTLED, [])
     assert desk.trades[0].exit_kind == "stop"
     with owned(desk.user):
         assert DecisionSnapshot.objects.count() == 2

@@ -7,7 +7,7 @@ from config.lib.owned import owned
 from tests.trading.record.test_ledger_races import race_freely
 from tests.trading.ticking import Desk, Script, at, close, long, run_due, store_prices
 from trading.models import DecisionSnapshot, EquityPoint, Fill, Order, Trade
-from trading.runs.runner import Outcome, Ticker
+from trading.runs.runner import Ticker, TickOutcome
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
@@ -41,7 +41,7 @@ def test_six_workers_on_one_deployment_never_leave_two_open_rows_nor_two_decisio
     for number, said in enumerate([long(), long(), close(), long()], start=1):
         done = rush(desk, number, said)
         outcomes = sorted(ticked.outcome for ticked in done)
-        assert outcomes == [Outcome.DECIDED] + [Outcome.REPEATED] * (WORKERS - 1)
+        assert outcomes == [TickOutcome.DECIDED] + [TickOutcome.REPEATED] * (WORKERS - 1)
     rush(desk, 5, close())
 
     with owned(trader):
@@ -58,5 +58,5 @@ def test_six_runners_that_look_at_once_tick_once(trader):
     ran = race_freely(*[lambda: run_due(at(3))] * WORKERS)
 
     ticked = [one.ticked for found in ran for one in found if one.ticked is not None]
-    assert [one.outcome for one in ticked].count(Outcome.DECIDED) == 1
+    assert [one.outcome for one in ticked].count(TickOutcome.DECIDED) == 1
     assert desk.row.last_tick == 1

@@ -21,9 +21,16 @@ from tests.owners import as_owner
 from tests.trading.browsing import browser_of_trader, text_of
 from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
-from trading.skills.changes import describe_changes
-from trading.skills.explained import EXPLAINED, REGIMES
-from trading.skills.form import GROUPS, LABELS, SkillForm, describe_payload, find_group
+from trading.skills.form import (
+    EXPLAINED,
+    GROUPS,
+    LABELS,
+    REGIMES,
+    SkillForm,
+    describe_changes,
+    describe_payload,
+    find_group,
+)
 from trading.skills.patches import BASICS, default_payload
 from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft

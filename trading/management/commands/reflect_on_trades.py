@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from config.lib.work.commands import RunCommand
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
-from trading.reviews.reflection import REFLECT, Outcome, reflect
+from trading.reviews.reflection import REFLECT, ReflectionOutcome, reflect
 
 
 class Command(RunCommand):
@@ -22,6 +22,6 @@ class Command(RunCommand):
             return
         owner = find_deployment_owner(deployment, email=user)
         done = reflect(deployment, user_id=owner.pk, now=timezone.now(), clock=timezone.now, is_forced=True)
-        if done.outcome == Outcome.FAILED:
+        if done.outcome == ReflectionOutcome.FAILED:
             raise CommandError(done.error)
         self.say(f"{deployment}: {done.outcome}", deployment=deployment, outcome=done.outcome)

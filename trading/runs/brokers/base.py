@@ -1,11 +1,12 @@
 """Orders to a broker and its reports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
+from trading.models import AT_ONCE
 from trading.record.executions import Execution
 from trading.record.positions import Funding
 
@@ -28,12 +29,12 @@ class OrderRequest:
 class Report:
     """The events and the account up to an instant."""
 
-    at: datetime
-    fills: Sequence[Execution] = ()
-    funding: Sequence[Funding] = ()
+    at: datetime = AT_ONCE
+    fills: list[Execution] = field(default_factory=list)
+    funding: list[Funding] = field(default_factory=list)
     positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; a missing symbol is flat
     marks: Mapping[str, Decimal] = field(default_factory=dict)
     equity_usd: Decimal = Decimal(0)
-    order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled
-    expired: frozenset[str] = frozenset()  # ids of orders that no bar came for in time
-    stopped: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order that set the stop
+    order_ids: dict[str, str] = field(default_factory=dict)  # by fill id, the order it filled
+    expired: set[str] = field(default_factory=set)  # ids of orders that no bar came for in time
+    stopped: dict[str, str] = field(default_factory=dict)  # by fill id, the order that set the stop

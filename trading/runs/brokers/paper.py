@@ -5,11 +5,13 @@ than the next bar's open, a stop at its price or at a worse open. Within a bar t
 first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from trading.models import Bar, FundingRate
 from trading.record.executions import Execution
@@ -22,7 +24,6 @@ MAINTENANCE_FRACTION: Final = Decimal("0.005")  # of notional, that must be left
 _A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the whole bar would count as held
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTITY: Final = Decimal("1e-8")
-T = TypeVar("T")
 ORDER_LIFETIME: Final = timedelta(hours=1)  # at least; an order to close does not expire
 
 
@@ -53,6 +54,20 @@ class Holding:
 
 
 @dataclass
+class _State:
+    """The fields of a broker that outlive its process."""
+
+    cash_usd: Decimal
+    holdings: dict[str, Holding]
+    pending: list[OrderRequest]
+    marks: dict[str, Decimal]
+    seen_until: dict[str, datetime]
+
+
+_STATES: Final = TypeAdapter(_State)
+
+
+@dataclass
 class PaperBroker:
     """An account on paper; its fields are its whole state."""
 
@@ -64,11 +79,7 @@ class PaperBroker:
     seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
     _room: Decimal | None = field(default=None, compare=False)  # what is left of the bar's volume; None: no limit
     _market: list[Bar | FundingRate] = field(default_factory=list)
-    _fills: list[Execution] = field(default_factory=list)
-    _funding: list[Funding] = field(default_factory=list)
-    _orders: dict[str, str] = field(default_factory=dict)
-    _stopped: dict[str, str] = field(default_factory=dict)
-    _expired: set[str] = field(default_factory=set)
+    _news: Report = field(default_factory=Report)  # since the last report
 
     def submit(self, order: OrderRequest) -> None:
         """Queue an order for its symbol's next open; idempotent."""
@@ -82,26 +93,12 @@ class PaperBroker:
     @classmethod
     def restored(cls, state: Mapping[str, Any], *, starting_equity_usd: Decimal, costs: Costs) -> "PaperBroker":
         """Restore a broker from `state`, or start one."""
-        if not state:
-            return cls(starting_equity_usd, costs)
-        return cls(
-            cash_usd=Decimal(state["cash_usd"]),
-            costs=costs,
-            holdings={symbol: _load(Holding, one) for symbol, one in state["holdings"].items()},
-            pending=[_load(OrderRequest, order) for order in state["pending"]],
-            marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
-            seen_until={symbol: datetime.fromisoformat(at) for symbol, at in state["seen_until"].items()},
-        )
+        return cls(costs=costs, **vars(_STATES.validate_python(state))) if state else cls(starting_equity_usd, costs)
 
     def state(self) -> dict[str, Any]:
         """Return the exact state as JSON, after a report."""
-        return {
-            "cash_usd": str(self.cash_usd),
-            "holdings": {symbol: _dump(one) for symbol, one in self.holdings.items()},
-            "pending": [_dump(order) for order in self.pending],
-            "marks": {symbol: str(mark) for symbol, mark in self.marks.items()},
-            "seen_until": {symbol: at.isoformat() for symbol, at in self.seen_until.items()},
-        }
+        state = _State(self.cash_usd, self.holdings, self.pending, self.marks, self.seen_until)
+        return _STATES.dump_python(state, mode="json")  # type: ignore[no-any-return]
 
     def report(self, until: datetime) -> Report:
         """Process the market up to an instant; report it once."""
@@ -112,19 +109,9 @@ class PaperBroker:
                 self._pay_funding(one)
             else:
                 self._trade_bar(one)
-        report = Report(
-            at=until,
-            fills=self._fills,
-            funding=self._funding,
-            positions={symbol: holding.quantity for symbol, holding in self.holdings.items()},
-            marks=dict(self.marks),
-            equity_usd=self.equity_usd,
-            order_ids=self._orders,
-            stopped=self._stopped,
-            expired=frozenset(self._expired),
-        )
-        self._fills, self._funding, self._orders, self._stopped, self._expired = [], [], {}, {}, set()
-        return report
+        positions = {symbol: holding.quantity for symbol, holding in self.holdings.items()}
+        told, self._news = self._news, Report()
+        return replace(told, at=until, positions=positions, marks=dict(self.marks), equity_usd=self.equity_usd)
 
     @property
     def equity_usd(self) -> Decimal:
@@ -142,7 +129,7 @@ class PaperBroker:
         self.holdings[rate.symbol] = replace(holding, paid_until=rate.at)
         amount = -holding.quantity * self.marks.get(rate.symbol, holding.entry_price) * rate.rate
         self.cash_usd += amount
-        self._funding.append(Funding(rate.symbol, rate.at, amount))
+        self._news.funding.append(Funding(rate.symbol, rate.at, amount))
 
     def _trade_bar(self, bar: Bar) -> None:
         """Fill at the open, then at levels; mark the close."""
@@ -155,7 +142,7 @@ class PaperBroker:
         self.pending = [order for order in self.pending if order not in due]
         for order in due:
             if order.side != "close" and bar.opened_at - order.at > max(bar.closed_at - bar.opened_at, ORDER_LIFETIME):
-                self._expired.add(order.order_id)
+                self._news.expired.add(order.order_id)
             else:
                 self._execute_order(order, bar)
         holding = self.holdings.get(bar.symbol)
@@ -171,7 +158,7 @@ class PaperBroker:
             return
         before = self.holdings.get(order.symbol)
         fill_id = order.order_id if order.left is None else f"{order.order_id}:{bar.opened_at.isoformat()}"
-        self._orders[fill_id] = order.order_id
+        self._news.order_ids[fill_id] = order.order_id
         self._book_fill(fill_id, bar.symbol, bar.opened_at, quantity, self._slip_price(bar.open, quantity))
         holding = self.holdings.get(order.symbol)
         if holding is not None and order.side != "close":
@@ -221,7 +208,7 @@ class PaperBroker:
         if not quantity:
             return
         if not is_liquidation:
-            self._stopped[fill_id] = holding.stop_order_id
+            self._news.stopped[fill_id] = holding.stop_order_id
         self._book_fill(
             fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slip_price(price, quantity), is_liquidation
         )
@@ -235,7 +222,7 @@ class PaperBroker:
     ) -> None:
         old = self.holdings.get(symbol, Holding(ZERO, price))
         fee = abs(quantity) * price * self.costs.fee_bps / BPS
-        self._fills.append(Execution(fill_id, symbol, at, quantity, price, fee, is_liquidation, old.quantity))
+        self._news.fills.append(Execution(fill_id, symbol, at, quantity, price, fee, is_liquidation, old.quantity))
         self.cash_usd -= fee
         left = old.quantity + quantity
         if old.quantity * quantity >= 0:
@@ -270,27 +257,3 @@ def _ends_at(one: Bar | FundingRate) -> datetime:
 def _sort_key(one: Bar | FundingRate) -> tuple[datetime, bool, str]:
     # A payment at a bar's opening instant is for the position before that bar.
     return one.opened_at if isinstance(one, Bar) else one.at, isinstance(one, Bar), one.symbol
-
-
-def _dump(one: Holding | OrderRequest) -> dict[str, Any]:
-    values = {column.name: getattr(one, column.name) for column in fields(one)}
-    return {name: _WRITERS.get(type(value), lambda value: value)(value) for name, value in values.items()}
-
-
-def _load(kind: type[T], state: Mapping[str, Any]) -> T:
-    """Return what `_dump` dumped; what an earlier version did not write has its default."""
-    return kind(**{name: read(state[name]) for name, read in _FIELDS[kind].items() if name in state})
-
-
-_WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {Decimal: str, datetime: datetime.isoformat}
-_READERS: Final[dict[Any, Callable[[Any], Any]]] = {
-    Decimal: lambda text: None if text is None else Decimal(text),
-    datetime: datetime.fromisoformat,
-}
-_FIELDS: Final[dict[type, dict[str, Callable[[Any], Any]]]] = {
-    kind: {  # of `X | None` the X
-        name: _READERS.get(next(iter(get_args(hint)), hint), lambda value: value)
-        for name, hint in get_type_hints(kind).items()
-    }
-    for kind in (Holding, OrderRequest)
-}

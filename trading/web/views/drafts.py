@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Final
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import Http404, HttpResponse
@@ -18,14 +17,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_form, owned_page
-from trading.agent.cost import find_sample_cost
 from trading.models import RegimeTag, Skill, SkillDraft
+from trading.reviews.critique import warn_of_cost
 from trading.skills import services
-from trading.skills.explained import REGIMES
-from trading.skills.form import SkillForm, describe_payload, describe_problems
+from trading.skills.form import REGIMES, SkillForm, describe_payload, describe_problems
 from trading.skills.lint import Severity, lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import find_open_draft, get_skill, get_version
@@ -324,11 +321,5 @@ def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_
 
 
 def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, object]) -> None:
-    cost = find_sample_cost(payload)
-    if cost is not None and cost.is_costly:
-        tokens, limit = format_count(cost.tokens_per_day), format_count(settings.AGENT_DAILY_PROMPT_TOKENS_WARNING)
-        messages.warning(
-            request,
-            f"That is a lot: about {tokens} tokens of prompt a day, above {limit}."
-            " Fewer decisions, symbols or bars save most.",
-        )
+    if cost := warn_of_cost(payload):
+        messages.warning(request, f"That is a lot: {cost}")

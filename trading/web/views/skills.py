@@ -22,8 +22,7 @@ from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_simulated_symbols, read_skill_accounts
 from trading.skills import queries
-from trading.skills.changes import describe_changes
-from trading.skills.form import describe_payload
+from trading.skills.form import describe_changes, describe_payload
 from trading.skills.patches import list_changes
 from trading.skills.reading import read_draft
 from trading.skills.services import SkillArchived, SkillInUse, archive_skill
