@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.db.models import Count, Max, Q
 
 from config.lib.errors import NotFound
 from config.lib.owned import owner_id
-from trading.models import BacktestRun, BrokerKind, DraftStatus, Skill, SkillDraft, SkillVersion, Trader
+from trading.models import BacktestRun, BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion, Trader
 from trading.skills.patches import list_changes
 
 
@@ -51,16 +51,27 @@ def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, obje
 
 def list_skills() -> list[ListedSkill]:
     """Return the active skills, last changed first."""
-    real = ~Q(deployments__broker_kind=BrokerKind.BACKTEST)
-    done = BacktestRun.objects.filter(deployment__skill=OuterRef("pk"), status="done").order_by("-finished_at")
-    skills = Skill.objects.filter(archived_at__isnull=True).annotate(
-        deployed_at=Max("deployments__created_at", filter=real),
-        running=Count("deployments", filter=real & Q(deployments__status="running")),
-        last_run=Subquery(done.values("pk")[:1]),
+    skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id"))
+    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+    counted = (
+        deployments.order_by()
+        .values("skill")
+        .annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
     )
-    found = list(skills.order_by("-updated_at", "id"))
-    runs = BacktestRun.objects.in_bulk([skill.last_run for skill in found])
-    return [ListedSkill(one, one.deployed_at, one.running, runs.get(one.last_run)) for one in found]
+    by_skill = {row["skill"]: row for row in counted}
+    skill_of = dict(Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values_list("pk", "skill"))
+    done = BacktestRun.objects.filter(status="done").order_by("finished_at").values_list("deployment", "pk")
+    last_run = {skill_of[deployment]: run for deployment, run in done}
+    runs = BacktestRun.objects.in_bulk(last_run.values())
+    return [
+        ListedSkill(
+            skill,
+            deployed_at=by_skill.get(skill.pk, {}).get("last"),
+            running=by_skill.get(skill.pk, {}).get("live", 0),
+            backtest=runs.get(last_run.get(skill.pk)),
+        )
+        for skill in skills
+    ]
 
 
 def list_open_drafts() -> list[SkillDraft]:

@@ -93,8 +93,8 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
     "set_context": (
         {
             "symbols": rows(text(), minItems=1, maxItems=20),
-            "barsLookback": whole(5, 500),
             "barsInterval": one_of(*INTERVALS),
+            "barsLookback": whole(5, 500),
             "higherTimeframes": rows(one_of(*INTERVALS), maxItems=3),
             "newsLookbackHours": whole(0, 168),
             "newsTopK": whole(0, 20),
