@@ -8,7 +8,10 @@ from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from chat.models import Message
+from config.lib.llm import door
 from config.lib.owned import owned
+from memory.models import UserFact
+from tests.fakes import ScriptedModel
 
 LONG = "What can you do? " * 3
 
@@ -211,3 +214,26 @@ def test_a_page_that_slept_through_an_answer_shows_all_of_it_once(site, logged_i
 def _is_complete(user) -> bool:
     with owned(user):
         return bool(Message.objects.filter(role="assistant", status="complete").exists())
+
+
+def test_what_the_model_did_not_remember_can_be_saved_from_the_notice(site, logged_in, page):
+    settings.CHAT_AGENT_MODEL = "scripted/model"
+    model = ScriptedModel()
+    door.register_provider("scripted", lambda: model)
+    model.say("Sure.")
+    model.say("I would rather not.")
+    page.goto(f"{site}/chat/")
+    page.get_by_role("textbox", name=re.compile("Message")).fill("Please remember that I never trade alts.")
+    page.keyboard.press("Enter")
+
+    notice = page.locator(".chat__alert")
+    expect(notice).to_contain_text("the model did not do it", timeout=20_000)
+    page.set_viewport_size({"width": 360, "height": 720})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    notice.get_by_role("link", name="Save it").click()
+
+    expect(page.get_by_role("textbox", name="Fact")).to_have_value("I never trade alts")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("article.fact", has_text="I never trade alts")).to_be_visible()
+    with owned(logged_in):
+        assert UserFact.objects.get().content == "I never trade alts"
