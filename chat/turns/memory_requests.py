@@ -26,4 +26,4 @@ def _find_act(sentence: str) -> str:
     tokens = read_tokens(wish)
     length, meaning = find_phrase(tokens, 0, ("REMEMBER",)) or (0, None)
     is_request = not sentence.endswith("?") or wish != sentence  # "can you remember that ...?" expresses no doubt
-    return "remember" if meaning and not meaning.value and is_request and len(tokens) > length + 1 else ""
+    return "remember" if meaning and not meaning.value and is_request and len(tokens) > length else ""
