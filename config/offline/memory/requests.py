@@ -22,7 +22,7 @@ from config.offline.facts import Known, Outcome, best_matches, content_words
 from config.offline.statements import Statement, read_statements
 from memory.claims.judge import judge_change
 from memory.claims.topics import guess_topic
-from memory.claims.wishes import read_contrast
+from memory.claims.wishes import list_wishes, read_contrast
 from memory.wording import MAX_CONTENT, MAX_PLACE_ID, MIN_CONTENT
 
 MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
@@ -38,15 +38,16 @@ class Request:
 
 
 _FORMS: Final = Forms("""
-never mind: ^ please? forget about? it $
-forget: ^ ASKING* FORGETTING that what( i|my ... ) $ / ^ ASKING* FORGETTING ABOUT? what( ... ) $
-    / ^ ASKING* DELETING &&MEMORY|ABOUT|NAMED ABOUT? what( ... ) $ / ^ ASKING* DELETING what( WHOLE+ ) $
-    / ^ ASKING* DELETING that what( i|my ... ) $ / ^ ASKING* DELETING what( the . about ... ) $
-    / ^ ASKING* DELETING what( the ... thing|bit ) $ / ^ that|NAMED about|on what( ... ) is|was UNTRUE more( ... ) $
+never mind: ^ please? forget|forget_about it $
+forgetting: ^ ASKING* FORGETTING / MEMORY|ABOUT|NAMED / FORGET WHOLE+ $ / FORGET that i|my
+    / FORGET the ... thing|bit $
+wish: ^ that what( i|my ... ) $ / ^ ABOUT? what( ... ) $
+untrue: ^ that|NAMED about|on what( ... ) is|was UNTRUE more( ... ) $
 outdated: ^ no|nope|well|actually? ,? that|this|it is ... OUTDATED
 denied: ^ no|nope|well|actually? ,? that|this|it is ... UNTRUE
 joke: ^ JEST|,* JOKE JEST|,|:|)* $
-ended: ^ please? DELETING what( my . . ... ) $ / ^ what( my ... ) is no_longer
+own: ^ my . . ... $ / the|that ... limit|goal
+ended: ^ what( my ... ) is no_longer
     / ^ that|the|my rule|fact|limit about|on|of what( ... ) VOID $ / ^ that|the|my what( ... ) rule|limit VOID $
 all: ^ WHOLE+ $ / ^ me $
 all about: ^ everything|anything|all WHOLE? about|on|of what( ... ) $
@@ -131,8 +132,14 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
 def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
     """Parse a request to forget, to change or to keep."""
     said = _FORMS.read(plain)
-    if asked := said.find("forget"):
-        return _forget("".join(asked.values()).strip(" .!\"“”'"), known, pointed)
+    if untrue := said.find("untrue"):
+        return _forget(untrue["what"] + untrue["more"], known, pointed)
+    for wish in list_wishes(plain):
+        what = (_FORMS.read(wish).find("wish") or {"what": wish})["what"].strip(" .!\"“”'")
+        if "forgetting" in said:
+            return _forget(what, known, pointed)
+        if "own" in _FORMS.read(what) and (met := _find_named(what, known)):
+            return [_forget_fact(met[0])]
     if "joke" in said:
         return [_forget_fact(fact, "user_corrected") for fact in pointed[:1] if len(pointed) == 1]
     if "outdated" in said or "denied" in said:
