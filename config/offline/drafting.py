@@ -5,13 +5,15 @@ Percents are 0..100. What a message names replaces what the draft has; symbols a
 
 import re
 from collections.abc import Generator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
-from config.lib.words.lexer import find_phrases, skip_phrases
+from config.lib.words.clauses import Forms
+from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_phrases, take_number
 from config.lib.words.markets import symbols_in
-from config.lib.words.sentences import QUOTED, Pattern, parse_table, sentences, straight, strip_lead_in
+from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
 from config.lib.words.vocabulary import Meaning
 from config.offline.facts import Call, Known, Outcome, best_matches, key_words
 from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell
@@ -45,58 +47,52 @@ AREAS: Final = {
 }
 _ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"})  # one of them alone is no rule
 
-_PARTS: Final = {
-    "N": r"(\d{1,6}(?:\.\d{1,4})?)",
-    "P": r"(\d{1,6}(?:\.\d{1,4})?)\s?(?:%|percent)",
-    "U": r"(m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)",
-    "OF": r"(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+",
-}
 # A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
-_NUMBERS: Final = r"""
-dailyLossHaltPct: (?:daily (?:loss|drawdown)|halt|stop for the day)[^.;,%\d]{0,30}-?<P>|^(?=risk: .{0,30}?<P>)
-    |<P> (?:daily (?:loss|drawdown)|(?:loss )?(?:a|per) day)
-maxTotalExposurePct: (?:total|overall) exposure<OF><P>|<P> (?:total exposure|in total)
-maxPositionPct: (?:position(?: size)?|siz(?:e|ing))<OF><P>|<P> (?:of (?:the |my )?(?:equity|account)
-    |(?:per|a|each) position)|^(?!.*\brisk).*?<P> (?:per|a|each) trade\b
-maxLeverage: <N>\s?[x×](?: max)? leverage|leverage(?: cap| limit)?<OF><N>\s?[x×]?(?![\d%])
-    |(?:max|at most|use) <N>\s?[x×](?!\w)(?! atr)|^(?=risk: \D{0,30}<N>\s?[x×])|\bno leverage\b|\bspot only\b
-maxOrdersPerDay: <N> (?:trades|orders|entries) (?:a|per) day
-barsInterval: \b(\d{1,2})[ -]?<U>[ -](?:bars?|candles?|charts?|closes?)\b|\b(hourly|daily)[ -](?:bars?|chart)\b
-    |\b(?:on|use|horizon:) (?:the |a )?(\d{1,2})[ -]?<U>\b(?! (?:before|after|around|of))
-value: \b(?:daily|(?:once a|every) day) at (\d{1,2}:\d\d)|\bevery (\d{1,2}) ?<U>\b|\bevery (hour)\b
-"""
+_SET: Final = "of|is|at|to|cap|max|most|up|:|=*"
+_NUMBERS: Final = Forms(f"""
+risk: ^ risk : !NUMBER* maxLeverage( x ) !NUMBER* dailyLossHaltPct( % ) / ^ risk : !NUMBER* maxLeverage( x )
+    / ^ risk : !NUMBER* dailyLossHaltPct( % ) !NUMBER* maxLeverage( x ) / ^ risk : !NUMBER* dailyLossHaltPct( % )
+dailyLossHaltPct: daily loss|drawdown !NUMBER* n( % ) / halt !NUMBER* n( % ) / stop for the day !NUMBER* n( % )
+    / n( % ) daily loss|drawdown / n( % ) loss? a|per day
+maxTotalExposurePct: total|overall exposure {_SET} n( % ) / n( % ) total exposure / n( % ) in total
+maxPositionPct: position|size|sizing size? {_SET} n( % ) / n( % ) of the|my? equity|account
+    / n( % ) per|a|each position / ^ !!risk|risks ... n( % ) per|a|each trade
+maxLeverage: n( x ) max? leverage / leverage cap|limit? {_SET} n( NUMBER ) / max|use|most n( x ) !!atr
+    / n( no ) leverage / n( spot ) only
+maxOrdersPerDay: n( NUMBER ) trades|orders|entries a|per day
+barsInterval: on|use|horizon :? the|a? n( h|min|d ) !!before|after|around|of / n( hourly|daily ) bar|bars|chart
+    / n( h|min|d ) bar|bars|candle|candles|chart|charts|close|closes
+value: daily|day at n( CLOCK ) / every n( h|min|d|hour )
+""")
 # The value of a phrase, the first one that a message names, and what the field says.
 _MANNERS: Final = {name: name for name in ("mean_reversion", "breakout", "trend", "range", "fade", "carry")}
 _MANNERS["fade"] = "mean_reversion"
 _HORIZONS: Final = {"scalp": "day", "day": "day", "swing": "swing", "position": "position"}
-_COMMANDS: Final = r"""
-templates: (?:(?:show|give|list)(?: me)? (?:an?|the|your|all) )?templates?$|(?:what|which) templates?\b.{2,20}$
-template: (?:use|take|apply|start (?:from|with)|pick) (?:the |your |a )?([\w -]{3,40}?) template$
-safer: (?:i want |give me )?something safer than (?:my|the) .{3,30}$
-review: (?:(?:review|critique|check)(?: <IT>)?|what do you think(?: (?:of|about) <IT>)?|any holes(?: in it)?)$
-save: (?:(?:save|discard) <IT>(?: now)?|(?:use )?(?:the )?defaults?(?: for the rest)?|that(?:'s| is) (?:all|enough))$
-"""
-_IT: Final = r"(?:it|this|that|(?:the|my) (?:draft|strategy|skill))"
-_BUILD: Final = Pattern(
-    r"""
-^(?:(?:please|can you|could you|i want to|i'd like to|i'd like you to|i want you to|let's|help me|help me to)\s+)*
-    (?:build|create|write|draft|make|design|set up|start|develop)(?: me| us)? (?:(?:an?|the|my|some|this)\b.{0,120}?\b)?
-    (?:strateg(?:y|ies)|skills?|agents?|(?:trading )?bots?)\b[\s,:;-]*(?:(?:that|which|to|and)\s+)?
-^(?:i want|i need|i'd like|give me) an? (?:\w+ )?(?:strategy|skill|agent|bot)\b[\s,:;-]*(?:(?:that|which|to)\s+)?
-^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it))\s*[:.-]\s*
-"""
-)
+_IT: Final = "it|this|that|the|my? draft|strategy|skill?"
+_BOT: Final = "strategy|strategies|skill|skills|agent|agents|bot|bots ,|:|;|-* that|which|to|and?"
+_BUILD: Final = "build|create|write|draft|make|design|set|start|develop up? me|us?"
+_ASKING: Final = "^ please|can|could|would|you|i|want|like|let's|help|me|to*"
+_SAID: Final = Forms(f"""
+templates: ^ show|give|list? me? an|a|the|your|all? template|templates $ / ^ what|which template|templates . ... $
+template: ^ use|take|apply|pick the|your|a? name( . ... ) template $
+    / ^ start from|with the|your|a? name( . ... ) template $
+safer: ^ i? want|give? me? something safer than my|the . ... $
+review: ^ review|critique|check {_IT} $ / ^ what do you think of|about? {_IT} $ / ^ any holes in? it? $
+save: ^ save|discard . {_IT} now? $ / ^ use? the? default|defaults for? the? rest? $ / ^ that is all|enough $
+built: {_ASKING} {_BUILD} {_BOT} / {_ASKING} {_BUILD} a|an|the|my|some|this ... {_BOT}
+    / ^ i would? want|need|like a|an .? {_BOT} / ^ give me a|an .? {_BOT} / ^ here is my|the|a pitch :|.|-
+    / ^ my|the? pitch :|.|- / ^ draft this|it :|.|-
+symbols: ^ also|only? add|trade|only
+own: i|my|me|mine|remember|forget
+""")
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*)?([\w ]{2,14}?)\s*[:=]\s*(?=\S)")
 _BREAK: Final = re.compile(
-    r"[,;]\s+(?:(?:and|then|but)\s+)*|\s+(?:and|then)\s+(?=(?:exits?|covers?|closes?|sells?|stops?|never|risks?)\b)"
+    r"[,;]\s+(?:(?:and|then|but)\s+)*|\s+(?:and|then)\s+(?=(?:exit|cover|close|sell|stop|never|risk)s?\b)"
 )
 # A name has capital letters: "called Harbour", "name it Slow Boat 2".
 _NAMED: Final = re.compile(
-    r"(?:\b(?i:called|named)|\b(?i:call|name) (?i:it|this|the strategy|the skill))\s+[\"“]?"
-    r"(?P<name>[A-Z][\w-]{1,30}(?: [A-Za-z0-9][\w-]{0,30}){0,4})[\"”]?"
+    r"\b(?i:called|named|(?:call|name) (?:it|this|the \w+)) [\"“]?(?P<name>[A-Z][\w-]+(?: [A-Z\d][\w-]*)*)[\"”]?"
 )
-_SYMBOLS: Final = Pattern(r"^(?:also |only )?(?:add|trade|only)\b")
-_FIRST_PERSON: Final = Pattern(r"\b(?:I|I'm|my|me|mine|remember|forget)\b")
 _MAX_TEXT, _MAX_RULE = 2000, 280  # characters
 
 _NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
@@ -125,7 +121,7 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     fields, asked = read_fields(told), _ASKED.search(talk.before)
     if asked and asked[1] and told and not fields.keys() - _ASIDE and not read_statements(told):
         fields = read_fields(f"{asked[1]}: {told.upper() if asked[1] == 'Symbols' else told}")
-    is_answer = fields and (asked or ("symbols" in fields and _SYMBOLS.match(_plain(told))))
+    is_answer = fields and (asked or ("symbols" in fields and "symbols" in _SAID.read(_plain(told))))
     is_rule = fields.keys() - _ASIDE or len(fields.keys() - {"thesis", "type"}) > 1
     return _draft(talk, fields, told) if is_built or is_answer or is_rule else None
 
@@ -133,7 +129,7 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
 def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
     told = said if _is_open(talk, said) else ()
-    return [one for one in told if _is_built(one) or (not _FIRST_PERSON.search(one) and read_fields(one))]
+    return [one for one in told if _is_built(one) or ("own" not in _SAID.read(one) and read_fields(one))]
 
 
 def _is_open(talk: Talk, said: Sequence[str]) -> bool:
@@ -142,7 +138,7 @@ def _is_open(talk: Talk, said: Sequence[str]) -> bool:
 
 
 def _is_built(sentence: str) -> bool:
-    return bool(_BUILD.match(_plain(sentence)))
+    return "built" in _SAID.read(_plain(sentence))
 
 
 def _plain(sentence: str) -> str:
@@ -169,7 +165,7 @@ def read_fields(message: str) -> Fields:
         fields["tradingStyle"] = "swing"
     told: dict[str, list[str]] = {}
     for sentence in sentences(text):
-        _read_clauses(_BUILD.compiled.sub("", _plain(sentence)), fields, told)
+        _read_clauses(_SAID.read(_plain(sentence)).cut("built"), fields, told)
     fields["avoid"] = [rule[:_MAX_RULE] for rule in told.pop("avoid", ())][:20]
     fields |= {place: " ".join(f"{text}." for text in texts)[:_MAX_TEXT] for place, texts in told.items()}
     if interval := fields.setdefault("value", fields.get("barsInterval")):
@@ -197,17 +193,30 @@ def _read_clauses(sentence: str, fields: Fields, told: dict[str, list[str]]) -> 
 
 def _take_numbers(clause: str, fields: Fields) -> str:
     """Write the caps and times of a clause into fields; return what is left of it."""
-    for name, words in parse_table(_NUMBERS, **_PARTS).items():
-        if match := words.search(clause):
-            first, unit, *_ = [*filter(None, match.groups()), "", ""]
-            if name in CAPS:
-                value = float(first or 1)  # "no leverage"
-                fields[name] = int(value) if value == int(value) else value
-            else:
-                interval = f"{first}{unit[:1].lower()}" if unit else "1d" if first[:1] in "dD" else "1h"
-                fields[name] = first.zfill(5) if ":" in first else {"60m": "1h", "24h": "1d"}.get(interval, interval)
-            clause = clause[: match.start()] + clause[match.end() :]
+    for name in _NUMBERS.rows:
+        said = _NUMBERS.read(clause)
+        for part, text in (said.find(name) or {}).items():
+            field = name if part == "n" else part
+            if value := (_read_cap if field in CAPS else _read_interval)(text):
+                fields[field], clause = value, said.cut(name)
     return clause
+
+
+def _read_cap(text: str) -> float:
+    """Return a number of a cap, 0 for none; "no leverage" and "spot only" are 1."""
+    number = take_number(read_tokens(text), 0)
+    value = abs(number.value) if number and isinstance(number.value, Fraction) else Fraction(text.isalpha())
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _read_interval(text: str) -> str:
+    """Return "4 hours", "daily" or "9:30" as the tools write it."""
+    [first, *_] = tokens = read_tokens(text)
+    if first.kind == "clock":
+        return str(parse_clock(first.text))
+    number = take_number(tokens, 0)
+    said = f"{number.value}{number.unit[:1]}" if number else "1d" if first.text == "daily" else "1h"
+    return {"60m": "1h", "24h": "1d"}.get(said, said)
 
 
 # --- From fields to the draft, by tier ---
@@ -336,18 +345,20 @@ def _review(intro: str) -> Steps:
 
 def _command_steps(talk: Talk, plain: str) -> Steps | None:
     """Return the steps of a short command: show or use a template, begin safer, review, save; or None."""
-    met = {name: match for name, words in parse_table(_COMMANDS, IT=_IT).items() if (match := words.match(plain))}
-    if "template" in met and (template := _find_template(met["template"][1])):
+    said = _SAID.read(plain)
+    named = said.find("template")
+    if named and (template := _find_template(named["name"])):
         return _patch({"template": template, **(SAFE_CAPS if talk.scene.tier == NOVICE else {})})
-    if "templates" in met or "template" in met:
+    if named or "templates" in said:
         return say_text(_describe_templates())
-    if not met or not is_drafting(talk):
+    if not is_drafting(talk):
         return None
-    if "safer" in met:
+    if "safer" in said:
         return _patch(SAFE_CAPS, _NOVICE_ASK)
-    if "save" in met:
+    if "save" in said:
         return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
-    return _review("The review of the draft:") if critique_draft.name in talk.acts else None
+    is_review = "review" in said and critique_draft.name in talk.acts
+    return _review("The review of the draft:") if is_review else None
 
 
 def _patch(fields: Fields, *notes: str) -> Steps:

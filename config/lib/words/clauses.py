@@ -50,12 +50,20 @@ class Reading:
         self._tags = "".join(tags for _, _, tags in pieces)
 
     def __contains__(self, name: object) -> bool:
-        return any(form.search(self._tags) for form in self._forms[str(name)])
+        return self._search(str(name)) is not None
 
     def find(self, name: str) -> dict[str, str] | None:
         """Return the texts of the named terms of a row, empty where they are missing; None where it does not fit."""
-        match = next(filter(None, (form.search(self._tags) for form in self._forms[name])), None)
+        match = self._search(name)
         return match and {part: self._slice(*match.span(part)) for part in match.re.groupindex}
+
+    def cut(self, name: str) -> str:
+        """Return the text without what a row takes."""
+        match = self._search(name)
+        return self._text.replace(self._slice(*match.span()), "", 1) if match else self._text
+
+    def _search(self, name: str) -> re.Match[str] | None:
+        return next(filter(None, (form.search(self._tags) for form in self._forms[name])), None)
 
     def _slice(self, start: int, end: int) -> str:
         first, after = self._tags.count(_END, 0, start), self._tags.count(_END, 0, end)
