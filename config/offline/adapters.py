@@ -5,9 +5,9 @@ tools are acts by their own names. Here an act becomes a call of a tool that the
 outcome of an act, and the memory blocks of the prompts become facts.
 """
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from chat.tools import TOOLS, preferences
@@ -15,7 +15,7 @@ from chat.tools.base import Tool
 from chat.tools.document import manage_user_memory
 from chat.tools.facts import forget, remember
 from config.lib.text import normal_form
-from config.offline.facts import Call, Known, Outcome, content_text, list_outcomes
+from config.offline.facts import Call, Known, Outcome, content_text
 from config.offline.figures import Row, exact
 from memory.claims.topics import guess_topic
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
@@ -64,19 +64,35 @@ def translate_act(call: Call, tools: Sequence[str]) -> Call:
 
 
 def read_acts(messages: Iterable[Row]) -> list[Outcome]:
-    """Return the finished tool calls as outcomes of acts."""
-    return [_as_act(outcome) for outcome in list_outcomes(messages)]
+    """Return the finished tool calls as outcomes of acts, in the order of their results."""
+    calls: dict[str, tuple[str, Row]] = {}
+    found = []
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            arguments = _parse_json(function.get("arguments") or "{}")
+            calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, Mapping) else {})
+        if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
+            found.append(_as_act(*made, _parse_json(content_text(message))))
+    return found
 
 
-def _as_act(outcome: Outcome) -> Outcome:
-    operation = exact(outcome.arguments, "operation")
-    for act, tool, name, keys in _ACTS:
-        if outcome.name == tool.name and operation == name:
-            given = {to: outcome.arguments[key] for key, to in keys.items() if key in outcome.arguments}
-            if "fact" in given and tool is not remember:
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _as_act(tool: str, arguments: Row, result: Any) -> Outcome:
+    operation = exact(arguments, "operation")
+    for act, one, name, keys in _ACTS:
+        if (one.name, name) == (tool, operation):
+            given = {to: arguments[key] for key, to in keys.items() if key in arguments}
+            if "fact" in given and one is not remember:
                 given |= {"topic": guess_topic(str(given["fact"])), "confidence": "asserted"}
-            return replace(outcome, name=act, arguments=given)
-    return outcome
+            return Outcome(act, given, result, tool)
+    return Outcome(tool, arguments, result, tool)
 
 
 def read_memory(messages: Sequence[Row]) -> list[Known]:

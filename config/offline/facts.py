@@ -1,9 +1,8 @@
 """Facts, calls of tools with their outcomes, and how words match facts."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -39,20 +38,15 @@ class Known:
     inferred: bool = False
     id: str = ""  # known only for facts of tool results
 
-    @property
-    def line(self) -> str:
-        """Return the fact as an item of a list."""
-        return f"- {self.text}{' (inferred)' if self.inferred else ''}"
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A tool call of this conversation with what came back."""
 
-    name: str
+    name: str  # of the act, else of the tool
     arguments: Row
     result: Any  # parsed JSON, or the text as it was
-    tool: str = ""  # whose call it was, where `name` says something else
+    tool: str  # whose call it was
 
     @property
     def as_row(self) -> Row:
@@ -122,20 +116,6 @@ def content_text(message: Row) -> str:
     return content if isinstance(content, str) else ""
 
 
-def list_outcomes(messages: Iterable[Row]) -> list[Outcome]:
-    """Return completed tool calls in the order of their results."""
-    calls: dict[str, tuple[str, Row]] = {}
-    found = []
-    for message in messages:
-        for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            arguments = _parse_json(function.get("arguments") or "{}")
-            calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, Mapping) else {})
-        if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
-            found.append(Outcome(*made, _parse_json(content_text(message)), made[0]))
-    return found
-
-
 def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: float = 0.0) -> list[Known]:
     """Return the best matching facts, several when they tie.
 
@@ -178,10 +158,3 @@ def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
     same = {**SYNONYMS, **{word: str(find_meaning(word, "SAME")) for word in list_words("SAME")}}
     idle = frozenset(list_terms(" ".join(list_words("TALK"))))
     return idle, {porter_stem(word): porter_stem(other) for word, other in same.items()}
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

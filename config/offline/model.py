@@ -11,15 +11,13 @@ from typing import Final
 from chat.parts import split_preamble
 from chat.prompt.by_rules import summarise_by_rules, title_by_rules
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
+from config.offline import memory
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
-from config.offline.coach.questions import answer_as_coach
+from config.offline.extraction import extraction_answer
 from config.offline.facts import Call, content_text
 from config.offline.figures import Row
-from config.offline.memory import rules
-from config.offline.memory.extraction import extraction_answer
-from config.offline.memory.questions import answer_about_user
-from config.offline.memory.report import failure, format_report
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
+from config.offline.questions import answer_as_coach
 from config.offline.talk import Reply, Talk, read_scene
 from memory.learning.prompts import TASK
 from trading.agent.by_rules import DECIDING, decide_by_rules
@@ -81,15 +79,15 @@ def report_results(talk: Talk) -> Reply | None:
     """Report memory writes, then answer the remaining questions."""
     if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
         return None
-    asked = answer_as_coach(talk) or answer_about_user(talk)
+    asked = answer_as_coach(talk) or memory.answer_about_user(talk)
     if asked and asked.tool_calls:
         return asked
-    parts = [*format_report(talk.results, talk.names), rules.passing_note(talk), asked.text if asked else ""]
+    parts = [*memory.format_report(talk.results, talk.names), memory.passing_note(talk), asked.text if asked else ""]
     return Reply("\n\n".join(part for part in parts if part))
 
 
 def _without_rule(talk: Talk) -> Reply:
-    looked = [failure(outcome, talk.names) for outcome in talk.results if outcome.error]
+    looked = [memory.failure(outcome, talk.names) for outcome in talk.results if outcome.error]
     if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
         looked = ["I looked through what I know about you and found nothing for that."]
     return Reply("\n\n".join([*looked, NO_RULE, suggest(talk.text, talk.acts)]))
@@ -106,10 +104,10 @@ _TASKS: Final[dict[str, Callable[[str], str]]] = {
 RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
     do_task,
     report_results,
-    rules.answer_conflict,
-    rules.change_named_fact,
-    rules.change_memory,
+    memory.answer_conflict,
+    memory.change_named_fact,
+    memory.change_memory,
     answer_as_coach,
-    answer_about_user,
+    memory.answer_about_user,
     make_small_talk,
 )

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
-from config.offline.adapters import LOOKUPS
 from config.offline.facts import Call, Known, Outcome
 from config.offline.figures import parse_instant
 
@@ -93,11 +92,7 @@ class Talk:
     def tell_errors(self, outcomes: Iterable[Outcome]) -> str:
         """Say which lookups failed, "" when none did."""
         failed = (outcome for outcome in outcomes if outcome.error)
-        return "\n\n".join(f"`{one.tool or one.name}` could not answer: {one.told_error}" for one in failed)
-
-    def can_look(self, act: str) -> bool:
-        """Tell whether this lookup is available and still unused."""
-        return act in self.acts and all(outcome.name not in LOOKUPS for outcome in self.results)
+        return "\n\n".join(f"`{one.tool}` could not answer: {one.told_error}" for one in failed)
 
 
 def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:

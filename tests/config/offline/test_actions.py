@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.offline.coach.actions import ONLY_YOUR_CLICK
+from config.offline.actions import ONLY_YOUR_CLICK
 from tests.config.offline.chat import (
     ADVISOR,
     DEPLOYMENT,

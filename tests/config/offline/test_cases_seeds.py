@@ -6,7 +6,7 @@ import pytest
 
 from chat.tools import TOOLS
 from config.lib.text import normal_form
-from config.offline.memory.requests import read_place
+from config.offline.requests import read_place
 from config.offline.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import Place, UserFact

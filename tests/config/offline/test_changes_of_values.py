@@ -4,7 +4,7 @@ import pytest
 
 from chat.turns.memory_requests import find_requested_acts
 from config.offline.facts import Known
-from config.offline.memory.requests import Request, memory_requests
+from config.offline.requests import Request, memory_requests
 from config.offline.statements import read_statements
 
 LOSSES = Known("I stop for the day after three losses in a row", id="1")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.prompt.texts import TIER_ADDENDA
-from config.offline.coach.actions import ONLY_YOUR_CLICK
+from config.offline.actions import ONLY_YOUR_CLICK
 from config.offline.model import decide
 from config.offline.talk import read_scene
 from tests.config.offline.chat import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.memory.extraction import extraction_answer
+from config.offline.extraction import extraction_answer
 from config.offline.model import decide
 from memory.learning.prompts import TASK
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from config.offline.adapters import read_memory
-from config.offline.facts import Known, best_matches, content_words, list_outcomes
+from config.offline.adapters import read_acts, read_memory
+from config.offline.facts import Known, best_matches, content_words
 
 FACTS = [
     Known("I usually trade BTC", "symbols"),
@@ -56,7 +56,7 @@ def test_outcomes_pairs_results_with_their_calls():
         {"role": "tool", "tool_call_id": "unknown", "content": "{}"},
     ]
 
-    two, one = list_outcomes(messages)
+    two, one = read_acts(messages)
 
     assert (two.name, two.arguments, two.result) == ("two", {}, "words")
     assert (one.name, one.arguments, one.error) == ("one", {"x": 1}, "no; never")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm import door
-from config.offline.memory.report import WHICH
+from config.offline.memory import WHICH
 from config.offline.model import decide
 
 MODEL = ["offline/keel"]

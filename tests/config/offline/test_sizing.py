@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from config.offline.coach.sizing import read_figures
+from config.offline.sizing import read_figures
 from tests.config.offline.chat import Chat
 
 # A message, its symbol, and what each figure is; "ask" where a figure has no name or a name has two figures. The

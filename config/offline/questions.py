@@ -19,14 +19,14 @@ from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import is_market
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import QUOTED, is_question, sentences, spell_out, straight, strip_lead_in, strip_preface
-from config.offline.coach import ledger, sizing
-from config.offline.coach.actions import action_steps, click_steps, order_steps
-from config.offline.coach.telling import VIEWS, list_inside, tell
+from config.offline import ledger, sizing
+from config.offline.actions import action_steps, click_steps, order_steps
 from config.offline.drafting import drafting_steps, is_drafting
 from config.offline.facts import Call
 from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
 from config.offline.phrases import TERMS
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
+from config.offline.telling import VIEWS, list_inside, tell
 from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words
