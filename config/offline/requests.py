@@ -41,6 +41,7 @@ _FORMS: Final = Forms("""
 never mind: ^ please? forget|forget_about it $
 forgetting: ^ ASKING* FORGETTING / MEMORY|ABOUT|NAMED / FORGET WHOLE+ $ / FORGET that i|my
     / FORGET the ... thing|bit $
+wished: FORGET|FORGETTING|SPLITFORGET|GONE
 wish: ^ that what( i|my ... ) $ / ^ ABOUT? what( ... ) $
 untrue: ^ that|NAMED about|on what( ... ) is|was UNTRUE more( ... ) $
 outdated: ^ no|nope|well|actually? ,? that|this|it is ... OUTDATED
@@ -134,7 +135,7 @@ def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) 
     said = _FORMS.read(plain)
     if untrue := said.find("untrue"):
         return _forget(untrue["what"] + untrue["more"], known, pointed)
-    for wish in list_wishes(plain):
+    for wish in list_wishes(plain) if "wished" in said else ():
         what = (_FORMS.read(wish).find("wish") or {"what": wish})["what"].strip(" .!\"“”'")
         if "forgetting" in said:
             return _forget(what, known, pointed)

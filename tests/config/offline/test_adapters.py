@@ -85,14 +85,14 @@ def about(answer, fact="My goal is to retire at 50", full=""):
 @pytest.mark.parametrize(
     ("face", "lines"),
     [
-        ("coach", ["- My goal is to retire at 50", "- I only buy funds"]),
-        ("advisor", ["- My goal is to retire at 50", "- I risk at most 2% per trade", "- I only buy funds"]),
+        ("coach", ["My goal is to retire at 50", "I only buy funds"]),
+        ("advisor", ["My goal is to retire at 50", "I risk at most 2% per trade", "I only buy funds"]),
         (
             "companion",
             [
-                "- My name is Alex",
-                "- I prefer morning workouts",
-                "- Home: 123 Main St, Seattle (mentioned in 2 conversations)",
+                "My name is Alex",
+                "I prefer morning workouts",
+                "Home: 123 Main St, Seattle (mentioned in 2 conversations)",
             ],
         ),
     ],
@@ -100,7 +100,7 @@ def about(answer, fact="My goal is to retire at 50", full=""):
 def test_block_of_each_assistant_is_read_line_by_line(face, lines):
     known = read_memory([{"role": "system", "content": f"You are Keel.\n\n---\n\n{BLOCKS[face]}\n\n---\n\n- no fact"}])
 
-    assert [fact.line for fact in known] == lines
+    assert [fact.text for fact in known] == lines
 
 
 def test_rules_that_speak_of_a_heading_are_no_block():

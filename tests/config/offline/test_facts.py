@@ -33,15 +33,6 @@ def test_known_facts_reads_the_block(block, facts):
     assert [(fact.text, fact.topic, fact.inferred) for fact in found] == facts
 
 
-def test_known_line_of_the_coach_omits_the_topic():
-    lines = ["- [risk] I fear alts", "- Plain (inferred)"]
-    block = "\n".join(["## What I know about you", "", *lines])
-
-    known = read_memory([{"role": "system", "content": block}])
-
-    assert [fact.line for fact in known] == ["- I fear alts", "- Plain (inferred)"]
-
-
 def test_outcomes_pairs_results_with_their_calls():
     messages = [
         {
