@@ -190,8 +190,8 @@ def _read_wish(sentence: str) -> str | None:
 
 
 def _names_own(tokens: Sequence[Token]) -> bool:
-    """Tell whether words name something that can be forgotten: "my bank", "the Friday rule", "that I smoke"."""
-    return bool(tokens) and find_meaning(tokens[0].text, "ARTICLE") is not None
+    """Tell whether words name something that can be forgotten: "my bank", "that I smoke", "what I said of gold"."""
+    return find_phrase(tokens, 0, ("ARTICLE", "NAMED")) is not None
 
 
 def _is_named(wish: str, fact: str) -> bool:

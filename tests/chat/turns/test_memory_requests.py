@@ -20,6 +20,7 @@ REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), froz
         ("Strike the leverage rule.", FORGET),
         ("My leverage rule can go.", FORGET),
         ("Scrap what I said about gold, please", FORGET),
+        ("You can drop what I said about alts", FORGET),
         ("Always remember that I trade at night", REMEMBER),
         ("Forget the 5x limit. Remember that 3x is my limit.", REMEMBER | FORGET),
         ("Do you remember that I trade BTC?", NEITHER),
