@@ -218,11 +218,8 @@ ROUTES = {
     "api:trading:skill": Case(),
     "api:trading:versions": Case(queries=("cursor={skill_id}",)),
     "api:trading:version": Case(),
-    "api:trading:compare": Case(queries=("old={version}&new={version}", "old=1&new=1")),
-    "api:trading:archive": Case(sends=(("post", {}),)),
     "api:trading:deploy": Case(sends=(("post", {}), ("post", {"id": "{deployment_id}", "user": "{user_id}"}))),
     "api:trading:performance": Case(),
-    "api:trading:skill_notes": Case(queries=("cursor={note_id}",)),
     "api:trading:drafts": Case(
         queries=("cursor={draft_id}",), sends=(("post", {}), ("post", {"skill_id": "{skill_id}"}))
     ),
@@ -241,7 +238,6 @@ ROUTES = {
     "api:trading:deployment": Case(),
     "api:trading:deployment_trades": Case(queries=("words={words}", "skill_id={skill_id}", "cursor={trade_id}")),
     "api:trading:notes": Case(queries=("cursor={note_id}",)),
-    "api:trading:keep_note": Case(sends=(("post", {}),)),
     "api:trading:decisions": Case(queries=("verdict=none",)),
     "api:trading:decision": Case(),
     "api:trading:equity": Case(queries=("since=2026-04-01T00:00Z",)),
@@ -262,7 +258,6 @@ ROUTES = {
         )
     ),
     "api:trading:trade": Case(),
-    "api:trading:remark": Case(sends=(("patch", {"text": "{words}"}), ("patch", {"tags": ["a", "b"]}))),
     "api:trading:check": Case(
         queries=("symbol=BTC&side=long&stop=1&deployment={deployment_id}", "symbol=ETH&side=short&size_usd=10")
     ),
@@ -270,23 +265,12 @@ ROUTES = {
         queries=("deployment={deployment_id}", "skill={skill_id}", "group=deployment", "measure=r&group=trade")
     ),
     "api:trading:imports": Case(
-        queries=("cursor={import_id}",),
         sends=(
-            ("post", {"content": "fill_id,time,symbol,side,quantity,price\n", "name": "{words}", "dry_run": True}),
+            ("post", {"content": OWN_FILL, "name": "{words}", "dry_run": True}),
             ("post", {"content": OWN_FILL, "name": "{words}", "deployment": "{deployment_id}", "user": "{user_id}"}),
             ("post", {"content": OWN_FILL, "name": "{words}", "columns": {"symbol": "{words}"}}),
-        ),
+        )
     ),
-    "api:trading:undo_import": Case(sends=(("post", {}),)),
-    "api:trading:accounts": Case(
-        queries=("cursor={account_id}",),
-        sends=(
-            ("post", {"venue": "hyperliquid", "address": ADDRESS[:-1] + "f"}),
-            ("post", {"venue": "hyperliquid", "address": ADDRESS, "id": "{account_id}", "user": "{user_id}"}),
-        ),
-    ),
-    "api:trading:account": Case(sends=(("delete", {}),)),
-    "api:trading:sync_account": Case(sends=(("post", {}),)),
     "api:trading:rules": Case(queries=("user={user_id}", "id={rule_id}")),
     "api:trading:events": Case(queries=("deployment_id={deployment_id}",)),
     "api:trading:backtests": Case(
@@ -315,8 +299,6 @@ ROUTES = {
     "api:memory:demote": Case(sends=(("post", {}),)),
     "api:memory:archive": Case(sends=(("post", {}),)),
     "api:memory:restore": Case(sends=(("post", {}),)),
-    "api:memory:links": Case(sends=(("post", {"to": "{words}", "relation": "relates_to"}),)),
-    "api:memory:link": Case(sends=(("delete", {}),)),
     "api:memory:block": Case(queries=("assistant=advisor", "assistant=companion")),
     "api:memory:document": Case(sends=(("post", {"facts": [{"id": "{fact_id}"}], "metadata": {}}),)),
     "api:memory:import_archive": Case(
@@ -325,17 +307,10 @@ ROUTES = {
         )
     ),
     "api:memory:list": Case(sends=(("post", {"text": "{words}"}),)),
-    "api:memory:switches": Case(sends=(("patch", {"learns": False}), ("patch", {"user": "{user_id}"}))),
     "api:memory:events": Case(queries=("cursor={event_id}",)),
     "api:memory:undo": Case(sends=(("post", {}),)),
-    "api:memory:undo_batch": Case(sends=(("post", {}),)),
-    "api:memory:proposals": Case(queries=("status=accepted", "status=dismissed")),
-    "api:memory:accept": Case(sends=(("post", {}),)),
-    "api:memory:dismiss": Case(sends=(("post", {}),)),
-    "api:memory:reopen": Case(sends=(("post", {}),)),
     "api:memory:places": Case(sends=(("post", {"place_id": "{place_id}", "name": "{words}"}),)),
     "api:memory:place": Case(sends=(("delete", {}),)),
-    "api:chat:erase_fact": Case(sends=(("post", {}), ("post", {"with_messages": True}))),
     "api:chat:turns": Case(
         sends=(
             # What was sent before is answered from the rows; where nothing is found, no turn begins either.
@@ -367,18 +342,7 @@ ROUTES = {
     ),
     "api:chat:messages": Case(queries=("order=newest", "cursor={message_id}")),
     "api:chat:close": Case(sends=(("post", {}),)),
-    "api:chat:archive": Case(sends=(("post", {}),)),
-    "api:chat:unarchive": Case(sends=(("post", {}),)),
-    "api:chat:restore": Case(sends=(("post", {}),)),
     "api:chat:stop": Case(sends=(("post", {}),)),
-    "api:chat:journal": Case(
-        queries=("cursor={bookmark_id}",),
-        sends=(
-            ("post", {"message_id": "{message_id}", "note": "{words}"}),
-            ("post", {"message_id": "{message_id}", "id": "{bookmark_id}", "user": "{user_id}"}),
-        ),
-    ),
-    "api:chat:bookmark": Case(sends=(("patch", {"note": "{words}"}), ("delete", {}))),
     "api:chat:export": Case(queries=("user={user_id}",)),
     "api:chat:usage": Case(queries=("cursor={message_id}",)),
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),

@@ -86,15 +86,6 @@ CloseView = _act_view(
     "Have an active conversation closed: within a minute Keel learns from it, and lets it rest.",
     HTTPStatus.ACCEPTED,
 )
-ArchiveView = _act_view("archive", lifecycle.archive_conversation, "Put a conversation among the archived ones.")
-UnarchiveView = _act_view(
-    "unarchive", lifecycle.unarchive_conversation, "Take a conversation out of the archived ones."
-)
-RestoreView = _act_view(
-    "restore",
-    lambda conversation_id, now: lifecycle.restore_conversation(conversation_id=conversation_id),
-    "Take a conversation out of the trash.",
-)
 
 
 class StopView(ApiView):

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.api import account, conversations, facts, journal, turns
+from chat.api import account, conversations, turns
 
 app_name = "chat"
 
@@ -11,13 +11,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/", conversations.ConversationView.as_view(), name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", conversations.MessagesView.as_view(), name="messages"),
     path("conversations/<uuid:conversation_id>/close/", conversations.CloseView.as_view(), name="close"),
-    path("conversations/<uuid:conversation_id>/archive/", conversations.ArchiveView.as_view(), name="archive"),
-    path("conversations/<uuid:conversation_id>/unarchive/", conversations.UnarchiveView.as_view(), name="unarchive"),
-    path("conversations/<uuid:conversation_id>/restore/", conversations.RestoreView.as_view(), name="restore"),
     path("conversations/<uuid:conversation_id>/stop/", conversations.StopView.as_view(), name="stop"),
-    path("journal/", journal.JournalView.as_view(), name="journal"),
-    path("journal/<uuid:bookmark_id>/", journal.BookmarkView.as_view(), name="bookmark"),
     path("export/", account.ExportView.as_view(), name="export"),
     path("usage/", account.UsageView.as_view(), name="usage"),
-    path("facts/<uuid:fact_id>/erase/", facts.EraseFactView.as_view(), name="erase_fact"),
 ]

@@ -12,7 +12,7 @@ from memory.api import serializers as shapes
 from memory.claims.validity import Validity
 from memory.facts import services
 from memory.facts.history import list_versions
-from memory.facts.queries import FactFilter, find_last_version, list_links, select_facts
+from memory.facts.queries import FactFilter, find_last_version, select_facts
 from memory.facts.review import close_fulfilled
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall_for_user
@@ -76,27 +76,6 @@ PromoteView = make_act_view("promote_fact", "facts", services.promote_fact, shap
 DemoteView = make_act_view("demote_fact", "facts", services.demote_fact, shapes.WrittenSerializer)
 ArchiveView = make_act_view("archive_fact", "facts", services.archive_fact, shapes.WrittenSerializer)
 RestoreView = make_act_view("restore_fact", "facts", services.restore_fact, shapes.WrittenSerializer)
-
-
-class LinksView(ApiView):
-    @read("list_links", "facts", shapes.LinksSerializer)
-    def get(self, fact_id: UUID) -> Any:
-        """List the links of a fact to believed facts."""
-        return {"links": list_links(_get_newest(fact_id))}
-
-    @write("link_facts", "facts", shapes.LinksSerializer, shapes.LinkInput, status=NEW_OR_KNOWN)
-    def post(self, fact_id: UUID, to: str, relation: str) -> Any:
-        """Link a fact to another; 200 when that link exists."""
-        fact = _get_newest(fact_id)
-        event = services.link_facts(from_id=str(fact.pk), to_id=to, relation=relation, now=timezone.now())
-        return {"links": list_links(fact)}, event is not None
-
-
-class LinkView(ApiView):
-    @write("unlink_facts", "facts", shapes.EventSerializer)
-    def delete(self, link_id: UUID) -> Any:
-        """Remove a link."""
-        return services.unlink_facts(link_id=link_id, now=timezone.now())
 
 
 def _get_newest(fact_id: UUID) -> UserFact:

@@ -15,12 +15,10 @@ from config.lib.rest.views import ApiView
 from memory.api import serializers as shapes
 from memory.facts.document import build_document
 from memory.facts.places import add_place, remove_place
-from memory.facts.queries import get_next_block, get_switches, list_places
-from memory.facts.review import accept_proposal, dismiss_proposal, reopen_proposal
+from memory.facts.queries import get_next_block, list_places
 from memory.facts.schemas import MAX_DOCUMENT, MemoryDocument
-from memory.facts.services import set_switches
-from memory.facts.undo import undo_batch, undo_event
-from memory.models import MemoryEvent, MemoryProposal
+from memory.facts.undo import undo_event
+from memory.models import MemoryEvent
 from memory.transfer.arrival import MAX_ARCHIVE, Archive, check_archive, import_archive
 from memory.transfer.documents import import_document, parse_document
 from memory.transfer.foreign import ForeignFact
@@ -36,13 +34,6 @@ class EventsView(ApiView):
 
 UndoView = make_act_view(
     "undo_memory_event", "memory", undo_event, shapes.EventSerializer, "Undo one write; a second time changes nothing."
-)
-UndoBatchView = make_act_view(
-    "undo_memory_batch",
-    "memory",
-    lambda batch_id, now: {"events": undo_batch(batch_id=batch_id, now=now)},
-    shapes.EventsSerializer,
-    "Undo all writes of a batch, or none.",
 )
 
 
@@ -96,30 +87,6 @@ class ListView(ApiView):
     def post(self, facts: list[ForeignFact]) -> Any:
         """Propose the facts of a plain list; accepting one saves it."""
         return import_list(facts, now=timezone.now())
-
-
-class SwitchesView(ApiView):
-    @read("get_memory_switches", "memory", shapes.SwitchesSerializer)
-    def get(self) -> Any:
-        """Return the switches."""
-        return get_switches()
-
-    @write("set_memory_switches", "memory", shapes.SwitchesSerializer, shapes.SwitchesInput)
-    def patch(self, **fields: Any) -> Any:
-        """Set one switch or both."""
-        return set_switches(**fields)
-
-
-class ProposalsView(ApiView):
-    @read_pages("list_proposals", "proposals", shapes.ProposalSerializer, shapes.ProposalQuery)
-    def get(self, status: str) -> QuerySet[MemoryProposal]:
-        """List proposals, the newest first."""
-        return MemoryProposal.objects.filter(status=status)
-
-
-AcceptView = make_act_view("accept_proposal", "proposals", accept_proposal, shapes.ProposalSerializer)
-DismissView = make_act_view("dismiss_proposal", "proposals", dismiss_proposal, shapes.ProposalSerializer)
-ReopenView = make_act_view("reopen_proposal", "proposals", reopen_proposal, shapes.ProposalSerializer)
 
 
 class PlacesView(ApiView):

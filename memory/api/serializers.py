@@ -7,8 +7,7 @@ from rest_framework import serializers
 from config.lib.rest.views import InputSerializer, PageQuery, RowSerializer
 from memory import wording
 from memory.facts.schemas import MAX_DOCUMENT
-from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, Place, UserFact
-from memory.models.review import ProposalStatus
+from memory.models import Confidence, FactCategory, FactSource, MemoryEvent, Place, UserFact
 from memory.recall.search import MAX_RECALLED
 
 
@@ -101,27 +100,6 @@ class FactsSerializer(serializers.Serializer[Any]):
     versions = FactSerializer(many=True)
 
 
-class LinkInput(InputSerializer):
-    """A link to another fact."""
-
-    to = serializers.CharField(max_length=wording.MAX_CONTENT, help_text="Its id, or words that stand in it alone.")
-    relation = serializers.CharField(max_length=wording.MAX_RELATION, help_text="relates_to, contradicts, ...")
-
-
-class LinkSerializer(RowSerializer):
-    """A link between two believed facts."""
-
-    class Meta:
-        model = FactLink
-        fields = ("id", "from_fact", "to_fact", "relation", "created_at")
-
-
-class LinksSerializer(serializers.Serializer[Any]):
-    """The links of a fact, in either direction."""
-
-    links = LinkSerializer(many=True)
-
-
 class EventSerializer(RowSerializer):
     """One write to memory, as the undo log has it."""
 
@@ -131,12 +109,6 @@ class EventSerializer(RowSerializer):
             *("id", "kind", "lineage", "before", "after", "place", "batch_id"),
             *("conversation_id", "message_id", "is_by_staff", "created_at", "undone_at"),
         )
-
-
-class EventsSerializer(serializers.Serializer[Any]):
-    """Events that were undone together."""
-
-    events = EventSerializer(many=True)
 
 
 class BlockQuery(InputSerializer):
@@ -187,37 +159,6 @@ class ImportedSerializer(serializers.Serializer[Any]):
     added = serializers.IntegerField()
     known = serializers.IntegerField()
     refused = serializers.ListField(child=serializers.CharField(), help_text="What was left out, and why.")
-
-
-class SwitchesInput(InputSerializer):
-    """The switches to set; omitted ones stay unchanged."""
-
-    uses_facts = serializers.BooleanField(required=False, help_text="Prompts hold facts.")
-    learns = serializers.BooleanField(required=False, help_text="Chats save facts.")
-
-
-class SwitchesSerializer(serializers.Serializer[Any]):
-    """What memory may do."""
-
-    uses_facts = serializers.BooleanField()
-    learns = serializers.BooleanField()
-
-
-class ProposalQuery(PageQuery):
-    """Which proposals to list."""
-
-    status = serializers.ChoiceField(ProposalStatus.choices, default=ProposalStatus.PENDING)
-
-
-class ProposalSerializer(RowSerializer):
-    """A write that needs its owner's decision."""
-
-    class Meta:
-        model = MemoryProposal
-        fields = (
-            *("id", "kind", "status", "payload", "target", "evidence", "conversation_id"),
-            *("batch_id", "created_at", "decided_at"),
-        )
 
 
 class PlaceInput(InputSerializer):

@@ -86,10 +86,10 @@ class Supervised:
 class Person(threading.Thread):
     """Someone who sends messages, closes chats and reads accounts until told to stop; nobody gives up on a request."""
 
-    def __init__(self, token: str, account_id: UUID, urls: list[str], stopped: threading.Event) -> None:
+    def __init__(self, token: str, account: Any, urls: list[str], stopped: threading.Event) -> None:
         super().__init__(daemon=True)
         self._headers = {"Authorization": f"Bearer {token}"}
-        self._account_id, self._urls, self._stopped = account_id, urls, stopped
+        self._account, self._urls, self._stopped = account, urls, stopped
         self._chance = random.Random(token)
         self.sent: list[UUID] = []
         self.closed: list[UUID] = []
@@ -109,9 +109,20 @@ class Person(threading.Thread):
                     break
             self.insist("POST", f"/api/conversations/{chat}/close/", {})
             self.closed.append(UUID(chat))
-            self.insist("POST", f"/api/accounts/{self._account_id}/sync/", {})
+            self.read_account()
             if self._stopped.is_set():
                 return
+
+    def read_account(self) -> None:
+        """Ask for a reading of the account, as its page does; an outage loses the request."""
+        from django.db import Error, close_old_connections  # noqa: PLC0415
+
+        from config.lib.owned import owned_tx  # noqa: PLC0415
+        from trading.intake.sync import make_due  # noqa: PLC0415
+
+        close_old_connections()
+        with suppress(Error), owned_tx(self._account.user_id):
+            make_due(self._account.pk, now=datetime.now(UTC))
 
     def insist(self, method: str, path: str, body: dict[str, Any]) -> Any:
         """Ask one server or the other until one answers, with the same body; count what they answer."""
@@ -186,7 +197,7 @@ def kill_processes(processes: list[Supervised], times: int, pause: float) -> Cou
     return kills
 
 
-def make_rows(began: datetime) -> tuple[list[tuple[str, UUID]], list[UUID]]:
+def make_rows(began: datetime) -> tuple[list[tuple[str, Any]], list[UUID]]:
     """Store people with deployments and venue accounts; return tokens with accounts, and the deployments."""
     from config.lib.owned import owned_tx  # noqa: PLC0415
     from trading.account.tokens import create_token  # noqa: PLC0415
@@ -214,7 +225,7 @@ def make_rows(began: datetime) -> tuple[list[tuple[str, UUID]], list[UUID]]:
             SkillVersion.objects.create(skill=skill, version=1, payload=payload, created_at=began)
             deployments += [deploy_skill(skill_id=skill.pk, now=began).pk for _ in range(DEPLOYMENTS_EACH)]
             account = add_account(NewAccount("hyperliquid", address=f"0x{number:040x}"), now=began)
-        people.append((token, account.pk))
+        people.append((token, account))
     return people, deployments
 
 
@@ -297,7 +308,7 @@ def play(size: argparse.Namespace, folder: Path) -> list[str]:
     people, deployments = make_rows(began)
     threading.Thread(target=feed_bars, args=(stopped,), daemon=True).start()
     with running_site(folder, began) as (processes, urls):
-        talkers = [Person(token, account_id, urls, stopped) for token, account_id in people]
+        talkers = [Person(token, account, urls, stopped) for token, account in people]
         seconds = size.minutes * 60
         faults = [
             threading.Thread(target=stall_database, args=(server_pid, size.stalls, seconds / max(size.stalls, 1) - 6)),

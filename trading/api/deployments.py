@@ -26,7 +26,7 @@ from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentC
 from trading.record.decisions import get_decision
 from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import deploy_skill, request_command
-from trading.record.notes import find_active_note, get_note, keep_note_for_skill
+from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open
 from trading.skills.schemas import parse_payload
 
@@ -71,13 +71,6 @@ class NotesView(ApiView):
     def get(self, deployment_id: UUID) -> QuerySet[ReflectionNote]:
         """List what was learned, the newest first; at most one is active."""
         return ReflectionNote.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-
-
-class KeepNoteView(ApiView):
-    @write("keep_note", "deployments", shapes.NoteSerializer, status=HTTPStatus.CREATED)
-    def post(self, deployment_id: UUID, note_id: UUID) -> ReflectionNote:
-        """Copy a deployment's lessons to its skill; they supersede earlier ones."""
-        return keep_note_for_skill(note_id=get_note(deployment_id, note_id).pk, now=timezone.now())
 
 
 class DecisionsView(ApiView):

@@ -14,16 +14,16 @@ from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 from rest_framework.response import Response
 
 from config.lib.edge.second_factor import require_second_factor
-from config.lib.rest.operations import NEW_OR_KNOWN, make_act_view, read, read_pages, write
+from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
 from config.lib.rest.views import ApiView
 from trading.api.serializers import skills as shapes
-from trading.api.serializers.deployments import DeploymentSerializer, NoteSerializer
+from trading.api.serializers.deployments import DeploymentSerializer
 from trading.api.serializers.fields import skill_schema
-from trading.models import DraftStatus, ReflectionNote, Skill, SkillDraft, SkillVersion
+from trading.models import DraftStatus, Skill, SkillDraft, SkillVersion
 from trading.record.deployments import deploy_skill
 from trading.record.trade_queries import get_skill_performance
 from trading.skills import services
-from trading.skills.queries import DraftNotFound, compare_versions, get_skill, get_version
+from trading.skills.queries import DraftNotFound, get_skill, get_version
 from trading.skills.schemas import PayloadInvalid
 
 _CHANGED = ("-updated_at", "id")
@@ -59,26 +59,6 @@ class VersionView(ApiView):
         return get_version(skill_id, version)
 
 
-class CompareView(ApiView):
-    @read("compare_skill_versions", "skills", shapes.ComparedSerializer, shapes.CompareQuery)
-    def get(self, skill_id: UUID, **query: Any) -> Any:
-        """Return each field that two versions of a skill differ in."""
-        changes = [
-            {"field": field, "before": before, "after": after}
-            for field, before, after in compare_versions(skill_id, **query)
-        ]
-        return {**query, "changes": changes}
-
-
-ArchiveSkillView = make_act_view(
-    "archive_skill",
-    "skills",
-    services.archive_skill,
-    shapes.SkillSerializer,
-    "Archive a skill that is not deployed; all it did is kept.",
-)
-
-
 class DeploySkillView(ApiView):
     @write("deploy_skill", "skills", DeploymentSerializer, shapes.DeployInput, status=HTTPStatus.CREATED)
     def post(self, skill_id: UUID, **fields: Any) -> Any:
@@ -94,13 +74,6 @@ class SkillPerformanceView(ApiView):
         """Return a skill's performance by kind of deployment."""
         found = get_skill_performance(skill_id).items()
         return {"kinds": [{"broker_kind": kind, "performance": numbers} for kind, numbers in found]}
-
-
-class SkillNotesView(ApiView):
-    @read_pages("list_skill_notes", "skills", NoteSerializer, by=("-generated_at", "id"))
-    def get(self, skill_id: UUID) -> QuerySet[ReflectionNote]:
-        """List a skill's own lessons, the newest first."""
-        return ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
 
 
 @contextmanager

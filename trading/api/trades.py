@@ -8,14 +8,13 @@ from django.utils import timezone
 from rest_framework.response import Response
 
 from config.lib.paging import Page, get_page
-from config.lib.rest.operations import describe_pages, read, write
+from config.lib.rest.operations import describe_pages, read
 from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.serializers import trades as shapes
 from trading.market.queries import is_about
 from trading.models import MarketEvent, Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
-from trading.record.remarks.services import get_remark, write_remark
 from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, list_fills, select_trades
 
 
@@ -47,18 +46,6 @@ class TradeView(ApiView):
         trade = get_trade(trade_id)
         fills = shapes.FillSerializer(list_fills(trade), many=True).data
         return Response({**shapes.TradeSerializer(trade).data, "fills": fills})
-
-
-class RemarkView(ApiView):
-    @read("get_trade_remark", "trades", shapes.RemarkSerializer)
-    def get(self, trade_id: UUID) -> Any:
-        """Return your note and tags of a trade."""
-        return get_remark(get_trade(trade_id).pk)
-
-    @write("change_trade_remark", "trades", shapes.RemarkSerializer, shapes.RemarkInput)
-    def patch(self, trade_id: UUID, **given: Any) -> Any:
-        """Change your note or tags of a trade."""
-        return write_remark(trade_id=trade_id, **given, now=timezone.now())
 
 
 class EventsView(ApiView):

@@ -1,4 +1,4 @@
-"""Conversations, their messages, the journal and what was used, over REST."""
+"""Conversations, their messages and what was used, over REST."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 import time_machine
 
-from chat.models import ActionCard, Bookmark, Conversation, Message, UsageDay
+from chat.models import ActionCard, Conversation, Message, UsageDay
 from memory.facts.services import remember_fact
 from memory.facts.undo import undo_event
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
@@ -125,19 +125,15 @@ def test_title_needs_1_to_80_characters(api, conversation, trader, title):
     assert now_of(conversation, trader).title == "Plans"
 
 
-def test_conversation_goes_into_the_trash_and_back(api, conversation):
+def test_conversation_goes_into_the_trash(api, conversation):
     deleted = api("delete", f"conversations/{conversation.pk}/")
 
     assert deleted["trashed_at"] == "2026-06-01T12:00:00Z"
     assert api("get", "conversations/")["items"] == []
-    assert api("post", f"conversations/{conversation.pk}/restore/")["trashed_at"] is None
-    assert len(api("get", "conversations/")["items"]) == 1
 
 
-def test_conversation_is_closed_by_the_worker_archived_and_taken_out_again(api, conversation):
+def test_conversation_is_closed_by_the_worker(api, conversation):
     assert api("post", f"conversations/{conversation.pk}/close/", status=202)["status"] == "closing"
-    assert api("post", f"conversations/{conversation.pk}/archive/")["status"] == "archived"
-    assert api("post", f"conversations/{conversation.pk}/unarchive/")["status"] == "idle"
 
 
 def test_stop_leaves_word_for_the_process_that_runs_the_turn(api, conversation, trader):
@@ -278,55 +274,6 @@ def test_search_finds_conversations_and_says_where_the_words_stand(api, trader):
     api("get", "conversations/search/", q="x", limit=51, status=422)
 
 
-# --- The journal ---
-
-
-def test_journal_keeps_a_reply_with_a_note(api, conversation, trader):
-    reply = as_owner(trader, lambda: ReplyFactory(reply_to__conversation=conversation, content="Cut it at 2%."))
-
-    kept = api("post", "journal/", {"message_id": reply.pk, "note": "  True. "}, 201)
-
-    assert (kept["message"], kept["text"], kept["note"]) == (reply.pk, "Cut it at 2%.", "True.")
-    assert api("post", "journal/", {"message_id": reply.pk}) == kept
-    assert api("get", "journal/") == {"items": [kept], "next_cursor": ""}
-    assert api("get", f"journal/{kept['id']}/") == kept
-    assert api("patch", f"journal/{kept['id']}/", {"note": "Mostly."})["note"] == "Mostly."
-    assert api("patch", f"journal/{kept['id']}/", {"note": ""})["note"] == ""
-    api("patch", f"journal/{kept['id']}/", {"note": "x" * 501}, 422)
-    assert api("delete", f"journal/{kept['id']}/", status=204) is None
-    api("get", f"journal/{kept['id']}/", status=404)
-
-
-def test_journal_keeps_no_question_and_no_unfinished_reply(api, conversation, trader):
-    typed, running = as_owner(
-        trader,
-        lambda: (
-            MessageFactory(conversation=conversation),
-            ReplyFactory(reply_to__conversation=conversation, streaming=True),
-        ),
-    )
-
-    api("post", "journal/", {"message_id": typed.pk}, 404)
-    api("post", "journal/", {"message_id": running.pk}, 409)
-    for odd in (0, -1, 2**63, "x", None, 1.5):
-        assert api("post", "journal/", {"message_id": odd}, 422 if odd != 2**63 else 400)
-    assert as_owner(trader, Bookmark.objects.count) == 0
-
-
-def test_journal_comes_in_pages_the_last_kept_first(api, conversation, trader, clock):
-    def keep(number):
-        clock.move_to(JUNE + timedelta(minutes=number))
-        reply = as_owner(trader, lambda: ReplyFactory(reply_to__conversation=conversation, content=f"{number}"))
-        api("post", "journal/", {"message_id": reply.pk}, 201)
-
-    for number in range(3):
-        keep(number)
-
-    first = api("get", "journal/", limit=2)
-    rest = api("get", "journal/", limit=2, cursor=first["next_cursor"])
-    assert [item["text"] for item in [*first["items"], *rest["items"]]] == ["2", "1", "0"]
-
-
 # --- Usage ---
 
 
@@ -360,6 +307,3 @@ def test_usage_beyond_the_budget_leaves_nothing(api, trader, settings):
     as_owner(trader, lambda: UsageDay.objects.create(day=JUNE.date(), prompt_tokens=1_500))
 
     assert api("get", "usage/")["today"]["left_tokens"] == 0
-
-
-# --- Other people's ---

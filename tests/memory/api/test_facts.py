@@ -1,4 +1,4 @@
-"""Facts and their links over REST."""
+"""Facts over REST."""
 
 import json
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from config.lib.rest.problems import PROBLEM_JSON
 from memory.facts.services import archive_fact, delete_fact, remember_fact, supersede_fact
-from memory.models import FactLink, MemoryEvent, UserFact
+from memory.models import MemoryEvent
 from tests.factories.memory import MAY, UserFactFactory
 from tests.memory.browsing import contents
 from tests.owners import as_owner
@@ -130,16 +130,9 @@ def test_acts_on_a_fact_can_be_undone(api, fact, trader, act, kind):
     assert (newest["archived_at"], newest["confidence"], newest["last_confirmed_at"]) == (None, "asserted", None)
 
 
-def test_a_fact_is_deleted_restored_and_erased(api, fact, trader):
+def test_a_fact_is_deleted_and_restored(api, fact):
     assert api("delete", f"facts/{fact.pk}/")["fact"]["trashed_at"] is not None
     assert api("post", f"facts/{fact.pk}/restore/", {})["fact"]["content"] == "Never trades alts"
-    assert api("post", f"facts/{fact.pk}/erase/", {}, status=409)["code"] == "fact_changed"
-    api("delete", f"facts/{fact.pk}/")
-
-    assert api("post", f"facts/{fact.pk}/erase/", {}, status=204) is None
-
-    assert not as_owner(trader, UserFact.objects.exists)
-    assert not as_owner(trader, MemoryEvent.objects.exists)
 
 
 def test_recall_finds_what_no_prompt_carries(api, trader):
@@ -152,33 +145,12 @@ def test_recall_finds_what_no_prompt_carries(api, trader):
     assert (row["fact"]["content"], row["origin"], row["score"]) == ("May like tin", "inferred", 0.4)
 
 
-def test_facts_are_linked_listed_and_unlinked(api, fact, trader):
-    other = as_owner(trader, lambda: UserFactFactory(content="Hates risk"))
-
-    [link] = api("post", f"facts/{fact.pk}/links/", {"to": "hates", "relation": "relates_to"}, status=201)["links"]
-    api("post", f"facts/{fact.pk}/links/", {"to": str(other.pk), "relation": "relates_to"}, status=200)
-
-    assert link | {"from_fact": str(fact.pk), "to_fact": str(other.pk), "relation": "relates_to"} == link
-    assert api("get", f"facts/{other.pk}/links/")["links"] == [link]
-    assert api("delete", f"facts/links/{link['id']}/")["kind"] == "unlink"
-    assert not as_owner(trader, FactLink.objects.exists)
-
-
-def test_words_of_several_facts_are_a_conflict(api, fact, trader):
-    as_owner(trader, lambda: [UserFactFactory(content=content) for content in ("Hates risk", "Hates waiting")])
-
-    problem = api("post", f"facts/{fact.pk}/links/", {"to": "hates", "relation": "relates_to"}, status=409)
-
-    assert problem["code"] == "fact_ambiguous"
-
-
 @pytest.mark.parametrize(
     ("method", "address"),
     [
         ("get", "facts/{id}/"),
         ("post", "facts/{id}/archive/"),
         ("post", "memory/events/{id}/undo/"),
-        ("post", "proposals/{id}/accept/"),
         ("delete", "places/{id}/"),
     ],
 )

@@ -144,25 +144,6 @@ def test_lessons_are_listed_with_those_of_the_past(api, trader, deployment):
     assert (notes[0]["cost_usd"], notes[0]["findings"]) == ("0.0012", [{"code": "avoid"}])
 
 
-def test_lessons_are_kept_for_the_skill_and_listed_there(api, trader, deployment):
-    note = as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment))
-    address = f"deployments/{deployment.pk}/notes/{note.pk}/keep/"
-
-    first, second = api("post", address, {}, status=201), api("post", address, {}, status=201)
-
-    listed = api("get", f"skills/{deployment.skill_id}/notes/")["items"]
-    assert {one["id"]: one["status"] for one in listed} == {first["id"]: "superseded", second["id"]: "active"}
-    assert {(one["deployment"], one["lessons_text"]) for one in listed} == {(None, note.lessons_text)}
-    assert [one["id"] for one in api("get", f"deployments/{deployment.pk}/notes/")["items"]] == [str(note.pk)]
-
-
-def test_lessons_are_kept_from_their_own_deployment_alone(api, trader, deployment):
-    other = as_owner(trader, ReflectionNoteFactory)
-
-    for address in (f"{deployment.pk}/notes/{other.pk}", f"{uuid4()}/notes/{other.pk}"):
-        assert "not_found" in api("post", f"deployments/{address}/keep/", {}, status=404)["code"]
-
-
 def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, trader, deployment):
     def make():
         for tick in range(1, 4):

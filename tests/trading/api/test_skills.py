@@ -18,7 +18,7 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.api.serializers.skills import WholeDraftSerializer, WholeSkillSerializer
-from trading.models import Deployment, SkillDraft
+from trading.models import SkillDraft
 from trading.skills.services import patch_draft, save_draft, start_draft
 
 pytestmark = pytest.mark.django_db
@@ -75,27 +75,6 @@ def test_versions_are_listed_and_each_says_what_it_said(api, skill):
 
     assert [(item["version"], "payload" in item) for item in listed] == [(2, False), (1, False)]
     assert api("get", f"skills/{skill.pk}/versions/1/")["payload"]["risk"]["max_leverage"] == 3
-
-
-def test_compare_versions_returns_the_changed_fields(api, skill):
-    compared = api("get", f"skills/{skill.pk}/compare/", old=1, new=2)
-
-    assert compared == {"old": 1, "new": 2, "changes": [{"field": "risk.max_leverage", "before": 3.0, "after": 2.0}]}
-
-
-@pytest.mark.parametrize("query", [{}, {"old": 1}, {"old": 0, "new": 1}, {"old": 1, "new": "x"}], ids=repr)
-def test_a_comparison_names_two_versions(api, skill, query):
-    problem = api("get", f"skills/{skill.pk}/compare/", status=422, **query)
-
-    assert {error["parameter"] for error in problem["errors"]} <= {"old", "new"}
-
-
-def test_a_skill_that_is_deployed_is_not_archived(api, trader, skill):
-    deployed = api("post", f"skills/{skill.pk}/deploy/", {}, status=201)
-
-    assert api("post", f"skills/{skill.pk}/archive/", {}, status=409)["code"] == "skill_in_use"
-    as_owner(trader, lambda: Deployment.objects.filter(pk=deployed["id"]).update(status="stopped"))
-    assert api("post", f"skills/{skill.pk}/archive/", {})["archived_at"] == "2026-06-01T12:00:00Z"
 
 
 def test_a_skill_is_deployed_on_paper_with_its_newest_version(api, skill):
@@ -243,11 +222,8 @@ def test_a_draft_is_discarded(api, trader):
         ("get", "skills/{id}/versions/"),
         ("get", "skills/{id}/versions/1/"),
         ("get", "skills/{id}/versions/99999999999999999999999/"),
-        ("get", "skills/{id}/compare/?old=1&new=1"),
-        ("post", "skills/{id}/archive/"),
         ("post", "skills/{id}/deploy/"),
         ("get", "skills/{id}/performance/"),
-        ("get", "skills/{id}/notes/"),
         ("get", "drafts/{id}/"),
         ("patch", "drafts/{id}/"),
         ("delete", "drafts/{id}/"),

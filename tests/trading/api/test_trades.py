@@ -289,26 +289,3 @@ def test_a_backtest_that_is_not_there_is_a_404(api, method, address):
 
 def test_a_backtest_of_a_skill_that_is_not_there_is_a_404(api):
     assert api("post", "backtests/", {"skill_id": str(uuid4()), **APRIL}, status=404)["code"] == "skill_not_found"
-
-
-def test_a_note_and_tags_are_changed_one_by_one(api, trader):
-    trade = as_owner(trader, TradeFactory)
-    address = f"trades/{trade.pk}/remark/"
-    empty = {"trade_id": str(trade.pk), "text": "", "tags": [], "updated_at": None}
-
-    assert api("get", address) == empty
-    api("patch", address, {"text": "Chased it"})
-    told = api("patch", address, {"tags": ["Late entry", "news"]})
-
-    assert (told["text"], told["tags"]) == ("Chased it", ["late-entry", "news"])
-    assert api("get", address) == told
-    assert [row["id"] for row in api("get", "trades/", tag="news")["items"]] == [str(trade.pk)]
-    assert api("get", "trades/", tag="other")["items"] == []
-
-
-@pytest.mark.parametrize("body", [{"tags": "news"}, {"text": "x" * 2001}, {"user": 1}, {"tags": ["a"] * 13}])
-def test_a_note_that_makes_no_sense_is_refused(api, trader, body):
-    trade = as_owner(trader, TradeFactory)
-
-    api("patch", f"trades/{trade.pk}/remark/", body, status=422)
-    assert api("patch", f"trades/{uuid4()}/remark/", {"text": "x"}, status=404)["code"] == "trade_not_found"

@@ -5,12 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer
-from trading.api.serializers.fields import RowSerializer, ValueSerializer
-from trading.intake.feeds import SOURCES
+from trading.api.serializers.fields import ValueSerializer
 from trading.intake.formats import FIELDS
-from trading.intake.keys import MAX_SECRET
 from trading.intake.values import find_zone
-from trading.models import ImportBatch, VenueAccount
 
 MAX_TEXT = 5 * 1024 * 1024
 
@@ -76,40 +73,3 @@ class TradeFileSerializer(ValueSerializer):
     )
     is_imported = serializers.BooleanField()
     accounts = LedgerCountsSerializer(many=True)
-
-
-class ImportBatchSerializer(RowSerializer):
-    """A past import."""
-
-    class Meta:
-        model = ImportBatch
-        fields = (
-            *("id", "deployment", "source", "name", "created_at", "undone_at", "new_fills", "known_fills"),
-            *("new_funding", "known_funding"),
-        )
-
-
-class VenueAccountInput(InputSerializer):
-    """An account to read: an address, or a key that only reads."""
-
-    venue = serializers.ChoiceField(sorted(SOURCES))
-    name = serializers.CharField(max_length=20, default="", help_text="Tells several accounts at a venue apart.")
-    address = serializers.CharField(max_length=64, default="")
-    key = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True)
-    secret = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True, trim_whitespace=False)
-    password = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True, trim_whitespace=False)
-    markets = serializers.ListField(child=serializers.CharField(max_length=30), default=list, max_length=50)
-
-
-class VenueAccountSerializer(RowSerializer):
-    """An account that Keel reads; its key is never shown."""
-
-    gaps = serializers.ListField(child=serializers.CharField(), read_only=True)
-    markets = serializers.ListField(child=serializers.CharField(), read_only=True)
-
-    class Meta:
-        model = VenueAccount
-        fields = (
-            *("id", "venue", "name", "address", "key_hint", "markets", "created_at", "due_at"),
-            *("read_from", "read_until", "gaps", "error"),
-        )

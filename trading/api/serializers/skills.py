@@ -46,27 +46,6 @@ class WholeVersionSerializer(VersionSerializer):
     payload = PayloadField(read_only=True)
 
 
-class CompareQuery(InputSerializer):
-    old = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
-    new = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
-
-
-class ChangeSerializer(ValueSerializer):
-    """A field that two versions differ in."""
-
-    field = serializers.CharField(help_text="Such as `risk.max_leverage`.")
-    before = serializers.JSONField(allow_null=True, help_text="Null: not there.")
-    after = serializers.JSONField(allow_null=True)
-
-
-class ComparedSerializer(ValueSerializer):
-    """The differences of two skill versions, in field order."""
-
-    old = serializers.IntegerField()
-    new = serializers.IntegerField()
-    changes = ChangeSerializer(many=True)
-
-
 class DeployInput(InputSerializer):
     """How to set a skill to run on paper."""
 

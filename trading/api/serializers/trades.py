@@ -4,11 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from config.lib.rest.views import InputSerializer, PageQuery
+from config.lib.rest.views import PageQuery
 from config.lib.words.markets import EventKind
 from trading import models
 from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
-from trading.models.remarks import MAX_REMARK, MAX_TAGS
 from trading.record.exports import TRADE_FIELDS
 
 MAX_AHEAD_HOURS = 366 * 24
@@ -65,23 +64,6 @@ class WholeTradeSerializer(TradeSerializer):
     """A round trip with its fills, some shared with another trade."""
 
     fills = FillSerializer(many=True, read_only=True)
-
-
-class RemarkInput(InputSerializer):
-    """Your note of a trade, and all its tags; what is left out stays."""
-
-    text = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REMARK)
-    tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=MAX_TAGS)
-
-
-class RemarkSerializer(RowSerializer):
-    """What you wrote of a trade."""
-
-    tags = serializers.ListField(source="tag_names", child=serializers.CharField(), read_only=True)
-
-    class Meta:
-        model = models.TradeRemark
-        fields = ("trade_id", "text", "tags", "updated_at")
 
 
 class EventQuery(PageQuery):
