@@ -14,10 +14,9 @@ from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import symbols_in
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
-from config.offline.facts import Call, Known, best_matches
-from config.offline.figures import Row, escape, exact, fill, listing, paragraphs, rows
+from config.offline.messages import Call, Known, best_matches
 from config.offline.talk import Steps, Talk, say_text
-from config.offline.telling import LABEL, VIEWS, tell
+from config.offline.telling import LABEL, VIEWS, Row, escape, exact, fill, listing, paragraphs, rows, tell
 from trading.asking.periods import DAY, parse_period, take_period
 from trading.asking.words import find_tag
 

@@ -15,11 +15,11 @@ from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
 from config.lib.words.vocabulary import Meaning
-from config.offline.facts import Call, Known, Outcome, best_matches, key_words
-from config.offline.figures import escape, exact, fill_rows, listing, paragraphs, rows, spell
+from config.offline.messages import Call, Known, Outcome, best_matches, key_words
 from config.offline.phrases import TERMS
 from config.offline.statements import read_statements
 from config.offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
+from config.offline.telling import escape, exact, fill_rows, listing, paragraphs, rows, spell
 from trading.skills.templates import TEMPLATES
 
 Fields = dict[str, Any]  # by argument of the tools

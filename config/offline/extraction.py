@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from chat.prompt.by_rules import summarise_by_rules
 from config.lib.text import normal_form, one_line
-from config.offline.facts import Known
-from config.offline.figures import Row, exact
+from config.offline.messages import Known
 from config.offline.requests import Request, memory_requests
+from config.offline.telling import Row, exact
 from memory.wording import find_category
 
 Fact = dict[str, Any]  # of the answer

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from chat.tools.questions import query_trades
-from config.offline.facts import Call
-from config.offline.figures import Row, escape, exact, fill, listing, number, paragraphs, rows, spell
+from config.offline.messages import Call
 from config.offline.talk import Steps, Talk
-from config.offline.telling import VIEWS
+from config.offline.telling import VIEWS, Row, escape, exact, fill, listing, number, paragraphs, rows, spell
 from trading.asking.in_words import read_question
 from trading.asking.query import MEASURES
 from trading.asking.words import Words

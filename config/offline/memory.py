@@ -8,15 +8,13 @@ from config.lib.text import parse_uuid
 from config.lib.words.clauses import Forms
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import is_question, sentences, spell_out, strip_lead_in
-from config.offline.adapters import COACH_TOOLS, LOOKUPS
 from config.offline.drafting import list_drafted
-from config.offline.facts import Call, Known, Outcome, best_matches, key_words
-from config.offline.figures import exact, listing, paragraphs
+from config.offline.messages import COACH_TOOLS, LOOKUPS, Call, Known, Outcome, best_matches, key_words
 from config.offline.phrases import FACTS_PAGE, asks_for_help, knows_nothing
 from config.offline.requests import MAX_ARGUMENT, Request, memory_requests, read_change, read_place
 from config.offline.statements import passing_states
 from config.offline.talk import Reply, Steps, Talk, follow_steps, say_text
-from config.offline.telling import tell
+from config.offline.telling import exact, listing, paragraphs, tell
 from memory.claims.judge import judge_change
 from trading.asking.words import read_words
 

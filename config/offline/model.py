@@ -12,13 +12,22 @@ from chat.parts import split_preamble
 from chat.prompt.by_rules import summarise_by_rules, title_by_rules
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline import memory
-from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
 from config.offline.extraction import extraction_answer
-from config.offline.facts import Call, content_text
-from config.offline.figures import Row
+from config.offline.messages import (
+    COACH_TOOLS,
+    LOOKUPS,
+    Call,
+    acts_of,
+    content_text,
+    read_acts,
+    read_memory,
+    read_opening,
+    translate_act,
+)
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.questions import answer_as_coach
 from config.offline.talk import Reply, Talk, read_scene
+from config.offline.telling import Row
 from memory.learning.prompts import TASK
 from trading.agent.by_rules import DECIDING, decide_by_rules
 from trading.agent.prompts import CRITIQUE, REFLECTION

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from typing import Final
 
 from config.lib.words.clauses import Forms
-from config.offline.facts import content_words
-from config.offline.figures import listing, paragraphs
+from config.offline.messages import content_words
 from config.offline.talk import Reply, Talk
+from config.offline.telling import listing, paragraphs
 
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
 

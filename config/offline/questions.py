@@ -22,11 +22,10 @@ from config.lib.words.sentences import QUOTED, is_question, sentences, spell_out
 from config.offline import ledger, sizing
 from config.offline.actions import action_steps, click_steps, order_steps
 from config.offline.drafting import drafting_steps, is_drafting
-from config.offline.facts import Call
-from config.offline.figures import Row, block, exact, number, paragraphs, parse_instant, rows
+from config.offline.messages import Call
 from config.offline.phrases import TERMS
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
-from config.offline.telling import VIEWS, list_inside, tell
+from config.offline.telling import VIEWS, Row, block, exact, list_inside, number, paragraphs, parse_instant, rows, tell
 from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words

@@ -18,7 +18,7 @@ from config.lib.words.sentences import (
     strip_lead_in,
     strip_preface,
 )
-from config.offline.facts import Known, Outcome, best_matches, content_words
+from config.offline.messages import Known, Outcome, best_matches, content_words
 from config.offline.statements import Statement, read_statements
 from memory.claims.judge import judge_change
 from memory.claims.topics import guess_topic

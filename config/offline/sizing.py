@@ -15,10 +15,9 @@ from config.lib.words.markets import symbols_in
 from config.lib.words.quantities import map_words, word_set
 from config.lib.words.sentences import sentences
 from config.lib.words.vocabulary import find_meaning
-from config.offline.facts import Call, Outcome
-from config.offline.figures import Row, block, escape, exact, number, paragraphs, rows
+from config.offline.messages import Call, Outcome
 from config.offline.talk import Steps, Talk
-from config.offline.telling import tell
+from config.offline.telling import Row, block, escape, exact, number, paragraphs, rows, tell
 from memory.claims.subjects import read_subject
 from trading.asking.words import Words, read_words
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
-from config.offline.facts import Call, Known, Outcome
-from config.offline.figures import parse_instant
+from config.offline.messages import Call, Known, Outcome
+from config.offline.telling import parse_instant
 
 Steps = Generator[tuple[Call, ...], list[Outcome], str]
 NOVICE: Final = "novice"

@@ -1,16 +1,145 @@
-"""Results of the coach's tools as text: one rendering of lists, by a table of views.
+"""Results of tools as text: one rendering by templates, and of lists by a table of views.
 
-A view names the tool, the list in its result, the tool's argument `detail`, and the templates (`figures.fill`) of a row
-and of what stands around it. Lists inside a row are told by the views of their names. What an agent noted is quoted as
-the agent's.
+A template names the keys of a row: `"{symbol} {side}| since {entry_at}|, exit by {exit_kind}"`. The end of a key says
+how its value is written. Parts between bars are left out when the row lacks one of their values; before the first bar a
+missing value is `?`. A part `!key text` is told when that value is missing. Texts that the user did not type are one
+line of Markdown that draws nothing.
+
+A view names the tool, the list in its result, the tool's argument `detail`, and the templates of a row and of what
+stands around it. Lists inside a row are told by the views of their names. What an agent noted is quoted as the agent's.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any, Final
 
-from config.offline.figures import Row, block, exact, fill, listing, paragraphs, rows
+from config.lib import figures
+from config.lib.text import prompt_line
+
+UNKNOWN: Final = "?"
+MAX_QUOTED: Final = 300  # characters
+
+_MARKS = re.compile(r"([\\`*_\[\]<>~|])")
+_KEY = re.compile(r"\{(\w+)\}")
+_SAMPLES: Final = frozenset({"n", "closed_trades", "sample_size", "trades_considered"})
+_FEW_TRADES: Final = 5  # below it a record is chance
+_SIGNED: Final = re.compile(r"pnl|unrealised|open_so_far|change_|worst|funding_rate|basis")
+
+Row = Mapping[str, Any]
+
+
+def number(row: Row, key: str) -> Decimal | None:
+    """Return a number of a result, None when there is none."""
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return Decimal(str(value))
+
+
+def rows(row: Row, key: str) -> list[Row]:
+    """Return the objects of a list in a result."""
+    listed = row.get(key)
+    return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+
+
+def block(row: Row, key: str) -> Row:
+    """Return an object of a result, empty if missing."""
+    value = row.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def exact(row: Row, key: str) -> str:
+    """Return a result's raw text to compare, or ""."""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def escape(text: str) -> str:
+    """Return a text as one short line of Markdown that draws nothing."""
+    line = prompt_line(text)
+    short = line if len(line) <= MAX_QUOTED else f"{line[: MAX_QUOTED - 1].rstrip()}…"
+    return _MARKS.sub(r"\\\1", short)
+
+
+def fill(template: str, row: Row) -> str:
+    """Return a template with the values of a row."""
+    first, *optional = template.split("|")
+    told = [_KEY.sub(lambda match: spell(row, match[1]) or UNKNOWN, first)]
+    for part in optional:
+        if part.startswith("!"):
+            key, _, text = part[1:].partition(" ")
+            told += [] if spell(row, key) else [text]
+            continue
+        values = {key: spell(row, key) for key in _KEY.findall(part)}
+        told += [part.format(**values)] if all(values.values()) else []
+    return "".join(told)
+
+
+def fill_rows(template: str, found: Iterable[Row]) -> str:
+    """Return a Markdown list with a line for each row."""
+    return listing([fill(template, row) for row in found])
+
+
+def spell(row: Row, key: str) -> str:
+    """Return a value by the end of its key; "" when there is none."""
+    value, told = number(row, key), row.get(key)
+    if value is not None:
+        return _spell_number(key, value)
+    if key.endswith(("_at", "_start", "_end", "as_of")):
+        at = parse_instant(exact(row, key))
+        return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
+    if "interval" in key and isinstance(told, list) and len(told) == 2:
+        return " and ".join(spell({key: bound}, key) or "no bound" for bound in told)
+    if key == "lessons_text":
+        lines = [line.removeprefix("- ") for line in exact(row, key).splitlines() if line.strip()]
+        return "\n>\n".join(f"> {escape(line)}" for line in lines)
+    if told is True:
+        return key.removeprefix("is_")
+    return escape(exact(row, key).replace("_", " ") if key.endswith("kind") else exact(row, key))
+
+
+def _spell_number(key: str, value: Decimal) -> str:
+    is_signed = bool(_SIGNED.search(key))
+    if key.endswith("_usd"):
+        return (figures.format_signed_usd if is_signed else figures.format_usd)(value)
+    if key.endswith("_pct") or key.startswith("median_90pct"):
+        places = {"funding_rate_pct": 4, "basis_pct": 4, "value_pct": 2}.get(key, 1)
+        return (figures.format_signed_pct if is_signed else figures.format_pct)(value / 100, places)
+    if key.endswith("price"):
+        return figures.format_price(value)
+    if key == "quantity":
+        return figures.format_quantity(value)
+    if key.endswith("minutes"):
+        return figures.format_duration(timedelta(minutes=max(0, int(min(value, Decimal(10**9))))))
+    if key == "sentiment":
+        return figures.format_signed_ratio(float(value))
+    is_whole = value == int(value) and key not in {"sharpe", "profit_factor", "importance"}
+    told = figures.format_count(int(value)) if is_whole else figures.format_ratio(float(value))
+    return f"{told}, too few to say anything" if key in _SAMPLES and 0 < value < _FEW_TRADES else told
+
+
+def parse_instant(text: str) -> datetime | None:
+    """Parse an ISO instant in UTC; None if invalid."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def listing(lines: Sequence[str]) -> str:
+    """Return a Markdown list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def paragraphs(*parts: str) -> str:
+    """Return the parts that say something, a blank line between them."""
+    return "\n\n".join(part for part in parts if part)
+
 
 _MOST: Final = 10  # rows of a list
 # Below the names of a view stand its parts; a line that is indented further goes on.

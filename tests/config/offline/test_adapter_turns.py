@@ -10,7 +10,7 @@ from chat.models import Message
 from chat.prompt.texts import about_fact
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
-from config.offline.adapters import read_opening
+from config.offline.messages import read_opening
 from memory.models import MemoryEvent, MemoryProposal, MemorySwitches, UserFact
 from tests.chat.talk import Talk
 from tests.factories.memory import PlaceFactory, UserFactFactory

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.parts import add_preamble
-from config.offline.adapters import read_memory
+from config.offline.messages import read_memory
 from config.offline.model import decide
 
 TOOLS = {

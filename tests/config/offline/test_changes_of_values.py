@@ -3,7 +3,7 @@
 import pytest
 
 from chat.turns.memory_requests import find_requested_acts
-from config.offline.facts import Known
+from config.offline.messages import Known
 from config.offline.requests import Request, memory_requests
 from config.offline.statements import read_statements
 

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from config.offline.adapters import read_acts, read_memory
-from config.offline.facts import Known, best_matches, content_words
+from config.offline.messages import Known, best_matches, content_words, read_acts, read_memory
 
 FACTS = [
     Known("I usually trade BTC", "symbols"),
