@@ -6,11 +6,12 @@ Percents are 0..100. What a message names replaces what the draft has; symbols a
 import re
 from collections.abc import Generator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final
 
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
-from config.lib.words.clauses import Forms
+from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_phrases, take_number
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
@@ -48,43 +49,12 @@ AREAS: Final = {
 _ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"})  # one of them alone is no rule
 
 # A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
-_SET: Final = "of|is|at|to|cap|max|most|up|:|=*"
-_NUMBERS: Final = Forms(f"""
-risk: ^ risk : !NUMBER* maxLeverage( x ) !NUMBER* dailyLossHaltPct( % ) / ^ risk : !NUMBER* maxLeverage( x )
-    / ^ risk : !NUMBER* dailyLossHaltPct( % ) !NUMBER* maxLeverage( x ) / ^ risk : !NUMBER* dailyLossHaltPct( % )
-dailyLossHaltPct: daily loss|drawdown !NUMBER* n( % ) / halt !NUMBER* n( % ) / stop for the day !NUMBER* n( % )
-    / n( % ) daily loss|drawdown / n( % ) loss? a|per day
-maxTotalExposurePct: total|overall exposure {_SET} n( % ) / n( % ) total exposure / n( % ) in total
-maxPositionPct: position|size|sizing size? {_SET} n( % ) / n( % ) of the|my? equity|account
-    / n( % ) per|a|each position / ^ !!risk|risks ... n( % ) per|a|each trade
-maxLeverage: n( x ) max? leverage / leverage cap|limit? {_SET} n( NUMBER ) / max|use|most n( x ) !!atr
-    / n( no ) leverage / n( spot ) only
-maxOrdersPerDay: n( NUMBER ) trades|orders|entries a|per day
-barsInterval: on|use|horizon :? the|a? n( h|min|d ) !!before|after|around|of / n( hourly|daily ) bar|bars|chart
-    / n( h|min|d ) bar|bars|candle|candles|chart|charts|close|closes
-value: daily|day at n( CLOCK ) / every n( h|min|d|hour )
-""")
 # The value of a phrase, the first one that a message names, and what the field says.
 _MANNERS: Final = {name: name for name in ("mean_reversion", "breakout", "trend", "range", "fade", "carry")}
 _MANNERS["fade"] = "mean_reversion"
 _HORIZONS: Final = {"scalp": "day", "day": "day", "swing": "swing", "position": "position"}
-_IT: Final = "it|this|that|the|my? draft|strategy|skill?"
-_BOT: Final = "strategy|strategies|skill|skills|agent|agents|bot|bots ,|:|;|-* that|which|to|and?"
-_BUILD: Final = "build|create|write|draft|make|design|set|start|develop up? me|us?"
-_ASKING: Final = "^ please|can|could|would|you|i|want|like|let's|help|me|to*"
-_SAID: Final = Forms(f"""
-templates: ^ show|give|list? me? an|a|the|your|all? template|templates $ / ^ what|which template|templates . ... $
-template: ^ use|take|apply|pick the|your|a? name( . ... ) template $
-    / ^ start from|with the|your|a? name( . ... ) template $
-safer: ^ i? want|give? me? something safer than my|the . ... $
-review: ^ review|critique|check {_IT} $ / ^ what do you think of|about? {_IT} $ / ^ any holes in? it? $
-save: ^ save|discard . {_IT} now? $ / ^ use? the? default|defaults for? the? rest? $ / ^ that is all|enough $
-built: {_ASKING} {_BUILD} {_BOT} / {_ASKING} {_BUILD} a|an|the|my|some|this ... {_BOT}
-    / ^ i would? want|need|like a|an .? {_BOT} / ^ give me a|an .? {_BOT} / ^ here is my|the|a pitch :|.|-
-    / ^ my|the? pitch :|.|- / ^ draft this|it :|.|-
-symbols: ^ also|only? add|trade|only
-own: i|my|me|mine|remember|forget
-""")
+_FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
+_SAID, _NUMBERS = _FORMS["a draft"], _FORMS["numbers of a draft"]
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*)?([\w ]{2,14}?)\s*[:=]\s*(?=\S)")
 _BREAK: Final = re.compile(
     r"[,;]\s+(?:(?:and|then|but)\s+)*|\s+(?:and|then)\s+(?=(?:exit|cover|close|sell|stop|never|risk)s?\b)"

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from config.lib.text import parse_uuid
-from config.lib.words.clauses import Forms
+from config.lib.words.clauses import load_forms
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import is_question, sentences, spell_out, strip_lead_in
 from config.offline.drafting import list_drafted
@@ -39,23 +40,7 @@ What lasts and bounds a trade: risk, hours, markets and goals.
 - what the account is for, and the drawdown you accept
 - how you like answers"""
 _OBJECTS: Final = word_set("trade trades trading market markets account accounts position positions")  # of many facts
-_SAID: Final = Forms("""
-none: ^ REFUSAL .|!* $ / ^ leave|keep it|that|this|them as? it? is? .|!* $
-replaces: REPLACES
-to tell: ^ what can|could|shall|should i tell you / ^ what do|should you want|need to know
-all: what else? do|did|can|have you RECALLED / who am i / ^ my facts / what does the? SELVES know
-    / what is in your memory / what did|have i told|tell you
-    / do you know|remember|recall me|anything / do you know|remember|recall who i am
-    / TELLIT all? of? my|your|the ... KEPTTHINGS / TELLIT all? of? what you know / ^ please? list all? of? my .
-about: about my what( !?|.|!+ ) / about me and what( !?|.|!+ )
-    / ^ please? list all? of? my what( !stored|KEPTTHINGS !?|.|!* )
-own: i|my|me|mine
-for fact: ^ FACTUAL ... i|my
-advice: ^ ADVISE
-session: ^ when do|am|can i / what time|hours
-symbols: ^ what do|did i say? i? trade / which|what symbols|coins|markets|pairs / allowed to trade
-risk: ^ what are my own|trading? rules / can i lose|risk
-""")
+_SAID: Final = load_forms(Path(__file__).with_name("tables.forms"))["questions about the user"]
 
 
 # --- Changes ---

@@ -25,7 +25,19 @@ from config.offline.drafting import drafting_steps, is_drafting
 from config.offline.messages import Call
 from config.offline.phrases import TERMS
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
-from config.offline.telling import VIEWS, Row, block, exact, list_inside, number, paragraphs, parse_instant, rows, tell
+from config.offline.telling import (
+    TEXTS,
+    VIEWS,
+    Row,
+    block,
+    exact,
+    list_inside,
+    number,
+    paragraphs,
+    parse_instant,
+    rows,
+    tell,
+)
 from memory.claims.wishes import read_contrast
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words
@@ -211,56 +223,7 @@ _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
     "why": _answer_why,
     "record": ledger.query_steps,
 }
-# The view of an answer, and the tags that its question must and must not have; the first one that fits counts.
+_MEASURES: Final = "|".join(MEASURES)
 _QUESTIONS: Final = [
-    line.split(": ")
-    for line in f"""
-paper: paper
-closing: stops_at
-status: when it|agent trade -me -last -count
-status: mood open coin
-record: agent coin doing
-trades: trade few -group -per -top -low
-markets: vol -me -trade
-status: trade|position|order is_open
-record: skill|agent versus -backtest
-record: period ^how -event -market -news -trade -position -agent -it -skill -coin -you
-risk: position top|low -trade
-status: running|unrealised|holding_now -trade -count
-status: coin side how_is doing|is_up -trade
-status: why not trade|doing
-markets: funding top|low group -me -pay
-status: equity -drawdown -result -size -side
-status: now net|result|doing -funding -price -market -coin
-status: position net|result|doing -close -count -trade -top -low -pay -funding
-risk: kind|event effect|risk -trade -last
-why: why close|exit=stop|open|side|position|trade -reject -trust -top -low
-closing: close it|agent|you|position ^what|^when -count -trade -net -last
-recent_rejections: reject
-risk: risk|worry -trade -per -rule -stop -number -result -you
-help: learn help|doing|effect
-lessons: learn
-untested: test_next
-skills: backtest|sharpe
-trades: trade last|show|all|number -broken -rule -group -per -versus -learn -common -doing -measured
-news: news -ahead
-events: event -trade
-events: ahead -coin -trade -me -side
-events: kind ^when|^is|^are|^any|^the|^next|group=hour -trade -me -effect
-markets: coin price|vol|basis|regime|funding|doing|market -me -trade -fees -pay -side -kind -measured
-markets: market -trade -me -group -net
-markets: funding -me -pay -trade -top
-markets: coin ^how|^what -me -trade -side -kind -group -risk -effect -open -close -order -stop -number -measured
-skills: skill|draft -doing -trade -performance -strategy -measured
-status: open ^what -me -why -coin -trade -close -side -measured
-status: position|agent -trade -close -rule -performance -period -funding -pay -measured
-status: agent|position|skill doing -did -trade -measured
-status: it doing -trade -me -measured
-record: {"|".join(MEASURES)}|result|average|trust|common|broken|rule|exit -why
-record: me|trade|agent|skill|strategy|side|coin|group doing|top|low|versus|long|short -you -price
-record: trade coin|kind -you
-record: side coin ^my -size -position -stop
-record: me|trade|agent|skill group|period|day|side -coin -stop -size -position -you -event -i_trade
-record: strategy -skill -me
-""".strip().splitlines()
+    row.split(": ") for row in TEXTS["questions"].replace("<measures>", _MEASURES).strip().splitlines()
 ]

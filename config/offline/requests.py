@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, Final
 
 from config.lib.text import make_slug, normal_form, one_line
-from config.lib.words.clauses import Forms
+from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import find_phrases, read_tokens, take_number
 from config.lib.words.sentences import (
     CORRECTION,
@@ -37,47 +38,8 @@ class Request:
     choices: tuple[Known, ...] = ()
 
 
-_FORMS: Final = Forms("""
-never mind: ^ please? forget|forget_about it $
-forgetting: ^ ASKING* FORGETTING / MEMORY|ABOUT|NAMED / FORGET WHOLE+ $ / FORGET that i|my
-    / FORGET the ... thing|bit $
-wished: FORGET|FORGETTING|SPLITFORGET|GONE
-wish: ^ that what( i|my ... ) $ / ^ ABOUT? what( ... ) $
-untrue: ^ that|NAMED about|on what( ... ) is|was UNTRUE more( ... ) $
-outdated: ^ no|nope|well|actually? ,? that|this|it is ... OUTDATED
-denied: ^ no|nope|well|actually? ,? that|this|it is ... UNTRUE
-joke: ^ JEST|,* JOKE JEST|,|:|)* $
-own: ^ my . . ... $ / the|that ... limit|goal
-ended: ^ what( my ... ) is no_longer
-    / ^ that|the|my rule|fact|limit about|on|of what( ... ) VOID $ / ^ that|the|my what( ... ) rule|limit VOID $
-all: ^ WHOLE+ $ / ^ me $
-all about: ^ everything|anything|all WHOLE? about|on|of what( ... ) $
-instead: ^ old( . ... ) ,|;|:|. it|make|now|that it? is? now? new( . ... ) now? $
-pointing: ^ POINTER|NAMED? $
-change: ^ ASKING* verb( CHANGING ) old( . ... ) from ... to new( . ... ) please? $
-    / ^ ASKING* verb( CHANGING ) old( . ... ) up|down|back? to|with|by|for|= new( . ... ) please? $
-    / ^ ASKING* verb( CHANGING ) old( . ... ) new( NUMBER ) please? $
-one trade: on|of|for|in this|that|the|my|a|an .? .? trade|position|order|long|short
-value: ^ make|change|set|it|is|now|that|at|to* .? NUMBER !NUMBER? !NUMBER? !NUMBER? $
-bare: ^ said( . ... ) ,? sorry|please|now|actually|instead $
-subject: ^ my|our|the? new? what( !i .? .? .? .? .? ) is|are|:|goes|sits|starts|ends
-    / ^ my|our|the? new? what( !i .? .? .? .? .? ) should be / ^ my|our|the? what( !i .? .? ) went . to
-    / ^ i have? now? live|moved|relocated in|to
-holds: ^ AGREE? ,? that|this|it? is? still|remain|remains hold|holds|true|right|correct|applies $
-still: still
-denies: NOT|WITHOUT|DENIAL
-new words: ^ it|that|this should|must now? say|read|be :|,? new( ... ) $
-    / ^ change|update|set|correct it|this|that to :|,? new( ... ) $ / ^ make it|this|that new( ... ) $
-    / ^ now|instead :|,? new( ... ) $
-noun: ^ !the|a|it|this|that|all .? $
-deed: ^ . at|in|by|my|the|a|to
-""")
-_PLACE: Final = Forms("""
-place: ^ my|our? name( LOCATION ) : at|in|on? notes( ... ) $
-    / ^ my|our? name( LOCATION ) address? is &&NUMBER|at|on at|in|on? notes( ... ) $
-    / ^ my|our? name( favourite|favorite|usual SPOT ) address? is|: at|in|on? notes( ... ) $
-    / ^ i name( live|work ) at notes( NUMBER ... ) $
-""")
+_TABLES: Final = load_forms(Path(__file__).with_name("tables.forms"))
+_FORMS, _PLACE = _TABLES["requests to the memory"], _TABLES["places"]
 
 
 def memory_requests(

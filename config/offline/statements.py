@@ -8,10 +8,11 @@ sentences of the tests, and rounded. Whoever wants something kept that no form k
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
-from config.lib.words.clauses import Forms
+from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import MASK, skip_phrases
 from config.lib.words.sentences import CLAUSE, CORRECTION, EXPLICIT, sentences, straight, strip_lead_in
 from memory.claims.statements import keep_statements
@@ -30,68 +31,8 @@ _SUBJECT: Final = 3  # for a value of the store's table of subjects
 _NEVER: Final = -100
 _APART: Final = -5  # below it a clause belongs to no other
 _MOMENT: Final = frozenset({"no supposition", "no open", "-6 state", "-4 time"})
-_FRAMES: Final = Forms("""
-hedge: ^ OPINION own( i|my ) more( ... ) $ / ^ own( i ) SEEMING !!go|buy|sell|close|take more( ... ) $
-condition: ^ if|when|whenever|after|before|once|because|since|as
-after all: ^ said( . ... ) ,? actually|instead|AFTERALL $
-pointing: ^ !!i|my ... this|that|these|those !:? ,? COURTESY* $
-now: ^ now !i
-""")
-_EVIDENCE: Final = Forms("""
-no order: ^ please|now* !CLOSED|STYLED|PLAIN|-ing|-ed|-s me? PARTICLE? my|these|it|the|a|an
-    !!WORDING|REPLY|me|first|always / ^ skip|put the|this|my next|last|stop|order|trade
-    / ^ give|show me? the? price|prices|funding|news|list
-no modal: ^ i|it never? MODAL / ^ !ONWARD ... i|it never? MODAL
-no supposition: ^ and? ASSUMED / ^ and? if i|it|you !!PERDAY|PERWEEK|PERMONTH
-no question: ^ QUERY / ^ at|on|in|for? what !i / ^ at|on|in|for? which|how / ^ do|can !not|only
-    / ^ show !!not|WORDING / ^ show me? my / ^ when do|should|will|is|does|did
-no command: ^ help me / ^ please|now* BIDS|ACT !me|more / ^ BIDS|ACT $
-no open: one|two|three|a|an|my open trade|trades|order|orders|position|positions / the second|first|last one|option
-    / PASSING / USED !-ing / ^ i once / my stop|target|entry !!% is at? NUMBER $
-+7 habit: ^ i ADVERB* !BYGONE|LIFE|-ed|am|have|can|just|MODAL|DESIRE
-no mind: ^ i ADVERB* did? not|can MIND|explain|log !anything / ^ i ADVERB* did? not|can MIND|explain|log $
-    / ^ i ADVERB* not like|love it|this|that|the|your
-+4 wish: ^ i would|really|do* WISH
--8 errand: ^ i DESIRE|have to? GOING / ^ i DESIRE|have to? stop !!after|when|once
--3 mind: ^ i ADVERB* MIND / ^ i ADVERB* like|love it|this|that|the|your
--4 past: i|we|it ADVERB* BYGONE|-ed / i|we|it ADVERB* left my|the|money
-+6 life: i|we have? ADVERB* LIFE / i|we have? ADVERB* left !my|the|money
-+4 so far: ^ i have !!OFHOURS ... SOFAR|y / ^ have been !!OFHOURS ... SOFAR|y
-+3 possession: ^ i have|own got? about|around|a|an NUMBER / ^ i have|own got? OWNED|401_k
-    / ^ i have|own got? a|an OWNED|401_k
-+3 being: ^ i am
-+3 kind: ^ i am a|an !bit|little|tad|few
-+5 trait: ^ i am ... TRAIT|y / ^ i am ... in . / ^ i am . $
--6 state: ^ i am DEGREE* FEELING / ^ i am DEGREE* in|at|on a|an|the|my
-+3 my: ^ my|our
-+4 my rule: ^ my MAIN
--3 my state: ^ my|our ... WENT / ^ my|our ... is up|down|at|broken|slow|underwater|still|on|so|too|losing|-ing
-    / ^ my|our ... is in the
-+5 to me: ^ !!BYGONE|-ed !i|my|please|if ... me|my|i
--4 others: ^ EVERYONE / ^ OWNER .? .? OTHERS
--5 pointing: POINT / these|those|here|there / this !is / this is !play / this $
-    / that !i|already|has|have|ran|moved / that $
--4 time: MOMENT / in min
-+3 rhythm: RHYTHM|DAY|PERDAY|PERWEEK|PERMONTH
-+3 trading: TRADING|401_k
-+5 answers: REPLY|LANGUAGE
-+3 order to Keel: ^ please* do not / ^ please* STYLED|never|explain / ^ please* give me
-+4 bound: ^ MAX ... NUMBER / ^ never more than ... NUMBER
-+3 bare: ^ . .? .? BEING $ / ^ !!is|are . .? .? at|with . $ / ^ wife|husband|partner|kid|child
-    / ^ no|only|do ... stocks|funds / stocks|funds only $
--5 page: PAGE
-no fragment: ^ never mind / ^ my|our .? .? $ / ^ i hold_on / ^ i trust you
-+3 rule: ^ . .? .? .? only $ / ^ MAX|never|always|only|no|swing|time|time_zone|base_currency / ^ call me / ^ not more
-+3 condition: ^ if a|an|any|i / ^ if the !market / ^ CONDITION
--3 you: you|your
-+3 goal: GOAL|y
-+3 person: FAMILY
-+5 predicate: ^ !i|the|if|when|EVERYONE ... is|are PREDICATE ... i|me|my|mine
-+3 liking: ^ i like|love|hate|prefer !it|this|that|the|your|you|how|to|here
-+3 style: ^ please* STYLED|never|no|longer|short|give|explain|do ... REPLY|me|beginner|numbers|please|short
-+6 cannot: ^ i can|wont not !UNABLE / ^ i can only
-own: ^ OWNWORD !!OUTSIDER
-""")
+_FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
+_FRAMES, _EVIDENCE = _FORMS["frames of a statement"], _FORMS["evidence of what lasts"]
 
 
 @dataclass(frozen=True, slots=True)

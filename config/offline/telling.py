@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final
 
 from config.lib import figures
 from config.lib.text import prompt_line
+from config.lib.words.clauses import read_sections
 
 UNKNOWN: Final = "?"
 MAX_QUOTED: Final = 300  # characters
@@ -142,99 +144,7 @@ def paragraphs(*parts: str) -> str:
 
 
 _MOST: Final = 10  # rows of a list
-# Below the names of a view stand its parts; a line that is indented further goes on.
-_TABLE: Final = """
-status get_my_deployments deployments
-    row: **<label>**: net {net_pnl_usd}|, n={closed_trades}|, equity {equity_usd}|; last decision
-        {last_decision_at}|; newest version {newest_version}|; [its rules](/skills/{skill_id}/)
-    empty: Nothing is deployed: I see no deployment of yours. A skill that is saved can be deployed from its page, or
-        say “deploy it” and I prepare a card.
-    head: |In all: net {net_pnl_usd}|, n={closed_trades}|, {open_positions} open|, realised so far {open_so_far_usd}|,
-        unrealised {unrealised_pnl_usd}|, equity {equity_usd}
-paper get_my_deployments deployments
-    row: <label>
-    empty: Nothing is deployed, so no money is at work.
-    head: |Real money is at work where it reads “{live}”; “paper” is simulated:|!live No real money: all agents trade
-        on paper, with simulated fills and money.
-closing get_my_deployments positions
-    row: {symbol} {side} <held>; [its rules](/skills/{skill_id}/)
-    empty: No position is open. What closes one is the exit in the rules of its skill.
-    head: What closes a position is the exit in the rules of its skill:
-    note: I do not guess what the agent will decide; “flatten” prepares a card to close it yourself.
-risk get_my_deployments positions
-    row: {symbol} {side} <held>|, held by {skill_name}
-    empty: No position is open, so you carry no risk here.
-    head: Your open positions, the largest first:
-positions get_my_deployments positions
-    row: {symbol} {side} <held>
-recent_rejections get_my_deployments recent_rejections
-    row: refused {tick_at} {code}: “{text}”|, of {skill_name}
-    empty: I see no recent refusal.
-trades get_my_deployments trades trades
-    row: {exit_at} {symbol} {side} {size_usd}: {net_pnl_usd}| ({net_pnl_pct})|, {entry_price} → {exit_price}|, held
-        {holding_minutes}|, exit by {exit_kind}
-    empty: No closed trade yet.
-    head: Your last closed trades:
-why get_my_deployments trades trades
-    row: **{symbol} {side}** <held>|. Your agent noted: “{entry_reason}”|<break>  Closed on {exit_at} at {exit_price}:
-        {net_pnl_usd}| ({net_pnl_pct})|, by {exit_kind}|. Your agent noted: “{exit_reason}”
-    empty: I see no such trade or position, so nothing to explain. “Show my last trades” tells what was closed.
-    note: I am Keel, not your agent: these are its own notes, not my judgement.
-lessons get_my_deployments lessons lessons
-    row: {window_start} to {window_end}, n={trades_considered}|, written {generated_at}|:<break>{lessons_text}
-    empty: There are no lessons yet: they are distilled after some closed trades.
-help get_my_deployments lessons lessons
-news get_recent_news news
-    row: {published_at} “{headline}” ({source})|; sentiment {sentiment}
-    empty: No news in the last {lookback_hours} hours.
-    head: News of the last {lookback_hours} hours, quoted as their sources have them:
-events get_upcoming_events events
-    row: {scheduled_at} “{title}” ({kind})|, importance {importance} of 1
-    empty: I see no event of weight {window}.| {beyond} The [calendar](/calendar/) shows the rest.|!beyond  The
-        [calendar](/calendar/) looks further ahead.
-    head: |{beyond} The [calendar](/calendar/) shows the rest.<break>|Scheduled {window}:
-your_exposure get_upcoming_events your_exposure
-    row: Your {symbol} {position_side} of {notional_usd}: {similar_events_back} past events of its kind|, the median
-        move was {median_abs_move_pct}, about {median_abs_move_usd} either way| (about 90 % between
-        {median_90pct_interval})|; the usual move of {quiet_hours_back} quiet hours was {quiet_median_abs_move_pct}|;
-        the worst was {worst_move_pct}, {worst_move_usd} for you. Past moves in either direction, not a
-        forecast|!median_abs_move_pct : fewer than 3, so I give no typical move
-markets get_market_overview markets
-    row: **{symbol}**|: last price {last_price}|, 24 h {change_24h_pct}|, funding {funding_rate_pct}|, basis
-        {basis_pct}|, realised volatility {realised_vol_pct}|, regime {regime}| (price of {last_price_at})|,
-        {is_simulated}|!last_price : no data
-    empty: I see no market: there are no bars for what you asked.
-    head: |As of {as_of}:
-skills list_my_skills skills
-    row: **{name}**| v{latest_version}|, {trading_style}<test>
-    empty: You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/).
-    head: Of your skills, the one with the newest backtest first:
-untested list_my_skills skills
-    row: **{name}**| v{latest_version}<test>
-    empty: You have no skill yet.
-    head: The first one needs a backtest most: never tested, or longest ago.
-    note: Say “backtest it” with its name, and I prepare a card.
-open_drafts list_my_skills open_drafts
-    row: “{name}”, changed {updated_at}
-    head: Open drafts:
-recalled recall_preferences preferences
-    row: {content} ({origin})|. {detail}
-    head: This is what I found about that:
-    note: Your [facts page](/profile/facts/) has all that I know.
-record query_trades groups
-    row: {group}: {told} (n={n})
-    head: **{label}: {value}** ({scope}), n={n}|; a trade {mean}|, about 90 % between {interval_90pct}|.
-ranked query_trades groups
-    row: {symbol} {side}: {told}|, closed {exit_at}
-check query_trades rules
-    row: |{told}|{rule}: {verdict}
-    head: {symbol} {side} of {size_usd}| ({quantity} coins)| at {price}| with the stop at {stop_price}|
-        ({stop_distance_pct} away)| would lose {risk_usd} there|, {risk_pct} of {equity_usd} ({equity_of})|. Leverage
-        {leverage}|. The price is {is_simulated}|<break>Verdict: **{verdict}**.
-    note: |Similar trades of yours: n={n}, a trade makes {expectancy_usd}| (about 90 % between
-        {interval_90pct_usd})|, win rate {win_rate_pct}|<break>I commit nothing: this is arithmetic on what you told me
-        and your record.
-"""
+TEXTS: Final = read_sections(Path(__file__).with_name("replies.txt"))
 LABEL: Final = "{skill_name}| v{version}| ({broker_kind}|, {status})"
 _PART = re.compile(r"<(\w+)>")
 _PARTS: Final = {
@@ -267,7 +177,7 @@ def _parse_view(text: str) -> tuple[str, View]:
     return name, View(*fields, **dict(part.split(": ", 1) for part in filled))
 
 
-VIEWS: Final = dict(map(_parse_view, re.split(r"\n(?! )", re.sub(r"\n {8}", " ", _TABLE.strip()))))
+VIEWS: Final = dict(map(_parse_view, re.split(r"\n(?! )", re.sub(r"\n {8}", " ", TEXTS["views"].strip()))))
 
 
 def tell(name: str, found: Row, listed: Sequence[Row] | None = None, most: int = _MOST) -> str:

@@ -11,7 +11,8 @@ that "now" does not follow and `&&now` that it does; `what( ... )` gives words a
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import Final
 
 from config.lib.words.lexer import Found, Token, find_meanings, read_tokens, take_number
@@ -38,6 +39,19 @@ class Forms:
     @cached_property
     def _compiled(self) -> dict[str, list[re.Pattern[str]]]:
         return {name: [_compile_form(form) for form in row.split(" / ")] for name, row in self.rows.items()}
+
+
+@cache
+def load_forms(path: Path) -> dict[str, Forms]:
+    """Return the tables of a file by their names."""
+    return {name: Forms(rows) for name, rows in read_sections(path).items()}
+
+
+def read_sections(path: Path) -> dict[str, str]:
+    """Return the parts of a text file: `[name]` begins one, `//` a comment."""
+    text = re.sub(r"^//.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    _, *parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 class Reading:
