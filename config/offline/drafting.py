@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
-from config.lib.words.clauses import load_forms
+from config.lib.words.clauses import Reading, load_forms
 from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_phrases, take_number
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
@@ -20,7 +20,7 @@ from config.offline.messages import Call, Known, Outcome, best_matches, key_word
 from config.offline.phrases import TERMS
 from config.offline.statements import read_statements
 from config.offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
-from config.offline.telling import escape, exact, fill_rows, listing, paragraphs, rows, spell
+from config.offline.telling import TEXTS, escape, exact, fill_rows, listing, paragraphs, rows, spell
 from trading.skills.templates import TEMPLATES
 
 Fields = dict[str, Any]  # by argument of the tools
@@ -36,24 +36,16 @@ TOOLS: Final = {
 CAPS: Final = tuple(TOOLS[SET_RISK.name].split())
 # A beginner should start with a risk whose loss teaches and does not end the account.
 SAFE_CAPS: Final = {"maxPositionPct": 5, "maxTotalExposurePct": 10, "maxLeverage": 1, "dailyLossHaltPct": 2}
-# Seed 003 asks in this order. An area, the fields that answer it, and its question with the trade-off behind it.
-AREAS: Final = {
-    "Entry": "entry | When exactly does it open a position? A tight rule gives few but comparable trades.",
-    "Exit": "exit | When does it get out, in profit and in loss? A near stop loses little, a far one much and rarely.",
-    "What kills it": "avoid | When must it not trade (events, regimes, times)? Such rules cost opportunities, too.",
-    "Sizing": "maxPositionPct | What percentage of equity per position, at most? Small sizes survive streaks.",
-    "Horizon": "tradingStyle barsInterval | Within the day, days, or weeks, and on which bars? Short ones cost fees.",
-    "Symbols": "symbols | Which symbols? One is easier to judge, several spread the risk unless they move together.",
-    "Risk": "maxLeverage dailyLossHaltPct | Which leverage at most, and which daily loss halts it? Both bound a day.",
-}
+# An area, and the fields that answer it with their question.
+AREAS: Final = {row[0]: row[1:] for row in (line.split(": ") for line in TEXTS["areas"].strip().splitlines())}
 _ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"})  # one of them alone is no rule
 
-# A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
 # The value of a phrase, the first one that a message names, and what the field says.
 _MANNERS: Final = {name: name for name in ("mean_reversion", "breakout", "trend", "range", "fade", "carry")}
 _MANNERS["fade"] = "mean_reversion"
 _HORIZONS: Final = {"scalp": "day", "day": "day", "swing": "swing", "position": "position"}
 _FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
+# A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
 _SAID, _NUMBERS = _FORMS["a draft"], _FORMS["numbers of a draft"]
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*)?([\w ]{2,14}?)\s*[:=]\s*(?=\S)")
 _BREAK: Final = re.compile(
@@ -67,9 +59,6 @@ _MAX_TEXT, _MAX_RULE = 2000, 280  # characters
 
 _NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
 _EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
-_ASKED: Final = re.compile(
-    rf"^\*\*({'|'.join(AREAS)})\*\*: |{re.escape(_NOVICE_ASK)}|{re.escape(_EXPERT_ASK)}", re.MULTILINE
-)
 _BACKTEST_FIRST: Final = "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”."
 _SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
 _PROBLEM: Final = "|{field}: |{argument}: |{problem}"
@@ -84,14 +73,14 @@ def is_drafting(talk: Talk) -> bool:
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
     is_built = any(map(_is_built, said))
-    command = _command_steps(talk, _plain("\n".join(said))) if SET_STRATEGY.name in talk.acts else None
+    command = _command_steps(talk, _read("\n".join(said))) if SET_STRATEGY.name in talk.acts else None
     if command is not None or not _is_open(talk, said):
         return command
     told = "\n".join(one for one in said if is_built or not one.rstrip().endswith("?"))
-    fields, asked = read_fields(told), _ASKED.search(talk.before)
-    if asked and asked[1] and told and not fields.keys() - _ASIDE and not read_statements(told):
-        fields = read_fields(f"{asked[1]}: {told.upper() if asked[1] == 'Symbols' else told}")
-    is_answer = fields and (asked or ("symbols" in fields and "symbols" in _SAID.read(_plain(told))))
+    fields, area = read_fields(told), next((area for area in AREAS if f"**{area}**: " in talk.before), "")
+    if area and told and not fields.keys() - _ASIDE and not read_statements(told):
+        fields = read_fields(f"{area}: {told.upper() if area == 'Symbols' else told}")
+    is_answer = fields and (_has_asked(talk) or ("symbols" in fields and "symbols" in _read(told)))
     is_rule = fields.keys() - _ASIDE or len(fields.keys() - {"thesis", "type"}) > 1
     return _draft(talk, fields, told) if is_built or is_answer or is_rule else None
 
@@ -103,16 +92,19 @@ def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
 
 
 def _is_open(talk: Talk, said: Sequence[str]) -> bool:
-    is_begun = is_drafting(talk) or _ASKED.search(talk.before) or any(map(_is_built, said))
-    return SET_STRATEGY.name in talk.acts and bool(is_begun)
+    return SET_STRATEGY.name in talk.acts and (is_drafting(talk) or _has_asked(talk) or any(map(_is_built, said)))
+
+
+def _has_asked(talk: Talk) -> bool:
+    return any(one in talk.before for one in (_NOVICE_ASK, _EXPERT_ASK, *(f"**{area}**: " for area in AREAS)))
 
 
 def _is_built(sentence: str) -> bool:
-    return "built" in _SAID.read(_plain(sentence))
+    return "built" in _read(sentence)
 
 
-def _plain(sentence: str) -> str:
-    return strip_lead_in(straight(sentence).strip()).strip(" .!?;")
+def _read(sentence: str) -> Reading:
+    return _SAID.read(strip_lead_in(straight(sentence).strip()).strip(" .!?;"))
 
 
 # --- From a message to fields ---
@@ -135,7 +127,7 @@ def read_fields(message: str) -> Fields:
         fields["tradingStyle"] = "swing"
     told: dict[str, list[str]] = {}
     for sentence in sentences(text):
-        _read_clauses(_SAID.read(_plain(sentence)).cut("built"), fields, told)
+        _read_clauses(_read(sentence).cut("built"), fields, told)
     fields["avoid"] = [rule[:_MAX_RULE] for rule in told.pop("avoid", ())][:20]
     fields |= {place: " ".join(f"{text}." for text in texts)[:_MAX_TEXT] for place, texts in told.items()}
     if interval := fields.setdefault("value", fields.get("barsInterval")):
@@ -260,7 +252,7 @@ def _write(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Ou
 
 def _list_accepted(outcome: Outcome) -> Fields:
     """Return the arguments that the tool did not refuse by name."""
-    paths = [exact(one, "field") or exact(one, "argument") for one in rows(outcome.as_row, "error")]
+    paths = [exact(one, "field") or exact(one, "argument") for one in outcome.entries("error")]
     wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
     return {name: value for name, value in outcome.arguments.items() if name not in wrong}
 
@@ -269,7 +261,7 @@ def _ask_next(talk: Talk, known: Fields, done: Sequence[Outcome]) -> str:
     """Return the next question. Every draft begins with caps and bars: that they are there answers none."""
     said = {name for one in (*talk.earlier, *done) if one.name in TOOLS and not one.error for name in one.arguments}
     said |= known.keys() - {*CAPS, "barsInterval"}
-    wanted = {} if "skill_id" in talk.scene.focus else {area: text.split(" | ") for area, text in AREAS.items()}
+    wanted = {} if "skill_id" in talk.scene.focus else AREAS
     asked = [f"**{area}**: {question}" for area, (names, question) in wanted.items() if said.isdisjoint(names.split())]
     if not asked:
         return "Say “review it” for a critique, or tell me what to change."
@@ -284,7 +276,7 @@ def _report(done: Sequence[Outcome], *notes: str) -> str:
     written, refused = ([one for one in done if bool(one.error) is is_refused] for is_refused in (False, True))
     last = written[-1].as_row if written else {}
     fields = [_format_field(*field) for one in written for field in one.arguments.items()]
-    problems = (fill_rows(_PROBLEM, rows(one.as_row, "error")) or f"- {one.error}" for one in refused)
+    problems = (fill_rows(_PROBLEM, one.entries("error")) or f"- {one.error}" for one in refused)
     parts = {
         "I wrote this into the draft:": listing(fields),
         "Refused, and not in the draft:": "\n".join(problems),
@@ -303,19 +295,16 @@ def _format_field(name: str, value: Any) -> str:
 
 
 def _review(intro: str) -> Steps:
-    """Have the draft reviewed and report it, the gravest finding first."""
+    """Have the draft reviewed and report it."""
     [found] = yield (Call(critique_draft.name, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
-    order = ("error", "warning", "info", "")
-    findings = sorted(rows(found.as_row, "findings"), key=lambda one: order.index(exact(one, "severity") or ""))
-    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", findings)
+    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", found.entries("findings"))
     return paragraphs(intro, spell(found.as_row, "summary"), told or "No finding.")
 
 
-def _command_steps(talk: Talk, plain: str) -> Steps | None:
+def _command_steps(talk: Talk, said: Reading) -> Steps | None:
     """Return the steps of a short command: show or use a template, begin safer, review, save; or None."""
-    said = _SAID.read(plain)
     named = said.find("template")
     if named and (template := _find_template(named["name"])):
         return _patch({"template": template, **(SAFE_CAPS if talk.scene.tier == NOVICE else {})})

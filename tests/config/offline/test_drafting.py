@@ -20,8 +20,8 @@ BUILD = "Help me build a BTC funding-flip mean-reversion strategy"
 CRITIQUE = {
     "summary": "It leaves two things open.",
     "findings": [
-        {"severity": "warning", "title": "No stop", "detail": "Nothing ends a loss.", "suggestion": "Name a price."},
         {"severity": "error", "title": "Conflict", "detail": "The exit contradicts the thesis."},
+        {"severity": "warning", "title": "No stop", "detail": "Nothing ends a loss.", "suggestion": "Name a price."},
     ],
 }
 REVIEWED = {"critique_draft": CRITIQUE}
