@@ -197,9 +197,10 @@ def _list_facts(facts: Sequence[Known]) -> str:
 
 
 def _tell_all(talk: Talk, question: str) -> Steps:
-    [listed] = (yield (Call("list", {}),)) if "list" in talk.acts else [None]
+    listed = (yield (Call("list", {}),)) if "list" in talk.acts else []
     if not talk.known:
-        return failure(listed, talk.names) if listed and listed.error else knows_nothing(talk.acts)
+        failed = [failure(outcome, talk.names) for outcome in listed if outcome.error]
+        return paragraphs(*failed) or knows_nothing(talk.acts)
     about = _SAID.read(question).find("about")
     if about is None:
         more = f"There may be more on your {FACTS_PAGE}, where you can change all of it."

@@ -4,29 +4,27 @@ It says what it is, calls the same tools through the same loop, answers from the
 prompt, and says plainly when it has no rule. Pure: the same messages and tools give the same reply.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Final
+from uuid import uuid4
 
-from chat.parts import split_preamble
+from django.conf import settings
+
 from chat.prompt.by_rules import summarise_by_rules, title_by_rules
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
+from config.lib.llm.answer import Piece, Usage
+from config.lib.llm.requests import Request
+from config.lib.llm.tokens import estimate_tokens
 from config.offline import memory
 from config.offline.extraction import extraction_answer
-from config.offline.messages import (
-    COACH_TOOLS,
-    LOOKUPS,
-    Call,
-    acts_of,
-    content_text,
-    read_acts,
-    read_memory,
-    read_opening,
-    translate_act,
-)
+from config.offline.messages import COACH_TOOLS, LOOKUPS, Call, content_text, translate_act
 from config.offline.phrases import NO_RULE, make_small_talk, suggest
 from config.offline.questions import answer_as_coach
-from config.offline.talk import Reply, Talk, read_scene
+from config.offline.talk import Reply, Talk, read_talk
 from config.offline.telling import Row
 from memory.learning.prompts import TASK
 from trading.agent.by_rules import DECIDING, decide_by_rules
@@ -34,6 +32,7 @@ from trading.agent.prompts import CRITIQUE, REFLECTION
 from trading.reviews.by_rules import reflect_by_rules
 
 _ROLES: Final = ("system", "user")
+_WORD: Final = re.compile(r"\s*\S+\s?|\s+")
 
 
 def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
@@ -43,7 +42,7 @@ def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
         seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
         return Reply(tool_calls=(Call(*decide_by_rules(*seen)),))
     broken = _find_broken(messages)
-    talk = _read_talk(messages[: len(messages) - (0 if broken is None else 2 if broken else 1)], names)
+    talk = read_talk(messages[: len(messages) - (0 if broken is None else 2 if broken else 1)], names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
     text = reply.text.removeprefix(broken or "")
     return replace(reply, text=text, tool_calls=tuple(translate_act(call, names) for call in reply.tool_calls))
@@ -56,27 +55,6 @@ def _find_broken(messages: Sequence[Row]) -> str | None:
     broken = messages[-2] if len(messages) > 1 else {}
     is_answer = broken.get("role") == "assistant" and not broken.get("tool_calls")
     return content_text(broken) if is_answer else ""
-
-
-def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
-    users = [i for i, message in enumerate(messages) if message.get("role") == "user"]
-    split = {i: split_preamble(content_text(messages[i])) for i in users}
-    preambles = [preamble for preamble, _ in split.values()]
-    at = users[-1] if users else -1
-    said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
-    before = next((text for text in reversed(said) if text), "")
-    systems = [content_text(message) for message in messages if message.get("role") == "system"]
-    return Talk(
-        text=split[at][1].strip() if users else "",
-        before=before,
-        acts=acts_of(tools),
-        known=read_memory(messages),
-        about=read_opening(preambles[-1]) if preambles else None,
-        results=read_acts(messages[at + 1 :]),
-        earlier=read_acts(messages[: at + 1]),
-        task=systems[0] if systems and messages[0].get("role") == "system" else "",
-        scene=read_scene(systems, preambles),
-    )
 
 
 def do_task(talk: Talk) -> Reply | None:
@@ -120,3 +98,35 @@ RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
     memory.answer_about_user,
     make_small_talk,
 )
+
+
+class OfflineProvider:
+    """Answers of the rules."""
+
+    def answer(self, model: str, request: Request) -> Piece:
+        """Return the whole answer."""
+        reply = decide(request.messages, request.tools)
+        return _last_piece(request, reply, text=reply.text)
+
+    async def stream(self, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+        """Yield the answer word by word, slowly enough to be read."""
+        reply = decide(request.messages, request.tools)
+        for word in _WORD.findall(reply.text):
+            await asyncio.sleep(settings.OFFLINE_DELAY_SECONDS)
+            yield Piece(content=word)
+        yield _last_piece(request, reply)
+
+
+def _last_piece(request: Request, reply: Reply, *, text: str = "") -> Piece:
+    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
+    functions = [{"name": call.name, "arguments": json.dumps(call.arguments)} for call in reply.tool_calls]
+    written = reply.text + "".join(function["arguments"] for function in functions)
+    return Piece(
+        content=text,
+        calls=[
+            {"index": index, "id": f"call_{uuid4().hex[:24]}", "function": function}
+            for index, function in enumerate(functions)
+        ],
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        usage=Usage(prompt, estimate_tokens(written), estimated=True),
+    )

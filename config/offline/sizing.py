@@ -1,6 +1,6 @@
 """The check of a planned trade: repeat the figures that were read, and size it only if they have one reading."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence, Set
+from collections.abc import Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -50,19 +50,11 @@ _NAME_OF: Final[dict[str, dict[str, str]]] = {
     "$": {**_OF_AMOUNT, "trade": "size_usd", "symbol": "size_usd"},
     "": {**_OF_AMOUNT, "leverage": "leverage"},
 }
-# What the reply calls a figure of a check, and writes it by; in the order in which they are repeated.
-_NAMES: Final[dict[str, tuple[str, Callable[[Decimal], str]]]] = {
-    "quantity": ("coins", figures.format_quantity),
-    "price": ("entry", figures.format_price),
-    "stop": ("stop", figures.format_price),
-    "away": ("stop", lambda value: f"{value:g}% away"),
-    "target": ("target", figures.format_price),
-    "equity_usd": ("account", figures.format_usd),
-    "size_usd": ("size", figures.format_usd),
-    "risk_usd": ("risk", figures.format_usd),
-    "risk_pct": ("risk", lambda value: f"{value:g}%"),
-    "leverage": ("leverage", lambda value: f"{value:g}x"),
-}
+# What the reply calls the figures of a check, in the order in which they are repeated: a price `p`, dollars `u`.
+_CALLED: Final = (
+    "quantity: coins {n} / price: entry {p} / stop: stop {p} / away: stop {n}% away / target: target {p} / equity_usd:"
+    " account {u} / size_usd: size {u} / risk_usd: risk {u} / risk_pct: risk {n}% / leverage: leverage {n}x"
+)
 # Names that exclude each other: a second stop, and what already says how large the trade is.
 _SLOTS: Final = {"away": "stop", "risk_pct": "size", "risk_usd": "size", "size_usd": "size", "quantity": "size"}
 _MOST_RATIO: Final = 2  # of entry and stop; beyond it one of them is something else
@@ -115,7 +107,11 @@ def _is_plausible(numbers: Mapping[str, float]) -> bool:
 
 def tell_figures(numbers: Mapping[str, float]) -> str:
     """Return what was read as a line of the reply."""
-    told = [f"{name} {write(Decimal(str(numbers[key])))}" for key, (name, write) in _NAMES.items() if key in numbers]
+    told = []
+    for name, text in (row.split(": ") for row in _CALLED.split(" / ")):
+        value = Decimal(str(numbers.get(name, 0)))
+        p, u, n = figures.format_price(value), figures.format_usd(value), figures.format_quantity(value)
+        told += [text.format(p=p, u=u, n=n)] if name in numbers else []
     return f"Read: {', '.join(told)}." if told else ""
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from chat.parts import split_preamble
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
-from config.offline.messages import Call, Known, Outcome
-from config.offline.telling import parse_instant
+from config.offline.messages import Call, Known, Outcome, acts_of, content_text, read_acts, read_memory, read_opening
+from config.offline.telling import Row, parse_instant
 
 Steps = Generator[tuple[Call, ...], list[Outcome], str]
 NOVICE: Final = "novice"
@@ -93,6 +94,28 @@ class Talk:
         """Say which lookups failed, "" when none did."""
         failed = (outcome for outcome in outcomes if outcome.error)
         return "\n\n".join(f"`{one.tool}` could not answer: {one.told_error}" for one in failed)
+
+
+def read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
+    """Read the messages of a chat, oldest first."""
+    users = [i for i, message in enumerate(messages) if message.get("role") == "user"]
+    split = {i: split_preamble(content_text(messages[i])) for i in users}
+    preambles = [preamble for preamble, _ in split.values()]
+    at = users[-1] if users else -1
+    said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
+    before = next((text for text in reversed(said) if text), "")
+    systems = [content_text(message) for message in messages if message.get("role") == "system"]
+    return Talk(
+        text=split[at][1].strip() if users else "",
+        before=before,
+        acts=acts_of(tools),
+        known=read_memory(messages),
+        about=read_opening(preambles[-1]) if preambles else None,
+        results=read_acts(messages[at + 1 :]),
+        earlier=read_acts(messages[: at + 1]),
+        task=systems[0] if systems and messages[0].get("role") == "system" else "",
+        scene=read_scene(systems, preambles),
+    )
 
 
 def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
