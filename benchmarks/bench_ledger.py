@@ -124,7 +124,7 @@ def push_fills(deployment: Deployment, fills: list[Execution]) -> None:
     client, names = APIClient(), ("fill_id", "symbol", "at", "quantity", "price")
     client.force_authenticate(deployment.user)
     body = {"fills": [{name: str(getattr(fill, name)) for name in names} for fill in fills]}
-    address = reverse("api:trading:fills", args=[deployment.pk])
+    address = reverse("api:trading:pushes-push-fills", args=[deployment.pk])
     answer = client.post(address, body, format="json", secure=True, headers={"host": "localhost"})
     assert answer.status_code == HTTPStatus.OK, answer.content
 

@@ -361,7 +361,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.lib.rest.openapi.describe_problems",
+        "config.lib.rest.openapi.complete_operations",
     ],
 }
 

@@ -23,6 +23,7 @@ from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
+from jsonschema import validate
 
 from chat.tools import TOOLS as CATALOGUE
 from chat.tools import find_tool
@@ -75,6 +76,13 @@ BACKTEST = {
     **{"fee_bps": "4", "slippage_bps": "2", "volume_pct": "10"},
 }
 FACT = {"content": "{words}", "topic": "goal", "category": "fact"}
+EMPTY_DOCUMENT = {
+    **{"facts": [], "placer_user_datapoints": []},
+    "metadata": {
+        **{"last_updated": "2026-05-01T12:00:00Z", "total_facts": 0, "total_active_facts": 0, "total_pois": 0},
+        **{"token_count": 0, "schema_version": "1.0"},
+    },
+}
 FILL = {"fill_id": "{client_id}", "symbol": "SOL", "at": "2026-05-01T12:00Z", "quantity": "1", "price": "100"}
 ADDRESS = "0x" + "cd" * 20
 OWN_FILL = "fill_id,time,symbol,side,quantity,price\n1,2025-03-01T10:00:00Z,BTC,buy,1,90000\n"
@@ -214,54 +222,54 @@ ROUTES = {
     "api:schema": Case(),
     "api:docs": Case(),
     "api:trading:me": Case(queries=("user={user_id}", "id={user_id}")),
-    "api:trading:skills": Case(queries=("archived=true", "cursor={skill_id}")),
-    "api:trading:skill": Case(),
-    "api:trading:versions": Case(queries=("cursor={skill_id}",)),
-    "api:trading:version": Case(),
-    "api:trading:deploy": Case(sends=(("post", {}), ("post", {"id": "{deployment_id}", "user": "{user_id}"}))),
-    "api:trading:performance": Case(),
-    "api:trading:drafts": Case(
+    "api:trading:skills-list": Case(queries=("archived=true", "cursor={skill_id}")),
+    "api:trading:skills-detail": Case(),
+    "api:trading:skills-versions": Case(queries=("cursor={skill_id}",)),
+    "api:trading:skills-version": Case(),
+    "api:trading:skills-deploy": Case(sends=(("post", {}), ("post", {"id": "{deployment_id}", "user": "{user_id}"}))),
+    "api:trading:skills-performance": Case(),
+    "api:trading:drafts-list": Case(
         queries=("cursor={draft_id}",), sends=(("post", {}), ("post", {"skill_id": "{skill_id}"}))
     ),
-    "api:trading:draft": Case(
+    "api:trading:drafts-detail": Case(
         sends=(("patch", {"name": "{words}"}), ("patch", {"name": "Mine", "user": "{user_id}"}), ("delete", {}))
     ),
-    "api:trading:save": Case(sends=(("post", {}), ("post", {"over_newer": True}))),
-    "api:trading:template": Case(sends=(("post", {"template": "range_fade"}),)),
-    "api:trading:deployments": Case(
+    "api:trading:drafts-save": Case(sends=(("post", {}), ("post", {"over_newer": True}))),
+    "api:trading:drafts-template": Case(sends=(("post", {"template": "range_fade"}),)),
+    "api:trading:deployments-list": Case(
         queries=("skill_id={skill_id}", "status=running", "cursor={deployment_id}"),
         sends=(
             ("post", {"skill_id": "{skill_id}"}),
             ("post", {"skill_id": "{skill_id}", "id": "{deployment_id}", "user": "{user_id}"}),
         ),
     ),
-    "api:trading:deployment": Case(),
-    "api:trading:deployment_trades": Case(queries=("words={words}", "skill_id={skill_id}", "cursor={trade_id}")),
-    "api:trading:notes": Case(queries=("cursor={note_id}",)),
-    "api:trading:decisions": Case(queries=("verdict=none",)),
-    "api:trading:decision": Case(),
-    "api:trading:equity": Case(queries=("since=2026-04-01T00:00Z",)),
-    "api:trading:commands": Case(sends=(("post", {"kind": "pause"}), ("post", {"kind": "flatten"}))),
-    "api:trading:memory": Case(),
-    "api:trading:prompt": Case(),
-    "api:trading:fills": Case(sends=(("post", {"fills": []}), ("post", {"fills": [FILL]}))),
-    "api:trading:ticks": Case(
+    "api:trading:deployments-detail": Case(),
+    "api:trading:deployments-trades": Case(queries=("words={words}", "skill_id={skill_id}", "cursor={trade_id}")),
+    "api:trading:deployments-notes": Case(queries=("cursor={note_id}",)),
+    "api:trading:deployments-decisions": Case(queries=("verdict=none",)),
+    "api:trading:deployments-decision": Case(),
+    "api:trading:deployments-equity": Case(queries=("since=2026-04-01T00:00Z",)),
+    "api:trading:deployments-commands": Case(sends=(("post", {"kind": "pause"}), ("post", {"kind": "flatten"}))),
+    "api:trading:deployments-memory": Case(),
+    "api:trading:deployments-prompt": Case(),
+    "api:trading:pushes-push-fills": Case(sends=(("post", {"fills": []}), ("post", {"fills": [FILL]}))),
+    "api:trading:pushes-push-tick": Case(
         sends=(
             ("post", {"at": "2026-06-01T00:00Z", "fills": [FILL], "positions": {}}),
             ("post", {"at": "2026-06-01T00:00Z", "reasons": [{"symbol": "BTC", "reason": "{words}"}]}),
         )
     ),
-    "api:trading:trades": Case(
+    "api:trading:trades-list": Case(
         queries=(
             *("deployment_id={deployment_id}", "deployment_id={deployment_id}&with_backtests=true"),
             *("skill_id={skill_id}", "words={words}", "cursor={trade_id}", "tag={words}"),
         )
     ),
-    "api:trading:trade": Case(),
-    "api:trading:check": Case(
+    "api:trading:trades-detail": Case(),
+    "api:trading:trades-check": Case(
         queries=("symbol=BTC&side=long&stop=1&deployment={deployment_id}", "symbol=ETH&side=short&size_usd=10")
     ),
-    "api:trading:ask": Case(
+    "api:trading:trades-ask": Case(
         queries=("deployment={deployment_id}", "skill={skill_id}", "group=deployment", "measure=r&group=trade")
     ),
     "api:trading:imports": Case(
@@ -273,13 +281,13 @@ ROUTES = {
     ),
     "api:trading:rules": Case(queries=("user={user_id}", "id={rule_id}")),
     "api:trading:events": Case(queries=("deployment_id={deployment_id}",)),
-    "api:trading:backtests": Case(
+    "api:trading:backtests-list": Case(
         queries=("skill_id={skill_id}", "cursor={run_id}"),
         sends=(("post", {"skill_id": "{skill_id}", "starts_at": "2026-04-01T00:00Z", "ends_at": "2026-05-01T00:00Z"}),),
     ),
-    "api:trading:backtest": Case(),
-    "api:trading:cancel": Case(sends=(("post", {}),)),
-    "api:memory:facts": Case(
+    "api:trading:backtests-detail": Case(),
+    "api:trading:backtests-cancel": Case(sends=(("post", {}),)),
+    "api:memory:facts-list": Case(
         queries=(
             "q={words}",
             "state=trash&q={words}",
@@ -289,28 +297,30 @@ ROUTES = {
         ),
         sends=(("post", {"content": "{words}"}), ("post", {"content": "{words}", "id": "{fact_id}"})),
     ),
-    "api:memory:recall": Case(queries=(f"query={CANARY}", "query={fact_id}&limit=50")),
-    "api:memory:fact": Case(
+    "api:memory:facts-recall": Case(queries=(f"query={CANARY}", "query={fact_id}&limit=50")),
+    "api:memory:facts-detail": Case(
         sends=(("patch", {"content": "{words}"}), ("patch", {"topic": "risk", "user": "{user_id}"}), ("delete", {}))
     ),
-    "api:memory:history": Case(),
-    "api:memory:confirm": Case(sends=(("post", {}),)),
-    "api:memory:promote": Case(sends=(("post", {}),)),
-    "api:memory:demote": Case(sends=(("post", {}),)),
-    "api:memory:archive": Case(sends=(("post", {}),)),
-    "api:memory:restore": Case(sends=(("post", {}),)),
-    "api:memory:block": Case(queries=("assistant=advisor", "assistant=companion")),
-    "api:memory:document": Case(sends=(("post", {"facts": [{"id": "{fact_id}"}], "metadata": {}}),)),
-    "api:memory:import_archive": Case(
+    "api:memory:facts-history": Case(),
+    "api:memory:facts-confirm": Case(sends=(("post", {}),)),
+    "api:memory:facts-promote": Case(sends=(("post", {}),)),
+    "api:memory:facts-demote": Case(sends=(("post", {}),)),
+    "api:memory:facts-archive": Case(sends=(("post", {}),)),
+    "api:memory:facts-restore": Case(sends=(("post", {}),)),
+    "api:memory:memory-block": Case(queries=("assistant=advisor", "assistant=companion")),
+    "api:memory:memory-document": Case(
+        sends=(("post", {"facts": [{"id": "{fact_id}"}], "metadata": {}}), ("post", EMPTY_DOCUMENT))
+    ),
+    "api:memory:memory-archive": Case(
         sends=(
             ("post", {"format": "keel-memory", "version": 1, "facts": [{"id": "{fact_id}", "lineage": "{fact_id}"}]}),
         )
     ),
-    "api:memory:list": Case(sends=(("post", {"text": "{words}"}),)),
-    "api:memory:events": Case(queries=("cursor={event_id}",)),
-    "api:memory:undo": Case(sends=(("post", {}),)),
-    "api:memory:places": Case(sends=(("post", {"place_id": "{place_id}", "name": "{words}"}),)),
-    "api:memory:place": Case(sends=(("delete", {}),)),
+    "api:memory:memory-import-list": Case(sends=(("post", {"text": "{words}"}),)),
+    "api:memory:events-list": Case(queries=("cursor={event_id}",)),
+    "api:memory:events-undo": Case(sends=(("post", {}),)),
+    "api:memory:places-list": Case(sends=(("post", {"place_id": "{place_id}", "name": "{words}"}),)),
+    "api:memory:places-detail": Case(sends=(("delete", {}),)),
     "api:chat:turns": Case(
         sends=(
             # What was sent before is answered from the rows; where nothing is found, no turn begins either.
@@ -324,7 +334,7 @@ ROUTES = {
             ("post", {"conversationId": "{conversation_id}", "message": "Hello", "user": "{user_id}"}),
         )
     ),
-    "api:chat:conversations": Case(
+    "api:chat:conversations-list": Case(
         queries=("status=archived", "trashed=true", "cursor={conversation_id}"),
         sends=(
             ("post", {"opening_context": {"mode": "coach", "deployment_id": "{deployment_id}"}}),
@@ -336,13 +346,13 @@ ROUTES = {
             ("post", {"id": "{conversation_id}", "user": "{user_id}"}),
         ),
     ),
-    "api:chat:search": Case(queries=(f"q={CANARY}", "q={words}", "q={conversation_id}")),
-    "api:chat:conversation": Case(
+    "api:chat:conversations-search": Case(queries=(f"q={CANARY}", "q={words}", "q={conversation_id}")),
+    "api:chat:conversations-detail": Case(
         sends=(("patch", {"title": "{words}"}), ("patch", {"title": "x", "user": "{user_id}"}), ("delete", {}))
     ),
-    "api:chat:messages": Case(queries=("order=newest", "cursor={message_id}")),
-    "api:chat:close": Case(sends=(("post", {}),)),
-    "api:chat:stop": Case(sends=(("post", {}),)),
+    "api:chat:conversations-messages": Case(queries=("order=newest", "cursor={message_id}")),
+    "api:chat:conversations-close": Case(sends=(("post", {}),)),
+    "api:chat:conversations-stop": Case(sends=(("post", {}),)),
     "api:chat:export": Case(queries=("user={user_id}",)),
     "api:chat:usage": Case(queries=("cursor={message_id}",)),
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),
@@ -837,6 +847,34 @@ def test_routes_answer_their_own_user(ann, as_ann):
         with undone():
             answers = (ask.send(as_ann, names) for ask in plain for names in ask.telling_names(ann))
             assert any(response.status_code in {200, 201, 202, 204, 302} for response in answers), name
+
+
+def test_operations_of_the_api_answer_as_they_are_described(ann, as_ann):
+    described = as_ann.get(reverse("api:schema")).json()
+    operations = {
+        (path, method): operation
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    }
+    answered = set()
+    for name in sorted(API):
+        for ask in asks(OURS[name], ROUTES[name]):
+            key = (f"/{ask.path}", ask.method)
+            for names in ask.telling_names(ann) if key in operations.keys() - answered else ():
+                with undone():
+                    response = ask.send(as_ann, names)
+                if response.status_code < 300:
+                    answered.add(key)
+                    check_content(response, operations[key]["responses"][str(response.status_code)], described)
+                    break
+    assert sorted(operations.keys() - answered) == []
+
+
+def check_content(response: HttpResponse, part: dict, described: dict) -> None:
+    content = part.get("content", {}).get(response.headers.get("Content-Type"))
+    assert content or response.status_code == 204, part
+    if content and response.headers["Content-Type"] == "application/json":
+        validate(response.json(), {**content["schema"], "components": described["components"]})
 
 
 def test_routes_refuse_methods_they_do_not_know(as_ann, bob):

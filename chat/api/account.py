@@ -51,7 +51,7 @@ class UsageSerializer(serializers.Serializer[Any]):
 
 
 class UsageView(ApiView):
-    @read("list_usage", "chat", UsageSerializer, PageQuery)
+    @read("list_usage", UsageSerializer, PageQuery)
     def get(self, **query: Any) -> Any:
         """Return the tokens left today, and the usage of each day."""
         today = get_day(timezone.now().date())
@@ -62,9 +62,7 @@ class UsageView(ApiView):
 
 
 class ExportView(ApiView):
-    @extend_schema(
-        operation_id="export_everything", tags=["account"], responses={(200, "application/zip"): OpenApiTypes.BINARY}
-    )
+    @extend_schema(operation_id="export_everything", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest) -> HttpResponseBase:
         """Return one zip of JSON files with everything of yours; `schema.json` in it describes the others."""
         now = timezone.now()

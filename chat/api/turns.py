@@ -4,7 +4,7 @@ from contextvars import Context
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import UUID, uuid4
 
 from asgiref.sync import async_to_sync
@@ -14,14 +14,16 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.response import Response
 
-from chat.api.serializers.turns import AnswerSerializer, TurnInput
+from chat.api.conversations import MessageSerializer
+from chat.api.fields import OpeningInput, checked_text
 from chat.api.streams import EVENTS, find_reply, release_connection, stream_lines, wait_for_end
 from chat.api.values import message_values
 from chat.conversations.queries import get_conversation
 from chat.conversations.services import start_conversation
-from chat.models import Message, Role
+from chat.models import MAX_TITLE, AssistantName, Message, Role
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.accept import accept_message
@@ -29,7 +31,94 @@ from chat.turns.start import Accepted
 from config.lib.errors import StateConflict
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
-from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
+
+MAX_MESSAGES: Final = 2_000  # that a client may send along; only one is read
+
+
+class SaidPartInput(serializers.Serializer[Any]):
+    """A message part from a client library; other keys are ignored."""
+
+    type = serializers.CharField(max_length=100)
+    text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+
+
+class SaidInput(serializers.Serializer[Any]):
+    """A client library's message: `content`, or `parts` of type `text`."""
+
+    role = serializers.CharField(max_length=100)
+    content = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+    parts = SaidPartInput(many=True, required=False)
+
+
+class ChatOpeningInput(OpeningInput):
+    """What a new chat is about, in either of two spellings."""
+
+    focusDeploymentId = serializers.UUIDField(required=False, help_text="The same as `deployment_id`.")
+
+    def validate(self, attrs: Json) -> dict[str, str]:
+        """Take one spelling for the other, and check as ever."""
+        focus = attrs.pop("focusDeploymentId", None)
+        return super().validate({**attrs, **({"deployment_id": focus} if focus else {})})
+
+
+class TurnInput(InputSerializer):
+    """A message to Keel: the newest user message of `messages` counts."""
+
+    message = serializers.CharField(required=False, trim_whitespace=False, help_text="What the user says.")
+    messages = serializers.ListField(
+        child=SaidInput(), required=False, max_length=MAX_MESSAGES, help_text="In the place of `message`: a whole chat."
+    )
+    conversationId = serializers.UUIDField(default=None, allow_null=True, help_text="Left out: a new conversation.")
+    client_id = serializers.UUIDField(
+        default=None,
+        allow_null=True,
+        help_text="Yours for this message. Sent again, it begins nothing: it joins the turn that runs, or returns what "
+        "was answered.",
+    )
+    openingContext = ChatOpeningInput(
+        default=None, allow_null=True, help_text="Of a new conversation; else it is passed over."
+    )
+    assistant = serializers.ChoiceField(AssistantName.choices, default=None, help_text="Of a new conversation.")
+    temporary = serializers.BooleanField(default=False, help_text="Of a new conversation.")
+    stream = serializers.BooleanField(
+        default=None,
+        allow_null=True,
+        help_text="False: one JSON at the end. Left out: what `Accept` says, or else a stream.",
+    )
+
+    def validate(self, attrs: Json) -> Json:
+        if ("message" in attrs) == ("messages" in attrs):
+            raise serializers.ValidationError({"message": ["Either this or `messages` is needed."]})
+        try:
+            attrs["text"] = checked_text(attrs["message"] if "message" in attrs else _find_newest(attrs["messages"]))
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError(
+                {"message" if "message" in attrs else "messages": error.detail}
+            ) from error
+        return attrs
+
+
+def _find_newest(messages: list[Json]) -> str:
+    typed = [message for message in messages if message["role"] == "user"]
+    if not typed:
+        raise serializers.ValidationError("There is no message of role `user`.", code="required")
+    newest = typed[-1]
+    if "parts" not in newest:
+        return str(newest.get("content", ""))
+    if any(part["type"] != "text" for part in newest["parts"]):
+        raise serializers.ValidationError("Keel reads text alone: the newest message has a part of another type.")
+    return "\n".join(part.get("text", "") for part in newest["parts"])
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """A finished turn."""
+
+    conversation_id = serializers.UUIDField()
+    title = serializers.CharField(max_length=MAX_TITLE, help_text="Of the conversation.")
+    message_id = serializers.IntegerField()
+    reply = MessageSerializer(help_text="`status` and `error` say how it ended.")
+
 
 EVENT_STREAM = "text/event-stream"
 
@@ -43,7 +132,6 @@ class TurnsView(ApiView):
 
     @extend_schema(
         operation_id="send_message",
-        tags=["chat"],
         request=TurnInput,
         responses={
             (HTTPStatus.OK, EVENT_STREAM): OpenApiResponse(OpenApiTypes.STR, description=EVENTS),

@@ -4,7 +4,7 @@ from typing import Any
 
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView
-from trading.api.serializers.fields import RowSerializer
+from trading.api.fields import RowSerializer
 from trading.models import Trader
 
 
@@ -17,7 +17,7 @@ class MeSerializer(RowSerializer):
 
 
 class MeView(ApiView):
-    @read("get_me", "me", MeSerializer)
+    @read("get_me", MeSerializer)
     def get(self) -> Any:
         """Tell who is signed in."""
         return self.user

@@ -6,17 +6,63 @@ from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
+from rest_framework import serializers
 
-from config.lib.rest.operations import make_act_view, read, read_pages, write
-from config.lib.rest.views import ApiView
-from trading.api.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
-from trading.models import BacktestRun, Deployment
+from config.lib.rest.operations import act, read, read_page, write
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
+from trading.api.fields import AmountField, RowSerializer, usd_field
+from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import cancel_backtest, get_backtest, start_backtest
 
 
-class BacktestsView(ApiView):
-    @read_pages("list_backtests", "backtests", BacktestSerializer, BacktestQuery)
-    def get(self, status: str, skill_id: UUID | None) -> QuerySet[BacktestRun]:
+class BacktestQuery(PageQuery):
+    skill_id = serializers.UUIDField(default=None)
+    status = serializers.ChoiceField(WorkStatus.choices, default="")
+
+
+class BacktestInput(InputSerializer):
+    """What to play the newest version of a skill over."""
+
+    skill_id = serializers.UUIDField()
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    starting_equity_usd = usd_field(required=False, min_value=1)
+    fee_bps = AmountField(8, 3, required=False, min_value=-100, max_value=1_000, help_text="Of notional.")
+    slippage_bps = AmountField(8, 3, required=False, min_value=0, max_value=1_000)
+    volume_pct = AmountField(
+        6,
+        3,
+        required=False,
+        min_value=0,
+        max_value=100,
+        help_text="Of a bar's volume that fills may take; 0: no limit.",
+    )
+    reflects = serializers.BooleanField(required=False, help_text="Lessons are drawn on the way.")
+    by_rules = serializers.BooleanField(required=False, help_text="The rule-based model decides.")
+
+
+class BacktestSerializer(RowSerializer):
+    """A backtest. Its trades are those of its deployment."""
+
+    skill = serializers.UUIDField(source="deployment.skill_id", read_only=True)
+    skill_version = serializers.IntegerField(source="deployment.version.version", read_only=True)
+    starting_equity_usd = AmountField(source="deployment.starting_equity_usd", read_only=True)
+    summary: Any = serializers.DictField(read_only=True, help_text="What it came to, once it is done.")
+
+    class Meta:
+        model = BacktestRun
+        fields = (
+            *("id", "deployment", "skill", "skill_version", "status", "starts_at", "ends_at"),
+            *("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "by_rules", "is_simulated"),
+            *("ticks_done", "ticks_total", "summary", "error", "created_at", "finished_at"),
+        )
+
+
+class BacktestViewSet(ApiViewSet):
+    lookup_url_kwarg = "run_id"
+
+    @read_page("list_backtests", BacktestSerializer, BacktestQuery)
+    def list(self, status: str, skill_id: UUID | None) -> QuerySet[BacktestRun]:
         """List backtests, the newest first."""
         rows = BacktestRun.objects.all()
         rows = rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))
@@ -26,23 +72,16 @@ class BacktestsView(ApiView):
             rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
         return rows
 
-    @write("start_backtest", "backtests", BacktestSerializer, BacktestInput, status=HTTPStatus.CREATED)
-    def post(self, **fields: Any) -> BacktestRun:
+    @write("start_backtest", BacktestSerializer, BacktestInput, status=HTTPStatus.CREATED)
+    def create(self, **fields: Any) -> BacktestRun:
         """Queue a backtest of a skill's newest version."""
         return start_backtest(**fields, now=timezone.now())
 
-
-class BacktestView(ApiView):
-    @read("get_backtest", "backtests", BacktestSerializer)
-    def get(self, run_id: UUID) -> BacktestRun:
+    @read("get_backtest", BacktestSerializer)
+    def retrieve(self, run_id: UUID) -> BacktestRun:
         """Return a backtest's progress and, once done, its result."""
         return get_backtest(run_id)
 
-
-CancelBacktestView = make_act_view(
-    "cancel_backtest",
-    "backtests",
-    cancel_backtest,
-    BacktestSerializer,
-    "Cancel a waiting or running backtest; keep its record.",
-)
+    cancel = act(
+        "cancel_backtest", cancel_backtest, BacktestSerializer, "Cancel a waiting or running backtest; keep its record."
+    )

@@ -7,19 +7,20 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from rest_framework import serializers
 from rest_framework.response import Response
 
 from config.lib.edge.second_factor import require_second_factor
 from config.lib.llm.tokens import count_tokens
-from config.lib.rest.operations import NEW_OR_KNOWN, read, read_pages, write
-from config.lib.rest.views import ApiView
+from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
+from trading import models
 from trading.agent import context
 from trading.agent.cost import cost_of
 from trading.agent.decide import define_tools
 from trading.agent.prompts import lessons_text
-from trading.api.serializers import deployments as shapes
-from trading.api.serializers.fields import AmountField
-from trading.api.serializers.trades import TradeSerializer
+from trading.api.fields import AmountField, RowSerializer, ValueSerializer, usd_field
+from trading.api.trades import TradeQuery, TradeSerializer, filter_trades
 from trading.market.queries import find_marks
 from trading.market.tape import choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
@@ -30,6 +31,150 @@ from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open
 from trading.skills.schemas import parse_payload
 
+
+class DeploymentQuery(PageQuery):
+    skill_id = serializers.UUIDField(default=None)
+    broker_kind = serializers.ChoiceField([models.BrokerKind.PAPER, models.BrokerKind.LIVE], default="")
+    status = serializers.ChoiceField(models.DeploymentStatus.choices, default="")
+
+
+class DeploymentInput(InputSerializer):
+    """A deployment that another program runs and pushes."""
+
+    skill_id = serializers.UUIDField()
+    broker_kind = serializers.ChoiceField([models.BrokerKind.LIVE], default=models.BrokerKind.LIVE)
+    starting_equity_usd = usd_field(required=False, min_value=1)
+
+
+class DeploymentSerializer(RowSerializer):
+    """A deployed skill version; Keel runs paper, others run `live`."""
+
+    version = serializers.IntegerField(source="version.version", read_only=True)
+
+    class Meta:
+        model = models.Deployment
+        fields = (
+            *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
+            *("last_tick", "last_tick_at", "created_at", "stopped_at"),
+        )
+
+
+class WholeDeploymentSerializer(DeploymentSerializer):
+    """A deployment with its account after the last tick."""
+
+    equity_usd = AmountField(read_only=True)
+    positions = TradeSerializer(many=True, read_only=True, help_text="The open trades.")
+
+
+class NoteSerializer(RowSerializer):
+    """Lessons of a deployment or skill; prompts include the active ones."""
+
+    findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
+    trade_ids = serializers.ListField(
+        child=serializers.UUIDField(), read_only=True, help_text="The trades they were drawn from, newest first."
+    )
+
+    class Meta:
+        model = models.ReflectionNote
+        fields = (
+            *("id", "deployment", "skill", "skill_version", "status", "generated_at", "superseded_at"),
+            *("window_start", "window_end", "trades_considered", "trade_ids", "built_on", "kept_from"),
+            *("lessons_text", "findings"),
+            *("model_used", "input_tokens", "output_tokens", "cost_usd"),
+        )
+
+
+class DecisionQuery(PageQuery):
+    verdict = serializers.ChoiceField(models.Verdict.choices, default="")
+
+
+class DecisionSerializer(RowSerializer):
+    """What one tick decided, without its texts."""
+
+    proposal = serializers.JSONField(read_only=True, help_text="The order that the agent proposed, or null.")
+
+    class Meta:
+        model = models.DecisionSnapshot
+        fields: tuple[str, ...] = (
+            *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
+            *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
+        )
+
+
+class WholeDecisionSerializer(DecisionSerializer):
+    """What one tick decided, with all that the agent saw and did."""
+
+    steps = serializers.JSONField(read_only=True, help_text="Calls of tools and their results.")
+
+    class Meta(DecisionSerializer.Meta):
+        fields = (*DecisionSerializer.Meta.fields, "system_prompt", "context", "steps")
+
+
+class EquityQuery(PageQuery):
+    since = serializers.DateTimeField(default=None)
+    until = serializers.DateTimeField(default=None)
+
+
+class EquitySerializer(RowSerializer):
+    """The equity after a tick, open positions at their mark."""
+
+    class Meta:
+        model = models.EquityPoint
+        fields = ("tick", "at", "equity_usd")
+
+
+class CommandInput(InputSerializer):
+    """What to tell a deployment."""
+
+    kind = serializers.ChoiceField(models.CommandKind.choices)
+
+
+class CommandSerializer(RowSerializer):
+    """A command for a deployment, with its outcome."""
+
+    class Meta:
+        model = models.DeploymentCommand
+        fields = ("id", "deployment", "kind", "status", "outcome", "is_by_staff", "created_at", "finished_at")
+
+
+class MemorySerializer(ValueSerializer):
+    """An agent's memory as text: lessons (system), trades (context)."""
+
+    at = serializers.DateTimeField()
+    lessons = serializers.CharField(allow_blank=True, help_text="Empty: there are none yet.")
+    trades = serializers.CharField(allow_blank=True, help_text="The sections that the skill's memory dial asks for.")
+    text = serializers.CharField(allow_blank=True, help_text="Both.")
+    tokens = serializers.IntegerField(help_text="Of `text`.")
+    note_id = serializers.UUIDField(allow_null=True)
+
+
+class SegmentSerializer(ValueSerializer):
+    """A part of the system prompt."""
+
+    name = serializers.CharField()
+    text = serializers.CharField()
+
+
+class PromptSerializer(ValueSerializer):
+    """What the agent would be sent if it ticked now."""
+
+    at = serializers.DateTimeField()
+    segments = SegmentSerializer(many=True)
+    system = serializers.CharField()
+    context = serializers.CharField()  # type: ignore[assignment]
+    tools = serializers.JSONField(help_text="The definitions of the tools that are sent with each call.")
+    tokens = serializers.IntegerField(help_text="Of `system`, `context` and `tools` together.")
+    tokens_per_day = serializers.IntegerField(help_text="What all ticks of a day send, before any answer.")
+    model = serializers.CharField(help_text="That is asked first.")
+    usd_per_day = AmountField(
+        allow_null=True, help_text="What `tokens_per_day` cost at the model's list price; null: it is not known."
+    )
+    cached_usd_per_day = AmountField(
+        allow_null=True, help_text="The same if the provider keeps the prompt until the next tick."
+    )
+    note_id = serializers.UUIDField(allow_null=True, help_text="Of the lessons in it.")
+
+
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
@@ -38,24 +183,22 @@ def _narrow(rows: Rows, **filters: object) -> Rows:
     return rows.filter(**{name: value for name, value in filters.items() if value not in (None, "")})
 
 
-class DeploymentsView(ApiView):
-    @read_pages("list_deployments", "deployments", shapes.DeploymentSerializer, shapes.DeploymentQuery)
-    def get(self, skill_id: UUID | None, **query: Any) -> QuerySet[Deployment]:
+class DeploymentViewSet(ApiViewSet):
+    lookup_url_kwarg = "deployment_id"
+
+    @read_page("list_deployments", DeploymentSerializer, DeploymentQuery)
+    def list(self, skill_id: UUID | None, **query: Any) -> QuerySet[Deployment]:
         """List deployments, the newest first."""
         rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("version")
         return _narrow(rows, skill=skill_id, **query)
 
-    @write(
-        "add_deployment", "deployments", shapes.DeploymentSerializer, shapes.DeploymentInput, status=HTTPStatus.CREATED
-    )
-    def post(self, **fields: Any) -> Deployment:
+    @write("add_deployment", DeploymentSerializer, DeploymentInput, status=HTTPStatus.CREATED)
+    def create(self, **fields: Any) -> Deployment:
         """Create a deployment that another program runs and pushes."""
         return deploy_skill(**fields, now=timezone.now())
 
-
-class DeploymentView(ApiView):
-    @read("get_deployment", "deployments", shapes.WholeDeploymentSerializer)
-    def get(self, deployment_id: UUID) -> Response:
+    @read("get_deployment", WholeDeploymentSerializer)
+    def retrieve(self, deployment_id: UUID) -> Response:
         """Return a deployment with its account after the last tick."""
         deployment = get_deployment(deployment_id)
         equity = get_latest_equity(deployment)
@@ -63,68 +206,60 @@ class DeploymentView(ApiView):
             "equity_usd": None if equity is None else AmountField().to_representation(equity),
             "positions": TradeSerializer(list_open(deployment_id), many=True).data,
         }
-        return Response({**shapes.DeploymentSerializer(deployment).data, **account})
+        return Response({**DeploymentSerializer(deployment).data, **account})
 
+    @read_page("list_deployment_trades", TradeSerializer, TradeQuery)
+    @action(detail=True)
+    def trades(self, deployment_id: UUID, **query: Any) -> models.TradeQuerySet:
+        """List a deployment's or backtest's trades, newest first."""
+        deployment = get_deployment(deployment_id, or_backtest=True)
+        return filter_trades(**query, deployment_id=deployment.pk, with_backtests=True)
 
-class NotesView(ApiView):
-    @read_pages("list_notes", "deployments", shapes.NoteSerializer, by=("-generated_at", "id"))
-    def get(self, deployment_id: UUID) -> QuerySet[ReflectionNote]:
+    @read_page("list_notes", NoteSerializer)
+    @action(detail=True)
+    def notes(self, deployment_id: UUID) -> QuerySet[ReflectionNote]:
         """List what was learned, the newest first; at most one is active."""
-        return ReflectionNote.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
+        deployment = get_deployment(deployment_id, or_backtest=True)
+        return ReflectionNote.objects.filter(deployment=deployment).order_by("-generated_at", "id")
 
-
-class DecisionsView(ApiView):
-    @read_pages("list_decisions", "deployments", shapes.DecisionSerializer, shapes.DecisionQuery, by=("-tick", "id"))
-    def get(self, deployment_id: UUID, verdict: str) -> QuerySet[DecisionSnapshot]:
+    @read_page("list_decisions", DecisionSerializer, DecisionQuery)
+    @action(detail=True)
+    def decisions(self, deployment_id: UUID, verdict: str) -> QuerySet[DecisionSnapshot]:
         """List decisions, the newest first."""
         rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return _narrow(rows.defer("system_prompt", "context", "steps"), verdict=verdict)
+        return _narrow(rows.defer("system_prompt", "context", "steps"), verdict=verdict).order_by("-tick", "id")
 
-
-class DecisionView(ApiView):
-    @read("get_decision", "deployments", shapes.WholeDecisionSerializer)
-    def get(self, deployment_id: UUID, tick: int) -> DecisionSnapshot:
+    @read("get_decision", WholeDecisionSerializer)
+    @action(detail=True, url_path="decisions/<int:tick>")
+    def decision(self, deployment_id: UUID, tick: int) -> DecisionSnapshot:
         """Return all that the agent saw and did at a tick."""
         return get_decision(deployment_id, tick)
 
-
-class EquityView(ApiView):
-    @read_pages("list_equity", "deployments", shapes.EquitySerializer, shapes.EquityQuery, by=("-at", "-id"))
-    def get(self, deployment_id: UUID, since: datetime | None, until: datetime | None) -> QuerySet[EquityPoint]:
+    @read_page("list_equity", EquitySerializer, EquityQuery)
+    @action(detail=True)
+    def equity(self, deployment_id: UUID, since: datetime | None, until: datetime | None) -> QuerySet[EquityPoint]:
         """List what the account was worth after each tick, the newest first."""
         rows = EquityPoint.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return _narrow(rows, at__gte=since, at__lte=until)
+        return _narrow(rows, at__gte=since, at__lte=until).order_by("-at", "-id")
 
-
-class CommandsView(ApiView):
-    @read_pages("list_commands", "deployments", shapes.CommandSerializer)
-    def get(self, deployment_id: UUID) -> QuerySet[DeploymentCommand]:
+    @read_page("list_commands", CommandSerializer)
+    @action(detail=True)
+    def commands(self, deployment_id: UUID) -> QuerySet[DeploymentCommand]:
         """List commands with their outcomes, newest first."""
         return DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
 
-    @write("add_command", "deployments", shapes.CommandSerializer, shapes.CommandInput, status=NEW_OR_KNOWN)
-    def post(self, deployment_id: UUID, kind: str) -> Any:
+    @commands.mapping.post  # type: ignore[untyped-decorator]
+    @write("add_command", CommandSerializer, CommandInput, status=NEW_OR_KNOWN)
+    def add_command(self, deployment_id: UUID, kind: str) -> Any:
         """Queue a deployment's command; 200 if it is waiting already."""
         now = timezone.now()
         require_second_factor(self.request, now=now)
         command = request_command(deployment_id=deployment_id, kind=kind, now=now)
         return command, command.created_at == now
 
-
-def _gather_memory(deployment: Deployment, at: datetime) -> context.ContextInputs:
-    """Return only the record's inputs; agents elsewhere read the market themselves."""
-    payload = parse_payload(deployment.version.payload)
-    record, equity = context.read_record(deployment.pk, payload), get_latest_equity(deployment)
-    found = find_marks({trade.symbol for trade in record.open_trades}, at, choose_tape(deployment))
-    marks = {symbol: mark.price for symbol, mark in found.items()}
-    return context.ContextInputs(
-        at=at, payload=payload, portfolio=context.Portfolio(equity, equity), marks=marks, record=record
-    )
-
-
-class MemoryView(ApiView):
-    @read("get_agent_memory", "deployments", shapes.MemorySerializer)
-    def get(self, deployment_id: UUID) -> Any:
+    @read("get_agent_memory", MemorySerializer)
+    @action(detail=True)
+    def memory(self, deployment_id: UUID) -> Any:
         """Return the memory as text for another program's agent."""
         deployment, at = get_deployment(deployment_id), timezone.now()
         note = find_active_note(deployment)
@@ -135,10 +270,9 @@ class MemoryView(ApiView):
         shown = {"at": at, "lessons": lessons, "trades": trades, "text": text, "note_id": note.pk if note else None}
         return {**shown, "tokens": count_tokens(text)}
 
-
-class PromptView(ApiView):
-    @read("get_agent_prompt", "deployments", shapes.PromptSerializer)
-    def get(self, deployment_id: UUID) -> Any:
+    @read("get_agent_prompt", PromptSerializer)
+    @action(detail=True)
+    def prompt(self, deployment_id: UUID) -> Any:
         """Return what the agent would be sent if it ticked now."""
         at, deployment = timezone.now(), get_deployment(deployment_id)
         payload, prompt = parse_payload(deployment.version.payload), context.preview_prompt(deployment, at=at)
@@ -153,3 +287,14 @@ class PromptView(ApiView):
             **{name: getattr(cost, name) for name in ("tokens", "tokens_per_day", "model")},
             **{name: getattr(cost, name) for name in ("usd_per_day", "cached_usd_per_day")},
         }
+
+
+def _gather_memory(deployment: Deployment, at: datetime) -> context.ContextInputs:
+    """Return only the record's inputs; agents elsewhere read the market themselves."""
+    payload = parse_payload(deployment.version.payload)
+    record, equity = context.read_record(deployment.pk, payload), get_latest_equity(deployment)
+    found = find_marks({trade.symbol for trade in record.open_trades}, at, choose_tape(deployment))
+    marks = {symbol: mark.price for symbol, mark in found.items()}
+    return context.ContextInputs(
+        at=at, payload=payload, portfolio=context.Portfolio(equity, equity), marks=marks, record=record
+    )

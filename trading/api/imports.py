@@ -1,4 +1,4 @@
-"""A user's own trades: import a file, undo an import, accounts at venues."""
+"""Import a file of a user's own trades."""
 
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -6,32 +6,96 @@ from uuid import UUID
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.rest.views import ApiRequest, ApiView
-from trading.api.serializers import imports as shapes
+from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
+from trading.api.fields import ValueSerializer
 from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
-from trading.intake.formats import FillMapping, propose_mapping
+from trading.intake.formats import FIELDS, FillMapping, propose_mapping
 from trading.intake.ledgers import name_venue, preview_reading
 from trading.intake.reading import Reading, read_fills
 from trading.intake.tables import read_table
+from trading.intake.values import find_zone
 from trading.models import EntrySource
 from trading.skills.patches import Json
+
+MAX_TEXT = 5 * 1024 * 1024
+
+
+class TradeFileInput(InputSerializer):
+    """A file of trades, as text."""
+
+    name = serializers.CharField(max_length=200, default="file")
+    content = serializers.CharField(max_length=MAX_TEXT, trim_whitespace=False, help_text="CSV or JSON.")
+    zone = serializers.CharField(max_length=64, required=False, help_text="Where the file names none; else yours.")
+    dates = serializers.ChoiceField(("ymd", "dmy", "mdy"), required=False)
+    decimal = serializers.ChoiceField((".", ","), required=False)
+    ledger = serializers.CharField(
+        max_length=20, required=False, allow_blank=True, help_text="The account’s name, if you have several at a venue."
+    )
+    columns = serializers.DictField(
+        child=serializers.CharField(max_length=200), default=dict, help_text=f"By field: {', '.join(FIELDS)}."
+    )
+    leave_out = serializers.BooleanField(default=False, help_text="Leave out the rows that cannot be read.")
+    dry_run = serializers.BooleanField(default=False, help_text="Say what would be imported, and import nothing.")
+
+    def validate_zone(self, value: str) -> str:
+        try:
+            find_zone(value)
+        except ValueError as error:
+            raise serializers.ValidationError(f"{error}.") from error
+        return value
+
+    def validate_columns(self, value: dict[str, str]) -> dict[str, str]:
+        if unknown := set(value) - set(FIELDS):
+            raise serializers.ValidationError(f"There is no field {sorted(unknown)[0][:40]}.")
+        return value
+
+
+class RowProblemSerializer(ValueSerializer):
+    row = serializers.IntegerField(help_text="The line of a CSV, the place in JSON; 0: the whole file.")
+    message = serializers.CharField()
+
+
+class LedgerCountsSerializer(ValueSerializer):
+    account = serializers.CharField()
+    deployment = serializers.UUIDField(allow_null=True, help_text="Null: the import makes it.")
+    new_fills = serializers.IntegerField()
+    known_fills = serializers.IntegerField()
+    new_funding = serializers.IntegerField()
+    known_funding = serializers.IntegerField()
+    batch = serializers.UUIDField(allow_null=True, help_text="Undo it with this id; null: nothing was new.")
+
+
+class TradeFileSerializer(ValueSerializer):
+    """What a file holds and what was imported."""
+
+    recognised = serializers.CharField(help_text="Empty: the columns were guessed by their names.")
+    columns: Any = serializers.DictField(child=serializers.CharField())
+    zone = serializers.CharField()
+    fills = serializers.IntegerField()
+    funding = serializers.IntegerField()
+    begins_at = serializers.DateTimeField(allow_null=True)
+    ends_at = serializers.DateTimeField(allow_null=True)
+    problems = RowProblemSerializer(many=True)
+    left_out: Any = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Rows that are no fills, by kind."
+    )
+    is_imported = serializers.BooleanField()
+    accounts = LedgerCountsSerializer(many=True)
 
 
 class ImportsView(ApiView):
     max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
 
     @extend_schema(
-        operation_id="import_trades",
-        tags=["imports"],
-        request=shapes.TradeFileInput,
-        responses={201: shapes.TradeFileSerializer},
+        operation_id="import_trades", request=TradeFileInput, responses=dict.fromkeys((200, 201), TradeFileSerializer)
     )
     def post(self, request: ApiRequest) -> Response:
         """Import a file of trades whole, or say what it holds; idempotent."""
-        given, now = self.body(shapes.TradeFileInput), timezone.now()
+        given, now = self.body(TradeFileInput), timezone.now()
         changes = {name: given.get(name) for name in ("zone", "dates", "decimal", "ledger")}
         with self.door_closed():
             table = read_table(given["content"].encode())
@@ -69,4 +133,4 @@ def _describe(reading: Reading, mapping: FillMapping, accounts: list[Json], *, i
         "is_imported": is_imported,
         "accounts": accounts,
     }
-    return dict(shapes.TradeFileSerializer(values).data)
+    return dict(TradeFileSerializer(values).data)

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView
 from config.lib.words.rules import KINDS
-from trading.api.serializers.fields import ValueSerializer
-from trading.api.serializers.skills import PerformanceSerializer
+from trading.api.fields import ValueSerializer
+from trading.api.skills import PerformanceSerializer
 from trading.rules.services import list_rule_records
 
 
@@ -39,7 +39,7 @@ class RulesSerializer(ValueSerializer):
 
 
 class RulesView(ApiView):
-    @read("list_rules", "trades", RulesSerializer)
+    @read("list_rules", RulesSerializer)
     def get(self) -> Any:
         """List the confirmed rules, with how the trades kept them."""
         return {"rules": list_rule_records()}

@@ -37,18 +37,59 @@ _PROBLEM = {
 }
 
 
-def describe_problems(result: dict[str, Any], generator: object, request: object, public: bool) -> dict[str, Any]:
-    """Add the refusals to each operation."""
-    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
+_EXAMPLES = {  # by name; all others are made of their types
+    **{"content": "My max leverage is 3x.", "topic": "risk", "symbol": "BTC", "title": "Plans of the week"},
+    **{"message": "How did my week go?", "q": "leverage", "query": "leverage", "side": "long", "stop": "95"},
+    **{"quantity": "0.5", "price": "64000", "BTC": "64000", "measure": "net", "url": "https://example.com/"},
+}
+_BY_FORMAT = {"uuid": "6f1c0a52-7d0c-4f5e-9a53-0d6a3a4f7c11", "date-time": "2026-05-01T12:00:00Z", "date": "2026-05-01"}
+_BY_TYPE = {"boolean": True, "integer": 1, "number": 0.5}
+
+
+def complete_operations(result: dict[str, Any], generator: object, request: object, public: bool) -> dict[str, Any]:
+    """Add to each operation its summary, an example of what it takes and returns, and its refusals."""
+    schemas = result.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = _PROBLEM
     content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for operations in result["paths"].values():
         for operation in operations.values():
+            operation["summary"], _, rest = operation["description"].partition("\n")
+            operation["description"] = rest.strip() or operation["summary"]
+            for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+                for described in part.get("content", {}).values():
+                    described["example"] = build_example(described["schema"], schemas)
+            for parameter in operation.get("parameters", ()):
+                parameter["example"] = build_example(parameter["schema"], schemas, parameter["name"])
             operation["responses"]["401"] = {
                 "description": "Not signed in, or the token opens nothing.",
                 "content": content,
             }
             operation["responses"]["4XX"] = {"description": "Refused.", "content": content}
     return result
+
+
+def build_example(schema: dict[str, Any], schemas: dict[str, Any], name: str = "") -> Any:
+    """Return a value of a JSON schema; `schemas` are those that it refers to, `name` is that of the field."""
+    for choices in (schema.get("allOf"), schema.get("oneOf"), schema.get("anyOf")):
+        if choices:
+            return build_example(choices[0], schemas, name)
+    match schema:
+        case {"$ref": str(reference)}:
+            return build_example(schemas[reference.rpartition("/")[2]], schemas, name)
+        case {"enum": [first, *_]} | {"const": first}:
+            return first
+        case {"properties": dict(properties)}:
+            return {key: build_example(inner, schemas, key) for key, inner in properties.items()}
+        case {"items": inner}:
+            return [build_example(inner, schemas)]
+    kind = schema.get("type", "object")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        inner = schema.get("additionalProperties") or {}
+        return {name: build_example(inner, schemas, name) for name in ("BTC",) if inner}
+    if kind == "string":
+        return _BY_FORMAT.get(schema.get("format", "")) or _EXAMPLES.get(name, "100" if "pattern" in schema else "text")
+    return max(_BY_TYPE[kind], schema.get("minimum", 0))
 
 
 @cache

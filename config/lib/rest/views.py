@@ -1,16 +1,15 @@
 """The base view of the API: permission, throttle, input, pages.
 
-To add an endpoint (`memory/api/` is an example):
+To add a resource (`memory/api/facts.py` is an example):
 
-1. In `<app>/api/serializers.py`: an `InputSerializer` for the body or query, and a serializer that lists the fields of
-   the answer. Input has no `id`, no `user` and no state: those are the services' business.
-2. In `<app>/api/`: an `ApiView` with a method for each verb, and a decorator of `config.lib.rest.operations` on each:
-   `read`, `read_pages` or `write`. A method reads the clock, calls one function and returns a value. A read runs inside
-   `owned(request.user)`, a write inside `owned_tx(request.user)`. A method that calls a model or a venue has
-   `@extend_schema` instead and opens `owned_tx` itself. The generator of a streaming answer runs after the view has
-   returned, so it opens its own scope.
-3. In `<app>/api/urls.py`: a path that ends with a slash and takes ids as `<uuid:...>`; its name is `api:<app>:<name>`.
-4. In `tests/test_matrix.py`: a `Case` of that name, with the data it `sends`.
+1. In `<app>/api/<noun>.py`: an `InputSerializer` for each body or query, a serializer that lists the fields of the
+   answer, and an `ApiViewSet` whose methods have a decorator of `config.lib.rest.operations`: `read`, `read_page`,
+   `write` or `act`. Input has no `id`, no `user` and no state: those are the services' business. A method reads the
+   clock, calls one function and returns a value. A read runs inside `owned(request.user)`, a write inside
+   `owned_tx(request.user)`. A method that calls a model or a venue has `@extend_schema` instead and opens `owned_tx`
+   itself. The generator of a streaming answer runs after the view has returned, so it opens its own scope.
+2. In `<app>/api/urls.py`: a line of its router.
+3. In `tests/test_matrix.py`: a `Case` of each address, with the data it `sends`. Its answers must fit the schema.
 
 Refusals need no code: a `DomainError` becomes the status in its `http_status`, a serializer's errors become 422 with
 `errors`, an unknown and a foreign id the same 404, a body that is not JSON 400. Without sign-in the answer is 401.
@@ -21,14 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from functools import cache
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
 from django.core.cache import cache as store
-from django.db.models import Model
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import exceptions, serializers
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS, BasePermission, IsAuthenticated
@@ -37,15 +36,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
 
 from config.lib.owned import owned
-from config.lib.paging import MAX_PAGE_SIZE, PAGE_SIZE, Page
+from config.lib.paging import MAX_PAGE_SIZE, PAGE_SIZE
 from config.lib.rest.parsing import StrictJSONParser
 from config.lib.rest.problems import QueryRefused, build_problem
 from config.lib.web import render_now
 
 AnySerializer = serializers.Serializer[Any]
-M = TypeVar("M", bound=Model)
 
 
 class InputSerializer(AnySerializer):
@@ -63,6 +62,11 @@ class RowSerializer(serializers.ModelSerializer[Any]):
     def get_extra_kwargs(self) -> dict[str, Any]:
         given: dict[str, Any] = getattr(self.Meta, "extra_kwargs", {})
         return {name: {"read_only": True, **given.get(name, {})} for name in self.Meta.fields}
+
+    def include_extra_kwargs(self, kwargs: Any, extra_kwargs: Any) -> Any:
+        # DRF drops this from what is read-only, and the schema would miss the empty choice.
+        is_blank = "choices" in kwargs and kwargs.get("allow_blank", False)
+        return {**super().include_extra_kwargs(kwargs, extra_kwargs), **({"allow_blank": True} if is_blank else {})}
 
 
 class PageQuery(InputSerializer):
@@ -124,12 +128,8 @@ def page_serializer(item: type[AnySerializer]) -> type[AnySerializer]:
         "items": item(many=True),
         "next_cursor": serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one."),
     }
-    return type(f"{item.__name__.removesuffix('Serializer')}PageSerializer", (serializers.Serializer,), fields)
-
-
-def answer_page(page: Page[M], item: type[AnySerializer]) -> Response:
-    """Answer with a page of rows."""
-    return Response({"items": item(page.items, many=True).data, "next_cursor": page.next_cursor})
+    made = type(f"{item.__name__.removesuffix('Serializer')}PageSerializer", (serializers.Serializer,), fields)
+    return extend_schema_serializer(many=False)(made)  # a list's answer is one object
 
 
 class ApiView(APIView):
@@ -194,6 +194,12 @@ class ApiView(APIView):
         if not checked.is_valid():
             raise QueryRefused(checked.errors)
         return dict(checked.validated_data)
+
+
+class ApiViewSet(ViewSetMixin, ApiView):
+    """The operations of a noun; its router gives them their addresses."""
+
+    lookup_value_converter = "uuid"
 
 
 class NowhereView(ApiView):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories.record import DeploymentFactory, TradeFactory
 from tests.owners import as_owner
-from trading.api.serializers.asking import PlanCheckSerializer
+from trading.api.trades import PlanCheckSerializer
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.api.serializers.skills import WholeDraftSerializer, WholeSkillSerializer
+from trading.api.skills import WholeDraftSerializer, WholeSkillSerializer
 from trading.models import SkillDraft
 from trading.skills.services import patch_draft, save_draft, start_draft
 

@@ -18,7 +18,8 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.api.serializers.trades import ExposedEventSerializer, WholeTradeSerializer
+from trading.api.events import ExposedEventSerializer
+from trading.api.trades import WholeTradeSerializer
 from trading.models import BacktestRun, Deployment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]

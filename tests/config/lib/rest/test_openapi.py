@@ -6,6 +6,7 @@ from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
+from jsonschema import validate
 
 from config.lib.rest.views import ApiView
 from tests.test_matrix import API, OURS
@@ -38,6 +39,15 @@ def test_each_address_of_the_api_is_described(described):
 
     assert described["paths"].keys() == shown
     assert "/api/me/" in shown
+
+
+def test_each_operation_has_a_summary_and_examples_that_fit(described):
+    for operation in [operation for path in described["paths"].values() for operation in path.values()]:
+        assert operation["summary"].endswith((".", "`"))
+        parts = [operation.get("requestBody", {}), *operation["responses"].values()]
+        for content in [content for part in parts for content in part.get("content", {}).values()]:
+            if "Problem" not in str(content["schema"].get("$ref")):
+                validate(content["example"], {**content["schema"], "components": described["components"]})
 
 
 def test_each_operation_tells_how_it_refuses(described):

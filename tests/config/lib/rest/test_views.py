@@ -23,15 +23,7 @@ from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
 from config.lib.paging import get_page
 from config.lib.rest.parsing import MAX_CONTAINERS, MAX_DEPTH, BodyTooLarge, parse_json
-from config.lib.rest.views import (
-    ApiRequest,
-    ApiView,
-    InputSerializer,
-    NowhereView,
-    PageQuery,
-    answer_page,
-    page_serializer,
-)
+from config.lib.rest.views import ApiRequest, ApiView, InputSerializer, NowhereView, PageQuery, page_serializer
 from tests.owners import as_owner
 from trading.account.tokens import TokenNotFound, create_token, revoke_token
 from trading.models import ApiToken
@@ -75,7 +67,8 @@ class Orders(ApiView):
 
     def get(self, request: ApiRequest) -> Response:
         query = self.query(PageQuery)
-        return answer_page(get_page(ApiToken.objects.all(), by=("name", "id"), **query), TokenSerializer)
+        page = get_page(ApiToken.objects.all(), by=("name", "id"), **query)
+        return Response(page_serializer(TokenSerializer)(page).data)
 
     def post(self, request: ApiRequest) -> Response:
         fields = self.body(Order)
