@@ -823,6 +823,7 @@ def test_route_says_the_same_of_bobs_rows_as_of_none(name, as_ann, bob, nobody):
         with undone():
             response = ask.send(as_ann, nobody)
             of_nobody = answer(response, nobody)
+        assert "{" not in ask.path or name not in API or response.status_code >= 400, f"{ask} found a row of nobody's"
         # A method that the route does not know is refused before any name is read: one of Bob's names is enough.
         # `make test` sends each request with one of them in turn, `make test-all` with each.
         told = ask.telling_names(bob)

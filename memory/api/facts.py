@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from config.lib.rest.operations import NEW_OR_KNOWN, act, action, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, RowSerializer
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, RowSerializer, define_answer
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import services
@@ -102,10 +102,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
     truncated = serializers.BooleanField()
 
 
-class FactsSerializer(serializers.Serializer[Any]):
-    """All versions of a fact, oldest first."""
-
-    versions = FactSerializer(many=True)
+FactsSerializer = define_answer("Facts", "All versions of a fact, oldest first.", versions=FactSerializer(many=True))
 
 
 class FactViewSet(ApiViewSet):

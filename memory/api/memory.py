@@ -7,13 +7,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, act, action, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, RowSerializer
+from config.lib.rest.views import ApiViewSet, InputSerializer, RowSerializer, define_answer
 from memory import wording
 from memory.facts.document import build_document
 from memory.facts.places import add_place, remove_place
@@ -107,11 +106,7 @@ class PlaceSerializer(RowSerializer):
         fields = ("id", "place_id", "name", "notes", "added_at", "conversations", "last_mentioned_at")
 
 
-@extend_schema_serializer(many=False)
-class PlacesSerializer(serializers.Serializer[Any]):
-    """All places."""
-
-    places = PlaceSerializer(many=True)
+PlacesSerializer = define_answer("Places", "All places.", places=PlaceSerializer(many=True))
 
 
 class PlaceWrittenSerializer(serializers.Serializer[Any]):

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.rest.operations import read
-from config.lib.rest.views import ApiView
+from config.lib.rest.views import ApiView, define_answer
 from config.lib.words.rules import KINDS
 from trading.api.fields import ValueSerializer
 from trading.api.skills import PerformanceSerializer
@@ -32,10 +32,7 @@ class RuleSerializer(ValueSerializer):
     broken = PerformanceSerializer()
 
 
-class RulesSerializer(ValueSerializer):
-    """The rules, newest first."""
-
-    rules = RuleSerializer(many=True)
+RulesSerializer = define_answer("Rules", "The rules, newest first.", rules=RuleSerializer(many=True))
 
 
 class RulesView(ApiView):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from functools import cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, cast
 
 from django.conf import settings
 from django.core.cache import cache as store
@@ -121,15 +121,18 @@ class PerMinute(BaseThrottle):
         return self._left
 
 
+def define_answer(name: str, says: str, **fields: Any) -> type[AnySerializer]:
+    """Return the serializer of an object with a few fields, such as a list under its name."""
+    made = type(f"{name}Serializer", (serializers.Serializer,), {"__doc__": says, **fields})
+    return cast("type[AnySerializer]", extend_schema_serializer(many=False)(made))
+
+
 @cache
 def page_serializer(item: type[AnySerializer]) -> type[AnySerializer]:
     """Return the page serializer of an item, one class per item."""
-    fields = {
-        "items": item(many=True),
-        "next_cursor": serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one."),
-    }
-    made = type(f"{item.__name__.removesuffix('Serializer')}PageSerializer", (serializers.Serializer,), fields)
-    return extend_schema_serializer(many=False)(made)  # a list's answer is one object
+    cursor = serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one.")
+    name = f"{item.__name__.removesuffix('Serializer')}Page"
+    return define_answer(name, "A page of a list.", items=item(many=True), next_cursor=cursor)
 
 
 class ApiView(APIView):

@@ -278,14 +278,3 @@ def test_prompt_is_what_the_agent_would_be_sent(api, trader, deployment):
     assert of_texts < prompt["tokens"] < of_texts + count_tokens(json.dumps(prompt["tools"]))
     assert prompt["tokens_per_day"] == 24 * prompt["tokens"]
     assert (prompt["model"], prompt["usd_per_day"]) == ("offline/keel", "0")
-
-
-@pytest.mark.parametrize(
-    "address", ["", "trades/", "notes/", "decisions/", "decisions/1/", "equity/", "commands/", "memory/", "prompt/"]
-)
-def test_what_is_not_there_is_a_404_in_words(api, address):
-    assert api("get", f"deployments/{uuid4()}/{address}", status=404)["code"] == "deployment_not_found"
-
-
-def test_a_skill_that_is_not_there_is_not_deployed(api):
-    assert api("post", "deployments/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"

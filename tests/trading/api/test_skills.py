@@ -235,7 +235,3 @@ def test_what_is_not_there_is_a_404_in_words(api, method, address):
 
     assert problem["title"] == "Not Found"
     assert problem["code"] in {"skill_not_found", "draft_not_found"}
-
-
-def test_a_skill_in_a_body_that_is_not_there_is_a_404_too(api):
-    assert api("post", "drafts/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"
