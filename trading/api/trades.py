@@ -1,6 +1,7 @@
 """Trades, questions to them and planned trades over REST."""
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -87,28 +88,14 @@ def _describe_word(name: str) -> str:
     }.get(name, several)
 
 
-class _WordsQuery(InputSerializer):
-    """Words that the record's own parser reads."""
-
-    words: ClassVar[tuple[str, ...]] = ()
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {
-            name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name))
-            for name in self.words
-        }
+def _define_query(name: str, words: Sequence[str]) -> type[InputSerializer]:
+    """Return the query of words that the record's own parser reads; what is left out lets all pass."""
+    fields = {word: serializers.CharField(default="", max_length=200, help_text=_describe_word(word)) for word in words}
+    return type(name, (InputSerializer,), fields)
 
 
-class QuestionQuery(_WordsQuery):
-    """A question; what is left out lets all trades pass."""
-
-    words = QUESTION
-
-
-class PlanQuery(_WordsQuery):
-    """A planned trade; symbol and side are needed."""
-
-    words = PLAN
+QuestionQuery = _define_query("QuestionQuery", QUESTION)
+PlanQuery = _define_query("PlanQuery", PLAN)  # symbol and side are needed
 
 
 _CHECK_NUMBERS = {
@@ -151,13 +138,11 @@ class PlanCheckSerializer(ValueSerializer):
     )
     link = serializers.CharField(help_text="The page that shows this check.")
 
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        numbers = {
-            name: serializers.FloatField(allow_null=True, help_text=said) for name, said in _CHECK_NUMBERS.items()
-        }
+    def get_fields(self) -> dict[str, Any]:
+        numbers = {name: serializers.FloatField(allow_null=True, help_text=of) for name, of in _CHECK_NUMBERS.items()}
         lists = {
-            name: serializers.ListField(child=serializers.DictField(), help_text=said)
-            for name, said in _CHECK_LISTS.items()
+            name: serializers.ListField(child=serializers.DictField(), help_text=of)
+            for name, of in _CHECK_LISTS.items()
         }
         return {**super().get_fields(), **numbers, **lists}
 
