@@ -3,7 +3,7 @@
 import asyncio
 import json
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -24,7 +24,6 @@ from tests.chat.talk import as_typed, until
 from tests.factories.chat import ReplyFactory
 from tests.fakes import Gate
 from tests.owners import as_owner
-from trading.account.tokens import create_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -494,35 +493,6 @@ async def test_unauthenticated_request_is_401_and_no_conversation_is_read(talk, 
     assert outage.hits == 0
     outage.end()
     assert await talk.messages() == []
-
-
-async def test_token_needs_the_scope_to_write_and_no_csrf_token(model, trader):
-    reading, writing = await run_in_thread(
-        as_owner, trader, lambda: [create_token(name=s, scope=s, now=timezone.now())[1] for s in ("read", "write")]
-    )
-    model.say("Hello, bot.")
-
-    refused = await post(headers_of(authorization=f"Bearer {reading}"), said())
-    answer = await post(headers_of(authorization=f"Bearer {writing}"), said())
-
-    assert (refused.status, refused.json["code"]) == (403, "permission_denied")
-    assert answer.said == "Hello, bot."
-
-
-async def test_session_needs_a_csrf_token(me, trader):
-    refused = await post({name: value for name, value in me.items() if name != "x-csrftoken"}, said())
-
-    assert (refused.status, refused.json["code"]) == (403, "permission_denied")
-    assert await conversations_of(trader) == []
-
-
-async def test_foreign_deployment_is_404_and_makes_no_conversation(me, trader):
-    opening = {"mode": "coach", "focusDeploymentId": str(uuid4())}
-
-    refused = await post(me, said(openingContext=opening))
-
-    assert refused.status == 404
-    assert await conversations_of(trader) == []
 
 
 async def test_second_message_while_keel_answers_is_409(model, me, talk):

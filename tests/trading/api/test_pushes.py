@@ -13,7 +13,6 @@ from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory
 from tests.owners import as_owner
 from tests.properties import examples
-from trading.account.tokens import create_token
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
@@ -318,21 +317,6 @@ def test_ticks_go_on_from_fills_of_the_past(api, trader, live):
 
     assert (done["closed"], done["fills"]) == (1, 1)
     assert [trade.gross_pnl_usd for trade in trades_of(trader, live)] == [Decimal(20)]
-
-
-@pytest.mark.parametrize(("address", "body"), PUSHES, ids=["fills", "ticks"])
-@pytest.mark.parametrize(("scope", "status"), [("read", 403), ("write", 201)])
-def test_a_token_pushes_if_it_may_write(trader, live, address, body, scope, status):
-    _, token = as_owner(trader, lambda: create_token(name="bot", scope=scope, now=JUNE))
-
-    response = Client().post(
-        f"/api/deployments/{live.pk}/{address}/",
-        body,
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {token}"},
-    )
-
-    assert response.status_code == (200 if (address, status) == ("fills", 201) else status)
 
 
 # --- The ends of what may be sent ---
