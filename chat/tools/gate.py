@@ -15,7 +15,7 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
-from config.lib.words.sentences import CLAUSE, sentences, straight
+from config.lib.words.sentences import sentences, split_clauses
 from memory.claims.judge import excludes, judge_change
 from memory.claims.sentences import Wording, find_untyped, swap_value, word_content
 from memory.claims.statements import keep_statements, mask_parts
@@ -281,6 +281,5 @@ def _describe_fact(fact: UserFact) -> str:
 
 def _speaks_of_change(text: str, fact: UserFact) -> bool:
     """Tell whether a message states something that replaces a fact or may do so, or announces its change."""
-    stated = sentences(straight(keep_statements(text)))
-    clauses = (clause for sentence in stated for clause in CLAUSE.compiled.split(sentence))
+    clauses = (clause for sentence in sentences(keep_statements(text)) for clause in split_clauses(sentence))
     return any(excludes(fact.content, clause) for clause in clauses) or states_change(text, fact.content)

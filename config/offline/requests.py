@@ -11,11 +11,11 @@ from config.lib.text import make_slug, normal_form, one_line
 from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import find_phrases, read_tokens, take_number
 from config.lib.words.sentences import (
-    CORRECTION,
     LONGEST_REQUEST,
     is_question,
     sentences,
     straight,
+    strip_correction,
     strip_lead_in,
     strip_preface,
 )
@@ -154,7 +154,7 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
             return _swap(old, new, known)
     if (contrast := read_contrast(plain)) and not read_statements(plain) and (swapped := _swap(*contrast, pointed)):
         return swapped
-    bare = CORRECTION.compiled.sub("", plain)
+    bare = strip_correction(plain)
     bare = (_FORMS.read(bare).find("bare") or {"said": bare})["said"]
     if "value" in _FORMS.read(bare) and not read_statements(plain):
         numbers = [fact for fact in pointed if replace_value(fact.text, bare) not in (None, fact.text)]

@@ -14,7 +14,14 @@ from typing import Final, Literal
 from config.lib.text import normal_form, one_line
 from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import MASK, skip_phrases
-from config.lib.words.sentences import CLAUSE, CORRECTION, EXPLICIT, sentences, straight, strip_lead_in
+from config.lib.words.sentences import (
+    find_clauses,
+    parse_request,
+    sentences,
+    split_clauses,
+    strip_correction,
+    strip_lead_in,
+)
 from memory.claims.statements import keep_statements
 from memory.claims.subjects import read_subject
 from memory.claims.topics import guess_topic
@@ -63,7 +70,7 @@ def read_statements(message: str) -> list[Statement]:
         if rest is None and not in_list:
             statements = [*_plain_statements(sentence)]
         else:
-            clauses = [clause for clause in CLAUSE.compiled.split(rest or sentence) if not _is_of_moment(clause)]
+            clauses = [clause for clause in split_clauses(rest or sentence) if not _is_of_moment(clause)]
             statements = [_make_statement(re.sub(r"^to\s+", "", clause), "asserted") for clause in clauses]
         for statement in statements:
             found.setdefault(normal_form(statement.text), statement)
@@ -98,28 +105,26 @@ def _is_of_moment(clause: str) -> bool:
 def _parse_explicit(sentence: str) -> str | None:
     """Return the text after "remember that", "" or None."""
     sentence = strip_lead_in(sentence)
-    match = EXPLICIT.match(straight(sentence))
-    if match is None:
-        return None
-    rest = sentence[match.end() :].strip()
-    return rest if rest or match[0].rstrip().endswith(":") else None
+    rest = parse_request(sentence)
+    return rest if rest or sentence.rstrip().endswith(":") else None
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
     sentence = strip_lead_in(skip_phrases(sentence, "FROMNOW")) if len(sentence) <= _LONGEST_SENTENCE else ""
-    begun, ended = CORRECTION.match(straight(sentence)), _FRAMES.read(sentence.rstrip(" .!")).find("after all")
+    ended = _FRAMES.read(sentence.rstrip(" .!")).find("after all")
     sentence = ended["said"] if ended else sentence
-    for clause in _iter_lasting(strip_lead_in(sentence[begun.end() :]) if begun else sentence):
+    rest = strip_correction(sentence)
+    begun = rest != sentence
+    for clause in _iter_lasting(strip_lead_in(rest) if begun else sentence):
         hedged = "hedge" in _FRAMES.read(clause)
-        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(begun or ended))
+        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=begun or ended is not None)
 
 
 def _iter_lasting(sentence: str) -> Iterator[str]:
     """Yield the clauses that last. A clause that says little by itself goes on with the one before it."""
     found: list[tuple[str, int, int]] = []
-    breaks = [(match.start(), match.end()) for match in CLAUSE.compiled.finditer(straight(sentence))]
-    held = -1
-    for start, end in zip([0, *(end for _, end in breaks)], [*(at for at, _ in breaks), len(sentence)], strict=True):
+    clauses, held = find_clauses(sentence), -1
+    for start, end in clauses:
         begin, held = (held if held >= 0 else start), -1
         text = sentence[begin:end]
         if end < len(sentence) and "condition" in _FRAMES.read(text):  # "When I lose twice, I stop"
@@ -131,7 +136,7 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
             found.append((subject, begin, end))
         elif weight > _APART and found:
             found[-1] = (*found[-1][:2], end)
-    if not found and breaks and weigh(sentence) >= 0:
+    if not found and clauses[1:] and weigh(sentence) >= 0:
         found = [("", 0, len(sentence))]
     yield from (subject + sentence[begin:end] for subject, begin, end in found)
 

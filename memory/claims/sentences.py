@@ -9,14 +9,14 @@ from typing import Final
 from config.lib.search.terms import STOP_WORDS
 from config.lib.words.lexer import MASK, Token, find_phrases, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
-from config.lib.words.sentences import CLAUSE, EXPLICIT, straight, strip_lead_in, strip_preface
+from config.lib.words.sentences import find_clauses, parse_request, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import Reading, Term, list_stems, read_claims
-from memory.claims.statements import keep_typed_words
+from memory.claims.statements import find_tag, keep_typed_words
 from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
 
+_MARKER: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+")  # of an item in a list
 _OTHERS: Final = word_set("you your you're he his she her they them their")
-_TAIL: Final = re.compile(r"[\s,;:–—-]+(?:please|pls|thanks|thank you|ok|okay|by the way|btw|lol)\W*\Z", re.IGNORECASE)
 _ADDED: Final = frozenset({"x", "$"})  # units that go without saying
 _IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
 
@@ -208,10 +208,8 @@ def _list_statements(message: TypedMessage) -> Iterator[_Sentence]:
             continue
         reading = read_claims(text)
         is_bound_up = reading.of_kind("condition") or any(term.key in list_stems("DOUBT") for term in reading.terms)
-        cuts = [match.span() for match in CLAUSE.compiled.finditer(straight(text))] if not is_bound_up else []
-        bounds = [0, *(edge for cut in cuts for edge in cut), len(text)]
-        clauses = list(zip(bounds[::2], bounds[1::2], strict=True)) if cuts else []
-        for start, end in [(0, len(text)), *clauses]:
+        clauses = [] if is_bound_up else find_clauses(text)
+        for start, end in dict.fromkeys([(0, len(text)), *clauses]):
             if (found := _read_statement(message, part.start, text, start, end)) is not None:
                 yield found
 
@@ -222,14 +220,16 @@ def _read_statement(message: TypedMessage, offset: int, text: str, start: int, e
     words = _trim(piece)
     if not _is_stated(words):
         return None
-    is_asked_for = EXPLICIT.match(straight(strip_lead_in(piece.strip()))) is not None
+    is_asked_for = parse_request(strip_lead_in(piece.strip())) is not None
     return _Sentence(Quote(message.id, offset + begin, offset + close), words, read_claims(words), is_asked_for)
 
 
 def _trim(sentence: str) -> str:
     """Return a sentence without what goes before and behind a statement ("remember that", "please")."""
-    text = strip_preface(re.sub(r"^\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+", "", sentence).strip()).strip(" .!,;")
-    return _TAIL.sub("", text).strip(" .!,;")
+    text = strip_preface(_MARKER.sub("", sentence).strip()).strip(" .!,;")
+    tokens = read_tokens(text)
+    tail = find_tag(tokens, "tail")
+    return text[: tokens[tail].start].strip(" .!,;:–—-") if tail else text
 
 
 def _is_stated(text: str) -> bool:

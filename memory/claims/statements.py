@@ -3,14 +3,15 @@
 A sentence that is asked, supposed, denied or taken back is the person's own, and states nothing.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens
-from memory.claims.voices import SENTENCE, mask_others
+from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens, skip_tokens, text_at
+from config.lib.words.quantities import word_set
+from config.lib.words.sentences import find_sentences, starts_question
+from memory.claims.voices import mask_others
 
 Reason = Literal["", "others", "asked", "supposed", "unmeant"]
 
@@ -31,23 +32,6 @@ class Voices:
     parts: tuple[Part, ...]
     typed: str
     opens_next: bool = False  # it announces that the next message has words of others
-
-
-_QUESTION_MARKS: Final = frozenset("?？")
-_ASKING: Final = (
-    r"(?:what|which|who|whom|whose|where|when|why|how|do|does|did|is|are|am|was|were|can|could|should|shall|would|will"
-    r"|may|might|have|has)"
-)
-TURNS_TO_ASK: Final = re.compile(rf"[,;:—–]\s*(?:(?:so|but|and|then)\s+)?{_ASKING}\b", re.IGNORECASE)
-_LEAD_IN: Final = r"^\W*(?:(?:hi|hello|hey|so|well|ok|okay|and|but|also|keel|please|btw)\b[\s,.!:-]*)*"
-_ASKS: Final = re.compile(_LEAD_IN + _ASKING + r"\b", re.IGNORECASE)
-_SUPPOSES: Final = re.compile(_LEAD_IN, re.IGNORECASE)
-_REQUEST: Final = re.compile(
-    _LEAD_IN + r"(?:(?:can|could|would|will) you\s+)?(?:please\s+)?(?:also\s+)?"
-    r"(?:remember|note|save|store|write down|(?:keep|bear) in mind|make a note)\b(?!\s+(?:wh|how|if)\w*\b)",
-    re.IGNORECASE,
-)
-_TAG: Final = re.compile(r",\s*(?:ok|okay|all ?right|got it|please|thanks|understood|yes|clear)\W*\Z", re.IGNORECASE)
 
 
 def read_voices(text: str, *, is_opened: bool = False, following: str = "") -> Voices:
@@ -86,37 +70,70 @@ def has_foreign_words(text: str) -> bool:
 
 
 def _read_parts(typed: str, following: str) -> Iterator[Part]:
-    spans = [match.span() for match in SENTENCE.finditer(typed) if match[0].strip()]
-    for (start, end), (begin, close) in pairwise([*spans, (len(typed), len(typed))]):
+    for (start, end), (begin, close) in pairwise([*find_sentences(typed), (len(typed), len(typed))]):
         text = typed[start:end]
         if not text.replace(MASK, "").strip():
             yield Part(start, end, "others")
             continue
         reason = _find_reason(text, typed[begin:close] or following[:_BACK_REACH])
-        turn = TURNS_TO_ASK.search(text) if reason == "asked" and not _ASKS.match(text) else None
+        turn = find_turn(text) if reason == "asked" else None
         if turn is not None:
-            yield Part(start, start + turn.start())
-            yield Part(start + turn.start(), end, "asked")
+            yield Part(start, start + turn)
+            yield Part(start + turn, end, "asked")
         else:
             yield Part(start, end, reason)
 
 
+def find_turn(text: str) -> int | None:
+    """Return where a sentence turns to a question: "I trade BTC, is it good?"; None if it does not, or is one."""
+    tokens = read_tokens(text)
+    if starts_question(tokens) is not None:
+        return None
+    for at, token in enumerate(tokens):
+        after = at + 1 + (text_at(tokens, at + 1) in _JOINING)
+        if token.text in _TURNING and starts_question(tokens[after:]) is not None:
+            return token.start
+    return None
+
+
+_TURNING: Final = frozenset(",;:–—")
+_JOINING: Final = word_set("so but and then")
+
+
 def _find_reason(text: str, following: str) -> Reason:
     """Return why a sentence states nothing; empty if it does."""
-    lead = _SUPPOSES.match(text)
-    tokens = read_tokens(text[lead.end() :] if lead else text)
+    tokens = read_tokens(text)
+    tokens = tokens[skip_tokens(tokens, 0, "LEADIN") :]
     words = [token.text for token in tokens if token.kind == "word"]
-    if tokens and (find_phrase(tokens, 0, {"SUPPOSE"}) or (words[:2] == ["if", "i"] and _is_past(words[2:3]))):
+    if find_phrase(tokens, 0, {"SUPPOSE"}) or (words[:2] == ["if", "i"] and _is_past(words[2:3])):
         return "supposed"
-    ending = re.search(r"[.!?。！？]*\Z", text)
-    if ending is not None and _QUESTION_MARKS & set(ending[0]):
-        body = text[: ending.start()]
-        if not (_REQUEST.match(body) or _TAG.search(body)):
-            return "asked"
+    if "?" in text[len(text.rstrip(_CLOSING)) :].replace("？", "?") and not _asks_for_more(tokens):
+        return "asked"
     after = read_tokens(following)
-    if has_phrase(tokens, "UNSAID") or (tokens and _takes_back(after)) or _ends_denied(tokens):
+    if has_phrase(tokens, "UNSAID") or _takes_back(after) or _ends_denied(tokens):
         return "unmeant"
     return ""
+
+
+_CLOSING: Final = ".!?。！？)\"'”’"
+
+
+def _asks_for_more(tokens: Sequence[Token]) -> bool:
+    """Tell whether a question is a request ("can you remember that ...?"), or only asks to agree (", ok?")."""
+    begin = skip_tokens(tokens, 0, "ASKING", "LEADIN")
+    asked = find_phrase(tokens, begin, {"REMEMBERING"})
+    is_request = asked is not None and find_phrase(tokens, begin + asked[0], {"UNTOLD"}) is None
+    tag = find_tag(tokens)
+    return is_request or (tag > 0 and tokens[tag - 1].text == ",")
+
+
+def find_tag(tokens: Sequence[Token], value: str = "") -> int:
+    """Return where the last phrase of some tokens begins that adds nothing ("ok", "please"); 0 without one."""
+    end = len(tokens)
+    while end and tokens[end - 1].kind in ("mark", "end"):
+        end -= 1
+    found = ((at, find_phrase(tokens, at, {"TAG"})) for at in range(max(0, end - 3), end))
+    return next((at for at, tag in found if tag and at + tag[0] == end and value in tag[1].value), 0)
 
 
 def _is_past(words: Sequence[str]) -> bool:
@@ -129,7 +146,7 @@ def _takes_back(tokens: Sequence[Token]) -> bool:
         tokens = tokens[1:]
     if tokens and tokens[0].text in {"just", "but", "and", "well", "ok", "ah", "oh"}:
         tokens = tokens[1:]
-    found = find_phrase(tokens, 0, {"BACK"}) if tokens else None
+    found = find_phrase(tokens, 0, {"BACK"})
     return found is not None and (found[0] > 1 or len(tokens) <= 4 or tokens[1].kind in ("mark", "end"))
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
-from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens
+from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens, skip_tokens
 from config.lib.words.quantities import word_set
+from config.lib.words.sentences import find_sentences
 from config.lib.words.vocabulary import find_meaning, get_vocabulary
 
-SENTENCE: Final = re.compile(r"(?:[^.!?。！？\n]|[.!?](?![\s\x00)\"'”’]|\Z))+[.!?。！？]*|[.!?。！？]+", re.DOTALL)
 _LINE: Final = re.compile(r"[^\n]+")
 _SYNTAX: Final = tuple(
     re.compile(pattern, re.MULTILINE | re.DOTALL | re.IGNORECASE)
@@ -51,9 +51,7 @@ _QUOTATIONS: Final = tuple(
 # "no 'alts' for me": one or two words without a number are emphasis, not a quotation.
 _LETTERS: Final = "(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7a3])[^\\W\\d])+"
 _STRESSED: Final = re.compile(rf"\s*{_LETTERS}(?:[\s-]+{_LETTERS})?\s*")
-_OWN_WORDS: Final = re.compile(
-    r"\b(?:remember|note|save|store|I (?:always )?(?:say|said)|my [\w -]{0,30}?)(?: that| this| is)?[\s:,]*\Z", re.I
-)
+_OWN_WORDS: Final = re.compile(r"\b(?:I (?:always )?(?:say|said)|my [\w -]{0,30}?)(?: that| this| is)?[\s:,]*\Z", re.I)
 _MAIL: Final = re.compile(
     r"\s*(?:-{2,}\s*(?:original|forwarded|weitergeleitete|begin)\b|fwd?:|on .{3,80} wrote:)", re.I
 )
@@ -65,7 +63,7 @@ _HANDLE: Final = re.compile(r"\s*(?:@\w|u/\w|\S+ · )")
 _ASIDE: Final = re.compile(r"\s*[\[(](?P<text>[^\])\n]{3,60})[\])]\s*(?=\S)")
 _MARKER: Final = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+")
 _LABEL: Final = re.compile(
-    r"(?:^|(?<=[.!?] ))\s*(?P<label>[^\s:][^:.!?\n]{0,80}?)\s*(?:(?P<colon>:)(?=\s|\Z)|(?:\s[—–-]\s|>\s))(?P<text>.*)\Z"
+    r"(?:^|(?<=[.!?] ))\s*(?P<label>[^\s:][^:.!?]{0,80}?)\s*(?:(?P<colon>:)(?!\S)|\s[—–-]\s|>\s)"
 )
 _BEHIND: Final = re.compile(r"(?:\s[—–-]+|[.!?]?\s*\()\s*(?P<name>[^\n—–()]{2,40}?)[).]*\s*\Z")
 _ME: Final = word_set("i i'm i've i'd i'll im ive we we're we've my our me mine us")
@@ -87,9 +85,16 @@ def mask_others(text: str) -> tuple[str, bool]:
 
 def _mask_quotation(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 80) : match.start()]
-    if _STRESSED.fullmatch(match["inside"]) or _OWN_WORDS.search(before):
+    if _STRESSED.fullmatch(match["inside"]) or _OWN_WORDS.search(before) or _asks_for(before):
         return match[0]
     return MASK * len(match[0])
+
+
+def _asks_for(before: str) -> bool:
+    """Tell whether the words before a quotation ask to remember it."""
+    tokens = read_tokens(before)
+    asked = (at for at in range(max(0, len(tokens) - 4), len(tokens)) if find_phrase(tokens, at, {"REMEMBERING"}))
+    return any(skip_tokens(tokens, at, "REMEMBERING", "INTRODUCING") == len(tokens) for at in asked)
 
 
 # --- Lines ---
@@ -125,14 +130,14 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
         return line, True, False
     line, is_open = _mask_label(line, following, is_lone=is_lone)
     pieces, done = [], 0
-    for match in SENTENCE.finditer(line):
-        tokens = read_tokens(match[0])
-        pieces.append(line[done : match.start()])
-        done = match.end()
+    for start, end in find_sentences(line):
+        tokens = read_tokens(line[start:end])
+        pieces.append(line[done:start])
+        done = end
         if is_open:
-            pieces.append(MASK * len(match[0]))
+            pieces.append(MASK * (end - start))
             continue
-        pieces.append(_mask_reports(match[0], tokens))
+        pieces.append(_mask_reports(line[start:end], tokens))
         is_last = not line[done:].strip()
         if has_phrase(tokens, "NEXTTEXT"):
             return "".join(pieces) + MASK * len(line[done:]), bool(following), True
@@ -187,17 +192,15 @@ def _mask_label(line: str, following: str, *, is_lone: bool) -> tuple[str, bool]
     """Mask what stands behind a label that is not the person's; tell whether what follows is foreign, too."""
     marker = _MARKER.match(line)
     begin = marker.end() if marker else 0
-    match = _LABEL.search(line, begin) if not marker else _LABEL.search(line[begin:])
+    match = _LABEL.search(line[begin:])
     if match is None:
         return line, False
-    if not match["colon"] and (
-        len(match["label"].split()) > 3 or (not match["label"][0].isupper() and ">" not in line)
-    ):
+    label, text, start = match["label"], line[begin + match.end() :], begin + match.start("label")
+    if not match["colon"] and (len(label.split()) > 3 or (not label[0].isupper() and ">" not in line)):
         return line, False
-    if _is_own_label(match["label"], match["text"]):
+    if _is_own_label(label, text):
         return line, False
-    start = match.start("label") + (begin if marker else 0)
-    is_open = is_lone or not match["text"].strip(" *_") or has_phrase(read_tokens(match["label"]), *_OPENERS)
+    is_open = is_lone or not text.strip(" *_") or has_phrase(read_tokens(label), *_OPENERS)
     return line[:start] + MASK * (len(line) - start), is_open and bool(following or match["colon"])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -16,7 +15,7 @@ from config.lib.search.terms import STOP_WORDS, porter_stem
 from config.lib.words.lexer import Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import events_in, symbols_in
 from config.lib.words.quantities import map_words, meets, word_set
-from config.lib.words.vocabulary import Meaning, Vocabulary, find_meaning, get_vocabulary
+from config.lib.words.vocabulary import Meaning, find_meaning, map_stems
 from trading.asking.periods import AHEAD, DAY, PeriodRefused, parse_period, take_period
 from trading.asking.query import GROUPS, MEASURES
 
@@ -167,9 +166,7 @@ def _name_common(meaning: Meaning, last: str) -> str:
 
 def find_tag(word: str) -> str:
     """Return the tag of a word in any ending, "" for one of no question."""
-    return find_meaning(word, "ASK") or (
-        _list_stems(get_vocabulary()).get(porter_stem(word), "") if len(word) > 3 else ""
-    )
+    return find_meaning(word, "ASK") or (map_stems("ASK").get(porter_stem(word), "") if len(word) > 3 else "")
 
 
 def _judge_unknown(token: Token, before: Token) -> str:
@@ -199,12 +196,3 @@ def find_window(words: Words, now: datetime) -> tuple[datetime, datetime, str] |
         return None
     named = f"in the {said}" if period.starts_at == now else f"{said} (in UTC)"
     return max(period.starts_at, now), period.ends_at, named
-
-
-@lru_cache(1)
-def _list_stems(vocabulary: Vocabulary) -> dict[str, str]:
-    """Return the tags of words by their stems; the shortest word of a stem counts."""
-    words = sorted(vocabulary.list_words("ASK"), key=lambda word: (-len(word), word))
-    return {
-        porter_stem(word): tag for word in words if (found := vocabulary.find(word, ("ASK",))) and (tag := found.value)
-    }

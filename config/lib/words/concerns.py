@@ -5,13 +5,13 @@ vocabulary says. Facts keep their subjects among their search terms, so that one
 """
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from config.lib.search.terms import list_terms
 from config.lib.words.compile import Refusal, compile_rule
 from config.lib.words.typed import split_words
-from config.lib.words.vocabulary import find_meaning, list_words
+from config.lib.words.vocabulary import find_meaning, find_stems, list_words
 
 RULE: Final = "rule"  # the subject of each statement that reads as a rule
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -73,20 +73,5 @@ def mark_statement(text: str) -> frozenset[str]:
 
 
 def _read_phrases(text: str) -> set[str]:
-    """Return the subjects of the phrases in a text, the longest at each place."""
-    subjects, longest = _list_phrases()
-    terms, found, at = list_terms(text), set[str](), 0
-    while at < len(terms):
-        sizes = range(min(longest, len(terms) - at), 0, -1)
-        size = next((size for size in sizes if " ".join(terms[at : at + size]) in subjects), 1)
-        found.update(subjects.get(" ".join(terms[at : at + size]), ()))
-        at += size
-    return found
-
-
-@cache
-def _list_phrases() -> tuple[dict[str, list[str]], int]:
-    """Return the subjects of each phrase by its stems, and the words of the longest phrase."""
-    phrases = list_words("CONCERN")
-    found = {" ".join(list_terms(phrase)): str(find_meaning(phrase, "CONCERN")).split(",") for phrase in phrases}
-    return found, max(key.count(" ") + 1 for key in found)
+    """Return the subjects of the phrases in a text, in any ending."""
+    return {subject for subjects in find_stems(list_terms(text), "CONCERN") for subject in subjects.split(",")}

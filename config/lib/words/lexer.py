@@ -180,13 +180,31 @@ def find_phrases(text: str, *concepts: str) -> Iterator[tuple[int, int, Meaning]
 
 
 def skip_phrases(text: str, *concepts: str) -> str:
-    """Return a text from the first word that is of no phrase of the concepts; all of it without such a word."""
-    end = 0
-    for start, after, _ in find_phrases(text, *concepts):
-        if text[end:start].strip(" ,:"):
+    """Return a text without the phrases of the concepts that it begins with; all of it where nothing is left."""
+    tokens = read_tokens(text)
+    at = skip_tokens(tokens, 0, *concepts)
+    return text[tokens[at].start :] if at < len(tokens) else text
+
+
+def skip_tokens(tokens: Sequence[Token], at: int, *concepts: str) -> int:
+    """Return the place behind the phrases of the concepts that begin at a place, and behind the marks between them.
+
+    A phrase with the value `mark` needs a mark behind it, one with `then` another phrase before it.
+    """
+    begin = at
+    while at < len(tokens):
+        length, meaning = find_phrase(tokens, at, concepts) or (0, None)
+        if meaning is None and (not at or tokens[at].text not in _BEHIND):
             break
-        end = after
-    return text[end:].lstrip(" ,:") or text
+        if meaning is not None and meaning.value == "mark" and text_at(tokens, at + length) not in _BEHIND:
+            break
+        if meaning is not None and meaning.value == "then" and at == begin:
+            break
+        at += length or 1
+    return at
+
+
+_BEHIND: Final = frozenset(",.:;!-–—")  # marks behind what goes before a sentence
 
 
 def take_number(tokens: Sequence[Token], at: int) -> Number | None:

@@ -1,20 +1,20 @@
-"""Cut a message into sentences and clauses; take off greetings and prefaces.
-
-Patterns stand in tables: a line is an alternative, an indented line goes on with the one before it. They match straight
-apostrophes, without regard to case, and are compiled at their first use.
-"""
+"""Cut a message into sentences and clauses; take off greetings and prefaces. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from typing import Final
+
+from config.lib.words.lexer import Token, find_phrase, read_tokens, skip_phrases, skip_tokens, text_at
+from config.lib.words.quantities import word_set
+from config.lib.words.vocabulary import find_meaning
 
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
 QUOTED: Final = re.compile("^[>\"“”'`«]")
 
 
 class Pattern:
-    """Alternatives of a table, compiled at the first use."""
+    """Alternatives of a table, a line each, compiled at the first use; an indented line goes on with the one before."""
 
     def __init__(self, table: str, **parts: str) -> None:
         self._table, self._parts = table, parts
@@ -44,43 +44,66 @@ def parse_table(table: str, **parts: str) -> dict[str, Pattern]:
     return {name: Pattern(words, **parts) for name, _, words in lines}
 
 
-_BREAK: Final = Pattern(
-    r"(?<=[.!?;])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bmax\.)(?<!\bmin\.)(?<!\bno\.)(?<!\bapprox\.)\s+|\s*\n+\s*"
-    r"|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)"
-)
-CLAUSE: Final = Pattern(
-    r"""
-,?\s+(?:and|but|also|plus|while)\s+(?=(?:I|I'm|im|ive|my)\b)
-,\s+(?=(?:I|I'm|im|ive|my)\b)
-\s+and\s+(?=now\s+(?:risk|trade|use|hold|live|work)\b)
-"""
-)
-_LEAD_IN: Final = Pattern(
-    r"""
-^(?:hi|hello|hey)(?: there| keel)?[,.!:]*\s+
-^(?:well|so|ok|okay|also|and|but|plus|btw|fyi|by the way|for the record|in general|again|one more thing|anyway
-    |things(?: have)? changed)\b[,:;-]*\s+
-^(?:just so you know|please note|note|you should know|as i said|i should (?:say|mention|add)
-    |i want you to know)(?: that)?[,:]*\s+
-"""
-)
-CORRECTION: Final = Pattern(
-    r"""
-^(?:no[,:;.-]+|(?:(?:no,? )?wait|nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|update(?=:)
-    |not quite|(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean
-    |i meant|it's|its|that's)\b[,:;.-]*\s+)?
-^(?:no,? )?(?:that|this|it)(?:'?s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
-"""
-)
-EXPLICIT: Final = Pattern(
-    r"""
-^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must
-    |can))\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget
-    |(?:note(?: down)?|write down|save|store)(?= that\b| this:|:))\b(?!\s+(?:me|when|what|how|who|why|where|which
-    |whether|if|the time|anything|everything|it|us)\b)(?:\s+(?:that|this|these|the following|of|for me
-    |for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*[\s:,-]*
-"""
-)
+# --- Where sentences and clauses end ---
+
+_END: Final = re.compile(r"\n|[。！？]+|[.!?]+[)\"'”’]*(?=[\s\x00]|\Z)")
+_PART: Final = re.compile(r"(?<=;)\s+|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)", re.IGNORECASE)
+_ABBREVIATIONS: Final = word_set("e.g. i.e. vs. max. min. no. approx.")
+_ENDS_TOO: Final = word_set("max. min. no.")  # words that a sentence may end with
+_JOINING: Final = word_set("and but also plus while")
+_ME: Final = word_set("i im ive my")
+
+
+def find_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the sentences and lines of a text begin and end, with their punctuation."""
+    start = 0
+    for match in _END.finditer(text):
+        if not _is_abbreviated(text, match.end()):
+            if text[start : match.end()].strip():
+                yield start, match.end() - (match[0] == "\n")
+            start = match.end()
+    if text[start:].strip():
+        yield start, len(text)
+
+
+def _is_abbreviated(text: str, end: int) -> bool:
+    word = text[max(0, end - len(" approx.")) : end].lower().rpartition(" ")[2]
+    return word in _ABBREVIATIONS and not (word in _ENDS_TOO and text[end : end + 2].strip()[:1].isupper())
+
+
+def sentences(message: str) -> Iterator[str]:
+    """Yield the sentences, parts between semicolons and lines of a message with their punctuation."""
+    for start, end in find_sentences(message):
+        yield from filter(None, map(str.strip, _PART.split(message[start:end])))
+
+
+def find_clauses(sentence: str) -> list[tuple[int, int]]:
+    """Return where the clauses of a sentence begin and end; ", I ...", "and my ..." and "and now risk ..." are new."""
+    tokens = read_tokens(sentence)
+    cuts = [cut for at in range(1, len(tokens)) if (cut := _find_cut(tokens, at))]
+    edges = [0, *(edge for cut in cuts for edge in cut), len(sentence)]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def split_clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence."""
+    return [sentence[start:end] for start, end in find_clauses(sentence)]
+
+
+def _find_cut(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:
+    """Return where the clause before a token ends, and where that of the token begins."""
+    before = at - 1
+    if tokens[at].text.partition("'")[0] not in _ME:
+        is_new = tokens[at].text == "now" and find_meaning(text_at(tokens, at + 1), "VERB") is not None
+        return (tokens[before].start, tokens[at].start) if is_new and tokens[before].text == "and" and before else None
+    is_joined = tokens[before].text in _JOINING
+    before -= is_joined and before > 0 and tokens[before - 1].text == ","
+    is_cut = before > 0 and (is_joined or tokens[before].text == ",")
+    return (tokens[before].start, tokens[at].start) if is_cut else None
+
+
+# --- What goes before a sentence ---
+
 _SPELLINGS: Final = {
     r"\bim\b": "I'm",
     r"\b(do|ca|wo|does|is|did|are|was|have|has|should|would|could)nt\b": r"\1n't",
@@ -88,39 +111,46 @@ _SPELLINGS: Final = {
     r"\bpls\b": "please",
     r"^(?:have|has) been\b": "I have been",
 }
-_QUESTION: Final = Pattern(
-    r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall|would"
-    r"|will|may|might|have|has|had|tell me|show me|give me|list)(?:'s|'re)?\b"
-)
-
-
-def sentences(message: str) -> Iterator[str]:
-    """Yield the sentences and lines of a message with their punctuation."""
-    yield from filter(None, map(str.strip, _BREAK.compiled.split(message)))
 
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question."""
-    return sentence.rstrip().endswith("?") or bool(_QUESTION.match(spell_out(straight(strip_lead_in(sentence)))))
+    return sentence.rstrip().endswith("?") or starts_question(read_tokens(sentence)) not in (None, "when")
+
+
+def starts_question(tokens: Sequence[Token]) -> str | None:
+    """Return the value of the word that begins a question; None without one. "When" may begin a condition, too."""
+    begin = skip_tokens(tokens, 0, "LEADIN")
+    found = find_phrase(tokens, begin, {"QUESTION"})
+    return found[1].value if found and text_at(tokens, begin + 1) != "not" else None  # "do not ..." asks nothing
 
 
 def strip_lead_in(sentence: str) -> str:
-    """Return a sentence without "Hi Keel,", "by the way", "just so you know" and the like."""
-    for _ in range(4):
-        match = _LEAD_IN.match(straight(sentence))
-        if match is None or match.end() == len(sentence):
-            break
-        sentence = sentence[match.end() :]
-    return sentence
+    """Return a sentence without "Hi Keel,", "by the way", "just so you know" and the like; one of only that is kept."""
+    return skip_phrases(sentence, "LEADIN")
 
 
 def strip_preface(sentence: str) -> str:
     """Return a sentence without "remember that", "actually" and the like."""
-    plain = straight(strip_lead_in(sentence))
-    for pattern in (CORRECTION, EXPLICIT):
-        if match := pattern.match(plain):
-            plain = strip_lead_in(plain[match.end() :])
-    return plain
+    plain = strip_correction(strip_lead_in(sentence))
+    asked = parse_request(plain)
+    return straight(strip_lead_in(plain if asked is None else asked))
+
+
+def strip_correction(sentence: str) -> str:
+    """Return a sentence without "no, wait", "actually" and the like; one of only that is kept."""
+    return skip_phrases(sentence, "CORRECTS")
+
+
+def parse_request(sentence: str) -> str | None:
+    """Return what a sentence asks outright to remember ("please remember that ..."); None if it does not."""
+    tokens = read_tokens(sentence)
+    begin = skip_tokens(tokens, 0, "ASKING")
+    end = skip_tokens(tokens, begin, "REMEMBERING")
+    if end == begin or find_phrase(tokens, end, {"UNTOLD"}):
+        return None
+    end = skip_tokens(tokens, end, "INTRODUCING")
+    return sentence[tokens[end].start :] if end < len(tokens) else ""
 
 
 def spell_out(text: str) -> str:

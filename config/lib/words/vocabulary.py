@@ -1,10 +1,12 @@
 """What words and phrases mean to all readers: the entries of `vocabulary.txt`. Pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from config.lib.search.terms import list_terms
 
 _FILE: Final = Path(__file__).with_suffix(".txt")
 
@@ -62,3 +64,22 @@ def find_meaning(word: str, *concepts: str) -> str | None:
 def list_words(*concepts: str) -> frozenset[str]:
     """Return the words and phrases of concepts."""
     return get_vocabulary().list_words(*concepts)
+
+
+@cache
+def map_stems(concept: str) -> dict[str, str]:
+    """Return the values of a concept by the stems of its phrases, which match in any ending; the shortest counts."""
+    phrases = sorted(list_words(concept), key=lambda phrase: (-len(phrase), phrase))
+    return {" ".join(list_terms(phrase)): str(find_meaning(phrase, concept)) for phrase in phrases}
+
+
+def find_stems(terms: Sequence[str], concept: str) -> Iterator[str]:
+    """Yield the values of a concept's phrases in the terms of a text (`list_terms`), of the longest at each place."""
+    values, at = map_stems(concept), 0
+    longest = max(stems.count(" ") + 1 for stems in values)
+    while at < len(terms):
+        sizes = range(min(longest, len(terms) - at), 0, -1)
+        size = next((size for size in sizes if " ".join(terms[at : at + size]) in values), 0)
+        if size:
+            yield values[" ".join(terms[at : at + size])]
+        at += size or 1
