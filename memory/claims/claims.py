@@ -85,6 +85,33 @@ class _Item:
     is_used: bool = False  # a negation that reversed a comparison
 
 
+_ADDED: Final = frozenset({"x", "$"})  # units that go without saying
+_IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
+
+
+def is_same_number(given: Term, wanted: Term) -> bool:
+    """Tell whether two numbers are equal by value and unit; a text may omit the unit, or add that of a plain number."""
+    (value, unit), (other, wanted_unit) = _convert(given), _convert(wanted)
+    if value == other:
+        return wanted_unit in {unit, ""} or (wanted_unit in _ADDED and unit == "")
+    if (unit, wanted_unit) == ("", "%") and isinstance(value, Fraction) and isinstance(other, Fraction):
+        return value < 1 and value * 100 == other  # "a quarter of my account"
+    clock, hour = (other, value) if wanted_unit == "time" else (value, other)
+    if {unit, wanted_unit} != {"time", ""} or not isinstance(hour, Fraction) or hour.denominator != 1:
+        return False
+    return clock in {f"{int(hour):02}:00", f"{int(hour) + 12:02}:00"}  # "six in the evening"
+
+
+def _convert(term: Term) -> tuple[object, str]:
+    if isinstance(term.key, str):
+        return term.key, term.unit
+    if term.unit == "bp":
+        return term.key / 100, "%"
+    if term.unit in _IN_MINUTES:
+        return term.key * _IN_MINUTES[term.unit], "min"
+    return (f"{int(term.key):02}:00" if term.unit == "time" else term.key), term.unit
+
+
 @lru_cache(maxsize=2048)  # a write reads its text for the gate, for its subject and beside known facts
 def read_claims(text: str) -> Reading:
     """Read a text's terms; `MASK` yields none and separates clauses."""

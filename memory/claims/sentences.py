@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
@@ -11,14 +10,12 @@ from config.lib.words.lexer import MASK, Token, find_phrases, has_phrase, read_t
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import find_clauses, parse_request, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
-from memory.claims.claims import Reading, Term, list_stems, read_claims
+from memory.claims.claims import Reading, Term, is_same_number, list_stems, read_claims
 from memory.claims.statements import find_tag, keep_typed_words
 from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
 
 _MARKER: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+")  # of an item in a list
 _OTHERS: Final = word_set("you your you're he his she her they them their")
-_ADDED: Final = frozenset({"x", "$"})  # units that go without saying
-_IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +32,10 @@ class _Sentence:
     text: str
     reading: Reading
     is_asked_for: bool  # "remember that ..."
+
+    def contains(self, other: "_Sentence") -> bool:
+        """Tell whether another one is a clause of this one."""
+        return self is not other and self.quote.start <= other.quote.start and other.quote.end <= self.quote.end
 
 
 def word_content(content: str, messages: Sequence[TypedMessage], *, quotes: Sequence[Quote] = ()) -> Wording | None:
@@ -83,28 +84,6 @@ def swap_value(line: str, text: str) -> str | None:
     return f"{line[: old[0].start]}{new}{unit}{line[old[0].end :]}"
 
 
-def is_same_number(given: Term, wanted: Term) -> bool:
-    """Tell whether two numbers are equal by value and unit; a text may omit the unit, or add that of a plain number."""
-    (value, unit), (other, wanted_unit) = _convert(given), _convert(wanted)
-    if value == other:
-        return wanted_unit in {unit, ""} or (wanted_unit in _ADDED and unit == "")
-    if (unit, wanted_unit) == ("", "%") and isinstance(value, Fraction) and isinstance(other, Fraction):
-        return value < 1 and value * 100 == other  # "a quarter of my account"
-    clock, hour = (other, value) if wanted_unit == "time" else (value, other)
-    if {unit, wanted_unit} != {"time", ""} or not isinstance(hour, Fraction) or hour.denominator != 1:
-        return False
-    return clock in {f"{int(hour):02}:00", f"{int(hour) + 12:02}:00"}  # "six in the evening"
-
-
-def _convert(term: Term) -> tuple[object, str]:
-    if isinstance(term.key, Fraction):
-        if term.unit == "bp":
-            return term.key / 100, "%"
-        if term.unit in _IN_MINUTES:
-            return term.key * _IN_MINUTES[term.unit], "min"
-    return (f"{int(term.key):02}:00" if term.unit == "time" and isinstance(term.key, Fraction) else term.key), term.unit
-
-
 def _read_numbers(text: str) -> list[Term]:
     return read_claims(text).of_kind("number")
 
@@ -128,28 +107,19 @@ def _find_sentence(content: str, messages: Sequence[TypedMessage], quotes: Seque
     It has each number of the content. Of two in one message that are equally near there is none. What the newest
     message asks outright to remember counts, whatever words the content has.
     """
-    claim = read_claims(content)
-    best: tuple[int, _Sentence] | None = None
+    claim, best = read_claims(content), -1 if quotes else 0
+    found: _Sentence | None = None
     for message in reversed(messages):
         own = [(_count_shared(claim, one.reading), one) for one in _list_statements(message) if _lies(one, quotes)]
-        near = [(shared, one) for shared, one in own if shared > (-1 if quotes else 0)]
-        top = max((shared for shared, _ in near), default=-1)
-        nearest = _keep_tightest([one for shared, one in near if shared == top])
-        if len(nearest) == 1 and (best is None or top > best[0]):
-            best = top, nearest[0]
-    if best is None and messages and not quotes:
+        top = max((shared for shared, _ in own), default=-1)
+        nearest = [one for shared, one in own if shared == top]
+        nearest = [one for one in nearest if not any(one.contains(other) for other in nearest)]
+        if top > best and len(nearest) == 1:
+            best, found = top, nearest[0]
+    if found is None and messages and not quotes:
         asked = [one for one in _list_statements(messages[-1]) if one.is_asked_for]
-        return asked[0] if len(asked) == 1 else None
-    return best[1] if best else None
-
-
-def _keep_tightest(sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """Leave out a whole sentence beside its only near clause."""
-    within = [
-        (one, sum(one.quote.start <= other.quote.start and other.quote.end <= one.quote.end for other in sentences))
-        for one in sentences
-    ]
-    return [one for one, count in within if count == 1 or (count > 2 and len(sentences) == count)]
+        found = asked[0] if len(asked) == 1 else None
+    return found
 
 
 def _lies(sentence: _Sentence, quotes: Sequence[Quote]) -> bool:
@@ -210,18 +180,13 @@ def _list_statements(message: TypedMessage) -> Iterator[_Sentence]:
         is_bound_up = reading.of_kind("condition") or any(term.key in list_stems("DOUBT") for term in reading.terms)
         clauses = [] if is_bound_up else find_clauses(text)
         for start, end in dict.fromkeys([(0, len(text)), *clauses]):
-            if (found := _read_statement(message, part.start, text, start, end)) is not None:
-                yield found
-
-
-def _read_statement(message: TypedMessage, offset: int, text: str, start: int, end: int) -> _Sentence | None:
-    piece = text[start:end]
-    begin, close = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
-    words = _trim(piece)
-    if not _is_stated(words):
-        return None
-    is_asked_for = parse_request(strip_lead_in(piece.strip())) is not None
-    return _Sentence(Quote(message.id, offset + begin, offset + close), words, read_claims(words), is_asked_for)
+            piece = text[start:end]
+            words = _trim(piece)
+            if _is_stated(words):
+                begin = part.start + start + len(piece) - len(piece.lstrip())
+                quote = Quote(message.id, begin, begin + len(piece.strip()))
+                is_asked_for = parse_request(strip_lead_in(piece.strip())) is not None
+                yield _Sentence(quote, words, read_claims(words), is_asked_for)
 
 
 def _trim(sentence: str) -> str:

@@ -6,7 +6,7 @@ no model is called.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from config.lib.words.lexer import MASK
 from config.lib.words.sentences import straight
-from memory.claims.claims import Reading, Term, list_stems, read_claims
+from memory.claims.claims import Reading, Term, is_same_number, list_stems, read_claims
 from memory.claims.statements import Voices, mask_parts, read_voices
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
@@ -94,29 +94,44 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
     Without a valid quote the result is that of `find_support`.
     """
     claim = _Claim(read_claims(content))
-    verified: dict[Quote, None] = {}
-    for quote in quotes:
-        for message, start, end in _locate_quote(quote, messages):
-            span = claim.find_span(message.reading, start, end)
-            if span is not None:
-                kept = (start, end) if end - start <= LONGEST_QUOTE else span
-                verified[Quote(message.id, *kept)] = None
-                break
-    if verified:
-        return tuple(verified)
-    found = find_support(content, messages)
-    return (found,) if found else ()
+
+    def verify(message: TypedMessage, start: int, end: int) -> Quote | None:
+        span = claim.find_span(message.reading, start, end)
+        return span and Quote(message.id, *((start, end) if end - start <= LONGEST_QUOTE else span))
+
+    verified = _list_first(verify, quotes, messages)
+    found = None if verified else find_support(content, messages)
+    return (found,) if found else verified
 
 
 def locate_quotes(quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
     """Return the quotes that the user typed as statements of their own, whatever they support."""
-    found: dict[Quote, None] = {}
-    for quote in quotes:
-        for message, start, end in _locate_quote(quote, messages):
-            if mask_parts(message.voices)[start:end].replace(MASK, " ").strip(" .!?,;:"):
-                found[Quote(message.id, start, end)] = None
-                break
-    return tuple(found)
+
+    def locate(message: TypedMessage, start: int, end: int) -> Quote | None:
+        is_stated = mask_parts(message.voices)[start:end].replace(MASK, " ").strip(" .!?,;:")
+        return Quote(message.id, start, end) if is_stated else None
+
+    return _list_first(locate, quotes, messages)
+
+
+def _list_first(
+    read: Callable[[TypedMessage, int, int], Quote | None], quotes: Sequence[object], messages: Sequence[TypedMessage]
+) -> tuple[Quote, ...]:
+    """Return what is read of the first place of each quote of which something is read, each once."""
+    found = (next(filter(None, (read(*place) for place in _iter_places(quote, messages))), None) for quote in quotes)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _iter_places(quote: object, messages: Sequence[TypedMessage]) -> Iterator[tuple[TypedMessage, int, int]]:
+    """Yield the places of a quote in typed messages, those in the message that it names first."""
+    named = quote if isinstance(quote, Mapping) else {"text": quote}
+    text = named.get("text")
+    literal = straight(text.strip()).lower() if isinstance(text, str) else ""
+    # The model may give a wrong id with the right text, so search the other messages too.
+    for message in sorted(messages, key=lambda message: message.id != named.get("message_id")):
+        typed = straight(message.text).lower()
+        if literal and len(typed) == len(message.text) and (at := typed.find(literal)) >= 0:
+            yield message, at, at + len(literal)
 
 
 class _Claim:
@@ -151,34 +166,23 @@ class _Claim:
 
     def find_span(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
         """Return the tightest sufficient span in the bounds, if any."""
-        if not self.words:
-            return None
         given = [
             (term, self._list_met(term))
             for term in message.terms
             if low <= term.start and (high is None or term.end <= high)
         ]
         useful = [(term, met) for term, met in given if met or term.kind in {"not", "only", "number"}]
-        if not self._is_enough(useful):
-            return None
-        best: tuple[int, int] | None = None
-        for first in range(len(useful)):
-            span = self._find_shortest(useful, first, given)
-            if span is not None and (best is None or span[1] - span[0] < best[1] - best[0]):
-                best = span
-        return best
+        spans, first = [], 0
+        for last in range(len(useful) if self.words else 0):
+            while self._is_too_long(useful[first][0], useful[last][0]) or self._is_enough(useful[first + 1 : last + 1]):
+                first += 1
+            held = useful[first : last + 1]
+            if self._is_enough(held) and self._is_clear(held) and (not self.is_exact or self._is_whole(held, given)):
+                spans.append((held[0][0].start, held[-1][0].end))
+        return min(spans, key=lambda span: span[1] - span[0], default=None)
 
-    def _find_shortest(self, useful: Sequence[Held], first: int, given: Sequence[Held]) -> tuple[int, int] | None:
-        start = useful[first][0]
-        for last in range(first, len(useful)):
-            end = useful[last][0]
-            if end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest:
-                return None
-            if self._is_enough(useful[first : last + 1]):
-                held = useful[first : last + 1]
-                is_whole = not self.is_exact or self._is_whole(held, given)
-                return (start.start, end.end) if is_whole and self._is_clear(held) else None
-        return None
+    def _is_too_long(self, start: Term, end: Term) -> bool:
+        return end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest
 
     def _is_clear(self, held: Sequence[Held]) -> bool:
         """Tell whether each figure clearly belongs to the claim."""
@@ -224,15 +228,9 @@ class _Claim:
         return frozenset(map(_term_key, [*met, *exact]))
 
 
-def _is_stated(given: Term, wanted: Term) -> bool:
-    """Tell whether a term says what is wanted, whatever its polarity."""
-    # A claim may omit the unit or add the x of a multiple, but not use another unit.
-    has_unit = wanted.unit in {given.unit, ""} or (wanted.unit, given.unit) == ("x", "")
-    return given.kind == wanted.kind and given.key == wanted.key and has_unit
-
-
 def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
-    if not _is_stated(given, wanted):
+    is_said = is_same_number(given, wanted) if wanted.kind == "number" else given.key == wanted.key
+    if given.kind != wanted.kind or not is_said:
         return False
     # "I trade BTC and ETH, never alts": the denied clause reuses the verb of the first one.
     return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))
@@ -244,22 +242,3 @@ def _term_key(term: Term) -> Content:
 
 def _list_distinct(terms: Sequence[Term]) -> list[Term]:
     return list({_term_key(term): term for term in terms}.values())
-
-
-def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
-    """Find all places of a quote in typed messages."""
-    if isinstance(quote, str):
-        quote = {"text": quote}
-    if not isinstance(quote, Mapping):
-        return []
-    message_id, text = quote.get("message_id"), quote.get("text")
-    among = [message for message in messages if message_id is None or message.id == message_id]
-    if not isinstance(text, str) or not text.strip():
-        return []
-    literal = straight(text.strip()).lower()
-    return [
-        (message, at, at + len(literal))
-        # The model may give a wrong id with the right text, so search the other messages too.
-        for message in [*among, *(message for message in messages if message not in among)]
-        if (at := straight(message.text).lower().find(literal)) >= 0 and len(message.text.lower()) == len(message.text)
-    ]
