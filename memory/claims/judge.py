@@ -5,7 +5,6 @@ One judge for every path: the tools, the pages, REST, extraction at the end of a
 
 from typing import Final, Literal
 
-from memory.claims.claims import list_stems
 from memory.claims.line import Line, read_line
 from memory.claims.subjects import Subject, read_subject
 
@@ -35,17 +34,9 @@ def excludes(old: str, new: str) -> bool:
     return judge_change(old, new) in {"replaces", "unsure"}
 
 
-def may_end(old: str, new: str) -> bool:
-    """Tell whether a statement that ends something ("I quit the Asian session") may mean a line of another subject."""
-    known, ending = read_line(old), read_line(new)
-    named = set(ending.nouns) - list_stems("LIGHT")
-    return (
-        ending.is_ending
-        and not known.is_ended
-        and known.owner == ending.owner
-        and bool(named)
-        and named <= set(known.words)
-    )
+def may_turn(old: str, new: str) -> bool:
+    """Tell whether a statement that ends or resumes something may mean a line of another subject."""
+    return read_line(new).turns(read_line(old))
 
 
 def _judge_values(before: Subject, after: Subject) -> Verdict:
@@ -112,4 +103,6 @@ def _judge_lines(before: Line, after: Line, *, is_change: bool) -> Verdict:
     """Judge two lines with the same words."""
     if before.contradicts(after):
         return "replaces" if is_change else "unsure"
+    if after.turns(before):
+        return "unsure"
     return "same" if before.terms == after.terms and before.flags == after.flags else "apart"

@@ -3,7 +3,7 @@
 from functools import cached_property, lru_cache
 from typing import Final
 
-from config.lib.words.lexer import Found, Token, find_meanings, read_tokens
+from config.lib.words.lexer import Token, find_meanings, read_tokens
 from config.lib.words.quantities import meets, word_set
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
@@ -13,8 +13,11 @@ _CONCEPTS: Final = word_set(
     "ANSWER SPEAK LENGTH LANGUAGE BASECURRENCY CURRENCY TIMEZONE ZONECODE EXCHANGE DEAL STYLE DRAWDOWN PERDAY PERWEEK"
     " PERMONTH OPENPOSITIONS POSITIONSIZE TARGET ACCOUNTSIZE RETIRE SESSION LEVERAGE RISK LOSE ONELOSS PERTRADE TRADE"
     " STOP PAUSE STOPLOSS CHANGE ENDED ALSO AGAIN PERSON WHICH DAY LIVE CALLED ONLY BEFORE BY AFTER BETWEEN OPPOSITE"
-    " MAX USESTOP DAYSTOP FORDAY RARE"
+    " MAX USESTOP DAYSTOP FORDAY RARE FORMER OFTEN ARTICLE"
 )
+_UNNAMING: Final = ("OFTEN", "RARE", "CHANGE", "ENDED", "FORMER", "ALSO", "AGAIN", "ARTICLE")
+# Concepts, and those of phrases around them in which they mean nothing: a stop order ends nothing.
+_COVERED: Final = {"ENDED": ("USESTOP", "STOPLOSS"), "STOP": ("USESTOP", "STOPLOSS"), "FORMER": ("MAX",)}
 _PREPOSITIONS: Final = word_set("on for in during when if while except with at after before since until")
 
 
@@ -25,9 +28,13 @@ class Line:
         self.text = text
         self.tokens: list[Token] = read_tokens(text)
         self.reading: Reading = read_claims(text)
-        self.found: list[Found] = find_meanings(self.tokens, _CONCEPTS)
+        found = find_meanings(self.tokens, _CONCEPTS)
+        covered = {(one.concept, at) for one in found for at in range(one.at, one.at + one.length)}
+        self.found = [one for one in found if not any((by, one.at) in covered for by in _COVERED.get(one.concept, ()))]
         bounds = {str(term.key).upper() for term in self.reading.of_kind("bound")}  # "never more than" is a maximum
         self.concepts = {one.concept for one in self.found} | bounds
+        if "FORMER" in self.concepts:
+            self.concepts |= {"CHANGE", "ENDED"}
 
     def has(self, needed: str) -> bool:
         """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
@@ -56,7 +63,8 @@ class Line:
             if token.text not in _PREPOSITIONS:
                 continue
             behind = [one for one in self.tokens[at + 1 : at + 4] if find_meaning(one.text, "ARTICLE") is None]
-            if behind and behind[0].kind == "word" and find_meaning(behind[0].text, "NOSCOPE", "NUMBER", "MAX") is None:
+            idle = ("NOSCOPE", "NUMBER", "MAX", *(["OPPOSITE"] if token.text == "with" else []))
+            if behind and behind[0].kind == "word" and find_meaning(behind[0].text, *idle) is None:
                 found.add(behind[0].text.rstrip("s"))
         return frozenset(found)
 
@@ -70,19 +78,38 @@ class Line:
         return {"CHANGE", "ENDED"} <= self.concepts
 
     @property
+    def is_turn(self) -> bool:
+        """Whether it says that something came to an end, or began again."""
+        return self.is_ending or "AGAIN" in self.concepts
+
+    def turns(self, known: "Line") -> bool:
+        """Tell whether this may end what a known line says ("I quit the Asian session"), or take it up again."""
+        named = set(self.nouns) - list_stems("LIGHT", "ENDABLE")
+        is_own = self.owner in {known.owner, *known.words}  # "My mentor is gone"
+        return (
+            self.is_turn and self.is_ending != known.is_ended and is_own and bool(named) and named <= set(known.words)
+        )
+
+    @property
     def is_ended(self) -> bool:
         return "ENDED" in self.concepts or bool(self.reading.of_kind("not"))
 
     @cached_property
     def words(self) -> dict[object, str]:
         """The stems of the words that make the subject, with their polarities; opposites have one name."""
-        skipped = list_stems("OFTEN", "RARE", "CHANGE", "ENDED", "ALSO", "AGAIN", "ARTICLE")
+        skipped = {at for one in self.found if one.concept in _UNNAMING for at in range(one.at, one.at + one.length)}
+        starts = {self.tokens[at].start for at in skipped}
         words: dict[object, str] = {}
         for term in self.reading.of_kind("word"):
-            if str(term.key) not in skipped:
-                axis = _find_axis(self.text[term.start : term.end].casefold())
+            if term.start not in starts and term.key not in list_stems(*_UNNAMING):
+                axis = self.axes.get(term.start, "")
                 words[axis[1:] or term.key] = _turn(term.polarity) if axis[:1] == "-" else term.polarity
         return words
+
+    @cached_property
+    def axes(self) -> dict[int, str]:
+        """The names of opposites with their signs, by where their words begin: `-liking` of "I can't stand"."""
+        return {self.tokens[one.at].start: one.value for one in reversed(self.found) if one.concept == "OPPOSITE"}
 
     @cached_property
     def nouns(self) -> dict[object, str]:
@@ -136,10 +163,6 @@ class Line:
 def read_line(text: str) -> Line:
     """Return what a line says, whenever it holds."""
     return Line(strip_dates(text))
-
-
-def _find_axis(word: str) -> str:
-    return find_meaning(word, "OPPOSITE") or ""
 
 
 def _turn(polarity: str) -> str:

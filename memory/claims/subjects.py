@@ -33,7 +33,7 @@ class Subject:
     is_denied: bool = False  # "I stopped scalping" has the value, denied
     is_added: bool = False  # "I also trade on Kraken" is beside what is known
     is_change: bool = False  # "now", "no longer", "moved": it says that something was otherwise
-    is_ending: bool = False  # "I quit scalping"
+    is_turn: bool = False  # "I quit scalping", "I scalp again"
     is_begun: bool = False  # "from July": it begins at a moment of its own
     bound: str = ""  # max or min, of a limit
     is_single: bool = True  # a rule, or a subject of the table
@@ -56,7 +56,7 @@ def read_subject(text: str) -> Subject:
         owner=line.owner,
         is_change="CHANGE" in line.concepts,
         is_added="ALSO" in line.concepts,
-        is_ending=line.is_ending,
+        is_turn=line.is_turn,
         is_begun=has_beginning(text),
     )
 
@@ -228,7 +228,8 @@ _BEGINNING: Final = word_set("from start begin open after before until till by")
 
 def _use(name: str, line: Line) -> Subject | None:
     """Read "I don't use stops any more"; one with a figure is of something else."""
-    return None if line.reading.of_kind("number") else Subject(name, frozenset({True}), is_denied=line.is_ended)
+    is_used = not line.reading.of_kind("number")
+    return Subject(name, frozenset({True}), line.scope, is_denied=line.is_ended) if is_used else None
 
 
 def _symbols(name: str, line: Line) -> Subject | None:

@@ -19,8 +19,8 @@ Naming = Literal["named", "pointed", "unnamed"]
 
 _FORMS: Final = Forms("""
 wish: ^ !!FORNOW WISHING|,|:* FORGET|FORGETTING what( ... ) $ / ^ !!FORNOW WISHING|,|:* FORGETNOUN $
-    / ^ !!FORNOW WISHING|,|:* FORGETNOUN what( ARTICLE ... ) $ / ^ !!FORNOW WISHING|,|:* SPLITFORGET what( . ... ) OUT
-    / ^ !!FORNOW what( . ... ) GONE .? $
+    / ^ !!FORNOW WISHING|,|:* FORGETNOUN what( ARTICLE|what ... ) $
+    / ^ !!FORNOW WISHING|,|:* SPLITFORGET what( . ... ) OUT / ^ !!FORNOW what( . ... ) GONE .? $
 back: ^ WITHDRAWS ,|.|:|; / ^ no ,? wait ,|.|:|;
 end: what( ... FORMER|UNTRUE ... ) because|since|so_that / FORMER|UNTRUE|WITHDRAWS / no more !than / not hold|apply
 change: UPDATES

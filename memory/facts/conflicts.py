@@ -15,7 +15,7 @@ from django.db.models import Count
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
-from memory.claims.judge import Verdict, judge_change, may_end
+from memory.claims.judge import Verdict, judge_change, may_turn
 from memory.claims.subjects import read_subject
 from memory.facts.periods import Period, Statement, begin_fact
 from memory.facts.versions import lock_memory
@@ -79,9 +79,9 @@ def list_conflicts(text: str, period: Period, *, lineage: UUID | None = None, no
     rows = rows.filter(valid_from__lt=period.ends) if period.ends else rows
     judged = ((fact, judge_change(fact.content, text)) for fact in rows.filter(subject=subject.key)[:MAX_COMPARED])
     found = [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
-    if found or not subject.is_ending:
+    if found or not subject.is_turn:
         return found
-    return [Conflict(fact, "unsure") for fact in rows[:MAX_COMPARED] if may_end(fact.content, text)]
+    return [Conflict(fact, "unsure") for fact in rows[:MAX_COMPARED] if may_turn(fact.content, text)]
 
 
 def list_rivals(text: str, period: Period, *, lineage: UUID | None = None, now: datetime) -> list[UserFact]:

@@ -48,6 +48,8 @@ STOP_WORDS: Final = frozenset(
     """.split()  # noqa: SIM905 - a paragraph reads better than a column
 )
 SYNONYMS: Final = {
+    "added": "add",
+    "adding": "add",
     "altcoin": "alt",
     "bitcoin": "btc",
     "ethereum": "eth",
