@@ -17,7 +17,7 @@ from config.lib.words.lexer import Token, find_phrase, parse_clock, read_tokens,
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import find_meaning, list_words
 
-Kind = Literal["word", "number", "bound", "only", "not", "condition"]
+_KINDS_OF_TERMS: Final = word_set("word number bound only not condition")
 Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
 
 
@@ -25,7 +25,7 @@ Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not alw
 class Term:
     """One element of a claim; `start` and `end` are text offsets."""
 
-    kind: Kind
+    kind: str  # of _KINDS_OF_TERMS
     key: str | Fraction  # the stem; the value of a number; min, max, before or after
     unit: str  # of a number; empty without one
     polarity: Polarity
@@ -44,7 +44,7 @@ class Reading:
     terms: tuple[Term, ...]
     length: int  # in words
 
-    def of_kind(self, *kinds: Kind) -> list[Term]:
+    def of_kind(self, *kinds: str) -> list[Term]:
         """Return the terms of these kinds."""
         return [term for term in self.terms if term.kind in kinds]
 
@@ -122,8 +122,8 @@ def read_claims(text: str) -> Reading:
     begun, place, terms = -1, 0, []
     for item in items:
         place += item.kind not in _MARKS_ONLY
-        kind = _TERM_KINDS.get(item.kind)
-        if kind is not None and not item.is_used:
+        kind = "not" if item.kind == "partly" else item.kind
+        if kind in _KINDS_OF_TERMS and not item.is_used:
             written = text[item.start : item.end]
             # Every sentence begins with a capital, so that one tells nothing.
             is_large = written[:1].isupper() and item.sentence == begun
@@ -135,15 +135,6 @@ def read_claims(text: str) -> Reading:
 
 
 _MARKS_ONLY: Final = frozenset({"hard", "soft", "sentence", "blank"})
-_TERM_KINDS: Final[dict[str, Kind]] = {
-    "word": "word",
-    "number": "number",
-    "bound": "bound",
-    "only": "only",
-    "not": "not",
-    "partly": "not",
-    "condition": "condition",
-}
 
 
 def _read_items(text: str) -> Iterator[_Item]:

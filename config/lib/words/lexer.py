@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal
 
 from config.lib.words.quantities import parse_digits, spell_digits
@@ -84,8 +85,16 @@ _DIGITS: Final = re.compile(r"(?P<sign>[-+\u2212])?(?P<money>[$€£])? ?(?P<dig
 
 def read_tokens(text: str) -> list[Token]:
     """Return the tokens of a text."""
+    return list(_scan_once(text) if len(text) <= _USUAL else _scan(text))
+
+
+def _scan(text: str) -> tuple[Token, ...]:
     folded, offsets = _fold(text)
-    return [_make_token(match, text, offsets) for match in _SCAN.finditer(folded) if match.lastgroup != "hyphen"]
+    return tuple(_make_token(match, text, offsets) for match in _SCAN.finditer(folded) if match.lastgroup != "hyphen")
+
+
+_USUAL: Final = 500  # characters; a sentence is read by several readers, a longer text by one
+_scan_once: Final = lru_cache(maxsize=2048)(_scan)
 
 
 def _make_token(match: re.Match[str], text: str, offsets: Sequence[int]) -> Token:
@@ -181,7 +190,7 @@ def find_phrases(text: str, *concepts: str) -> Iterator[tuple[int, int, Meaning]
 
 def skip_phrases(text: str, *concepts: str) -> str:
     """Return a text without the phrases of the concepts that it begins with; all of it where nothing is left."""
-    tokens = read_tokens(text)
+    tokens = read_tokens(text[:_USUAL])
     at = skip_tokens(tokens, 0, *concepts)
     return text[tokens[at].start :] if at < len(tokens) else text
 

@@ -115,7 +115,7 @@ _SPELLINGS: Final = {
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question."""
-    return sentence.rstrip().endswith("?") or starts_question(read_tokens(sentence)) not in (None, "when")
+    return sentence.rstrip().endswith("?") or starts_question(read_tokens(sentence[:LONGEST_REQUEST])) not in (None, "when")
 
 
 def starts_question(tokens: Sequence[Token]) -> str | None:
@@ -144,7 +144,7 @@ def strip_correction(sentence: str) -> str:
 
 def parse_request(sentence: str) -> str | None:
     """Return what a sentence asks outright to remember ("please remember that ..."); None if it does not."""
-    tokens = read_tokens(sentence)
+    tokens = read_tokens(sentence[:LONGEST_REQUEST])
     begin = skip_tokens(tokens, 0, "ASKING")
     end = skip_tokens(tokens, begin, "REMEMBERING")
     if end == begin or find_phrase(tokens, end, {"UNTOLD"}):
