@@ -18,9 +18,9 @@ from memory.claims.support import TypedMessage, find_support
 Naming = Literal["named", "pointed", "unnamed"]
 
 _FORMS: Final = Forms("""
-wish: ^ !!FORNOW WISHING|,|:* FORGET|FORGETTING what( ... ) $ / ^ !!FORNOW WISHING|,|:* FORGETNOUN $
-    / ^ !!FORNOW WISHING|,|:* FORGETNOUN what( ARTICLE|what ... ) $
-    / ^ !!FORNOW WISHING|,|:* SPLITFORGET what( . ... ) OUT / ^ !!FORNOW what( . ... ) GONE .? $
+wish: ^ !!FORNOW WISHING|LEADIN|,|:* FORGET|FORGETTING what( ... ) $ / ^ !!FORNOW WISHING|LEADIN|,|:* FORGETNOUN $
+    / ^ !!FORNOW WISHING|LEADIN|,|:* FORGETNOUN what( ARTICLE|what ... ) $
+    / ^ !!FORNOW WISHING|LEADIN|,|:* SPLITFORGET what( . ... ) OUT / ^ !!FORNOW what( . ... ) GONE .? $
 back: ^ WITHDRAWS ,|.|:|; / ^ no ,? wait ,|.|:|;
 end: what( ... FORMER|UNTRUE ... ) because|since|so_that / FORMER|UNTRUE|WITHDRAWS / no more !than / not hold|apply
 change: UPDATES

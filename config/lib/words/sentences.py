@@ -115,7 +115,8 @@ _SPELLINGS: Final = {
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question."""
-    return sentence.rstrip().endswith("?") or starts_question(read_tokens(sentence[:LONGEST_REQUEST])) not in (None, "when")
+    begun = starts_question(read_tokens(sentence[:LONGEST_REQUEST]))
+    return sentence.rstrip().endswith("?") or begun not in (None, "when")
 
 
 def starts_question(tokens: Sequence[Token]) -> str | None:
