@@ -146,7 +146,7 @@ def _takes_back(tokens: Sequence[Token]) -> bool:
         tokens = tokens[1:]
     if tokens and tokens[0].text in {"just", "but", "and", "well", "ok", "ah", "oh"}:
         tokens = tokens[1:]
-    found = find_phrase(tokens, 0, {"BACK"})
+    found = find_phrase(tokens, 0, {"UNSAYS"})
     return found is not None and (found[0] > 1 or len(tokens) <= 4 or tokens[1].kind in ("mark", "end"))
 
 
@@ -154,7 +154,7 @@ def _ends_denied(tokens: Sequence[Token]) -> bool:
     """Tell whether the tail of a sentence, behind a mark, takes it back."""
     words = [token for token in tokens if token.kind != "end"]
     tails = (words[at + 1 :] for at, token in enumerate(words) if at > 1 and token.text in _TAILING)
-    found = ((tail, find_phrase(tail, 0, {"BACK"})) for tail in tails if tail)
+    found = ((tail, find_phrase(tail, 0, {"UNSAYS"})) for tail in tails if tail)
     return any(back and (back[0] == len(tail) or back[1].value == "open") for tail, back in found)
 
 

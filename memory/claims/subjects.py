@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from config.lib.words import rules
-from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.compile import compile_rule
 from config.lib.words.lexer import Token
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
@@ -90,8 +90,6 @@ def _read_rule(text: str) -> Subject | None:  # noqa: C901 - one line a kind
             return Subject("days", frozenset(rule.days))
         case rules.StopRequired():
             return Subject("stop required", frozenset({True}))
-        case Refusal():
-            return None
     return None
 
 

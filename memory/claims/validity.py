@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, Literal
 
 from config.lib.words.lexer import (
@@ -25,7 +25,7 @@ from config.lib.words.lexer import (
     text_at,
 )
 from config.lib.words.moments import read_year, take_date, take_day
-from config.lib.words.vocabulary import find_meaning, list_words
+from config.lib.words.vocabulary import find_meaning
 
 _HOURS: Final = {"h": 1, "d": 24, "w": 168, "fortnight": 336}  # by unit
 _MONTHS: Final = {"mo": 1, "quarter": 3, "y": 12, "month": 1, "year": 12}  # by unit and by size
@@ -117,19 +117,10 @@ def strip_dates(text: str) -> str:
 @lru_cache(maxsize=2048)  # a save asks several times
 def _find_cues(text: str) -> tuple[Sequence[Token], Sequence[_Cue]]:
     """Return the tokens of a text and its cues that are no habits, beginnings first."""
-    if _list_cue_words().isdisjoint(re.findall(r"\w+", text.lower())):
-        return (), ()
     tokens = read_tokens(text)
     cues = list(_iter_cues(tokens))
     cues = [cue for cue in cues if cue.kind == "span"][:1] or cues  # "from March to May" says all
     return tokens, sorted((cue for cue in cues if _is_dated(text, tokens, cue)), key=lambda cue: not cue.is_beginning)
-
-
-@cache
-def _list_cue_words() -> frozenset[str]:
-    """Return a word of each cue, so that most texts need no tokens."""
-    cues = list_words("TILL", "SINCE", "LASTING")
-    return frozenset({"this", *(max(cue.split(), key=len) for cue in cues)})
 
 
 def _is_dated(text: str, tokens: Sequence[Token], cue: _Cue) -> bool:

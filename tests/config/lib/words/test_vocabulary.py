@@ -1,6 +1,8 @@
 """The vocabulary is one: a word that is added is known to every reader."""
 
+import ast
 import functools
+import re
 import sys
 from collections import Counter
 
@@ -12,7 +14,7 @@ from config.lib.words.rules import Leverage
 from memory.claims.judge import judge_change
 from memory.claims.support import TypedMessage, find_support
 from memory.claims.topics import guess_topic
-from tests.source import PROJECT
+from tests.source import PROJECT, ROOT, modules, walk
 from trading.asking.words import read_words
 from trading.skills.reading import read_draft
 
@@ -68,3 +70,39 @@ def test_every_entry_stands_once_with_its_concepts():
 
     assert [line for line in lines if ": " not in line or len(line) > 160] == []
     assert [phrase for phrase, count in Counter(phrases).items() if count > 1] == []
+
+
+# Concepts that several packages read, because they mean the same to each. A package that needs a meaning of its own
+# takes a name of its own: "back above" of strategies and "I take it back" of memory were one concept once.
+SHARED = frozenset(
+    """
+    ACCOUNT ADVERB AFTER AGREE AND AROUND ASKING ATR BE BEFORE BETWEEN BY CALENDAR COIN CORRECTS DAY DAYOF EMA EVENT
+    EXCEPT FILLER FOR FORDAY FROM FORGETTING HEDGE HIGH IN INROW INSIDE INTRODUCING LANGUAGE LEADIN LEVERAGE LOCATION
+    LOSE MARKETS MAX MIN MONTH NOT NUMBER OF ONELOSS ONLY OR OUTSIDE OVER PAUSE PERDAY PERMONTH PERTRADE PERWEEK
+    REMEMBERING REPLY RISK SELF SIDE SPAN STOP STOPLOSS STYLE TIME TO TRADE UNDER UNIT UNTOLD UNTRUE VERB WHEN WISHING
+    WITHIN WITHOUT ZONE
+    """.split()  # noqa: SIM905 - a paragraph reads better than a column
+)
+
+
+def list_readers() -> dict[str, set[str]]:
+    """Return the packages whose tables and calls name each concept of the vocabulary."""
+    concepts = {meaning.concept for entry in vocabulary.get_vocabulary().meanings.values() for meaning in entry}
+    texts = [(str(path.relative_to(ROOT)), path.read_text()) for path in ROOT.glob("trading/*/*.forms")]
+    for name, tree in modules().items():
+        strings = [node.value for node in walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        imported = [node.module or "" for node in walk(tree) if isinstance(node, ast.ImportFrom)]
+        if any(module.startswith("config.lib.words") for module in [name, *imported]):
+            texts.append((name.replace(".", "/"), " ".join(strings)))
+    readers: dict[str, set[str]] = {concept: set() for concept in concepts}
+    for name, text in texts:
+        for concept in concepts & set(re.findall(r"\b[A-Z]{2,}\b", text)):
+            readers[concept].add("/".join(name.split("/")[:2]))
+    return readers
+
+
+def test_each_concept_has_one_reader_or_one_meaning():
+    readers = list_readers()
+
+    assert [concept for concept, packages in readers.items() if not packages] == []
+    assert {concept: found for concept, found in readers.items() if len(found) > 1 and concept not in SHARED} == {}
