@@ -249,14 +249,6 @@ def test_verify_quotes_of_nothing_typed_is_empty():
 # --- What the user's own words are ---
 
 
-def test_own_words_keep_their_places():
-    text = 'I say “no” to: "every trade costs 5" and `code`. Right? Yes.'
-
-    for masked in (keep_statements(text), keep_typed_words(text)):
-        assert len(masked) == len(text)
-        assert all(char in (given, MASK) for char, given in zip(masked, text, strict=True))
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -280,66 +272,13 @@ def test_a_question_is_blanked_and_the_rest_of_the_message_is_not():
 
 # --- Properties ---
 
+WORDS = "I never don't not only and but trade use alts BTC ETH leverage max above 5x two percent remember without no"
 PIECES = st.sampled_from(
     [
-        "I",
-        "never",
-        "don't",
-        "not",
-        "used to",
-        "without",
-        "no",
-        "only",
-        "and",
-        "but",
-        "trade",
-        "use",
-        "alts",
-        "BTC",
-        "ETH",
-        "leverage",
-        "max",
-        "above",
-        "5x",
-        "5 %",
-        "1,000",
-        "two",
-        "percent",
-        "½",
-        "\N{FULLWIDTH DIGIT ONE}",
-        "9" * 50,
-        "10:30",
-        "-3",
-        "news says:",
-        "remember",
-        "if I had",
-        ">",
-        "“",
-        "”",
-        '"',
-        "'",
-        "`",
-        "```",
-        "?",
-        "! ",
-        ". ",
-        ",",
-        ";",
-        "(",
-        ")",
-        "\n",
-        "\n\n",
-        "不",
-        "交易",
-        "山寨币",
-        "ない",
-        "नमस्ते",
-        "É",
-        "ﬁ",
-        "İ",
-        "ß",
-        "×",
-        MASK,
+        *WORDS.split(),
+        *("used to", "if I had", "news says:", "5 %", "1,000", "½", "\N{FULLWIDTH DIGIT ONE}", "9" * 50, "10:30", "-3"),
+        *(">", "“", "”", '"', "'", "`", "```", "?", "! ", ". ", ",", ";", "(", ")", "\n", "\n\n", "×", MASK),
+        *("不", "交易", "山寨币", "ない", "नमस्ते", "É", "ﬁ", "İ", "ß"),
     ]
 )
 TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=30).map(" ".join)
@@ -387,26 +326,11 @@ def test_blanking_keeps_the_length_and_the_rest(text):
 @pytest.mark.clock
 @pytest.mark.parametrize(
     "text",
-    [
-        "« " * 8000,
-        "```\n" * 4000,
-        "a said: " * 2000,
-        '"' * 16000,
-        "1," * 8000,
-        "x'" * 8000,
-        "no alts, " * 1800,
-        "“" * 16000,
-        "\n" * 16000,
-        "a? " * 5000,
-        "Not Abc. " * 1800,
-        "<blockquote " * 1300,
-        " " * 16000,
-    ],
-    ids=lambda text: repr(text[:12]),
+    [*("« ", "```\n", "a said: ", '"', "1,", "x'", "no alts, ", "“", "\n", "a? ", "Not Abc. ", "<blockquote ", " ")],
 )
-def test_hostile_text_is_read_in_time_in_proportion_to_its_length(text):
+def test_hostile_text_is_read_in_time_in_proportion_to_its_length(piece):
     began = time.perf_counter()
 
-    find_support("Only BTC, never above 5x", [TypedMessage(1, text)])
+    find_support("Only BTC, never above 5x", [TypedMessage(1, (piece * 16_000)[:16_000])])
 
     assert time.perf_counter() - began < 20  # 0.1 s alone; quadratic reading takes a minute
