@@ -5,7 +5,7 @@ A sentence that is asked, supposed, denied or taken back is the person's own, an
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Final, Literal
 
 from config.lib.words.lexer import MASK, Token, find_phrase, has_phrase, read_tokens, skip_tokens, text_at
@@ -142,12 +142,10 @@ def _is_past(words: Sequence[str]) -> bool:
 
 def _takes_back(tokens: Sequence[Token]) -> bool:
     """Tell whether a sentence takes the one before it back, and says no more."""
-    while tokens and tokens[0].kind in ("mark", "end"):
-        tokens = tokens[1:]
-    if tokens and tokens[0].text in {"just", "but", "and", "well", "ok", "ah", "oh"}:
-        tokens = tokens[1:]
-    found = find_phrase(tokens, 0, {"UNSAYS"})
-    return found is not None and (found[0] > 1 or len(tokens) <= 4 or tokens[1].kind in ("mark", "end"))
+    said = list(dropwhile(lambda token: token.kind in ("mark", "end"), tokens))
+    said = said[skip_tokens(said, 0, "LEADIN") :]
+    found = find_phrase(said, 0, {"UNSAYS"})
+    return found is not None and (found[0] > 1 or len(said) <= 4 or said[1].kind in ("mark", "end"))
 
 
 def _ends_denied(tokens: Sequence[Token]) -> bool:
