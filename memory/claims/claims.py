@@ -4,7 +4,6 @@ There is no grammar. Each word belongs to a clause, and a negation denies every 
 unclear polarity denies nothing and supports nothing.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Final, Literal
 from config.lib.search.terms import STOP_WORDS, SYNONYMS, porter_stem
 from config.lib.words.lexer import Token, find_phrase, parse_clock, read_tokens, take_number
 from config.lib.words.quantities import word_set
-from config.lib.words.vocabulary import find_meaning, list_words
+from config.lib.words.vocabulary import find_meaning, get_vocabulary, list_words
 
 _KINDS_OF_TERMS: Final = word_set("word number bound only not condition")
 Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
@@ -63,11 +62,7 @@ _CLAIMING: Final = word_set(
     " yourselves"
 )
 _MARKS: Final = {**dict.fromkeys(";:()[]—–", "hard"), **dict.fromkeys(",、&+", "soft")}
-_UNSPACED_PARTS: Final = re.compile(
-    "(?P<hard>但是|但し|但|可是|不过|因为)|(?P<only>只|仅|僅|だけ|のみ)"
-    "|(?P<not>不|没|沒|无|無|勿|莫|别(?!的)|非(?!常)|ない|ません|なし|않|없|못|ไม่)|(?P<plain>.)",
-    re.DOTALL,
-)
+_LONGEST_UNSPACED: Final = 3  # characters of a denial, restriction or joint in a script without spaces
 
 
 @dataclass(slots=True)
@@ -165,14 +160,18 @@ def _make_item(
 
 def _read_unspaced(token: Token) -> Iterator[_Item]:
     """Yield character pairs of an unspaced script, split at negations and restrictions."""
-    plain: list[int] = []
-    for match in _UNSPACED_PARTS.finditer(token.text):
-        if match.lastgroup == "plain":
-            plain.append(match.start())
-            continue
-        yield from _pair_neighbours(token, plain)
-        plain = []
-        yield _Item(str(match.lastgroup), match[0], token.start + match.start(), token.start + match.end())
+    plain, at = list[int](), 0
+    while at < len(token.text):
+        parts = [token.text[at : at + length] for length in range(_LONGEST_UNSPACED, 0, -1)]
+        part = next((one for one in parts if find_meaning(one, *_KINDS, "IDLE") is not None), parts[-1])
+        found = get_vocabulary().find(part, _KINDS)  # "非" denies, the idle "非常" does not
+        if found is None:
+            plain += range(at, at + len(part))
+        else:
+            yield from _pair_neighbours(token, plain)
+            plain = []
+            yield _Item(_KINDS[found.concept], part, token.start + at, token.start + at + len(part))
+        at += len(part)
     yield from _pair_neighbours(token, plain)
 
 
