@@ -19,7 +19,7 @@ Naming = Literal["named", "pointed", "unnamed"]
 
 _FORMS: Final = Forms("""
 wish: ^ !!FORNOW WISHING|LEADIN|,|:* FORGET|FORGETTING what( ... ) $ / ^ !!FORNOW WISHING|LEADIN|,|:* FORGETNOUN $
-    / ^ !!FORNOW WISHING|LEADIN|,|:* FORGETNOUN what( ARTICLE|what ... ) $
+    / ^ !!FORNOW WISHING|LEADIN|,|:* FORGETNOUN what( ARTICLE|NAMED ... ) $
     / ^ !!FORNOW WISHING|LEADIN|,|:* SPLITFORGET what( . ... ) OUT / ^ !!FORNOW what( . ... ) GONE .? $
 back: ^ WITHDRAWS ,|.|:|; / ^ no ,? wait ,|.|:|;
 end: what( ... FORMER|UNTRUE ... ) because|since|so_that / FORMER|UNTRUE|WITHDRAWS / no more !than / not hold|apply
