@@ -156,9 +156,11 @@ def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Seque
     vocabulary, first = get_vocabulary(), tokens[at]
     if first.written.isupper() and (meant := vocabulary.meanings.get(first.written)):
         yield 1, meant
-    plain = first.text.partition("'")[0]
+    longest = vocabulary.longest.get(first.text, 0)
+    if "'" in first.text:
+        longest = max(longest, vocabulary.longest.get(first.text.partition("'")[0], 0))
     words: list[str] = []
-    for token in tokens[at : at + max(vocabulary.longest.get(first.text, 0), vocabulary.longest.get(plain, 0))]:
+    for token in tokens[at : at + longest]:
         if token.kind not in ("word", "mark") or token.text in _ENDING:
             break
         words.append(token.text)

@@ -58,10 +58,11 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the sentences and lines of a text begin and end, with their punctuation."""
     start = 0
     for match in _END.finditer(text):
-        if not _is_abbreviated(text, match.end()):
-            if text[start : match.end()].strip():
-                yield start, match.end() - (match[0] == "\n")
-            start = match.end()
+        end = match.end()
+        if match[0] != "." or not _is_abbreviated(text, end):
+            if not text[start:end].isspace():
+                yield start, end - (match[0] == "\n")
+            start = end
     if text[start:].strip():
         yield start, len(text)
 
