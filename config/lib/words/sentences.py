@@ -7,7 +7,6 @@ from typing import Final
 
 from config.lib.words.lexer import Token, find_phrase, read_tokens, skip_phrases, skip_tokens, text_at
 from config.lib.words.quantities import word_set
-from config.lib.words.vocabulary import find_meaning
 
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
 QUOTED: Final = re.compile("^[>\"“”'`«]")
@@ -52,6 +51,7 @@ _ABBREVIATIONS: Final = word_set("e.g. i.e. vs. max. min. no. approx.")
 _ENDS_TOO: Final = word_set("max. min. no.")  # words that a sentence may end with
 _JOINING: Final = word_set("and but also plus while")
 _ME: Final = word_set("i im ive my")
+_DOING: Final = word_set("risk trade use hold live work")  # "and now risk 2%" begins a clause without "I"
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -95,7 +95,7 @@ def _find_cut(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:
     """Return where the clause before a token ends, and where that of the token begins."""
     before = at - 1
     if tokens[at].text.partition("'")[0] not in _ME:
-        is_new = tokens[at].text == "now" and find_meaning(text_at(tokens, at + 1), "VERB") is not None
+        is_new = tokens[at].text == "now" and text_at(tokens, at + 1) in _DOING
         return (tokens[before].start, tokens[at].start) if is_new and tokens[before].text == "and" and before else None
     is_joined = tokens[before].text in _JOINING
     before -= is_joined and before > 0 and tokens[before - 1].text == ","
