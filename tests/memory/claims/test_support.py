@@ -325,7 +325,7 @@ def test_blanking_keeps_the_length_and_the_rest(text):
 
 @pytest.mark.clock
 @pytest.mark.parametrize(
-    "text",
+    "piece",
     [*("« ", "```\n", "a said: ", '"', "1,", "x'", "no alts, ", "“", "\n", "a? ", "Not Abc. ", "<blockquote ", " ")],
 )
 def test_hostile_text_is_read_in_time_in_proportion_to_its_length(piece):
