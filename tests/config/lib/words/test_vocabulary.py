@@ -80,7 +80,7 @@ SHARED = frozenset(
     EXCEPT FILLER FOR FORDAY FORGET FORGETNOUN FORGETTING FROM GONE HEDGE HIGH IN INROW INSIDE INTRODUCING LANGUAGE
     LEADIN LEVERAGE LOCATION LOSE MARKETS MAX MIN MONTH NAMED NOT NUMBER ONELOSS ONLY OR OUTSIDE OVER PAUSE PERDAY
     PERMONTH PERTRADE PERWEEK REMEMBERING REPLY RISK SELF SIDE SPAN SPLITFORGET STOP STOPLOSS STYLE TIME TO TRADE
-    UNDER UNIT UNTOLD UNTRUE VERB WHEN WISHING WITHIN WITHOUT ZONE
+    UNDER UNIT UNTOLD UNTRUE WHEN WISHING WITHIN WITHOUT ZONE
     """.split()  # noqa: SIM905 - a paragraph reads better than a column
 )
 
@@ -88,7 +88,8 @@ SHARED = frozenset(
 def list_readers() -> dict[str, set[str]]:
     """Return the packages whose tables and calls name each concept of the vocabulary."""
     concepts = {meaning.concept for entry in vocabulary.get_vocabulary().meanings.values() for meaning in entry}
-    texts = [(str(path.relative_to(ROOT)), path.read_text()) for path in ROOT.glob("trading/*/*.forms")]
+    tables = [path for package in PROJECT for path in (ROOT / package).rglob("*.forms")]
+    texts = [(str(path.relative_to(ROOT)), path.read_text()) for path in tables]
     for name, tree in modules().items():
         strings = [node.value for node in walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         imported = [node.module or "" for node in walk(tree) if isinstance(node, ast.ImportFrom)]
