@@ -10,6 +10,7 @@ from typing import Final
 
 from config.lib.search.terms import list_terms
 from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.quantities import map_words
 from config.lib.words.typed import split_words
 from config.lib.words.vocabulary import find_meaning, find_stems, list_words
 
@@ -18,22 +19,10 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 
 # Types of words (`typed.split_words`) that tell a subject.
 _OF_TYPES: Final = {
-    "LEVERAGE": "leverage",
-    "MULT": "leverage",
-    "RISK": "size",
-    "TRADE": "trade",
-    "PERTRADE": "trade",
-    "USD": "size",
-    "PCT": "size",
-    "STOPLOSS": "stop",
-    "LOSE": "loss",
-    "TIME": "hours",
-    "DAY": "days",
-    "EVENT": "events",
-    "CALENDAR": "events",
-    "SYMBOL": "symbols",
-    "MARKETS": "symbols",
-    "ALTS": "symbols",
+    **{"STOPLOSS": "stop", "LOSE": "loss", "TIME": "hours", "DAY": "days"},
+    **{**map_words("leverage", "LEVERAGE MULT"), **map_words("size", "RISK USD PCT")},
+    **{**map_words("trade", "TRADE PERTRADE"), **map_words("events", "EVENT CALENDAR")},
+    **map_words("symbols", "SYMBOL MARKETS ALTS"),
 }
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
 from typing import Final
 
 from config.lib.words.lexer import Token, find_phrase, read_tokens, skip_phrases, skip_tokens, text_at
@@ -10,37 +9,6 @@ from config.lib.words.quantities import word_set
 
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
 QUOTED: Final = re.compile("^[>\"“”'`«]")
-
-
-class Pattern:
-    """Alternatives of a table, a line each, compiled at the first use; an indented line goes on with the one before."""
-
-    def __init__(self, table: str, **parts: str) -> None:
-        self._table, self._parts = table, parts
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """The alternatives as one pattern."""
-        lines = re.sub(r"\n    +", "", self._table).strip().split("\n")
-        text = "|".join(f"(?:{line})" for line in lines)
-        for name, part in self._parts.items():
-            text = text.replace(f"<{name}>", part)
-        return re.compile(text, re.IGNORECASE)
-
-    def match(self, text: str) -> re.Match[str] | None:
-        """Match at the beginning."""
-        return self.compiled.match(text)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """Match anywhere."""
-        return self.compiled.search(text)
-
-
-@cache
-def parse_table(table: str, **parts: str) -> dict[str, Pattern]:
-    """Return the patterns of a table by their names: a line is `name: pattern`."""
-    lines = (line.partition(": ") for line in re.sub(r"\n    +", "", table).strip().split("\n"))
-    return {name: Pattern(words, **parts) for name, _, words in lines}
 
 
 # --- Where sentences and clauses end ---
