@@ -50,12 +50,12 @@ def answer_questions(user: Any) -> list[tuple[str, Results, str]]:
 
     from chat.tools import TOOLS  # noqa: PLC0415
     from chat.web.page_context import _BY_PAGE  # noqa: PLC0415
-    from tests.config.offline.cases_questions import QUESTIONS  # noqa: PLC0415
     from tests.config.offline.real import RealChat  # noqa: PLC0415
+    from tests.config.offline.sets import SETS  # noqa: PLC0415
 
     suggested = dict.fromkeys(text for texts in _BY_PAGE.values() for text in texts)
     replies = []
-    for question in [*(row.partition(" | ")[0] for row in QUESTIONS), *suggested]:
+    for question in [*(row.partition(" | ")[0] for row in SETS["questions: questions"]), *suggested]:
         with transaction.atomic():
             chat = RealChat(user, TOOLS["coach"], NOW)
             replies.append((chat.say(question), chat.results, question))

@@ -158,15 +158,6 @@ async def test_companion_knows_saved_facts_in_its_next_chat(trader):
     assert tools_of(answer) == []
 
 
-async def test_coach_goes_on_as_before(trader):
-    talk = await run_in_thread(begin, trader, "coach")
-
-    answer = await talk.ask("I never trade alts")
-
-    assert tools_of(answer) == ["remember"]
-    assert await facts(trader) == ["I never trade alts"]
-
-
 SAYINGS = {"coach": "I never trade alts", "advisor": "I never trade alts", "companion": "I never eat late"}
 
 

@@ -1,7 +1,6 @@
 """One set of rules, the tools and blocks of three assistants."""
 
 import json
-import time
 from uuid import UUID
 
 import pytest
@@ -521,32 +520,3 @@ def test_any_text_gives_the_same_answer_twice(face, text, fact):
 
     assert turn(face, text, block=block) == turn(face, text, block=block)
     assert turn(face, about(text, fact)) == turn(face, about(text, fact))
-
-
-@pytest.mark.parametrize("face", ["advisor", "companion"])
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "yes, still ",
-        "I still trade. ",
-        "link a and ",
-        "a contradicts ",
-        "my home is at ",
-        "My gym is at 5 A. ",
-        "I no longer trade coin. ",
-        "forget that ",
-        "list my ",
-        "make it ",
-        "55 ",
-        "[Not typed by the person: ",
-        " ",
-    ],
-)
-def test_hostile_text_is_answered_fast(face, piece):
-    rows = [{"id": str(UUID(int=n)), "content": f"I never trade coin {n}"} for n in range(1, 101)]
-    listed = called("list_preferences", {}, {"preferences": rows, "total": 100, "truncated": False})
-    started = time.process_time()
-
-    turn(face, (piece * 16_384)[:16_384], *(listed if face == "advisor" else []))
-
-    assert time.process_time() - started < 1.5

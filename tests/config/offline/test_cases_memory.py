@@ -9,11 +9,8 @@ from config.lib.text import normal_form
 from config.offline.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import UserFact
-from tests.config.offline.cases_memory import CHANGES, LASTING, MORE_LASTING, MORE_PASSING, PASSING
-from tests.config.offline.cases_ordinary import MORE_REMARKS, MORE_STATEMENTS, REMARKS, STATEMENTS, VALUE_CHANGES
-from tests.config.offline.cases_questions import QUESTIONS
-from tests.config.offline.cases_typed import LATER_CHANGES, MORE_CHANGES, TYPED_CHANGES, TYPED_REMARKS, TYPED_STATEMENTS
 from tests.config.offline.real import RealChat
+from tests.config.offline.sets import SETS
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 
@@ -43,87 +40,64 @@ def is_changed_right(user, row):
     return known in readings, sorted(known)
 
 
-@pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
-class TestHalf:
-    """Each half of the sets meets its share of the target."""
-
-    def test_statements_in_ordinary_words_are_kept(self, half):
-        missed = [row for row in STATEMENTS[half::2] if not is_kept_right(row)]
-
-        assert len(missed) <= 12, missed
-
-    def test_remarks_in_ordinary_words_are_not_kept(self, half):
-        saved = [row for row in REMARKS[half::2] if kept(row)]
-
-        assert len(saved) <= 3, saved
-
-    @pytest.mark.django_db
-    def test_changes_of_values_leave_what_is_expected(self, half, trader, as_trader):
-        found = [(row, *is_changed_right(trader, row)) for row in VALUE_CHANGES[half::2]]
-
-        wrong = [(row, known) for row, is_right, known in found if not is_right]
-        assert len(wrong) <= 2, wrong
-
-    def test_typed_statements_are_kept(self, half):
-        missed = [row for row in TYPED_STATEMENTS[half::2] if not is_kept_right(row)]
-
-        assert len(missed) <= 6, missed
-
-    def test_typed_remarks_are_not_kept(self, half):
-        saved = [row for row in TYPED_REMARKS[half::2] if kept(row)]
-
-        assert len(saved) <= 1, saved
-
-    @pytest.mark.django_db
-    def test_typed_changes_leave_what_is_expected(self, half, trader, as_trader):
-        found = [(row, *is_changed_right(trader, row)) for row in TYPED_CHANGES[half::2]]
-
-        wrong = [(row, known) for row, is_right, known in found if not is_right]
-        # Some of them the memory's gate refuses, since the words do not name what they end.
-        assert len(wrong) <= 2, "\n".join(map(str, wrong))
-
-    @pytest.mark.django_db
-    def test_changes_in_other_words_leave_what_is_expected(self, half, trader, as_trader):
-        found = [(row, *is_changed_right(trader, row)) for row in MORE_CHANGES[half::2]]
-
-        wrong = [(row, known) for row, is_right, known in found if not is_right]
-        assert len(wrong) <= 1, "\n".join(map(str, wrong))
-
-    def test_lasting_facts_are_kept_in_the_users_words(self, half):
-        missed = [row for row in LASTING[half::2] if not is_kept_right(row)]
-
-        assert len(missed) <= 6, missed
-
-    def test_passing_remarks_are_not_kept(self, half):
-        saved = [row for row in PASSING[half::2] if kept(row)]
-
-        assert len(saved) <= 1, saved
-
-    @pytest.mark.django_db
-    def test_changes_leave_what_is_expected(self, half, trader, as_trader):
-        found = [(row, *is_changed_right(trader, row)) for row in CHANGES[half::2]]
-
-        wrong = [(row, known) for row, is_right, known in found if not is_right]
-        assert len(wrong) <= 2, wrong
+halves = pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
 
 
-def test_later_facts_and_remarks_are_told_apart():
-    assert len([row for row in MORE_LASTING if kept(row)]) >= 0.9 * len(MORE_LASTING)
-    assert [row for row in MORE_PASSING if kept(row)] == []
+@halves
+@pytest.mark.parametrize(
+    ("name", "most"), [("ordinary: statements", 12), ("typed: typed statements", 6), ("memory: lasting", 6)]
+)
+def test_statements_are_kept_in_the_users_words(name, most, half):
+    missed = [row for row in SETS[name][half::2] if not is_kept_right(row)]
+
+    assert len(missed) <= most, missed
 
 
-def test_later_statements_and_remarks_in_ordinary_words_are_told_apart():
-    assert len([row for row in MORE_STATEMENTS if is_kept_right(row)]) >= 0.8 * len(MORE_STATEMENTS)
-    assert len([row for row in MORE_REMARKS if kept(row)]) <= 0.05 * len(MORE_REMARKS)
+@halves
+@pytest.mark.parametrize(
+    ("name", "most"), [("ordinary: remarks", 3), ("typed: typed remarks", 1), ("memory: passing", 1)]
+)
+def test_remarks_are_not_kept(name, most, half):
+    saved = [row for row in SETS[name][half::2] if kept(row)]
+
+    assert len(saved) <= most, saved
+
+
+@halves
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "most"),
+    # Some of them the memory's gate refuses, since the words do not name what they end.
+    [("ordinary: value changes", 2), ("typed: typed changes", 2), ("typed: more changes", 1), ("memory: changes", 2)],
+)
+def test_changes_leave_what_is_expected(name, most, half, trader, as_trader):
+    found = [(row, *is_changed_right(trader, row)) for row in SETS[name][half::2]]
+
+    wrong = [(row, known) for row, is_right, known in found if not is_right]
+    assert len(wrong) <= most, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(
+    ("is_right", "statements", "remarks", "least", "most"),
+    [
+        (kept, "memory: more lasting", "memory: more passing", 0.9, 0),
+        (is_kept_right, "ordinary: more statements", "ordinary: more remarks", 0.8, 0.05),
+    ],
+)
+def test_later_statements_and_remarks_are_told_apart(is_right, statements, remarks, least, most):
+    assert len([row for row in SETS[statements] if is_right(row)]) >= least * len(SETS[statements])
+    assert len([row for row in SETS[remarks] if kept(row)]) <= most * len(SETS[remarks])
 
 
 @pytest.mark.django_db
 def test_later_changes_leave_what_is_expected(trader, as_trader):
-    assert len([row for row in LATER_CHANGES if is_changed_right(trader, row)[0]]) >= 0.7 * len(LATER_CHANGES)
+    rows = SETS["typed: later changes"]
+
+    assert len([row for row in rows if is_changed_right(trader, row)[0]]) >= 0.7 * len(rows)
 
 
 def test_questions_without_a_mark_are_no_facts():
-    questions = [row.partition(" | ")[0].rstrip("?") for row in QUESTIONS]
+    questions = [row.partition(" | ")[0].rstrip("?") for row in SETS["questions: questions"]]
 
     assert [question for question in questions if kept(question)] == []
 

@@ -19,10 +19,9 @@ from config.lib.figures import format_count, format_duration, format_pct, format
 from config.lib.owned import owned
 from config.offline.phrases import NO_RULE
 from memory.models import UserFact
-from tests.config.offline.cases_questions import OF_RECORD, QUESTIONS
-from tests.config.offline.cases_questions_ordinary import ORDINARY
 from tests.config.offline.chat import NEW_DRAFT
 from tests.config.offline.real import RealChat
+from tests.config.offline.sets import SETS
 from tests.factories.trading import TraderFactory
 from trading.demo import Lengths, seed_demo
 from trading.models import Trade
@@ -182,7 +181,7 @@ def is_right(user, row):
 @pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
 def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
     with owned(trader):
-        found = [(row, *is_right(trader, row)) for row in QUESTIONS[half::2]]
+        found = [(row, *is_right(trader, row)) for row in SETS["questions: questions"][half::2]]
 
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
     assert len(wrong) <= 7, "\n\n".join(map(str, wrong))
@@ -190,16 +189,16 @@ def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
 
 def test_questions_in_ordinary_words_are_answered_from_the_record(trader):
     with owned(trader):
-        found = [(row, *is_right(trader, row)) for row in ORDINARY]
+        found = [(row, *is_right(trader, row)) for row in SETS["questions ordinary: ordinary"]]
 
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
-    assert len(wrong) <= len(ORDINARY) // 10, "\n\n".join(map(str, wrong))
+    assert len(wrong) <= len(SETS["questions ordinary: ordinary"]) // 10, "\n\n".join(map(str, wrong))
 
 
-@pytest.mark.parametrize("rows", [OF_RECORD[:40], OF_RECORD[40:]], ids=["tuned", "unseen"])
-def test_questions_about_own_trades_are_never_answered_from_facts(trader, rows):
+@pytest.mark.parametrize("part", [slice(40), slice(40, None)], ids=["tuned", "unseen"])
+def test_questions_about_own_trades_are_never_answered_from_facts(trader, part):
     with owned(trader):
-        found = [(row, *is_right(trader, row)) for row in rows]
+        found = [(row, *is_right(trader, row)) for row in SETS["questions: of record"][part]]
 
     told = [(row, answer) for row, _, answer, _, _ in found if "You told me" in answer or "not among what" in answer]
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]

@@ -11,8 +11,8 @@ from config.offline.statements import read_statements
 from memory.facts.services import remember_fact
 from memory.models import Place, UserFact
 from tests.chat.tools.talking import Toolbox
-from tests.config.offline.cases_seeds import ASKED, COMMANDS, PLACES, STATEMENTS
 from tests.config.offline.real import RealChat
+from tests.config.offline.sets import SETS
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SAVES = {
@@ -41,7 +41,7 @@ def learn(known):
         remember_fact(content=fact, topic="", confidence="asserted", source="chat", now=NOW)
 
 
-@pytest.mark.parametrize("row", STATEMENTS)
+@pytest.mark.parametrize("row", SETS["seeds: statements"])
 def test_statement_of_a_seed_is_kept_by_rules(as_trader, row):
     face, known, said, after = split_row(row)
     learn(known)
@@ -52,7 +52,7 @@ def test_statement_of_a_seed_is_kept_by_rules(as_trader, row):
     assert list_current() in readings
 
 
-@pytest.mark.parametrize("row", [row for row in STATEMENTS if ": - =>" in row])
+@pytest.mark.parametrize("row", [row for row in SETS["seeds: statements"] if ": - =>" in row])
 def test_statement_of_a_seed_is_kept_by_a_model_that_saves_it(as_trader, row):
     face, _, said, after = split_row(row)
     tool, argument, more = SAVES[face]
@@ -63,7 +63,7 @@ def test_statement_of_a_seed_is_kept_by_a_model_that_saves_it(as_trader, row):
     assert (result["memoryEvent"]["kind"], list_current()) == ("save", {normal_form(content)})
 
 
-@pytest.mark.parametrize("row", PLACES)
+@pytest.mark.parametrize("row", SETS["seeds: places"])
 def test_place_of_a_seed_is_kept_by_rules(as_trader, row):
     said, _, place = row.partition(" => ")
 
@@ -92,7 +92,7 @@ def test_place_is_read_from_a_sentence_that_says_where(said, place_id):
     assert (request and request.arguments["place_id"]) == place_id
 
 
-@pytest.mark.parametrize("row", ASKED)
+@pytest.mark.parametrize("row", SETS["seeds: asked"])
 def test_question_of_a_seed_is_looked_up_and_not_kept(as_trader, row):
     face, said, tools = split_row(row)
 
@@ -103,6 +103,6 @@ def test_question_of_a_seed_is_looked_up_and_not_kept(as_trader, row):
     assert (list_current(), Place.objects.exists()) == (set(), False)
 
 
-@pytest.mark.parametrize("said", COMMANDS)
+@pytest.mark.parametrize("said", SETS["seeds: commands"])
 def test_command_is_no_statement(said):
     assert read_statements(said) == []

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.prompt.texts import TIER_ADDENDA
-from config.offline.actions import ONLY_YOUR_CLICK
 from config.offline.model import decide
 from config.offline.talk import read_scene
 from tests.config.offline.chat import (
@@ -650,35 +649,6 @@ def test_no_result_breaks_it(result, question):
     assert chat.say(question)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "why did you open the my it ",
-        "what will cpi do to ",
-        "show my last last ",
-        "any news news ",
-        "enter exit 5% ",
-        "1x, 2%, ",
-        "buy my my ",
-        "backtest it over over ",
-        "help me build a a ",
-        "a. ",
-        "the BTC ",
-        "any latest eth ",
-        "No trades. ",
-    ],
-)
-@pytest.mark.parametrize("focus", ["", NEW_DRAFT])
-def test_it_is_fast_on_hostile_text(piece, focus):
-    chat = Chat({}, focus=focus)
-    started = time.process_time()
-
-    for text in ((piece * 16_384)[:16_384], (piece * 20)[:290], ". ".join([piece * 8] * 30)):
-        decide([*chat.messages, {"role": "user", "content": text}], chat.tools)
-
-    assert time.process_time() - started < 2
-
-
 def test_an_answer_that_broke_off_goes_on_where_it_ended():
     chat = Chat(deployments(deployed()))
     whole = chat.say("what's running?")
@@ -688,13 +658,32 @@ def test_an_answer_that_broke_off_goes_on_where_it_ended():
     assert decide(broken, chat.tools).text == whole[40:]
 
 
-def test_the_words_about_the_click_are_the_ones_that_are_looked_for():
-    assert ONLY_YOUR_CLICK in Chat(deployments(deployed())).say("stop it")
-
-
 def test_correction_of_a_fact_is_no_question_to_the_record():
     chat = Chat({"query_trades": {}})
 
     chat.say("actually I only trade ETH now")
 
     assert "query_trades" not in [name for name, _ in chat.calls]
+
+
+HOSTILE = (
+    "why did you open the my it |what will cpi do to |show my last last |any news news |enter exit 5% |1x, 2%, "
+    "|buy my my |backtest it over over |help me build a a |a. |the BTC |any latest eth |No trades. |yes, still "
+    "|I still trade. |link a and |a contradicts |my home is at |My gym is at 5 A. |I no longer trade coin. "
+    "|forget that |list my |make it |55 |[Not typed by the person: | |change a to |what do you know |my |I "
+    "|? |that's |and I |a,|remember that |my a b c d |please |no, |- |I never |'|\n|x"
+)
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("piece", HOSTILE.split("|"))
+def test_hostile_text_is_answered_fast(piece):
+    facts = "\n".join(["## Your stored preferences", *(f"- I never trade coin {n}" for n in range(100))])
+    chats = (Chat({}, focus=NEW_DRAFT), Chat({}, tools=("update_preference", "forget_preference"), facts=facts))
+    for text in ((piece * 16_384)[:16_384], (piece * 20)[:290], ". ".join([piece * 8] * 30)):
+        for chat in chats:
+            started = time.process_time()
+
+            decide([*chat.messages, chat.typed(text)], chat.tools)
+
+            assert time.process_time() - started < 2.5

@@ -11,14 +11,7 @@ from chat.models import ActionCard
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.talk import Talk
-from tests.factories.record import (
-    BarFactory,
-    DeploymentFactory,
-    MarketEventFactory,
-    SkillFactory,
-    SkillVersionFactory,
-    TradeFactory,
-)
+from tests.factories.record import BarFactory, DeploymentFactory, TradeFactory
 from trading.models import DeploymentCommand, ExperienceTier, SkillDraft, Trader
 from trading.skills.schemas import list_problems
 
@@ -77,30 +70,6 @@ async def deployment_of(user):
 
 async def draft_of(user) -> SkillDraft:
     return await read(user, lambda: SkillDraft.objects.get())
-
-
-async def test_why_it_opened_is_answered_in_focus(trader):
-    deployment = await deployment_of(trader)
-    talk = await begin(trader, {"mode": "coach", "deployment_id": str(deployment.pk)})
-
-    answer = await talk.ask("Why did you open this position?")
-
-    assert tools_of(answer) == ["get_my_deployments"]
-    assert "Your agent noted: “Funding flipped negative”" in answer.text
-    assert "2026-05-01 12:00 UTC" in answer.text
-
-
-async def test_what_an_event_does_to_a_position_is_looked_up(trader):
-    await deployment_of(trader)
-    at = timezone.now() + timedelta(hours=30)
-    await read(trader, lambda: MarketEventFactory(kind="cpi", title="US CPI", starts_at=at, importance=0.9))
-    talk = await begin(trader)
-
-    answer = await talk.ask("What will CPI do to my BTC long?")
-
-    assert tools_of(answer) == ["get_my_deployments", "get_upcoming_events"]
-    assert "“US CPI” (cpi)" in answer.text
-    assert "fewer than 3, so I give no typical move" in answer.text
 
 
 async def test_stop_it_draws_a_card_and_does_nothing(trader):
@@ -164,55 +133,3 @@ async def test_an_experts_pitch_becomes_a_draft_and_a_critique(trader):
     assert list_problems(draft.payload) == []
     assert draft.payload["strategy"]["exit"].startswith("Exit when funding is back under 10%")
     assert (draft.payload["risk"]["max_leverage"], draft.payload["risk"]["daily_loss_halt_pct"]) == (2, 3)
-
-
-async def test_a_refused_field_is_explained(trader):
-    talk = await begin(trader, AUTHORING, ExperienceTier.INTERMEDIATE)
-    await talk.ask("use the range fade template")
-
-    answer = await talk.ask("use 400x leverage")
-
-    assert tools_of(answer) == ["set_risk"]
-    assert "Refused, and not in the draft" in answer.text
-
-
-async def test_a_skill_is_backtested_by_its_name(trader):
-    def make():
-        BarFactory(opened_at=timezone.now() - timedelta(days=2))
-        return SkillVersionFactory(skill=SkillFactory(name="Night fade"))
-
-    await read(trader, make)
-    talk = await begin(trader)
-
-    answer = await talk.ask("backtest Night fade over the last month")
-
-    assert tools_of(answer) == ["list_my_skills", "prepare_action"]
-    card = await read(trader, lambda: ActionCard.objects.get())
-    assert (card.type, card.status) == ("start_backtest", "pending")
-    assert "I prepared a card" in answer.text
-
-
-@pytest.mark.parametrize("assistant", ["coach", "advisor"])
-async def test_an_empty_record_is_reported_plainly(trader, assistant):
-    def make():
-        with owned_tx(trader):
-            return start_conversation(assistant=assistant, now=timezone.now()).pk
-
-    talk = Talk(trader.pk, await run_in_thread(make))
-
-    said = {text: (await talk.ask(text)).text for text in ("What's running?", "list my skills", "any news?")}
-
-    assert "Nothing is deployed" in said["What's running?"]
-    assert "You have no skill yet." in said["list my skills"]
-    assert "No news in the last 24 hours." in said["any news?"]
-
-
-async def test_memory_and_a_question_in_one_message(trader):
-    await deployment_of(trader)
-    talk = await begin(trader)
-
-    answer = await talk.ask("I never trade alts. How is my agent doing?")
-
-    assert tools_of(answer) == ["remember", "get_my_deployments"]
-    assert "I have saved: **I never trade alts**" in answer.text
-    assert "In all: net" in answer.text

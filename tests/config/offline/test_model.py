@@ -4,8 +4,6 @@ import time
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from config.lib.llm import door
 from config.offline.memory import WHICH
@@ -267,15 +265,6 @@ def test_decide_reports_what_was_saved_and_forgotten():
     )
 
 
-def test_decide_reports_what_was_known_already():
-    name, arguments, result = remembered("I never trade alts")
-
-    reply = answer_to("I never trade alts", *called((name, arguments, {**result, "note": "This was known already."})))
-
-    assert "knew this already: **I never trade alts**" in reply
-    assert "saved" not in reply
-
-
 @pytest.mark.parametrize(
     "error", ["That looks like a password.", [{"loc": ["fact"], "msg": "That looks like a password."}]]
 )
@@ -285,16 +274,6 @@ def test_decide_reports_why_something_was_not_saved(error):
     assert "could not save that: That looks like a password." in reply
     assert "1234" not in reply
     assert "I have saved" not in reply
-
-
-def test_decide_lists_the_candidates():
-    candidates = [{"fact_id": str(uuid4()), "fact": "I trade BTC"}, {"fact_id": str(uuid4()), "fact": "I hold BTC"}]
-    refused = called(("forget", {"fact_id": "BTC"}, {"error": "2 facts fit these words.", "candidates": candidates}))
-
-    asked = answer_to("forget BTC", *refused)
-
-    assert "- I trade BTC\n- I hold BTC" in asked
-    assert WHICH in asked
 
 
 def test_decide_answers_the_question_beside_a_statement():
@@ -359,22 +338,6 @@ def test_decide_makes_small_talk(text, start):
 )
 def test_decide_answers_any_history(messages):
     assert decide(messages, TOOLS).text
-
-
-@given(st.text(max_size=200), st.text(max_size=200))
-def test_decide_is_total_and_deterministic(text, prompt):
-    messages = [system(f"## What I know about you\n\n- {prompt}"), user(text)]
-
-    assert decide(messages, TOOLS) == decide(messages, TOOLS)
-
-
-@pytest.mark.parametrize("piece", ["forget that ", "change a to ", "what do you know ", "my ", "I ", "? ", "that's "])
-def test_decide_is_fast_on_hostile_text(piece):
-    started = time.process_time()
-
-    decide([system(), user((piece * 16_384)[:16_384])], TOOLS)
-
-    assert time.process_time() - started < 1
 
 
 def stream(text, tools=TOOLS):

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.offline.cases_questions import QUESTIONS
-from tests.config.offline.cases_questions_ordinary import ORDINARY
+from tests.config.offline.sets import SETS
 from trading.asking.in_words import find_question
 from trading.asking.query import MEASURES, parse_query
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
-ROWS = [line.rsplit(" | ", 1) for line in (*QUESTIONS, *ORDINARY)]
+ROWS = [line.rsplit(" | ", 1) for line in (*SETS["questions: questions"], *SETS["questions ordinary: ordinary"])]
 FIGURES = [(text, wanted.removeprefix("top ").removeprefix("low ").split()[0]) for text, wanted in ROWS]
 MEASURED = [(text, measure) for text, measure in FIGURES if measure in MEASURES]
 
