@@ -377,6 +377,13 @@ def event(kind, before=None, after=None):
             "I knew this already: **I like gold**",
         ),
         (
+            "coach",
+            "remember",
+            {"fact": "I like gold"},
+            {"fact_id": FUNDS, "saved": "I like gold", "note": "This was known already."},
+            "I knew this already: **I like gold**",
+        ),
+        (
             "advisor",
             "update_preference",
             {"id_or_substring": GOAL, "new_content": "I like gold"},
