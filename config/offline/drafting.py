@@ -6,6 +6,7 @@ Percents are 0..100. What a message names replaces what the draft has; symbols a
 import re
 from collections.abc import Generator, Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ _NAMED: Final = re.compile(
     r"\b(?i:called|named|(?:call|name) (?:it|this|the \w+)) [\"“]?(?P<name>[A-Z][\w-]+(?: [A-Z\d][\w-]*)*)[\"”]?"
 )
 _MAX_TEXT, _MAX_RULE = 2000, 280  # characters
+_MOST_SENTENCES: Final = 100  # of a message that are read for a draft
 
 _NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
 _EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
@@ -87,7 +89,7 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
 
 def list_drafted(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences about the draft: without "I" and "my"."""
-    told = said if _is_open(talk, said) else ()
+    told = said[:_MOST_SENTENCES] if _is_open(talk, said) else ()
     return [one for one in told if _is_built(one) or ("own" not in _SAID.read(one) and read_fields(one))]
 
 
@@ -126,8 +128,8 @@ def read_fields(message: str) -> Fields:
     if not fields["tradingStyle"] and re.search(r"\d days\b", text):
         fields["tradingStyle"] = "swing"
     told: dict[str, list[str]] = {}
-    for sentence in sentences(text):
-        _read_clauses(_read(sentence).cut("built"), fields, told)
+    for sentence in islice(sentences(text), _MOST_SENTENCES):
+        _read_clauses(_read(sentence[:_MAX_TEXT]).cut("built"), fields, told)
     fields["avoid"] = [rule[:_MAX_RULE] for rule in told.pop("avoid", ())][:20]
     fields |= {place: " ".join(f"{text}." for text in texts)[:_MAX_TEXT] for place, texts in told.items()}
     if interval := fields.setdefault("value", fields.get("barsInterval")):

@@ -686,4 +686,4 @@ def test_hostile_text_is_answered_fast(piece):
 
             decide([*chat.messages, chat.typed(text)], chat.tools)
 
-            assert time.process_time() - started < 2.5
+            assert time.process_time() - started < 3
