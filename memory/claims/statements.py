@@ -142,19 +142,35 @@ def _is_past(words: Sequence[str]) -> bool:
 
 def _takes_back(tokens: Sequence[Token]) -> bool:
     """Tell whether a sentence takes the one before it back, and says no more."""
-    said = list(dropwhile(lambda token: token.kind in ("mark", "end"), tokens))
-    said = said[skip_tokens(said, 0, "LEADIN") :]
+    said = _strip_marks(tokens)
+    said = said[skip_tokens(said, 0, "LEADIN", "STARTS") :]
     found = find_phrase(said, 0, {"UNSAYS"})
-    return found is not None and (found[0] > 1 or len(said) <= 4 or said[1].kind in ("mark", "end"))
+    if found is None or found[0] == len(said):
+        return found is not None
+    is_longer = found[0] > 1 or len(said) <= 3
+    return found[1].value != "alone" and (is_longer or said[1].kind in ("mark", "end"))
 
 
 def _ends_denied(tokens: Sequence[Token]) -> bool:
     """Tell whether the tail of a sentence, behind a mark, takes it back."""
-    words = [token for token in tokens if token.kind != "end"]
-    tails = (words[at + 1 :] for at, token in enumerate(words) if at > 1 and token.text in _TAILING)
+    words = _strip_marks(tokens)
+    ends = range(max(2, len(words) - _LONGEST_TAIL), len(words))
+    tails = (words[at + 1 :] for at in ends if words[at].text in _TAILING)
+    tails = (tail[skip_tokens(tail, 0, "STARTS", "CORRECTS") :] or tail for tail in tails)
     found = ((tail, find_phrase(tail, 0, {"UNSAYS"})) for tail in tails if tail)
     return any(back and (back[0] == len(tail) or back[1].value == "open") for tail, back in found)
 
 
-_TAILING: Final = frozenset({",", "…", ".", "–", "—", ";", "(", "*"})
+def _strip_marks(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens without the marks and ends of sentences around them."""
+    kept = list(dropwhile(_is_mark, reversed(list(dropwhile(_is_mark, tokens)))))
+    return kept[::-1]
+
+
+def _is_mark(token: Token) -> bool:
+    return token.kind in ("mark", "end")
+
+
+_TAILING: Final = frozenset({",", "…", ".", "–", "—", "-", ";", "(", "*", "but", "though"})
+_LONGEST_TAIL: Final = 12  # tokens
 _BACK_REACH: Final = 80  # characters of the next message, which may take the last sentence back
