@@ -53,7 +53,7 @@ KEYWORDS: Final = Weights(k1=0.9, b=0.4, meaning=0.5)  # benchmarks/bench_eviden
 QUESTION: Final = Weights(k1=0.9, b=0.4, meaning=1.6)
 
 # Which facts a message concerns (tests/memory/recall/turn_cases.py): at most so many, by these shares and cosines.
-MAX_RELEVANT: Final = 8
+MAX_RELEVANT: Final = 12
 MAX_CONCERNED: Final = 100  # of an owner with many facts, those with a word or a subject of the message
 MAX_CHECKED: Final = 20  # of them, those compared by meaning
 MIN_CONCERN: Final = 0.25  # of the best fact by subjects

@@ -5,11 +5,13 @@ vocabulary says. Facts keep their subjects among their search terms, so that one
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from config.lib.search.terms import list_terms
 from config.lib.words.compile import Refusal, compile_rule
+from config.lib.words.lexer import Token, find_phrase, has_phrase, read_tokens
 from config.lib.words.quantities import map_words
 from config.lib.words.typed import split_words
 from config.lib.words.vocabulary import find_meaning, find_stems, list_words
@@ -38,13 +40,29 @@ def find_subjects(message: str) -> frozenset[str]:
 def asks_for_knowledge(message: str) -> bool:
     """Tell whether a message asks for something that no fact about its author tells, as "What is margin?"."""
     words = _WORDS.findall(message.casefold())
-    if not words or not list_words("SELF").isdisjoint(words):
+    if not words:
+        return True
+    tokens = read_tokens(message)
+    if has_phrase(tokens, "GENERAL") or _asks_for_help(words, tokens):
+        return True
+    if not list_words("SELF").isdisjoint(words):
         return False
     verbs = list_words("AUXILIARY")
     if find_meaning(words[0], "ASKS") is not None:
         return not verbs.isdisjoint(words)  # "What size for a short?" has none
     is_judged = any(word[0].isdigit() for word in words) or not list_words("JUDGED").isdisjoint(words)
     return find_meaning(words[0], "ERRAND") is not None or (words[0] in verbs and not is_judged)
+
+
+def _asks_for_help(words: Sequence[str], tokens: Sequence[Token]) -> bool:
+    """Tell whether a message asks how the site works ("How do I export my trades?"), or asks Keel to say something."""
+    if words[0] in ("how", "where") and words[2:3] == ["i"]:
+        return find_phrase(tokens, 3, {"SITE"}) is not None
+    if any(word[0].isdigit() for word in words):
+        return False
+    is_told = find_phrase(tokens, 0, {"SITE"}) is not None and tokens[-1].text != "?"
+    is_asked = words[1:2] == ["you"] and find_phrase(tokens, 0, {"ASKING"}) is not None
+    return is_told or (is_asked and "trade" not in _read_phrases(" ".join(words)))
 
 
 @lru_cache(2_000)

@@ -58,9 +58,9 @@ def test_find_relevant_leaves_out_what_the_prompt_has(store):
 
 
 def test_find_relevant_returns_few(as_trader):
-    for number in range(9):
+    for number in range(15):
         UserFactFactory(content=f"Leverage rule number {number}")
-    UserFactFactory.create_batch(20)
+    UserFactFactory.create_batch(40)
 
     assert len(relevant("leverage rule")) == MAX_RELEVANT
 
