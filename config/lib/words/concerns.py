@@ -18,6 +18,7 @@ from config.lib.words.vocabulary import find_meaning, find_stems, list_words
 
 RULE: Final = "rule"  # the subject of each statement that reads as a rule
 _WORDS: Final = re.compile(r"[^\W_]+")
+_HELP: Final = 500  # characters in which a message says that it asks for help
 
 # Types of words (`typed.split_words`) that tell a subject.
 _OF_TYPES: Final = {
@@ -42,7 +43,7 @@ def asks_for_knowledge(message: str) -> bool:
     words = _WORDS.findall(message.casefold())
     if not words:
         return True
-    tokens = read_tokens(message)
+    tokens = read_tokens(message[:_HELP])
     if has_phrase(tokens, "GENERAL") or _asks_for_help(words, tokens):
         return True
     if not list_words("SELF").isdisjoint(words):
