@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -113,15 +114,21 @@ def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) 
     kept: Sequence[Known] = pointed if "holds" in said else ()
     if not kept and "still" in said and not is_question(plain):
         denies = "denies" in said
-        kept = [fact for fact in _find_named(plain, known) if ("denies" in _FORMS.read(fact.text)) == denies]
+        named = _find_named(plain, known)[:_FEW]
+        kept = [fact for fact in named if ("denies" in _FORMS.read(fact.text)) == denies]
     if len(kept) == 1:
         return [Request("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
     return _change(plain, known, pointed)
 
 
+_FEW: Final = 5  # facts that fit equally well
+_normalise: Final = lru_cache(maxsize=1_024)(normal_form)
+
+
 def _find_named(words: str, known: Sequence[Known]) -> list[Known]:
     """Return the facts that have all these words, the one with no others alone."""
-    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
+    wanted = normal_form(words)
+    same = [fact for fact in known if _normalise(fact.text) == wanted]
     return same or best_matches(words, known, least=1.0)
 
 
