@@ -85,7 +85,7 @@ _DIGITS: Final = re.compile(r"(?P<sign>[-+\u2212])?(?P<money>[$€£])? ?(?P<dig
 
 def read_tokens(text: str) -> list[Token]:
     """Return the tokens of a text."""
-    return list(_scan_once(text) if len(text) <= _USUAL else _scan(text))
+    return list(_scan_once(text) if len(text) <= _USUAL else _scan_long(text))
 
 
 def _scan(text: str) -> tuple[Token, ...]:
@@ -95,6 +95,7 @@ def _scan(text: str) -> tuple[Token, ...]:
 
 _USUAL: Final = 500  # characters; a sentence is read by several readers, a longer text by one
 _scan_once: Final = lru_cache(maxsize=2048)(_scan)
+_scan_long: Final = lru_cache(maxsize=8)(_scan)
 
 
 def _make_token(match: re.Match[str], text: str, offsets: Sequence[int]) -> Token:
