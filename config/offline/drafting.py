@@ -54,7 +54,7 @@ _BREAK: Final = re.compile(
 )
 # A name has capital letters: "called Harbour", "name it Slow Boat 2".
 _NAMED: Final = re.compile(
-    r"\b(?i:called|named|(?:call|name) (?:it|this|the \w+)) [\"“]?(?P<name>[A-Z][\w-]+(?: [A-Z\d][\w-]*)*)[\"”]?"
+    r"\b(?i:called|named|(?:call|name) (?:it|this|the \w+)) [\"“]?([A-Z][\w-]+(?: [A-Z\d][\w-]*)*)[\"”]?"
 )
 _MAX_TEXT, _MAX_RULE = 2000, 280  # characters
 _MOST_SENTENCES: Final = 100  # of a message that are read for a draft
@@ -118,7 +118,7 @@ def read_fields(message: str) -> Fields:
     named = _NAMED.search(text)
     # A name such as "BTC Harbour" does not name the traded symbols.
     text = text.replace(named[0], " ") if named else text
-    fields: Fields = {"name": named["name"] if named else "", "symbols": symbols_in(text)}
+    fields: Fields = {"name": named[1] if named else "", "symbols": symbols_in(text)}
     for field, values, concepts in (
         ("style", _MANNERS, ("MANNER",)),
         ("tradingStyle", _HORIZONS, ("HORIZON", "STYLE")),

@@ -194,8 +194,7 @@ _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
 _LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _HEADINGS: Final = (COACH_HEADING, ADVISOR_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING)
 _OPENING = re.compile(
-    r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]"
-    r"(?:\n\n|\Z)"
+    r"\[Not typed by the person: .*\n- id: (?P<id>.*)\n- fact: (?P<fact>.*?)(?:\n- in full: .*)?\](?:\n\n|\Z)"
 )
 
 
