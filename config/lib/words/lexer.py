@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from config.lib.words.quantities import parse_digits, spell_digits
-from config.lib.words.vocabulary import Meaning, find_meaning, get_vocabulary
+from config.lib.words.vocabulary import Meaning, find_meaning, get_vocabulary, list_first_words
 
 Kind = Literal["word", "digits", "clock", "unspaced", "mark", "end", "blank"]
 
@@ -136,7 +136,14 @@ def take_phrase(tokens: Sequence[Token], at: int, concepts: Collection[str]) -> 
 
 def has_phrase(tokens: Sequence[Token], *concepts: str) -> bool:
     """Tell whether some tokens have a word or phrase of the concepts."""
-    return any(find_phrase(tokens, at, concepts) for at in range(len(tokens)))
+    first = list_first_words(*concepts)
+    return any(_may_begin(token, first) and find_phrase(tokens, at, concepts) for at, token in enumerate(tokens))
+
+
+def _may_begin(token: Token, first: frozenset[str]) -> bool:
+    return (
+        token.text in first or token.written in first or ("'" in token.text and token.text.partition("'")[0] in first)
+    )
 
 
 def find_meanings(tokens: Sequence[Token], concepts: Collection[str]) -> list[Found]:
@@ -183,9 +190,10 @@ _ENDING: Final = frozenset(",;:()–—")
 
 def find_phrases(text: str, *concepts: str) -> Iterator[tuple[int, int, Meaning]]:
     """Yield the offsets at which each phrase of the concepts begins and ends, and its meaning."""
-    tokens, at = read_tokens(text), 0
+    tokens, at, first = read_tokens(text), 0, list_first_words(*concepts)
     while at < len(tokens):
-        length, meaning = find_phrase(tokens, at, concepts) or (1, None)
+        found = find_phrase(tokens, at, concepts) if _may_begin(tokens[at], first) else None
+        length, meaning = found or (1, None)
         if meaning is not None:
             yield tokens[at].start, tokens[at + length - 1].end, meaning
         at += length

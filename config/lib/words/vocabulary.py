@@ -67,6 +67,12 @@ def list_words(*concepts: str) -> frozenset[str]:
 
 
 @cache
+def list_first_words(*concepts: str) -> frozenset[str]:
+    """Return the words with which the phrases of concepts begin."""
+    return frozenset(phrase.split()[0] for phrase in list_words(*concepts))
+
+
+@cache
 def map_stems(concept: str) -> dict[str, str]:
     """Return the values of a concept by the stems of its phrases, which match in any ending; the shortest counts."""
     phrases = sorted(list_words(concept), key=lambda phrase: (-len(phrase), phrase))
