@@ -35,8 +35,9 @@ def excludes(old: str, new: str) -> bool:
 
 
 def may_turn(old: str, new: str) -> bool:
-    """Tell whether a statement that ends or resumes something may mean a line of another subject."""
-    return read_line(new).turns(read_line(old))
+    """Tell whether a statement that ends, resumes or changes something may mean a line of another subject."""
+    line, known = read_line(new), read_line(old)
+    return line.turns(known) or line.changes(known)
 
 
 def _judge_values(before: Subject, after: Subject) -> Verdict:

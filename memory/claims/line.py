@@ -90,6 +90,14 @@ class Line:
             self.is_turn and self.is_ending != known.is_ended and is_own and bool(named) and named <= set(known.words)
         )
 
+    def changes(self, known: "Line") -> bool:
+        """Tell whether this may say anew what a known line says: "My target is 4R now", "I aim for 3R"."""
+        if "CHANGE" not in self.concepts or "ALSO" in self.concepts or self.owner != known.owner:
+            return False
+        units = [sorted(unit for _, unit in _list_figures(line.reading)) for line in (self, known)]
+        ours, theirs = (set(line.nouns) - list_stems("LIGHT") for line in (self, known))
+        return units[0] == units[1] and len(ours & theirs) * 2 >= max(1, min(len(ours), len(theirs)))
+
     @property
     def is_ended(self) -> bool:
         return "ENDED" in self.concepts or bool(self.reading.of_kind("not"))

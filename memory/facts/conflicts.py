@@ -79,7 +79,7 @@ def list_conflicts(text: str, period: Period, *, lineage: UUID | None = None, no
     rows = rows.filter(valid_from__lt=period.ends) if period.ends else rows
     judged = ((fact, judge_change(fact.content, text)) for fact in rows.filter(subject=subject.key)[:MAX_COMPARED])
     found = [Conflict(fact, verdict) for fact, verdict in judged if verdict != "apart"]
-    if found or not subject.is_turn:
+    if found or not (subject.is_turn or subject.is_change):
         return found
     return [Conflict(fact, "unsure") for fact in rows[:MAX_COMPARED] if may_turn(fact.content, text)]
 

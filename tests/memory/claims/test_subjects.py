@@ -78,3 +78,18 @@ def test_two_limits_of_one_kind_are_never_both_held_without_a_question():
 
     assert len(pairs) > 60
     assert [pair for pair in pairs if judge_change(*pair) in {"apart", "same"}] == []
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "may"),
+    [
+        ("I review my trades on Sundays", "I review my trades on Mondays from now on", True),
+        ("I sit out two nights a week", "From now on I sit out three nights a week", True),
+        ("My night alarm is off", "I now have a second screen", False),
+        ("I review my trades on Sundays", "I review my trades on Mondays", False),  # no word of change
+        ("I review my trades on Sundays", "Now I also review my trades on Mondays", False),
+        ("I risk 1% of the account", "My wife now risks 2% of the account", False),
+    ],
+)
+def test_word_of_change_may_mean_a_line_of_the_same_nouns(known, new, may):
+    assert (judge_change(known, new) in {"replaces", "unsure"} or may_turn(known, new)) is may
