@@ -1,9 +1,12 @@
 """Migrations: layout, applied and reversed with rows, also under policies."""
 
 import re
+from importlib import import_module
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
@@ -116,6 +119,20 @@ def test_migration_of_a_searched_model_keeps_its_index(app):
     keeping = [name for name, text in written if name == "KeepSearchIndex" and searched in text.lower()]
     assert (written[0][0], written[-1][0], len(keeping)) == ("KeepSearchIndex", "KeepSearchIndex", 2)
     compile(MigrationWriter(migration).as_string(), "migration", "exec")
+
+
+def test_facts_are_read_again_by_the_words_of_now(db):
+    user = TraderFactory()
+    with owned_tx(user):
+        fact = UserFactFactory(content="My max leverage is 3x")
+        UserFact.objects.filter(pk=fact.pk).update(subject="of older words", search_terms="")
+    again = import_module("memory.migrations.0007_subjects_by_the_words_of_now")
+
+    again.read_facts_again(apps, SimpleNamespace(connection=connection))
+
+    with owned(user):
+        read = UserFact.objects.get(pk=fact.pk)
+    assert (read.subject, read.search_terms) == (fact.subject, fact.search_terms)
 
 
 # --- Rows ---
