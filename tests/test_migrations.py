@@ -6,7 +6,6 @@ from io import StringIO
 from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
@@ -123,12 +122,14 @@ def test_migration_of_a_searched_model_keeps_its_index(app):
 
 def test_facts_are_read_again_by_the_words_of_now(db):
     user = TraderFactory()
+    historical = MigrationLoader(connection).project_state(("memory", "0006_facts_counted_by_index")).apps
     with owned_tx(user):
         fact = UserFactFactory(content="My max leverage is 3x")
-        UserFact.objects.filter(pk=fact.pk).update(subject="of older words", search_terms="")
+        rows = historical.get_model("memory", "UserFact")._default_manager.filter(pk=fact.pk)
+        rows.update(subject="of older words", search_terms="")
     again = import_module("memory.migrations.0007_subjects_by_the_words_of_now")
 
-    again.read_facts_again(apps, SimpleNamespace(connection=connection))
+    again.read_facts_again(historical, SimpleNamespace(connection=connection))
 
     with owned(user):
         read = UserFact.objects.get(pk=fact.pk)
