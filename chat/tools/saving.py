@@ -1,6 +1,5 @@
 """Save and forget facts from a chat; what the tools of each assistant say of it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +8,7 @@ from uuid import UUID
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from chat.tools.gate import admit_fact, admit_topic, end_fact, hold_for_review, quotes_newest, read_typed
+from config.lib.words.lexer import has_phrase, read_tokens
 from memory.claims.support import TypedMessage
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import states_change
@@ -20,13 +20,6 @@ from memory.facts.services import WhenUnsure, remember_fact, resolve_fact
 from memory.facts.versions import FactWrite
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, Place, ProposalKind, UserFact
 
-_REPLACES: Final = re.compile(
-    r"\b(?:replaces?|yes|yep|yeah|new one|instead|latter|change it|update it|overwrite|the new|no longer)\b",
-    re.IGNORECASE,
-)
-_BOTH: Final = re.compile(
-    r"\b(?:both|keep (?:them|the old)|as well|also|side by side|neither replaces)\b", re.IGNORECASE
-)
 OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
 NEXT_CHAT: Final = (
     "It is in force at once and stands in your list of preferences from the next chat on; "
@@ -141,7 +134,8 @@ def _find_answer(context: ToolContext, typed: Sequence[TypedMessage], content: s
         return "replace"
     if find_proposal(ProposalKind.CONFLICT, content, known) is None or context.window.is_untrusted:
         return "ask"
-    return "keep" if _BOTH.search(text) else "replace" if _REPLACES.search(text) else "ask"
+    answer = read_tokens(text)
+    return "keep" if has_phrase(answer, "HOLDSBESIDE") else "replace" if has_phrase(answer, "TAKESOVER") else "ask"
 
 
 def memory_event(event: MemoryEvent) -> Json:
