@@ -2,7 +2,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from chat.rules import follow_facts
-from config.lib.owned import owned_tx
+from config.lib.owned import owned, owned_tx
 from config.lib.words.rules import describe_rule, parse_rule
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from trading.rules.services import list_rule_records, list_rules
@@ -18,8 +18,10 @@ class Command(KeelCommand):
         add_user_argument(parser)
 
     def run(self, *, user: str, **options: object) -> None:
-        with owned_tx(get_user_by_email(user)):
+        owner = get_user_by_email(user)
+        with owned_tx(owner):
             unread = follow_facts(now=timezone.now())
+        with owned(owner):  # judging a long record keeps no writer waiting
             counts = {one.row.pk: {verdict: number for _, verdict, number in one.counts} for one in list_rule_records()}
             rules = list_rules()
         for row in rules:
