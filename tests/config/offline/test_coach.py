@@ -681,9 +681,9 @@ def test_hostile_text_is_answered_fast(piece):
     facts = "\n".join(["## Your stored preferences", *(f"- I never trade coin {n}" for n in range(100))])
     chats = (Chat({}, focus=NEW_DRAFT), Chat({}, tools=("update_preference", "forget_preference"), facts=facts))
     for text in ((piece * 16_384)[:16_384], (piece * 20)[:290], ". ".join([piece * 8] * 30)):
-        for chat in chats:
+        for chat, most in zip(chats, (3, 1.5), strict=True):  # seconds
             started = time.process_time()
 
             decide([*chat.messages, chat.typed(text)], chat.tools)
 
-            assert time.process_time() - started < 3
+            assert time.process_time() - started < most
