@@ -7,6 +7,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY chat chat
 COPY config config
 COPY memory memory
+COPY offline offline
 COPY trading trading
 COPY templates templates
 COPY static static

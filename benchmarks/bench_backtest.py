@@ -35,7 +35,7 @@ from django.core.management import call_command  # noqa: E402 - after the settin
 
 from config.lib.llm.door import Completion  # noqa: E402
 from config.lib.owned import owned_tx  # noqa: E402
-from config.offline.model import decide  # noqa: E402
+from offline.model import decide  # noqa: E402
 from tests.trading.ticking import make_deployment  # noqa: E402
 from trading.agent.decide import Ask, model_client  # noqa: E402
 from trading.market.imports.bars import list_longer_intervals, read_bars, split_pages, store_bars  # noqa: E402

@@ -50,8 +50,8 @@ def answer_questions(user: Any) -> list[tuple[str, Results, str]]:
 
     from chat.tools import TOOLS  # noqa: PLC0415
     from chat.web.page_context import _BY_PAGE  # noqa: PLC0415
-    from tests.config.offline.real import RealChat  # noqa: PLC0415
-    from tests.config.offline.sets import SETS  # noqa: PLC0415
+    from tests.offline.real import RealChat  # noqa: PLC0415
+    from tests.offline.sets import SETS  # noqa: PLC0415
 
     suggested = dict.fromkeys(text for texts in _BY_PAGE.values() for text in texts)
     replies = []

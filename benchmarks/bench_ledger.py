@@ -35,13 +35,13 @@ from rest_framework.test import APIClient  # noqa: E402
 
 from config.lib.owned import owned_tx  # noqa: E402
 from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
+from trading.ledger.arrivals import add_entries  # noqa: E402
+from trading.ledger.entries import Entries  # noqa: E402
+from trading.ledger.executions import Execution  # noqa: E402
+from trading.ledger.positions import Book, Tick  # noqa: E402
+from trading.ledger.services import Ledger, lock_deployment, record_tick  # noqa: E402
 from trading.models import Deployment, EntrySource, Trade, Trader  # noqa: E402
 from trading.models import Fill as FillRow  # noqa: E402
-from trading.record.executions import Execution  # noqa: E402
-from trading.record.intake.entries import Entries  # noqa: E402
-from trading.record.intake.services import add_entries  # noqa: E402
-from trading.record.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
-from trading.record.positions import Book, Tick  # noqa: E402
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(days=60)

@@ -131,7 +131,7 @@ try:
     ALLOWED_MODELS = read_list("ALLOWED_MODELS", MODELS_IN_USE)
     LLM_DIRECT = read_direct_providers()
     # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
-    LLM_PROVIDERS = {"offline": "config.offline.model.OfflineProvider"}
+    LLM_PROVIDERS = {"offline": "offline.model.OfflineProvider"}
     LLM_CONNECT_TIMEOUT_SECONDS = read_int("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
     LLM_READ_TIMEOUT_SECONDS = read_int("LLM_READ_TIMEOUT_SECONDS", 120, low=1, high=600)
     CHAT_MAX_OUTPUT_TOKENS = read_int("CHAT_MAX_OUTPUT_TOKENS", 8192, low=256, high=1_000_000)

@@ -28,14 +28,14 @@ BYTECODE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 SMOKE = (
     *("tests/browser/test_story.py", "tests/test_harness.py", "tests/test_guards.py", "tests/test_repository.py"),
     *("tests/config/test_settings.py", "tests/config/lib/test_owned.py", "tests/config/lib/llm/test_answer.py"),
-    *("tests/config/lib/search/test_index.py", "tests/config/offline/test_model.py"),
+    *("tests/config/lib/search/test_index.py", "tests/offline/test_model.py"),
     *("tests/memory/api/test_places.py", "tests/memory/claims/test_support.py", "tests/memory/facts/test_remember.py"),
     *("tests/memory/learning/test_writes.py", "tests/memory/recall/test_search.py", "tests/memory/web/test_forms.py"),
     *("tests/trading/account/test_accounts.py", "tests/trading/agent/test_context.py"),
     *(
         "tests/trading/api/test_trades.py",
         "tests/trading/market/test_queries.py",
-        "tests/trading/record/test_ledger.py",
+        "tests/trading/ledger/test_services.py",
     ),
     *(
         "tests/trading/reviews/test_critique.py",

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PROJECT = ("chat", "config", "memory", "trading")
+PROJECT = ("chat", "config", "memory", "offline", "trading")
 
 
 @cache

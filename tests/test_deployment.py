@@ -80,7 +80,7 @@ def test_image_runs_without_root_and_has_every_package():
     assert re.search(r"^USER keel$", stage, re.MULTILINE)
     assert stage.index("USER keel") < stage.index("CMD [")
     copied = set(re.findall(r"^COPY (\w+) \1$", text, re.MULTILINE))
-    assert copied == {"chat", "config", "memory", "trading", "templates", "static"}
+    assert copied == {"chat", "config", "memory", "offline", "trading", "templates", "static"}
     listed = (ROOT / ".dockerignore").read_text()
     assert all(f"!{folder}" in listed for folder in copied)
 

@@ -50,8 +50,8 @@ MODEL_VALUES = {
     "count_tokens",
     "CHARS_PER_TOKEN",
 }
-LLM_ROOMS = re.compile(r"config\.(lib\.llm|offline)(\.\w+)*")
-MODEL_DOORS = re.compile(r"config\.lib\.llm\.(?!vectors)\w+(\.\w+)*|config\.offline\..*")
+LLM_ROOMS = re.compile(r"(config\.lib\.llm|offline)(\.\w+)*")
+MODEL_DOORS = re.compile(r"config\.lib\.llm\.(?!vectors)\w+(\.\w+)*|offline\..*")
 HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
 CLOCK_READERS = {

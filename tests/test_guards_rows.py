@@ -26,7 +26,7 @@ RAW_SQL = {
     "chat.conversations.usage._reserve": "before the first token, too",
     "memory.recall.search._rank_all": "before the first token, too",
     "chat.jobs.refresh_statistics": "lets SQLite count its tables; reads no rows",
-    "trading.record.ledger_rows": "twenty times as fast, for a backtest and a tick of many symbols",
+    "trading.ledger.rows": "twenty times as fast, for a backtest and a tick of many symbols",
     "trading.market.imports.bars._write_bars": "a month of minutes in seconds; nobody's rows",
 }
 SYSTEM = {

@@ -48,7 +48,7 @@ from trading.models import Trader
 pytestmark = pytest.mark.django_db
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
-PROJECT = ("chat", "config", "memory", "trading")
+PROJECT = ("chat", "config", "memory", "offline", "trading")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from django.conf import settings
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
+from trading.ledger.services import get_deployment
 from trading.market import simulation
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
@@ -27,7 +28,6 @@ from trading.market.imports.news import store_news
 from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
-from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
 from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
 from trading.runs.backtest import Progress, run_backtest, schedule_instants

@@ -15,10 +15,10 @@ from config.lib.figures import format_minute, format_price, format_signed_usd
 from config.lib.text import prompt_line
 from memory.facts.versions import get_last_version
 from memory.models import UserFact
+from trading.ledger.services import get_deployment
 from trading.market.queries import get_event
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, SkillDraft, Trade
 from trading.record.backtests import get_backtest
-from trading.record.deployment_queries import get_deployment
 from trading.record.trade_queries import get_trade, list_open
 from trading.skills.queries import find_open_draft, get_skill, get_version
 

@@ -35,9 +35,9 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
+from trading.ledger.services import DeploymentNotFound
 from trading.models import BacktestRun, Deployment, DeploymentCommand, Skill, Trade
 from trading.record import actions
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import CommandRefused
 
 

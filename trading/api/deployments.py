@@ -21,11 +21,11 @@ from trading.agent.decide import define_tools
 from trading.agent.prompts import lessons_text
 from trading.api.fields import AmountField, RowSerializer, ValueSerializer, usd_field
 from trading.api.trades import TradeQuery, TradeSerializer, filter_trades
+from trading.ledger.services import get_deployment
 from trading.market.queries import find_marks
 from trading.market.tape import choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
 from trading.record.decisions import get_decision
-from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import deploy_skill, request_command
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from config.lib.rest import views
 from config.lib.text import one_line
-from trading.record.executions import CLOCK_SKEW, EARLIEST
+from trading.ledger.executions import CLOCK_SKEW, EARLIEST
 from trading.skills.patches import Json
 from trading.skills.schemas import SkillPayload, symbol_name
 

@@ -11,17 +11,17 @@ from rest_framework import serializers
 from config.lib.rest.operations import NEW_OR_KNOWN, action, write
 from config.lib.rest.views import ApiViewSet, InputSerializer
 from trading.api import fields
+from trading.ledger.arrivals import add_entries
+from trading.ledger.entries import Entries
+from trading.ledger.executions import Execution
+from trading.ledger.fees import price_fees
+from trading.ledger.positions import Check, Funding, PathBar, Tick
+from trading.ledger.rows import Intent
+from trading.ledger.services import lock_deployment, record_tick
 from trading.market.queries import get_regime
 from trading.market.tape import REAL
 from trading.models import EntrySource, OrderOrigin
 from trading.record.deployments import get_pushed_deployment
-from trading.record.executions import Execution
-from trading.record.intake.entries import Entries
-from trading.record.intake.fees import price_fees
-from trading.record.intake.services import add_entries
-from trading.record.ledger import lock_deployment, record_tick
-from trading.record.ledger_rows import Intent
-from trading.record.positions import Check, Funding, PathBar, Tick
 from trading.skills.schemas import MAX_REASON
 
 MAX_FILLS: Final = 500

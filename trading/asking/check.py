@@ -14,11 +14,12 @@ from trading.asking.planner import take_figure
 from trading.asking.query import TradeQuery
 from trading.asking.sizing import Plan, Sizing, size_plan
 from trading.asking.table import TradeTable
+from trading.ledger.services import get_deployment
 from trading.market.moves import Impact, measure_impact
 from trading.market.queries import Mark, find_marks, list_events, list_past_moves
 from trading.market.tape import STORED, choose_tape
 from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent, Trade, TradeSide
-from trading.record.deployment_queries import OpenPosition, find_trade_marks, get_deployment, list_open_positions
+from trading.record.deployment_queries import OpenPosition, find_trade_marks, list_open_positions
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
 from trading.rules.judge import Judgement, Trip, ValidRule

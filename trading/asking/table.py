@@ -13,10 +13,11 @@ from django.db.models import Q, QuerySet
 
 from config.lib.columns import Columns
 from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
+from trading.ledger.services import get_deployment
 from trading.market.queries import is_about
 from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet, TradeSide
 from trading.models.choices import WEEKDAYS
-from trading.record.deployment_queries import FundingOnRecord, get_deployment
+from trading.record.deployment_queries import FundingOnRecord
 from trading.record.trade_queries import TradeFilter, select_trades
 from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound

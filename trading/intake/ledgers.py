@@ -10,11 +10,11 @@ from typing import Any, Final
 from config.lib.locks import lock_owner
 from trading.intake.formats import FORMATS, SPOT, FillMapping
 from trading.intake.reading import ReadFill, Reading
+from trading.ledger.arrivals import add_entries, preview_entries
+from trading.ledger.entries import Entries, IntakePreview, IntakeRecord
+from trading.ledger.executions import DOLLARS, Execution
+from trading.ledger.positions import Funding
 from trading.models import BrokerKind, Deployment, EntrySource, Fill
-from trading.record.executions import DOLLARS, Execution
-from trading.record.intake.entries import Entries, IntakePreview, IntakeRecord
-from trading.record.intake.services import add_entries, preview_entries
-from trading.record.positions import Funding
 from trading.skills.queries import get_version
 from trading.skills.schemas import parse_payload
 from trading.skills.services import SkillNameTaken, create_skill

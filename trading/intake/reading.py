@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from trading.intake import formats, values
 from trading.intake.tables import Table, TableRow
-from trading.record.executions import CLOCK_SKEW, DOLLARS, MAX_AMOUNT
+from trading.ledger.executions import CLOCK_SKEW, DOLLARS, MAX_AMOUNT
 from trading.skills.schemas import symbol_name
 
 _BY_HAND: Final = formats.Format("", "", frozenset(), {})

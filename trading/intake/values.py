@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config.lib.words.moments import read_month
-from trading.record.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
+from trading.ledger.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
 
 _OTHER_QUOTES: Final = (
     *("EUR", "GBP", "JPY", "TRY", "BRL", "AUD", "CAD", "CHF", "KRW"),

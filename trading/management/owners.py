@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from config.lib.owned import owned, system_tx
 from config.lib.work.commands import get_user_by_email
+from trading.ledger.services import DeploymentNotFound
 from trading.models import Deployment, Skill
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.skills.queries import SkillNotFound
 
 

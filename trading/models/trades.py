@@ -65,7 +65,7 @@ class TradeQuerySet(OwnedQuerySet["Trade"]):
 
 
 class Trade(OwnedModel):
-    """One round trip, written by `record.ledger` alone."""
+    """One round trip, written by `trading.ledger` alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="trades", db_index=False)

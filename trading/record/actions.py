@@ -10,6 +10,7 @@ from uuid import UUID
 from config.lib.errors import StateConflict
 from config.lib.figures import format_count, format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
+from trading.ledger.services import get_deployment
 from trading.models import (
     BacktestRun,
     BrokerKind,
@@ -28,7 +29,6 @@ from trading.record.deployment_queries import (
     OpenPosition,
     find_last_backtest,
     find_trade_marks,
-    get_deployment,
     list_open_positions,
     total_trades,
 )

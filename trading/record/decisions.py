@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 
 from config.lib.errors import NotFound
 from config.lib.paging import NumberedPage, locate_page
+from trading.ledger.services import get_deployment
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import get_deployment
 
 DECISIONS_PER_PAGE: Final = 15
 NEWEST: Final = 88

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db.models import CharField, Count, FloatField, Max, Min, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Cast, Coalesce
 
-from config.lib.errors import NotFound
 from trading import models
+from trading.ledger.services import get_deployment
 from trading.market.queries import Mark, find_marks
 from trading.market.tape import REAL
 from trading.record.performance import EquityAt, thin_curve
@@ -32,10 +32,6 @@ _SUMS: Final = {  # of `Totals`
     "sum_gaps": Count("pk", filter=Q(reconciled=models.ReconcileState.GAP)),
 }
 M = TypeVar("M", bound=Model)
-
-
-class DeploymentNotFound(NotFound):
-    """The user has no such deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +101,6 @@ class Newest(list[M]):
         found = list(rows[: limit + 1])
         super().__init__(found[:limit])
         self.is_cut = len(found) > limit
-
-
-def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> models.Deployment:
-    """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
-    rows = models.Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
-    deployment: models.Deployment | None = rows.first()
-    if deployment is None or (deployment.broker_kind == models.BrokerKind.BACKTEST and not or_backtest):
-        raise DeploymentNotFound("You have no such deployment.")
-    return deployment
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:

@@ -11,6 +11,7 @@ from config.lib.errors import StateConflict
 from config.lib.owned import owner_id
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
+from trading.ledger.services import get_deployment
 from trading.models import (
     UNFINISHED,
     BrokerKind,
@@ -22,7 +23,6 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import get_deployment
 from trading.skills.queries import get_version
 from trading.skills.services import SkillArchived
 

@@ -6,10 +6,11 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+from trading.ledger.services import get_deployment
 from trading.market.moves import Impact, measure_impact
 from trading.market.queries import is_about, list_past_moves
 from trading.models import MarketEvent, Trade
-from trading.record.deployment_queries import find_trade_marks, get_deployment
+from trading.record.deployment_queries import find_trade_marks
 
 
 @dataclass(frozen=True, slots=True)

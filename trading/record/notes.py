@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from config.lib.errors import NotFound
+from trading.ledger.services import DeploymentNotFound, get_deployment
 from trading.models import BrokerKind, Deployment, NoteStatus, ReflectionNote, Skill, Trade
-from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
+from trading.record.deployment_queries import Newest
 
 MAX_NOTES: Final = 20
 MAX_LESSONS: Final = 50  # notes that are searched for a trade

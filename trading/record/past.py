@@ -5,9 +5,9 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from trading.ledger.rebuild import fold_until
+from trading.ledger.rows import load_trip, outcome_columns
 from trading.models import DecisionSnapshot, Deployment, EquityPoint, SkillVersion, Trade
-from trading.record.ledger_rows import load_trip, outcome_columns
-from trading.record.rebuild import fold_until
 from trading.record.trade_queries import get_latest_equity, utc_midnight
 
 

@@ -16,11 +16,11 @@ from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
 from config.lib.paging import NumberedPage, locate_page
 from trading import models
+from trading.ledger.executions import Execution, sort_fills
+from trading.ledger.positions import GAP_PREFIX
 from trading.models.choices import INTERVALS, WEEKDAYS
 from trading.record.deployment_queries import FundingOnRecord, Totals, find_last_backtest, read_curve, total_trades
-from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
-from trading.record.positions import GAP_PREFIX
 from trading.skills.queries import get_skill
 
 PAGE_SIZE: Final = 50

@@ -27,6 +27,7 @@ from config.lib.work.jobs import Clock, Key
 from config.lib.work.leases import LEASE, keep_row
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
+from trading.ledger.services import get_deployment
 from trading.models import (
     AT_ONCE,
     BrokerKind,
@@ -38,7 +39,6 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import lint_lessons

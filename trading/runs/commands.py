@@ -8,10 +8,9 @@ from django.db import OperationalError, transaction
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from trading.ledger.services import DeploymentNotFound, lock_deployment
 from trading.models import CommandKind, Deployment, DeploymentCommand, Order, OrderOrigin, OrderSide, OrderState, Trade
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import apply_command, find_next_command, finish_command
-from trading.record.ledger import lock_deployment
 from trading.runs.runner import submit_orders
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,10 @@ from config.lib.work.defer import defer
 from config.lib.work.jobs import Key, start_clock
 from config.lib.work.leases import LEASE, keep_row
 from trading.agent.decide import model_client
+from trading.ledger.services import get_deployment
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import get_deployment, is_to_tick, list_deployments_to_look_at
+from trading.record.deployment_queries import is_to_tick, list_deployments_to_look_at
 from trading.record.deployments import claim_deployment, release_deployment, schedule_look
 from trading.reviews.reflection import REFLECT
 from trading.runs.commands import carry_out_commands

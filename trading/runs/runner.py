@@ -19,15 +19,15 @@ from config.lib.owned import owned_tx
 from trading import models
 from trading.agent.context import AgentPrompt, Portfolio, Record, gather_context, read_closed, write_prompt
 from trading.agent.decide import Ask, Decision, decide
+from trading.ledger.positions import PathBar, Tick
+from trading.ledger.rows import Intent
+from trading.ledger.services import Ledger, TickOutOfTime, TickRecord, lock_deployment
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
 from trading.record.backtests import VOLUME_PCT
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
-from trading.record.ledger import Ledger, TickOutOfTime, TickRecord, lock_deployment
-from trading.record.ledger_rows import Intent
 from trading.record.notes import find_active_note
-from trading.record.positions import PathBar, Tick
 from trading.record.trade_queries import get_latest_equity, list_open, utc_midnight
 from trading.runs.brokers.base import OrderRequest, Report, Side
 from trading.runs.brokers.paper import Costs, PaperBroker

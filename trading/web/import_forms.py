@@ -11,9 +11,9 @@ from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, 
 from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
 from trading.intake.tables import MAX_BYTES, Table
+from trading.ledger.executions import QUANTITY_GRAIN
+from trading.ledger.positions import Check
 from trading.models import Deployment
-from trading.record.executions import QUANTITY_GRAIN
-from trading.record.positions import Check
 from trading.skills.schemas import symbol_name
 from trading.web.forms import time_zone_choices
 

@@ -20,7 +20,7 @@ from trading.record.deployment_queries import (
     widen_excursion,
 )
 from trading.record.notes import list_lessons_of
-from trading.record.remarks.services import get_remark, list_tags
+from trading.record.remarks import get_remark, list_tags
 from trading.record.trade_queries import TradeFilter, find_simulated_symbols, get_trade, get_trade_page, list_fills
 from trading.rules.services import judge_trade
 from trading.skills.form import REGIMES

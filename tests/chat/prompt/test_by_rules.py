@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from chat.conversations.titles import clean_title
 from chat.prompt.by_rules import MAX_SUMMARY, summarise_by_rules, title_by_rules
 from chat.prompt.texts import SUMMARY_TASK, TITLE_TASK
-from config.offline.model import decide
+from offline.model import decide
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.reviews.critique import _parse_answer
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.offline.model import decide as answer_offline
+from offline.model import decide as answer_offline
 from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,

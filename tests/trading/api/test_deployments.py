@@ -24,7 +24,7 @@ from tests.owners import as_owner
 from trading.agent.context import preview_prompt
 from trading.agent.prompts import LESSONS_HEADER
 from trading.api.deployments import WholeDeploymentSerializer
-from trading.record.deployment_queries import get_deployment
+from trading.ledger.services import get_deployment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 

@@ -17,8 +17,8 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.asking.check import check_plan
 from trading.asking.sizing import parse_plan
+from trading.ledger.services import DeploymentNotFound
 from trading.models import Order, Trade
-from trading.record.deployment_queries import DeploymentNotFound
 
 D = Decimal
 HOUR = timedelta(hours=1)

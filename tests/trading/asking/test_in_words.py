@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.offline.sets import SETS
+from tests.offline.sets import SETS
 from trading.asking.in_words import find_question
 from trading.asking.query import MEASURES, parse_query
 

@@ -24,8 +24,8 @@ from tests.properties import examples
 from tests.trading.asking import ledgers
 from trading.asking.planner import MAX_GROUPS, MAX_IDS, answer_question
 from trading.asking.query import GROUPS, MEASURES, parse_query
+from trading.ledger.services import DeploymentNotFound
 from trading.models import Trade
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.skills.queries import SkillNotFound
 
 D = Decimal

@@ -12,11 +12,11 @@ from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
 from tests.trading.data import FILLS, needs_fills
 from tests.trading.intake.test_sync import add, server, sync_due_accounts
-from tests.trading.record.test_rebuild import read_real_fills, rows
+from tests.trading.ledger.test_rebuild import read_real_fills, rows
 from trading.intake.files import ImportRefused, check_reading, import_file, keep_file, open_file, read_file, read_upload
+from trading.ledger.arrivals import add_entries
+from trading.ledger.entries import Entries
 from trading.models import Deployment, Fill, ImportBatch, Trade, VenueAccount
-from trading.record.intake.entries import Entries
-from trading.record.intake.services import add_entries
 
 __all__ = ["server"]
 

@@ -6,7 +6,7 @@ import pytest
 from config.lib.owned import owned
 from tests.trading.intake.samples import SAMPLES
 from tests.trading.intake.test_sync import NOW, SYNC_EVERY, add, answer_hyperliquid, server
-from tests.trading.record.test_ledger_races import race, race_freely
+from tests.trading.ledger.test_races import race, race_freely
 from trading.intake.formats import propose_mapping
 from trading.intake.ledgers import add_reading
 from trading.intake.reading import read_fills

@@ -4,9 +4,9 @@ import pytest
 
 from tests.factories.memory import JULY, JUNE, MAY
 from tests.trading.drafting import SOON, save_skill
+from trading.ledger.services import DeploymentNotFound, get_deployment
 from trading.models import Deployment
 from trading.record.backtests import BacktestRefused, start_backtest
-from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 
 
 def test_backtest_has_a_deployment_of_its_own_that_no_list_shows(as_trader):

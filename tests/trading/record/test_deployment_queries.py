@@ -5,7 +5,8 @@ import pytest
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, DecisionSnapshotFactory, DeploymentFactory, TradeFactory
-from trading.record.deployment_queries import DeploymentNotFound, list_deployments
+from trading.ledger.services import DeploymentNotFound
+from trading.record.deployment_queries import list_deployments
 
 HOUR = timedelta(hours=1)
 D = Decimal

@@ -6,8 +6,8 @@ import pytest
 from tests.factories.memory import JULY, JUNE
 from tests.factories.record import DeploymentFactory, TradeFactory
 from tests.trading.drafting import SOON, edit_skill, save_skill
+from trading.ledger.services import DeploymentNotFound, get_deployment
 from trading.models import Deployment
-from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.deployments import (
     CommandRefused,
     apply_command,

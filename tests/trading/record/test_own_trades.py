@@ -12,15 +12,15 @@ from django.db import connection
 
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.trading.record.test_rebuild import NOW, at, bring, execution
+from tests.trading.ledger.test_rebuild import NOW, at, bring, execution
 from trading.asking.check import check_plan
 from trading.asking.sizing import parse_plan
+from trading.ledger.excursions import measure_paths
+from trading.ledger.fees import price_fees
 from trading.market.tape import REAL, STORED
 from trading.models import Bar, Trade
 from trading.record.deployment_queries import find_trade_marks, mark_positions
 from trading.record.exposure import list_exposures
-from trading.record.intake.excursions import measure_paths
-from trading.record.intake.fees import price_fees
 from trading.record.trade_queries import TradeFilter, read_skill_accounts
 from trading.web.deployments import draw_prices
 from trading.web.trade_chart import draw_trade

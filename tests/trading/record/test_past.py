@@ -6,11 +6,11 @@ from decimal import Decimal
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory, EquityPointFactory, ReflectionNoteFactory
 from trading.agent.context import preview_prompt
+from trading.ledger.executions import Execution
+from trading.ledger.positions import Tick
+from trading.ledger.rows import Intent
+from trading.ledger.services import record_tick
 from trading.models import Deployment, OrderOrigin
-from trading.record.executions import Execution
-from trading.record.ledger import record_tick
-from trading.record.ledger_rows import Intent
-from trading.record.positions import Tick
 
 D = Decimal
 HOUR = timedelta(hours=1)

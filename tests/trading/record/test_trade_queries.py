@@ -13,10 +13,10 @@ from tests.factories.record import (
     ReflectionNoteFactory,
     TradeFactory,
 )
+from trading.ledger.arrivals import add_entries
+from trading.ledger.entries import Entries
+from trading.ledger.executions import Execution
 from trading.models import Trade
-from trading.record.executions import Execution
-from trading.record.intake.entries import Entries
-from trading.record.intake.services import add_entries
 from trading.record.trade_queries import (
     TradeFilter,
     get_latest_equity,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.model import decide
+from offline.model import decide
 from tests.factories.record import WHOLE, TradeFactory
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import ReflectionNote

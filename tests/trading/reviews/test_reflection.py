@@ -26,8 +26,8 @@ from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, strategy_text
+from trading.ledger.services import DeploymentNotFound
 from trading.models import Deployment, ReflectionNote, ReflectionRun
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.reviews import reflection
 from trading.reviews.lint import list_bullets
 from trading.reviews.reflection import (

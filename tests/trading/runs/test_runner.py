@@ -24,10 +24,9 @@ from tests.trading.ticking import (
     store_prices,
     store_walk,
 )
+from trading.ledger.services import DeploymentNotFound, TickOutOfTime
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import apply_command, request_command
-from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
 from trading.runs.commands import carry_out_commands
 from trading.runs.runner import REST_EXPIRED, Ticker, TickOutcome

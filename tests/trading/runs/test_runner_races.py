@@ -4,7 +4,7 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 
 from config.lib.owned import owned
-from tests.trading.record.test_ledger_races import race_freely
+from tests.trading.ledger.test_races import race_freely
 from tests.trading.ticking import Desk, Script, at, close, long, run_due, store_prices
 from trading.models import DecisionSnapshot, EquityPoint, Fill, Order, Trade
 from trading.runs.runner import Ticker, TickOutcome

@@ -6,8 +6,8 @@ from tests.factories.memory import JULY, JUNE
 from tests.factories.record import WHOLE, DeploymentFactory, SkillDraftFactory, SkillVersionFactory
 from tests.owners import as_owner
 from tests.trading.drafting import BASICS, SOON, edit_skill, save_skill
+from trading.ledger.services import DeploymentNotFound
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
-from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import claim_deployment, deploy_skill, request_command
 from trading.skills.queries import DraftNotFound, SkillNotFound, find_draft_of_chat, list_open_drafts
 from trading.skills.schemas import PayloadInvalid, parse_payload

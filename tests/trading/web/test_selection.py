@@ -15,7 +15,7 @@ from trading.asking.answers import describe_groups, describe_total
 from trading.asking.planner import answer_question
 from trading.asking.query import parse_query
 from trading.models import Trade
-from trading.record.remarks.services import write_remark
+from trading.record.remarks import write_remark
 from trading.record.trade_queries import TradeFilter, select_trades
 from trading.web.selection import describe_selection
 

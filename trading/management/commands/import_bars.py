@@ -13,6 +13,7 @@ from django.utils import timezone
 from config.lib.figures import format_count
 from config.lib.work.commands import KeelCommand
 from config.lib.work.per_user import for_each_user
+from trading.ledger.excursions import measure_paths
 from trading.management.arguments import add_import_arguments, find_begin, intervals_argument
 from trading.market.imports.bars import (
     CSV_COLUMNS,
@@ -25,7 +26,6 @@ from trading.market.imports.bars import (
 from trading.market.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
 from trading.models import Bar, Trade
 from trading.models.choices import INTERVALS
-from trading.record.intake.excursions import measure_paths
 
 
 class Command(KeelCommand):

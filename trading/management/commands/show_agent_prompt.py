@@ -8,10 +8,10 @@ from django.utils import timezone
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand
 from trading.agent.context import preview_prompt
+from trading.ledger.services import get_deployment
 from trading.management.arguments import instant_argument
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import get_deployment
 
 
 class Command(KeelCommand):

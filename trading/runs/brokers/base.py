@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
+from trading.ledger.executions import Execution
+from trading.ledger.positions import Funding
 from trading.models import AT_ONCE
-from trading.record.executions import Execution
-from trading.record.positions import Funding
 
 Side = Literal["long", "short", "close"]
 

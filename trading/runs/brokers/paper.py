@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from trading.ledger.executions import Execution
+from trading.ledger.positions import Funding
 from trading.models import Bar, FundingRate
-from trading.record.executions import Execution
-from trading.record.positions import Funding
 from trading.runs.brokers.base import OrderRequest, Report
 
 ZERO: Final = Decimal(0)

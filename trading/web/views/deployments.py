@@ -21,6 +21,7 @@ from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
+from trading.ledger.services import get_deployment
 from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand, Order
 from trading.record import decisions, deployment_queries, trade_queries
 from trading.record.actions import describe_command
@@ -82,7 +83,7 @@ def show_deployments(request: AuthedRequest) -> HttpResponse:
 def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show a deployment and its record."""
     now = timezone.now()
-    shown = deployment_queries.get_deployment(deployment_id)
+    shown = get_deployment(deployment_id)
     held, newest = page.list_newest(shown)
     live = _describe_live(shown, page.read_live(shown, held, now), now)
     record, notes = trade_queries.read_account(shown), list_notes(shown.pk)
@@ -109,7 +110,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
 def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the live part of a deployment's page; 204 while it is as the page has it."""
     now = timezone.now()
-    shown = deployment_queries.get_deployment(deployment_id)
+    shown = get_deployment(deployment_id)
     live = page.read_live(shown, trade_queries.list_open(shown.pk), now)
     if live["digest"] == request.GET.get("seen"):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -119,7 +120,7 @@ def show_live(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
 @owned_page
 def show_prices(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Return the chart of a symbol's prices, for a deployment's page."""
-    shown = deployment_queries.get_deployment(deployment_id)
+    shown = get_deployment(deployment_id)
     asked = request.GET.get("symbol", "").upper()
     chart = page.draw_prices(shown, asked if SYMBOL.fullmatch(asked) else "", timezone.now())
     return TemplateResponse(request, "charts/_chart.html", {"chart": chart})
@@ -144,7 +145,7 @@ def _describe_live(shown: Deployment, live: dict[str, object], now: datetime) ->
 @owned_act
 def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
-    shown = deployment_queries.get_deployment(deployment_id)
+    shown = get_deployment(deployment_id)
     kind = request.POST.get("kind")
     if kind not in COMMANDS:
         messages.error(request, "There is no such command.")
@@ -175,7 +176,7 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 @owned_page
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
-    shown = deployment_queries.get_deployment(deployment_id, or_backtest=True)
+    shown = get_deployment(deployment_id, or_backtest=True)
     found = decisions.get_decision(deployment_id, tick)
     before, after = decisions.find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
@@ -218,7 +219,7 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[
 def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
     """Export the filtered decisions, newest first; backtests' too."""
     with or_404(), owned(request.user):
-        shown = deployment_queries.get_deployment(deployment_id, or_backtest=True)
+        shown = get_deployment(deployment_id, or_backtest=True)
     verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
     return export_rows(
         request,
@@ -233,7 +234,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
 def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()
-    shown = deployment_queries.get_deployment(deployment_id)
+    shown = get_deployment(deployment_id)
     payload = parse_payload(shown.version.payload)
     prompt = preview_prompt(shown, at=now)
     system, seen = system_parts(prompt), context_parts(prompt.context)

@@ -24,9 +24,9 @@ from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import Reading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
+from trading.ledger.arrivals import add_entries, list_openings, remove_opening, undo_batch
+from trading.ledger.entries import Entries, EntriesRefused
 from trading.models import EntrySource, ImportBatch, TradeFile
-from trading.record.intake.entries import Entries, EntriesRefused
-from trading.record.intake.services import add_entries, list_openings, remove_opening, undo_batch
 from trading.web.import_forms import AccountForm, MappingForm, OpeningForm, TradeFileForm
 
 REFUSED = 422

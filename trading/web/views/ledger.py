@@ -20,10 +20,10 @@ from config.lib.paging import build_page_links
 from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into, owned_act, owned_page, render_results
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
+from trading.ledger.excursions import measure_paths
 from trading.models import ReconcileState, Trade
 from trading.models.remarks import MAX_QUERY
 from trading.record.exports import TRADE_WRITERS
-from trading.record.intake.excursions import measure_paths
 from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, select_trades
 from trading.rules.services import find_trades_by_verdict
 from trading.web.filters import TradeFilterForm

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_form
-from trading.record.remarks.pictures import (
+from trading.record.pictures import (
     CONTENT_TYPE,
     PictureRefused,
     clean_picture,
@@ -18,7 +18,7 @@ from trading.record.remarks.pictures import (
     keep_picture,
     read_picture,
 )
-from trading.record.remarks.services import RemarkRefused, write_remark
+from trading.record.remarks import RemarkRefused, write_remark
 
 
 @owned_act

@@ -11,7 +11,7 @@ import pytest
 from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.litellm import load_litellm
-from config.offline.model import OfflineProvider
+from offline.model import OfflineProvider
 from tests.fakes import (
     Cut,
     Pause,
@@ -100,7 +100,7 @@ def in_fresh_python(code):
 def test_import_does_not_import_litellm():
     code = (
         "import sys, django; django.setup()\n"
-        "import config.lib.llm.door, config.offline.model\n"
+        "import config.lib.llm.door, offline.model\n"
         "print('litellm' in sys.modules, 'aiohttp' in sys.modules)"
     )
 

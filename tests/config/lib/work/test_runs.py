@@ -24,7 +24,7 @@ from config.lib.work.runs import (
     run_rows,
     run_task,
 )
-from tests.trading.record.test_ledger_races import race_freely
+from tests.trading.ledger.test_races import race_freely
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

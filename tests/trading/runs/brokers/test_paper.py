@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trading.ledger.positions import Book, ExitCause, PathBar, Tick
 from trading.models import Bar, FundingRate
-from trading.record.positions import Book, ExitCause, PathBar, Tick
 from trading.runs.brokers.base import OrderRequest
 from trading.runs.brokers.paper import Costs, Holding, PaperBroker
 
