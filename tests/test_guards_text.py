@@ -11,7 +11,7 @@ MAX_MODULES = 16  # of one folder
 MAX_LINES = 400  # of one file
 MAX_FUNCTION_LINES = 50
 DOCUMENTED = re.compile(
-    r"config\.lib\..*|\w+\.(account|agent|cards|claims|conversations|endings|facts|learning|market|parts|prompt|recall"
+    r"config\.lib\..*|\w+\.(account|agent|cards|claims|conversations|endings|facts|learning|ledger|market|parts|prompt|recall"
     r"|record|reviews|runs|skills|tools|turns|wording)\b.*"
 )
 

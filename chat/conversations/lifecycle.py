@@ -23,8 +23,8 @@ from config.lib.work.jobs import Key
 from config.lib.work.leases import LEASE
 from memory.models import TRASH_KEPT
 
-LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
-ABANDONED_AFTER: Final = timedelta(hours=1)  # settled 19: with neither socket nor turn
+LEFT_AFTER: Final = timedelta(seconds=60)  # without a socket, once the page was left
+ABANDONED_AFTER: Final = timedelta(hours=1)  # with neither socket nor turn
 RENEWED_EVERY: Final = timedelta(minutes=5)  # an open socket writes that it is there no more often
 # `left_at` is that far ahead while a page is open; leaving the page sets it to now.
 HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER

@@ -26,7 +26,7 @@ class Assistant:
         """Return the memory block at `now`, empty if facts are off."""
         if not uses_facts:
             return build_empty_block()
-        # Only the coach's render notes what it referenced (settled 7); the others read.
+        # Only the coach's render notes what it referenced; the others read.
         return render_coach_block(now=now) if self.name == "coach" else get_block(self.name, now)
 
     def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[texts.Segment, ...]:

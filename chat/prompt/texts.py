@@ -100,7 +100,7 @@ The person is an expert. Be terse, leave terms unexplained. Open a strategy with
 push back where I see holes.", work from that single pitch, and push back where you see holes: missing exits, conflicting \
 fields, risk caps that do not fit the thesis.""",
 }
-DEFAULT_TIER: Final = "intermediate"  # settled 23: until asked
+DEFAULT_TIER: Final = "intermediate"  # until asked
 
 MODE_ADDENDA: Final = {
     "authoring": """\

@@ -92,7 +92,7 @@ def admit_fact(
     """Return the words to store of a fact, with their origin; None to hold it.
 
     With untrusted text in view they are the sentence that the user typed, and in any chat each number is one that the
-    user typed, or that the fact which changes (`of`) has already (settled 13).
+    user typed, or that the fact which changes (`of`) has already.
     """
     line, known = stored_line(content), [of.content, of.body] if of is not None else []
     is_typed = not typed or not find_untyped(f"{line}\n{detail}", typed, *known)

@@ -34,7 +34,7 @@ Row = Json
 
 
 def trade_row(trade: Trade) -> Row:
-    """Return a closed trade; percents are of the entry size (settled 29)."""
+    """Return a closed trade; percents are of the entry size."""
     size = trade.entry_size_usd
     return {
         **_entry_row(trade),

@@ -208,7 +208,7 @@ def _recall_facts(standing: Standing, message: Message, told: frozenset[UUID], n
         return []
     lines = list_relevant_lines(message.content, without=told.union(standing.known_facts), now=now)
     if standing.assistant == "coach":
-        # So a fact that its block has no place for comes into the next one once it is needed (settled 7).
+        # So a fact that its block has no place for comes into the next one once it is needed.
         mark_referenced([fact_id for fact_id, _ in lines], now=now)
     return lines
 

@@ -1,4 +1,4 @@
-"""The sentence that a person typed for what a model words otherwise, and the numbers that they typed (settled 13)."""
+"""The sentence that a person typed for what a model words otherwise, and the numbers that they typed."""
 
 import re
 from collections.abc import Iterator, Sequence

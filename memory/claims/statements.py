@@ -1,4 +1,4 @@
-"""The parts of a message that its person states, and why the others state nothing (settled 13).
+"""The parts of a message that its person states, and why the others state nothing.
 
 A sentence that is asked, supposed, denied or taken back is the person's own, and states nothing.
 """

@@ -10,7 +10,7 @@ from config.lib.words.lexer import find_phrases
 
 
 class EventKind(StrEnum):
-    """The kinds of scheduled events (settled 33)."""
+    """The kinds of scheduled events."""
 
     FOMC = "fomc"
     CPI = "cpi"

@@ -1,4 +1,4 @@
-"""The support rule as a table of cases (settled 13)."""
+"""The support rule as a table of cases."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Both axes: true at an instant, known at another (settled 3)."""
+"""Both axes: true at an instant, known at another."""
 
 from datetime import timedelta
 

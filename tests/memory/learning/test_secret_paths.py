@@ -1,4 +1,4 @@
-"""Secrets are refused on every write path (settled 12)."""
+"""Secrets are refused on every write path."""
 
 import json
 from contextlib import suppress
