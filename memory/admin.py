@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from config.lib.admin import Act, LookOnly, LookOnlyAdmin, PrivateAdmin, register_rows
+from config.lib.admin import Act, LookOnly, LookOnlyAdmin, register_rows
 from memory import models
 from memory.facts.history import list_events, list_versions
 from memory.facts.review import accept_proposal, dismiss_proposal
@@ -25,53 +25,51 @@ def _decide_as_staff(decide: Callable[..., object]) -> Callable[[Any, datetime],
     return lambda proposal, now: decide(proposal_id=proposal.pk, is_staff=True, now=now)
 
 
-@admin.register(models.UserFact)
-class UserFactAdmin(PrivateAdmin):
-    """Facts, one row per version, with their lineage and events."""
+def _list_versions(fact: models.UserFact) -> SafeString:
+    """Return the lineage as links, this version bold."""
+    rows = (
+        (
+            reverse("admin:memory_userfact_change", args=[version.pk]),
+            format_html("<b>{}</b>", version.content) if version.pk == fact.pk else version.content,
+            f"{version.created_at:%Y-%m-%d %H:%M} UTC",
+            version.get_archived_reason_display() or "in use",
+        )
+        for version in list_versions(fact.lineage)
+    )
+    return format_html("<ol>{}</ol>", format_html_join("", '<li><a href="{}">{}</a> ({}, {})</li>', rows))
 
-    list_display = ("content", "topic", "category", "user", "source", "confidence", "score", "believed", "created_at")
-    list_filter = (
+
+def _list_events(fact: models.UserFact) -> SafeString:
+    rows = ((str(event), "undone" if event.undone_at else "") for event in list_events(fact.lineage))
+    return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
+
+
+# One row per version of a fact.
+register_rows(
+    models.UserFact,
+    newest="created_at",
+    list_display=(
+        *("content", "topic", "category", "user", "source", "confidence", "score"),
+        admin.display(lambda fact: not fact.is_archived, boolean=True, description="in use"),
+        "created_at",
+    ),
+    list_filter=(
         *("source", "confidence", "category", ("archived_at", admin.EmptyFieldListFilter)),
         *("archived_reason", ("trashed_at", admin.EmptyFieldListFilter)),
-    )
-    search_fields = ("content", "topic", "user__email")
-    date_hierarchy = "created_at"
-    ordering = ("-created_at", "id")
-    readonly_fields = ("versions", "events")
-    exclude = ("search_terms",)
-    acts = (
+    ),
+    search_fields=("content", "topic"),
+    readonly_fields=(
+        admin.display(_list_versions, description="versions, oldest first"),
+        admin.display(_list_events, description="events, newest first"),
+    ),
+    exclude=("search_terms",),
+    acts=(
         Act("archive", "Archive", _as_staff(archive_fact, reason=models.ArchivedReason.STAFF_ARCHIVED)),
         Act("restore", "Restore", _as_staff(restore_fact)),
         Act("promote", "Mark as said by the user", _as_staff(promote_fact)),
         Act("demote", "Mark as inferred", _as_staff(demote_fact)),
-    )
-
-    @admin.display(boolean=True, description="in use")
-    def believed(self, fact: models.UserFact) -> bool:
-        """Tell whether the row is not archived."""
-        return not fact.is_archived
-
-    @admin.display(description="versions, oldest first")
-    def versions(self, fact: models.UserFact) -> SafeString:
-        """Return the lineage as links, this version bold."""
-        rows = (
-            (
-                reverse("admin:memory_userfact_change", args=[version.pk]),
-                format_html("<b>{}</b>", version.content) if version.pk == fact.pk else version.content,
-                f"{version.created_at:%Y-%m-%d %H:%M} UTC",
-                version.get_archived_reason_display() or "in use",
-            )
-            for version in list_versions(fact.lineage)
-        )
-        return format_html("<ol>{}</ol>", format_html_join("", '<li><a href="{}">{}</a> ({}, {})</li>', rows))
-
-    @admin.display(description="events, newest first")
-    def events(self, fact: models.UserFact) -> SafeString:
-        """Return the events of the lineage."""
-        rows = ((str(event), "undone" if event.undone_at else "") for event in list_events(fact.lineage))
-        return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
-
-
+    ),
+)
 register_rows(
     models.MemoryEvent,
     newest="created_at",

@@ -192,7 +192,11 @@ class PrivateAdmin(LookOnlyAdmin):
 def register_rows(
     model: type[Model], base: type[LookOnlyAdmin] = PrivateAdmin, /, *, newest: str = "", **options: Any
 ) -> None:
-    """Register a list of rows, joined with the rows that it shows; `newest` is the instant that orders it."""
+    """Register a list of rows, joined with the rows that it shows; `newest` is the instant that orders it.
+
+    A column of `list_display`, or a line of `readonly_fields`, is the name of a field or a function of the row:
+    `admin.display(lambda fact: not fact.is_archived, boolean=True, description="in use")`.
+    """
     keys = {field.name for field in model._meta.fields if field.is_relation}
     options["list_select_related"] = tuple(name for name in options["list_display"] if name in keys)
     if newest:
