@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from chat.tools import TOOLS, preferences
+from chat.tools import TOOLS
+from chat.tools import facts as fact_tools
 from chat.tools.base import Tool
-from chat.tools.document import manage_user_memory
-from chat.tools.facts import forget, remember
+from chat.tools.facts import forget, manage_user_memory, remember
 from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
 from config.lib.text import normal_form, parse_uuid
 from config.lib.words.vocabulary import find_meaning, list_words
@@ -181,12 +181,12 @@ COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {remember
 _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
     ("remember", remember, "", {"fact": "fact", "topic": "topic", "confidence": "confidence"}),
     ("forget", forget, "", {"fact_id": "fact_id", "reason": "reason"}),
-    ("remember", preferences.save_preference, "", {"category": "topic", "content": "fact"}),
-    ("change", preferences.update_preference, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
-    ("forget", preferences.forget_preference, "", {"id_or_substring": "fact_id"}),
-    ("confirm", preferences.confirm_preference, "", {"id_or_substring": "fact_id"}),
-    ("list", preferences.list_preferences, "", {"category": "category"}),
-    ("recall", preferences.recall_preferences, "", {"query": "query"}),
+    ("remember", fact_tools.save_preference, "", {"category": "topic", "content": "fact"}),
+    ("change", fact_tools.update_preference, "", {"id_or_substring": "fact_id", "new_content": "fact"}),
+    ("forget", fact_tools.forget_preference, "", {"id_or_substring": "fact_id"}),
+    ("confirm", fact_tools.confirm_preference, "", {"id_or_substring": "fact_id"}),
+    ("list", fact_tools.list_preferences, "", {"category": "category"}),
+    ("recall", fact_tools.recall_preferences, "", {"query": "query"}),
     ("remember", manage_user_memory, "add_fact", {"content": "fact"}),
     ("forget", manage_user_memory, "deactivate_fact", {"fact_id": "fact_id"}),
     ("place", manage_user_memory, "add_poi", {name: name for name in ("place_id", "place_name", "notes")}),

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from chat.tools import actions, deployments, document, drafts, facts, market, preferences, questions, skills
+from chat.tools import actions, deployments, drafts, facts, market, questions, skills
 from chat.tools.base import Tool
 
 MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
@@ -33,17 +33,17 @@ TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
         questions.query_trades,
     ),
     "advisor": (
-        preferences.save_preference,
-        preferences.update_preference,
-        preferences.forget_preference,
-        preferences.confirm_preference,
-        preferences.link_preferences,
-        preferences.list_preferences,
-        preferences.recall_preferences,
+        facts.save_preference,
+        facts.update_preference,
+        facts.forget_preference,
+        facts.confirm_preference,
+        facts.link_preferences,
+        facts.list_preferences,
+        facts.recall_preferences,
         *_READS,
         questions.query_trades,
     ),
-    "companion": (document.manage_user_memory,),
+    "companion": (facts.manage_user_memory,),
 }
 
 

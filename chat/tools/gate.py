@@ -15,6 +15,7 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
+from config.lib.words.lexer import has_phrase, read_tokens
 from config.lib.words.sentences import sentences, split_clauses
 from memory.claims.judge import excludes, judge_change
 from memory.claims.sentences import Wording, find_untyped, swap_value, word_content
@@ -24,8 +25,8 @@ from memory.claims.support import Quote, TypedMessage, find_support, list_messag
 from memory.claims.wishes import Naming, affirms, count_wished, find_naming, list_wishes, relates, states_change
 from memory.facts.conflicts import FactDisputed
 from memory.facts.queries import list_topics
-from memory.facts.review import find_held, hold_fact
-from memory.facts.services import forget_fact
+from memory.facts.review import find_held, find_proposal, hold_fact
+from memory.facts.services import WhenUnsure, forget_fact, resolve_fact
 from memory.facts.versions import FactAmbiguous, FactWrite, Origin
 from memory.models import ArchivedReason, MemoryEvent, ProposalKind, UserFact
 from memory.wording import MAX_CONTENT, MIN_CONTENT, filter_topic, parse_detail, parse_topic, stored_line
@@ -135,13 +136,13 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
 
 
 def end_fact(
-    context: ToolContext, fact: UserFact, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
+    context: ToolContext, reference: str, reason: ArchivedReason = ArchivedReason.AGENT_FORGET
 ) -> FactWrite | Json:
-    """Forget a fact, or let its end wait with the write that replaces it.
+    """Forget the fact of an id or words, or let its end wait with the write that replaces it.
 
-    Raises WriteRefused, and FactAmbiguous when the user does not mean this fact.
+    Raises FactNotFound, WriteRefused, and FactAmbiguous when several fit, or the user does not mean this fact.
     """
-    typed = read_typed(context)
+    fact, typed = resolve_fact(reference, context.now), read_typed(context)
     changes, is_stated = is_change(typed), any(fact.content in mask_parts(message.voices) for message in typed[-1:])
     if _is_written_here(context, fact) or (changes and is_stated):
         return {"saved": fact.content, "note": REPLACED}
@@ -208,6 +209,17 @@ def hold_for_review(
 def is_change(typed: Sequence[TypedMessage]) -> bool:
     """Tell whether the user's newest message asks to forget nothing, so that what ends makes room for something new."""
     return not any(list_wishes(message.text) for message in typed[-1:])
+
+
+def find_answer(context: ToolContext, typed: Sequence[TypedMessage], content: str, known: UserFact) -> WhenUnsure:
+    """Return what the user's newest message says of a statement that may contradict a known fact."""
+    text = typed[-1].text if typed else ""
+    if states_change(text, known.content):
+        return "replace"
+    if find_proposal(ProposalKind.CONFLICT, content, known) is None or context.window.is_untrusted:
+        return "ask"
+    answer = read_tokens(text)
+    return "keep" if has_phrase(answer, "HOLDSBESIDE") else "replace" if has_phrase(answer, "TAKESOVER") else "ask"
 
 
 def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
