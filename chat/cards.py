@@ -63,7 +63,7 @@ class CardOutdated(StateConflict):
 class CardView:
     """A card as `templates/chat/_card.html` takes it."""
 
-    pk: UUID
+    row: ActionCard
     title: str
     lines: list[Line]
     notes: list[str]
@@ -73,10 +73,6 @@ class CardView:
     is_grave: bool  # it ends something
     said: str  # the outcome; empty while the card is open
     refusal: str  # why the last click did nothing
-    digest: str
-    expires_at: datetime
-    deployment_id: str  # that the outcome is of; empty: of none
-    run_id: str  # the backtest that was started
     backtest_skill_id: str  # the skill that is better backtested first; empty: nothing is offered
 
 
@@ -194,7 +190,7 @@ def view_card(
     notes = [text for label, text in lines if label == NOTE]
     is_open = status == CardStatus.PENDING and can_be_tried
     return CardView(
-        pk=card.pk,
+        row=card,
         title=TITLES[card.type],
         lines=[line for line in lines if line[0] != NOTE],
         notes=notes,
@@ -204,10 +200,6 @@ def view_card(
         is_grave=card.type in (ActionType.STOP, ActionType.FLATTEN),
         said=_describe_outcome(card, status),
         refusal=refusal,
-        digest=card.digest,
-        expires_at=card.expires_at,
-        deployment_id=card.outcome.get("deployment_id", ""),
-        run_id=card.outcome.get("run_id", ""),
         backtest_skill_id=card.payload["skill_id"] if is_open and BACKTEST_FIRST in notes else "",
     )
 

@@ -1,7 +1,8 @@
 """The tool that reads deployments, positions and refusals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import chain
 from typing import Final, Literal
 from uuid import UUID
@@ -10,9 +11,7 @@ from pydantic import Field
 
 from chat.tools import records
 from chat.tools.base import Args, Result, ToolContext, tool
-from config.lib.figures import format_count, format_instant, round_usd
-from config.lib.text import prompt_line
-from trading.models import DecisionSnapshot
+from config.lib.figures import format_count
 from trading.record.deployment_queries import (
     ListedDeployment,
     OpenPosition,
@@ -74,18 +73,21 @@ def get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Resu
 
 def _total_row(listed: Sequence[ListedDeployment], positions: Sequence[OpenPosition]) -> records.Row:
     """Return the sums over all deployments; null if one of their values is not known."""
-    worth, made = [one.notional_usd for one in positions], [one.unrealised_usd for one in positions]
-    equities = [one.equity_usd for one in listed]
-    return {
-        "equity_usd": round_usd(sum(filter(None, equities), ZERO)) if None not in equities else None,
-        "net_pnl_usd": round_usd(sum((one.totals.net_usd for one in listed), ZERO)),
-        "closed_trades": sum(one.totals.closed_trades for one in listed),
-        "open_so_far_usd": round_usd(sum((one.totals.open_so_far_usd for one in listed), ZERO)),
-        "open_positions": len(positions),
-        "size_usd": round_usd(sum((one.trade.entry_size_usd for one in positions), ZERO)),
-        "notional_usd": round_usd(sum(filter(None, worth), ZERO)) if None not in worth else None,
-        "unrealised_pnl_usd": round_usd(sum(filter(None, made), ZERO)) if None not in made else None,
-    }
+
+    def add_up(amounts: Iterable[Decimal | None]) -> Decimal | None:
+        return None if None in (known := list(amounts)) else sum(filter(None, known), ZERO)
+
+    return records.take(
+        listed,
+        equity_usd=add_up(one.equity_usd for one in listed),
+        net_pnl_usd=add_up(one.totals.net_usd for one in listed),
+        closed_trades=sum(one.totals.closed_trades for one in listed),
+        open_so_far_usd=add_up(one.totals.open_so_far_usd for one in listed),
+        open_positions=len(positions),
+        size_usd=add_up(one.trade.entry_size_usd for one in positions),
+        notional_usd=add_up(one.notional_usd for one in positions),
+        unrealised_pnl_usd=add_up(one.unrealised_usd for one in positions),
+    )
 
 
 def _deployment_row(
@@ -93,28 +95,21 @@ def _deployment_row(
 ) -> records.Row:
     deployment = listed.deployment
     return {
-        "deployment_id": str(deployment.pk),
-        "skill_id": str(deployment.skill_id),
-        "skill_name": prompt_line(deployment.skill.name),
-        "version": deployment.version.version,
-        "newest_version": deployment.skill.latest_version,
-        "status": deployment.status,
-        "halted_until": format_instant(deployment.halted_until) if deployment.is_halted_at(now) else None,
-        "broker_kind": deployment.broker_kind,
-        "equity_usd": round_usd(listed.equity_usd),
-        "net_pnl_usd": round_usd(listed.totals.net_usd),
-        "closed_trades": listed.totals.closed_trades,
-        "open_so_far_usd": round_usd(listed.totals.open_so_far_usd),
-        "open_positions": len(listed.positions),
+        **records.take(deployment, "skill_id", "status", "broker_kind", deployment_id=deployment.pk),
+        **records.take(listed.totals, "closed_trades", "open_so_far_usd", net_pnl_usd=listed.totals.net_usd),
+        **records.take(
+            listed,
+            "equity_usd",
+            skill_name=deployment.skill.name,
+            version=deployment.version.version,
+            newest_version=deployment.skill.latest_version,
+            halted_until=deployment.halted_until if deployment.is_halted_at(now) else None,
+            open_positions=len(listed.positions),
+            last_decision_at=listed.decided_at,
+        ),
         "positions": [records.position_row(position, with_reason=with_reasons) for position in positions[:POSITIONS]],
-        "last_decision_at": format_instant(listed.decided_at),
-        "recent_rejections": [_rejection_row(snapshot) for snapshot in listed.refusals[:REFUSALS]],
-    }
-
-
-def _rejection_row(snapshot: DecisionSnapshot) -> records.Row:
-    return {
-        "tick_at": format_instant(snapshot.tick_at),
-        "code": snapshot.verdict_code,
-        "text": prompt_line(snapshot.verdict_text),
+        "recent_rejections": [
+            records.take(snapshot, "tick_at", code=snapshot.verdict_code, text=snapshot.verdict_text)
+            for snapshot in listed.refusals[:REFUSALS]
+        ],
     }

@@ -9,17 +9,17 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from chat.tools.base import Args, Result, ToolContext, tool
-from chat.tools.records import Row, count_rows, within_limits
-from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
-from config.lib.text import prompt_line
+from chat.tools.records import Row, count_rows, take, within_limits
+from config.lib.figures import format_instant, round_pct
 from config.lib.words.markets import EventKind
 from trading.market.queries import Overview, get_overview, list_events, list_news, list_symbols
-from trading.models import MarketEvent, NewsItem
 from trading.record.exposure import Exposure, list_deployment_exposures
 from trading.record.trade_queries import list_symbols_in_use
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS, Symbol
 
 MARKETS: Final = 20  # symbols looked at in one call
+_OF_HEADLINE: Final = ("headline", "source", "published_at", "symbols", "sentiment", "is_simulated")
+_OF_EVENT: Final = ("kind", "title", "importance", "symbols", "is_simulated")
 
 
 class GetMarketOverviewArgs(Args):
@@ -74,7 +74,7 @@ def get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> Re
 def get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
     since = context.now - timedelta(hours=args.lookback_hours)
     news = list_news(args.symbols, since=since, now=context.now, limit=args.limit)
-    return {"lookback_hours": args.lookback_hours, "news": [_headline_row(item) for item in news]}
+    return {"lookback_hours": args.lookback_hours, "news": [take(item, *_OF_HEADLINE) for item in news]}
 
 
 @tool(
@@ -94,7 +94,8 @@ def get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> Re
         symbols=args.symbols,
         min_importance=args.min_importance,
     )
-    result: Row = {"lookahead_hours": args.lookahead_hours, "events": [_event_row(event) for event in events]}
+    rows = [take(event, *_OF_EVENT, event_id=str(event.pk), scheduled_at=event.starts_at) for event in events]
+    result: Row = {"lookahead_hours": args.lookahead_hours, "events": rows}
     if args.deployment_id is not None:
         found = list_deployment_exposures(args.deployment_id, events, context.now)
         result["your_exposure"] = [_exposure_row(one) for one in found]
@@ -107,62 +108,37 @@ def _count_in_hours(result: Result, name: str, noun: str, hours: object) -> str:
 
 def _market_row(seen: Overview) -> Row:
     is_known = seen.price is not None
-    return {
-        "symbol": seen.symbol,
-        "last_price": round_price(seen.price),
-        "last_price_at": format_instant(seen.at),
-        "change_24h_pct": round_pct(seen.change_24h_fraction),
-        "funding_rate_pct": round_pct(seen.funding_rate_fraction, 4),
-        "funding_hours": seen.funding_hours,
-        "basis_pct": round_pct(seen.basis_fraction, 3),
-        "realised_vol_pct": round_pct(seen.realised_volatility_fraction, 1),
-        "regime": seen.regime.value if is_known else None,
-        "is_simulated": seen.is_simulated if is_known else None,
-    }
-
-
-def _headline_row(item: NewsItem) -> Row:
-    return {
-        "headline": prompt_line(item.headline),
-        "source": prompt_line(item.source),
-        "published_at": format_instant(item.published_at),
-        "symbols": [prompt_line(symbol) for symbol in item.symbols],
-        "sentiment": round_number(item.sentiment, 2),
-        "is_simulated": item.is_simulated,
-    }
-
-
-def _event_row(event: MarketEvent) -> Row:
-    return {
-        "event_id": str(event.pk),
-        "kind": event.kind,
-        "title": prompt_line(event.title),
-        "scheduled_at": format_instant(event.starts_at),
-        "importance": round_number(event.importance, 2),
-        "symbols": [prompt_line(symbol) for symbol in event.symbols],
-        "is_simulated": event.is_simulated,
-    }
+    return take(
+        seen,
+        *("symbol", "funding_hours"),
+        last_price=seen.price,
+        last_price_at=seen.at,
+        change_24h_pct=seen.change_24h_fraction,
+        funding_rate_pct=seen.funding_rate_fraction,
+        basis_pct=seen.basis_fraction,
+        realised_vol_pct=seen.realised_volatility_fraction,
+        regime=seen.regime.value if is_known else None,
+        is_simulated=seen.is_simulated if is_known else None,
+    )
 
 
 def _exposure_row(exposure: Exposure) -> Row:
-    interval = exposure.past.median_interval_fraction
-    return {
-        "event_id": str(exposure.event.pk),
-        "symbol": prompt_line(exposure.trade.symbol),
-        "position_side": exposure.trade.side,
-        "notional_usd": round_usd(exposure.notional_usd),
-        "price_at": format_instant(exposure.price_at),
-        "is_simulated": exposure.is_simulated,
-        "similar_events_back": exposure.past.events,
-        "median_abs_move_pct": round_pct(exposure.past.median_abs_move_fraction),
-        "median_abs_move_usd": _move_usd(exposure, exposure.past.median_abs_move_fraction),
-        "worst_move_pct": round_pct(exposure.past.worst_move_fraction),
-        "worst_move_usd": _move_usd(exposure, exposure.past.worst_move_fraction),
-        "median_90pct_interval": [round_pct(bound) for bound in interval] if interval else None,
-        "quiet_hours_back": exposure.past.quiet_hours,
-        "quiet_median_abs_move_pct": round_pct(exposure.past.quiet_abs_move_fraction),
-    }
+    past = exposure.past
+    return take(
+        exposure,
+        *("notional_usd", "price_at", "is_simulated"),
+        event_id=str(exposure.event.pk),
+        symbol=exposure.trade.symbol,
+        position_side=exposure.trade.side,
+        similar_events_back=past.events,
+        median_abs_move_pct=past.median_abs_move_fraction,
+        median_abs_move_usd=_move_usd(exposure, past.median_abs_move_fraction),
+        worst_move_pct=past.worst_move_fraction,
+        worst_move_usd=_move_usd(exposure, past.worst_move_fraction),
+        quiet_hours_back=past.quiet_hours,
+        quiet_median_abs_move_pct=past.quiet_abs_move_fraction,
+    ) | {"median_90pct_interval": [round_pct(bound) for bound in past.median_interval_fraction or ()] or None}
 
 
-def _move_usd(exposure: Exposure, share: float | None) -> float | None:
-    return None if share is None else round_usd(exposure.notional_usd * Decimal(str(share)))
+def _move_usd(exposure: Exposure, share: float | None) -> Decimal | None:
+    return None if share is None else exposure.notional_usd * Decimal(str(share))

@@ -6,13 +6,15 @@ Text of the rows is data on one line; however long the record is, a result has r
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from chat.parts import Json
 from chat.tools.base import Result
-from config.lib.figures import format_count, format_instant, round_number, round_pct, round_price, round_usd
+from config.lib.figures import format_count, format_instant, round_number, round_pct, round_price
 from config.lib.text import prompt_line
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition
@@ -31,83 +33,97 @@ LIMITS: Final[Mapping[str, int]] = {
     "events": 30_000,
 }
 Row = Json
+# Of values whose name does not tell how they are rounded. Others: money, ratios and percents to two places.
+_PLACES: Final = {"funding_rate_pct": 4, "basis_pct": 3, "realised_vol_pct": 1}
+
+
+def take(row: object, *names: str, **values: Any) -> Row:
+    """Return attributes of a row, and further values, as a model reads them: by its name each rounded, in its unit.
+
+    Shares of one become percents where the name ends with `_pct`; text is data on one line.
+    """
+    told = {name: getattr(row, name) for name in names} | values
+    return {name: _tell_value(name, value) for name, value in told.items()}
+
+
+def _tell_value(name: str, value: Any) -> Any:
+    match value:
+        case datetime():
+            return format_instant(value)
+        case str():
+            return prompt_line(value)
+        case UUID():
+            return str(value)
+        case list() | tuple():
+            return [_tell_value(name, inner) for inner in value]
+        case float() | Decimal() if name.endswith("_pct"):
+            return round_pct(value, _PLACES.get(name, 2))
+        case float() | Decimal() if name.endswith("_minutes"):
+            return round(value)
+        case Decimal() if name.endswith("_price"):
+            return round_price(value)
+        case float() | Decimal():
+            return round_number(value, 2)
+    return value
 
 
 def trade_row(trade: Trade) -> Row:
     """Return a closed trade; percents are of the entry size."""
-    size = trade.entry_size_usd
-    return {
-        **_entry_row(trade),
-        "deployment_id": str(trade.deployment_id),
-        "status": trade.status,
-        "exit_at": format_instant(trade.exit_at),
-        "exit_price": round_price(trade.exit_price),
-        "exit_kind": trade.exit_kind or None,
-        "net_pnl_usd": round_usd(trade.realized_pnl_usd),
-        "net_pnl_pct": _share_pct(trade.realized_pnl_usd, size),
-        "mfe_pct": _share_pct(trade.mfe_usd, size) if trade.knows_path else None,
-        "mae_pct": _share_pct(trade.mae_usd, size) if trade.knows_path else None,
-        "regime_tag": trade.entry_regime_tag,
-        "holding_minutes": None if trade.holding_minutes is None else round(trade.holding_minutes),
-        "entry_reason": prompt_line(trade.entry_reason),
-        "exit_reason": prompt_line(trade.exit_reason),
-    }
+
+    def share(amount: Decimal) -> Decimal | None:
+        return amount / trade.entry_size_usd if trade.entry_size_usd else None
+
+    return _entry_row(trade) | take(
+        trade,
+        *("deployment_id", "status", "exit_at", "exit_price", "holding_minutes", "entry_reason", "exit_reason"),
+        exit_kind=trade.exit_kind or None,
+        net_pnl_usd=trade.realized_pnl_usd,
+        net_pnl_pct=share(trade.realized_pnl_usd),
+        mfe_pct=share(trade.mfe_usd) if trade.knows_path else None,
+        mae_pct=share(trade.mae_usd) if trade.knows_path else None,
+        regime_tag=trade.entry_regime_tag,
+    )
 
 
 def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
     """Return an open trade and its value, null without a price."""
     trade, mark = position.trade, position.mark
-    return {
-        **_entry_row(trade),
-        "mark_price": round_price(mark.price) if mark else None,
-        "unrealised_pnl_usd": round_usd(position.unrealised_usd),
-        **({"entry_reason": prompt_line(trade.entry_reason)} if with_reason else {}),
-    }
+    value = take(position, mark_price=mark.price if mark else None, unrealised_pnl_usd=position.unrealised_usd)
+    return _entry_row(trade) | value | take(trade, *(("entry_reason",) if with_reason else ()))
 
 
 def lesson_row(note: ReflectionNote) -> Row:
     """Return a note's lessons, as data; without a deployment the skill's."""
     return {
-        "note_id": str(note.pk),
-        "deployment_id": str(note.deployment_id) if note.deployment_id else None,
+        **take(note, "deployment_id", "window_start", "window_end", "trades_considered", "generated_at"),
+        **take(note, note_id=note.pk, record_trades=len(note.trade_ids), kept_from_note_id=note.kept_from_id),
         "lessons_text": "\n".join(map(prompt_line, note.lessons_text.splitlines())),
-        "window_start": format_instant(note.window_start),
-        "window_end": format_instant(note.window_end),
-        "trades_considered": note.trades_considered,
-        "record_trades": len(note.trade_ids),
-        "kept_from_note_id": str(note.kept_from_id) if note.kept_from_id else None,
-        "generated_at": format_instant(note.generated_at),
     }
 
 
 def performance_row(numbers: Performance) -> Row:
     """Return performance figures; null without enough data."""
-    drawdown, interval, held = numbers.max_drawdown, numbers.expectancy_interval_usd, numbers.mean_held
-    rates, factors, ratios = (
-        numbers.win_rate_interval_fraction,
-        numbers.profit_factor_interval,
-        numbers.sharpe_interval,
+    return take(
+        numbers,
+        *("sharpe", "sharpe_days", "is_too_few", "wins", "fees_usd", "funding_usd", "profit_factor", "expectancy_usd"),
+        net_pnl_usd=numbers.net_usd,
+        sharpe_90pct_interval=numbers.sharpe_interval,
+        max_drawdown_pct=numbers.max_drawdown and numbers.max_drawdown.fraction,
+        win_rate_pct=numbers.win_rate_fraction,
+        win_rate_90pct_interval_pct=numbers.win_rate_interval_fraction,
+        sample_size=numbers.trades,
+        gross_pnl_usd=numbers.gross_usd,
+        profit_factor_90pct_interval=numbers.profit_factor_interval,
+        expectancy_90pct_interval_usd=numbers.expectancy_interval_usd,
+        mean_holding_minutes=numbers.mean_held and numbers.mean_held.total_seconds() / 60,
     )
-    return {
-        "net_pnl_usd": round_usd(numbers.net_usd),
-        "sharpe": round_number(numbers.sharpe, 2),
-        "sharpe_days": numbers.sharpe_days,
-        "sharpe_90pct_interval": [round_number(bound, 2) for bound in ratios] if ratios else None,
-        "max_drawdown_pct": round_pct(drawdown.fraction) if drawdown else None,
-        "win_rate_pct": round_pct(numbers.win_rate_fraction),
-        "win_rate_90pct_interval_pct": [round_pct(bound) for bound in rates] if rates else None,
-        "sample_size": numbers.trades,
-        "is_too_few": numbers.is_too_few,
-        "wins": numbers.wins,
-        "gross_pnl_usd": round_usd(numbers.gross_usd),
-        "fees_usd": round_usd(numbers.fees_usd),
-        "funding_usd": round_usd(numbers.funding_usd),
-        "profit_factor": round_number(numbers.profit_factor, 2),
-        "profit_factor_90pct_interval": [round_number(bound, 2) for bound in factors] if factors else None,
-        "expectancy_usd": round_usd(numbers.expectancy_usd),
-        "expectancy_90pct_interval_usd": [round_usd(bound) for bound in interval] if interval else None,
-        "mean_holding_minutes": round(held.total_seconds() / 60) if held is not None else None,
-    }
+
+
+def _entry_row(trade: Trade) -> Row:
+    # Mark trades that fills do not explain completely.
+    marks = () if trade.reconciled == "exact" else ("reconciled",)
+    own = take(trade, "symbol", "side", "entry_at", "entry_price", *marks)
+    return own | take(trade, trade_id=trade.pk, size_usd=trade.entry_size_usd)
 
 
 def within_limits(result: Row) -> Row:
@@ -124,23 +140,6 @@ def within_limits(result: Row) -> Row:
         if count < len(rows):
             left_out[name] = len(rows) - count
     return {**result, **kept, **({"left_out": left_out} if left_out else {})}
-
-
-def _entry_row(trade: Trade) -> Row:
-    return {
-        "trade_id": str(trade.pk),
-        "symbol": prompt_line(trade.symbol),
-        "side": trade.side,
-        "size_usd": round_usd(trade.entry_size_usd),
-        "entry_at": format_instant(trade.entry_at),
-        "entry_price": round_price(trade.entry_price),
-        # Mark trades that fills do not explain completely.
-        **({} if trade.reconciled == "exact" else {"reconciled": trade.reconciled}),
-    }
-
-
-def _share_pct(amount: Decimal, size: Decimal) -> float | None:
-    return round_pct(amount / size) if size else None
 
 
 def count_rows(result: Result, name: str, noun: str, *, or_none: bool = False) -> str:

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from chat.tools import records
 from chat.tools.base import Args, Result, ToolContext, tool
-from config.lib.figures import format_count, format_instant, round_number, round_pct, round_usd
-from config.lib.text import prompt_line
-from trading.models import BacktestRun, BrokerKind, SkillDraft
+from config.lib.figures import format_count
+from trading.models import BacktestRun, BrokerKind
 from trading.record import trade_queries
 from trading.skills.queries import ListedSkill, get_skill, list_open_drafts, list_skills
 
@@ -34,9 +33,10 @@ def list_my_skills(context: ToolContext, args: Args) -> Result:
     skills, drafts = list_skills(), list_open_drafts()
     is_untrusted = any(one.skill.is_untrusted for one in skills) or any(one.is_untrusted for one in drafts)
     context.window.note("Your skills", is_untrusted=is_untrusted)
-    return records.within_limits(
-        {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
-    )
+    open_drafts = [
+        records.take(one, "updated_at", draft_id=one.pk, name=str(one), skill_id=one.base_skill_id) for one in drafts
+    ]
+    return records.within_limits({"skills": [_skill_row(one) for one in skills], "open_drafts": open_drafts})
 
 
 def _summarise_performance(result: Result) -> str:
@@ -63,11 +63,7 @@ def _summarise_performance(result: Result) -> str:
 def get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
     skill = get_skill(args.skill_id)
     context.window.note("Your skills", is_untrusted=skill.is_untrusted)  # the result names it
-    result: Result = {
-        "skill_id": str(skill.pk),
-        "name": prompt_line(skill.name),
-        "latest_version": skill.latest_version,
-    }
+    result: Result = records.take(skill, "name", "latest_version", skill_id=skill.pk)
     if args.detail in ("summary", "full"):
         by_kind = trade_queries.get_skill_performance(skill.pk)
         result["summary"] = {
@@ -85,12 +81,8 @@ def get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -
 
 def _skill_row(listed: ListedSkill) -> records.Row:
     return {
-        "skill_id": str(listed.skill.pk),
-        "name": prompt_line(listed.skill.name),
-        "latest_version": listed.skill.latest_version,
-        "trading_style": listed.skill.trading_style,
-        "running_deployments": listed.running,
-        "last_deployed_at": format_instant(listed.deployed_at),
+        **records.take(listed.skill, "name", "latest_version", "trading_style", skill_id=listed.skill.pk),
+        **records.take(listed, running_deployments=listed.running, last_deployed_at=listed.deployed_at),
         "last_simulation": _simulation_row(listed.backtest) if listed.backtest else None,
     }
 
@@ -98,24 +90,14 @@ def _skill_row(listed: ListedSkill) -> records.Row:
 def _simulation_row(run: BacktestRun) -> records.Row:
     numbers = run.summary  # of `backtest.summarise_run`
     drawdown, net = numbers.get("max_drawdown"), numbers.get("net_usd")
-    return {
-        "run_id": str(run.pk),
-        "starts_at": format_instant(run.starts_at),
-        "ends_at": format_instant(run.ends_at),
-        "net_pnl_usd": round_usd(Decimal(net)) if net is not None else None,
-        "sharpe": round_number(numbers.get("sharpe"), 2),
-        "sharpe_days": numbers.get("sharpe_days"),
-        "max_drawdown_pct": round_pct(drawdown["fraction"]) if drawdown else None,
-        "win_rate_pct": round_pct(numbers.get("win_rate_fraction")),
-        "closed_trades": numbers.get("trades"),
-        "is_simulated": run.is_simulated,
-    }
-
-
-def _draft_row(draft: SkillDraft) -> records.Row:
-    return {
-        "draft_id": str(draft.pk),
-        "name": prompt_line(str(draft)),
-        "skill_id": str(draft.base_skill_id) if draft.base_skill_id else None,
-        "updated_at": format_instant(draft.updated_at),
-    }
+    return records.take(
+        run,
+        *("starts_at", "ends_at", "is_simulated"),
+        run_id=run.pk,
+        net_pnl_usd=None if net is None else Decimal(net),
+        sharpe=numbers.get("sharpe"),
+        sharpe_days=numbers.get("sharpe_days"),
+        max_drawdown_pct=drawdown["fraction"] if drawdown else None,
+        win_rate_pct=numbers.get("win_rate_fraction"),
+        closed_trades=numbers.get("trades"),
+    )

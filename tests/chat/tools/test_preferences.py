@@ -154,7 +154,7 @@ def test_list_gives_the_live_set_also_what_this_chat_saved(box):
 
 
 def test_list_says_when_there_are_more(box, monkeypatch):
-    monkeypatch.setattr("chat.tools.preferences.LISTED", 2)
+    monkeypatch.setattr("chat.tools.facts.LISTED", 2)
     for _ in range(3):
         UserFactFactory()
 

@@ -137,7 +137,7 @@ def test_many_skills_leave_room_and_say_how_many_are_left_out(box):
 def test_summary_is_the_default_and_stands_alone(box, deployment):
     result = box.call("get_skill_performance", skill_id=str(deployment.skill_id))
 
-    assert list(result) == ["skill_id", "name", "latest_version", "summary"]
+    assert result.keys() == {"skill_id", "name", "latest_version", "summary"}
     assert (result["skill_id"], result["name"], result["latest_version"]) == (str(deployment.skill_id), "Dips", 1)
     assert list(result["summary"]) == ["backtest", "paper", "live"]
     assert (result["summary"]["backtest"], result["summary"]["live"]) == (None, None)
