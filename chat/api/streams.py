@@ -148,7 +148,7 @@ async def _describe_event(begun: Message, event: events.TurnEvent) -> Json | Non
             return {"title": title}
         case events.Noticed(text, level, fact):
             return {"level": level, "text": text, "fact": fact}
-        case events.ToolStarted(part) | events.ToolFinished(part) | events.MemoryWritten(part):
+        case events.CallStarted(part) | events.CallFinished(part) | events.MemoryWritten(part):
             return await _read_rows(begun, lambda: shown_part(part), None)
         case events.CardDrawn(part):
             return await _read_rows(begun, lambda: shown_part(part), {"card_id": part["card_id"]})

@@ -27,7 +27,7 @@ from chat.models import MAX_TITLE, AssistantName, Message, Role
 from chat.parts import Json
 from chat.turns import live
 from chat.turns.accept import accept_message
-from chat.turns.start import Accepted
+from chat.turns.start import Exchange
 from config.lib.errors import StateConflict
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
@@ -165,7 +165,7 @@ def _wants_stream(request: ApiRequest, fields: Json) -> bool:
     return EVENT_STREAM in accepted or "application/json" not in accepted
 
 
-def _store_message(user: Any, fields: Json) -> Accepted:
+def _store_message(user: Any, fields: Json) -> Exchange:
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
     with owned_tx(user):
         conversation_id = fields["conversationId"] or _find_or_start(fields, now)
@@ -185,7 +185,7 @@ def _find_or_start(fields: Json, now: datetime) -> UUID:
     return made.pk
 
 
-def _event_stream(request: ApiRequest, accepted: Accepted, reply: Message) -> StreamingHttpResponse:
+def _event_stream(request: ApiRequest, accepted: Exchange, reply: Message) -> StreamingHttpResponse:
     async def all_lines() -> list[str]:
         return [line async for line in open_lines(await _begin_turn(accepted, reply))]
 
@@ -202,7 +202,7 @@ def _event_stream(request: ApiRequest, accepted: Accepted, reply: Message) -> St
     return response
 
 
-async def _begin_turn(accepted: Accepted, reply: Message) -> live.LiveTurn | None:
+async def _begin_turn(accepted: Exchange, reply: Message) -> live.LiveTurn | None:
     """Start or find a message's turn; None if another process runs it."""
     if accepted.turn is not None:
         # In a context of its own: the turn outlives the request, and has none of its state.
@@ -211,7 +211,7 @@ async def _begin_turn(accepted: Accepted, reply: Message) -> live.LiveTurn | Non
     return turn if turn is not None and turn.start.reply_id == reply.pk else None
 
 
-async def _wait_for_answer(accepted: Accepted, reply: Message) -> None:
+async def _wait_for_answer(accepted: Exchange, reply: Message) -> None:
     await wait_for_end(reply, await _begin_turn(accepted, reply))
 
 

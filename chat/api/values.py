@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from chat.models import Message, MessageStatus
 from chat.parts import Json, Part
-from chat.tools.calls import Known, is_hidden, read_known, view_call
+from chat.tools.calls import PartRows, is_hidden, read_part_rows, view_call
 from chat.turns import events
 
 _OWN_COLUMNS: Final = (
@@ -24,7 +24,7 @@ _OWN_COLUMNS: Final = (
 def message_values(messages: Sequence[Message]) -> list[Json]:
     """Return messages with their shown parts, in two queries."""
     parts = [part for message in messages for part in message.parts]
-    known = read_known(parts)
+    known = read_part_rows(parts)
     return [
         {
             **{name: getattr(message, name) for name in _OWN_COLUMNS},
@@ -35,7 +35,7 @@ def message_values(messages: Sequence[Message]) -> list[Json]:
     ]
 
 
-def part_values(part: Part, known: Known) -> Json:
+def part_values(part: Part, known: PartRows) -> Json:
     """Return one part of a reply; a deleted card has only its id."""
     match part["kind"]:
         case "text":
@@ -64,7 +64,7 @@ def shown_part(part: Part) -> Json | None:
     """Return a part's event; None for a hidden tool."""
     if is_hidden(part):
         return None
-    values = part_values(part, read_known([part]))
+    values = part_values(part, read_part_rows([part]))
     del values["part"]
     return values
 
@@ -79,9 +79,9 @@ def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[ev
                     yield events.TextAdded(came)
             case "tool":
                 if was is None:
-                    yield events.ToolStarted({**part, "status": "running", "result": None})
+                    yield events.CallStarted({**part, "status": "running", "result": None})
                 if part["status"] != "running" and (was is None or was["status"] == "running"):
-                    yield events.ToolFinished(part)
+                    yield events.CallFinished(part)
             case "memory" if was is None:
                 yield events.MemoryWritten(part)
             case "card" if was is None:

@@ -19,9 +19,10 @@ from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure, fin
 from chat.grounding.sources import (
     SENTENCE_END,
     SIDES,
-    Known,
     Moment,
+    Number,
     Path,
+    Source,
     Sources,
     find_measures,
     find_symbols,
@@ -49,13 +50,13 @@ class _Stated:
 
     figure: Figure
     measures: Set[str]
-    candidates: list[Known | Moment]
+    candidates: list[Source]
 
     @property
     def is_exact(self) -> bool:
         return self.figure.digits >= TELLING_DIGITS - 1
 
-    def takes(self, known: Known | Moment) -> bool:
+    def takes(self, known: Source) -> bool:
         """Tell whether a source measures what the words beside the figure name."""
         measures = self.measures & SIDES if isinstance(known, Moment) else self.measures
         return not measures or not known.measures or bool(measures & known.measures)
@@ -80,21 +81,18 @@ def _bounds_of(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
     return ends[place - 1] if place else 0, ends[place] if place < len(ends) else length
 
 
-def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Known | Moment]:
+def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Source]:
     if figure.moment:
         return list(sources.moments.get(figure.moment, ()))
-    is_about = find_meaning((before[-_WORDS:].lower().split() or [""])[-1], "ROUNDED") is not None
-    grain = _trailing_grain(figure) if is_about else figure.grain
+    grain, is_about = figure.grain, find_meaning((before[-_WORDS:].lower().split() or [""])[-1], "ROUNDED") is not None
+    if is_about:
+        exponent = figure.value.normalize().as_tuple().exponent
+        assert isinstance(exponent, int), "a figure is a number"
+        grain = max(min(Decimal(1).scaleb(exponent), figure.value * _ABOUT_FRACTION), grain)
     return [known for known in _find_near(figure, grain, sources) if _fits(figure, known, is_about=is_about)]
 
 
-def _trailing_grain(figure: Figure) -> Decimal:
-    exponent = figure.value.normalize().as_tuple().exponent
-    coarse = min(Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0), figure.value * _ABOUT_FRACTION)
-    return max(coarse, figure.grain)
-
-
-def _find_near(figure: Figure, grain: Decimal, sources: Sources) -> Iterator[Known]:
+def _find_near(figure: Figure, grain: Decimal, sources: Sources) -> Iterator[Number]:
     wanted, room = float(figure.value), float(grain)
     for scale in (1, 100) if figure.unit in ("pct", "bps") else (1,):
         for known in sources.find_between((wanted - room) / scale, (wanted + room) / scale + room):
@@ -102,7 +100,7 @@ def _find_near(figure: Figure, grain: Decimal, sources: Sources) -> Iterator[Kno
                 yield known
 
 
-def _fits(figure: Figure, known: Known, *, is_about: bool) -> bool:
+def _fits(figure: Figure, known: Number, *, is_about: bool) -> bool:
     if known.unit not in FITTING[figure.unit] or (
         figure.unit and not known.unit and known.key and "interval" not in known.key
     ):
@@ -142,14 +140,12 @@ def _read_sentence(sentence: Sentence, sources: Sources) -> Iterator[_Stated]:
         if figure.is_small_count:
             nouns = read_nouns(words, at, figure.end - sentence.start)
             is_length = bool(nouns) or words[:at].endswith("of ")
-            counts = [one for one in near if isinstance(one, Known) and (one.unit != "x" or "leverage" in measures)]
-            near = [one for one in counts if _is_count_of(one, nouns, sources) and (is_length or one.unit != "length")]
+            counts = [one for one in near if isinstance(one, Number) and (one.unit != "x" or "leverage" in measures)]
+            # They count what the words beside the figure name, if these name anything.
+            named, other = nouns & sources.nouns, nouns - {"of", "least", "most"}
+            fitting = [one for one in counts if one.nouns & nouns or not (other if one.after else named)]
+            near = [one for one in fitting if is_length or one.unit != "length"]
         yield _Stated(figure, measures, near)
-
-
-def _is_count_of(count: Known, nouns: Set[str], sources: Sources) -> bool:
-    """Tell whether a number counts what the words beside a figure name, if they name anything."""
-    return bool(count.nouns & nouns) or not (nouns - {"of", "least", "most"} if count.after else nouns & sources.nouns)
 
 
 class _Choice:
@@ -166,24 +162,28 @@ class _Choice:
             known.path
             for said in stated
             for known in said.candidates
-            if isinstance(known, Known) and known.key and said.is_exact and said.takes(known)
+            if isinstance(known, Number) and known.key and said.is_exact and said.takes(known)
         }
 
-    def rank(self, known: Known | Moment, said: _Stated) -> tuple[bool, int]:
+    def rank(self, known: Source, said: _Stated) -> tuple[bool, int]:
         """Order the sources of a figure: those measure what its words name come first."""
         return bool(known.measures & said.measures), self._covers[known.path]
 
-    def is_bound(self, known: Known | Moment, said: _Stated) -> bool:
+    def is_bound(self, known: Source, said: _Stated) -> bool:
         """Tell whether a source is of a row that the sentence is about."""
         if known.source["kind"] in _ALWAYS_NEAR:
             return said.is_exact or said.takes(known)
-        if isinstance(known, Known) and said.figure.digits < TELLING_DIGITS and self._is_elsewhere(known, said):
+        if isinstance(known, Number) and said.figure.digits < TELLING_DIGITS and self._is_elsewhere(known, said):
             return False
         if known.symbol and said.is_exact and self._covers[known.path] > 1:
             return True  # several figures of a sentence are of this trade: no word needs to say what each measures
-        return said.takes(known) and (not said.figure.is_small_count or _is_related(known.path, self._anchors))
+        if not said.takes(known) or not said.figure.is_small_count:
+            return said.takes(known)
+        # A count is of the whole result, or of a row that the sentence states another figure of.
+        anchors = self._anchors
+        return len(known.path) == 1 or not anchors or any(_is_same_line(known.path, one) for one in anchors)
 
-    def _is_elsewhere(self, known: Known, said: _Stated) -> bool:
+    def _is_elsewhere(self, known: Number, said: _Stated) -> bool:
         """Tell whether a figure of few digits agrees with a row that the sentence is not about."""
         words = self._sentence.words
         if known.is_interval and not any(find_phrases(words, "SPREAD")):
@@ -196,15 +196,10 @@ class _Choice:
         return not is_whole and any(known.key in self._sources.keys_of[path] for path in self._told)
 
 
-def _is_same_line(one: Path, other: Path, *, is_traded: bool) -> bool:
+def _is_same_line(one: Path, other: Path, *, is_traded: bool = False) -> bool:
     """Tell whether a row is the other one, in it or around it; a result is not around its trades."""
     length = min(len(one), len(other))
     return one == other or ((length > 1 or not is_traded) and one[:length] == other[:length])
-
-
-def _is_related(path: Path, anchors: Set[Path]) -> bool:
-    """Tell whether a count is of the whole result, or of a row that a sentence states another figure of."""
-    return len(path) == 1 or not anchors or any(_is_same_line(path, one, is_traded=False) for one in anchors)
 
 
 def _read_phrase(words: str, at: int, ends: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
-from chat.grounding.sources import Known, Moment, Sources, find_measures
+from chat.grounding.sources import Number, Source, Sources, find_measures
 from chat.parts import Json
 from config.lib.words.lexer import find_phrases
 
@@ -31,7 +31,7 @@ class Sentence:
     figures: list[Figure]
 
 
-Chosen = tuple[Sentence, Figure, Known | Moment | None]
+Chosen = tuple[Sentence, Figure, Source | None]
 
 
 def complete_sources(text: str, found: Sequence[Chosen], sources: Sources) -> Iterator[Json]:
@@ -79,11 +79,11 @@ class _Lists:
         )
 
     def _count_lines(
-        self, figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Known | Moment | None], *, is_above: bool
+        self, figure: Figure, sentence: Sentence, lines: int, inside: Sequence[Source | None], *, is_above: bool
     ) -> Json | None:
         after = sentence.words[figure.end - sentence.start :]
         run = match[0] if (match := _RUN.match(after)) else ""
-        nets = [one.value for one in inside if isinstance(one, Known) and "net" in one.measures and one.unit == "usd"]
+        nets = [one.value for one in inside if isinstance(one, Number) and "net" in one.measures and one.unit == "usd"]
         counts = (
             (lines, (not is_above or any(find_phrases(sentence.words, "THESE"))) and _COUNTS_LINES.match(after)),
             (sum(net > 0 for net in nets), "wins" in find_measures(run)),
@@ -93,13 +93,13 @@ class _Lists:
         return {"kind": "list"} if is_rest or any(count == figure.value and fits for count, fits in counts) else None
 
 
-def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Known | Moment | None]) -> Json | None:
+def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Source | None]) -> Json | None:
     """Return the source of a sum of all values of one key, each of another row of one result."""
     if figure.digits < (2 if "sum" in _find_operations(sentence.words) else TELLING_DIGITS):
         return None
-    values: dict[tuple[int, str], dict[tuple[int, ...], Known]] = {}
+    values: dict[tuple[int, str], dict[tuple[int, ...], Number]] = {}
     for one in inside:
-        if isinstance(one, Known) and one.key and one.unit in FITTING[figure.unit]:
+        if isinstance(one, Number) and one.key and one.unit in FITTING[figure.unit]:
             values.setdefault((one.path[0], one.key), {})[one.path] = one
     for rows in values.values():
         if len(rows) <= _MOST_OPERANDS and figure.is_close(sum(one.value for one in rows.values())):
@@ -114,7 +114,7 @@ def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], 
     is_telling = figure.digits >= TELLING_DIGITS
     if not named and not is_telling:
         return None
-    stated = [one for said, _, one in found if isinstance(one, Known) and (said is sentence or (named and is_telling))]
+    stated = [one for said, _, one in found if isinstance(one, Number) and (said is sentence or (named and is_telling))]
     pairs = list(combinations(stated[:_MOST_STATED], 2))
     like = sum(other.unit == figure.unit and not other.moment for other in sentence.figures)
     if named and like < 3 and is_telling:  # else the sentence states what it computes with
@@ -131,9 +131,9 @@ def _find_operations(text: str) -> frozenset[str]:
     return frozenset(meaning.value for *_, meaning in find_phrases(text, "OPERATION"))
 
 
-def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Known, Known]]:
+def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Number, Number]]:
     """Yield the pairs of values under one key of a result."""
-    rows: dict[tuple[int, str], list[Known]] = {}
+    rows: dict[tuple[int, str], list[Number]] = {}
     for known in sources.numbers:
         if known.key and known.unit in FITTING[figure.unit]:
             rows.setdefault((known.path[0], known.key), []).append(known)
@@ -142,7 +142,7 @@ def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Known, Known]
             yield from combinations(group, 2)
 
 
-def _compute(figure: Figure, one: Known, other: Known, operations: Set[str]) -> Iterator[float]:
+def _compute(figure: Figure, one: Number, other: Number, operations: Set[str]) -> Iterator[float]:
     is_count = not figure.unit and figure.grain >= 1
     if is_count and one.unit not in COUNTED:
         return

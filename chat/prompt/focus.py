@@ -1,6 +1,6 @@
 """The focus of a chat: what its user looks at, such as a deployment, a draft or a trade (seed 003).
 
-`opening_context` names it by the keys of a kind below, beside the `mode`.
+`opening_context` names it by the keys of a subject below, beside the `mode`.
 """
 
 import json
@@ -31,8 +31,8 @@ Lines = list[tuple[str, str]]  # labels and texts
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of focus: how to find its row, and what to say of it."""
+class _Subject:
+    """A subject of focus: how to find its row, and what to say of it."""
 
     keys: tuple[str, ...]  # in the opening
     find: Callable[[Opening], Any]  # raises a DomainError for what is not there
@@ -43,14 +43,14 @@ class _Kind:
 
 def build_focus(opening: Opening) -> Json | None:
     """Return the focus of a turn as a part of its preamble, or None."""
-    kind = _find_kind(opening)
-    if kind is None:
+    subject = _find_subject(opening)
+    if subject is None:
         return None
     try:
-        row = kind.find(opening)
+        row = subject.find(opening)
     except DomainError:
         return {"name": "focus", "text": DELETED}
-    lines = [f"- {label}: {prompt_line(text)}" for label, text in kind.describe(row)]
+    lines = [f"- {label}: {prompt_line(text)}" for label, text in subject.describe(row)]
     # The words of a fact are apart, so that they can be erased.
     facts = {"facts": [{"id": str(row.pk), "text": lines.pop()}]} if isinstance(row, UserFact) else {}
     return {"name": "focus", "text": "\n".join([HEADING, *lines]), **facts}
@@ -58,32 +58,32 @@ def build_focus(opening: Opening) -> Json | None:
 
 def is_focus_untrusted(opening: Opening) -> bool:
     """Tell whether a model wrote words of the focus with text of others in view, or others wrote them."""
-    kind = _find_kind(opening)
+    subject = _find_subject(opening)
     try:
-        return kind is not None and kind.is_untrusted(kind.find(opening))
+        return subject is not None and subject.is_untrusted(subject.find(opening))
     except DomainError:
         return False
 
 
 def subject_of(opening: Opening) -> str:
     """Return a chat's subject for its user."""
-    kind = _find_kind(opening)
+    subject = _find_subject(opening)
     try:
-        return "" if kind is None else kind.name(kind.find(opening))
+        return "" if subject is None else subject.name(subject.find(opening))
     except DomainError:
         return ""
 
 
 def check_opening(opening: Opening) -> None:
     """Check that the focus is there, and the owner's. Raises a DomainError."""
-    kind = _find_kind(opening)
-    if kind is not None:
-        kind.find(opening)
+    subject = _find_subject(opening)
+    if subject is not None:
+        subject.find(opening)
 
 
 def fits_mode(mode: str, keys: Collection[str]) -> bool:
     """Tell whether a chat of a mode can be about what these keys of an opening name."""
-    ordinary = [(), *(kind.keys for kind in _KINDS if kind is not _DEPLOYMENT)]
+    ordinary = [(), *(subject.keys for subject in _SUBJECTS if subject is not _DEPLOYMENT)]
     allowed = {"coach": [_DEPLOYMENT.keys], "authoring": [(), ("skill_id",)]}.get(mode, ordinary)
     return {*keys} in map(set, allowed)
 
@@ -94,10 +94,10 @@ def can_refocus(current: Opening, wanted: Opening) -> bool:
     return not is_bound and {**current, "mode": ""} != {**wanted, "mode": ""}
 
 
-def _find_kind(opening: Opening) -> _Kind | None:
+def _find_subject(opening: Opening) -> _Subject | None:
     if opening.get("mode") == "authoring":
         return _DRAFT
-    return next((kind for kind in _KINDS if all(key in opening for key in kind.keys)), None)
+    return next((subject for subject in _SUBJECTS if all(key in opening for key in subject.keys)), None)
 
 
 def _find_draft(opening: Opening) -> tuple[Skill | None, SkillDraft | None]:
@@ -151,50 +151,50 @@ def _describe_backtest(run: BacktestRun) -> Lines:
     return [("backtest", told), ("backtest_id", str(run.pk)), ("skill_id", str(skill.pk))]
 
 
-_DRAFT: Final = _Kind(
+_DRAFT: Final = _Subject(
     keys=(),
     find=_find_draft,
     name=lambda found: f"Editing {found[0].name}" if found[0] else "A new skill",
     describe=_describe_draft,
     is_untrusted=lambda found: any(row is not None and row.is_untrusted for row in found),
 )
-_DEPLOYMENT: Final = _Kind(
+_DEPLOYMENT: Final = _Subject(
     keys=("deployment_id",),
     find=lambda opening: get_deployment(UUID(opening["deployment_id"])),
     name=lambda deployment: f"About {deployment.skill.name}",
     describe=_describe_deployment,
     is_untrusted=lambda deployment: deployment.skill.is_untrusted,
 )
-_KINDS: Final = (
+_SUBJECTS: Final = (
     _DEPLOYMENT,
-    _Kind(
+    _Subject(
         keys=("trade_id",),
         find=lambda opening: get_trade(UUID(opening["trade_id"])),
         name=lambda trade: f"About a trade: {trade.symbol} {trade.side}",
         describe=_describe_trade,
     ),
-    _Kind(
+    _Subject(
         keys=("backtest_id",),
         find=lambda opening: get_backtest(UUID(opening["backtest_id"])),
         name=lambda run: f"About a backtest of {run.deployment.skill.name}",
         describe=_describe_backtest,
         is_untrusted=lambda run: run.deployment.skill.is_untrusted,
     ),
-    _Kind(
+    _Subject(
         keys=("event_id",),
         find=lambda opening: get_event(int(opening["event_id"])),
         name=lambda event: f"About {event.title}",
         describe=lambda event: [("event", f"{event.kind}, {event.title}, {format_minute(event.starts_at)} UTC")],
         is_untrusted=lambda event: True,  # its title comes from a calendar's file
     ),
-    _Kind(
+    _Subject(
         keys=("skill_id", "version"),
         find=lambda opening: get_version(UUID(opening["skill_id"]), int(opening["version"])),
         name=lambda version: f"About {version.skill.name}, version {version.version}",
         describe=lambda version: [*_name_skill(version.skill), ("version", str(version.version))],
         is_untrusted=lambda version: version.skill.is_untrusted,
     ),
-    _Kind(
+    _Subject(
         keys=("about_fact_id",),
         find=lambda opening: get_last_version(UUID(opening["about_fact_id"])),
         name=lambda fact: f"About “{fact.content}”",

@@ -32,7 +32,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class PromptCopy:
     segments: tuple[Segment, ...]
     messages: list[Json]  # as they went to the model, the system prompt first
     tools: list[Json]
@@ -89,14 +89,14 @@ def find_receipt(reply: Message) -> Receipt | None:
     return Receipt.objects.filter(reply=reply).select_related("summary").first()
 
 
-def rebuild_prompt(receipt: Receipt, reply: Message) -> Rebuilt:
+def rebuild_prompt(receipt: Receipt, reply: Message) -> PromptCopy:
     """Rebuild a reply's prompt from the current rows."""
     wanted = {segment["sha256"] for segment in receipt.segments} | {receipt.tools_sha256}
     texts = dict(PromptText.objects.filter(sha256__in=wanted).values_list("sha256", "text"))
     segments = tuple(_restore_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
     messages = request_messages(segments, _restore_history(receipt, reply))
     is_exact = _hash_text(_dump_json(messages)) == receipt.sha256
-    return Rebuilt(segments, messages, json.loads(texts.get(receipt.tools_sha256, "[]")), is_exact)
+    return PromptCopy(segments, messages, json.loads(texts.get(receipt.tools_sha256, "[]")), is_exact)
 
 
 @dataclass(frozen=True, slots=True)

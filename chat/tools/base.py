@@ -41,7 +41,7 @@ class ResultTooLong(DomainError):
 
 
 @dataclass(slots=True)
-class Window:
+class ModelWindow:
     """Whether the model has text in view that the user did not type, and what brought it: news, trade reasons."""
 
     is_untrusted: bool = False
@@ -64,7 +64,7 @@ class ToolContext:
     message_id: int | None = None  # the user's message that the turn answers
     is_temporary: bool = False  # nothing of this conversation is kept
     opening: Mapping[str, Any] = field(default_factory=dict)  # Conversation.opening_context
-    window: Window = field(default_factory=Window)
+    window: ModelWindow = field(default_factory=ModelWindow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,18 +28,18 @@ class ToolPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PartRows:
     """What the rows beside a message say of its parts."""
 
     undone: frozenset[UUID] = frozenset()  # memory events
     cards: Mapping[UUID, ActionCard] = field(default_factory=dict)
 
 
-def read_known(parts: Sequence[Part]) -> Known:
+def read_part_rows(parts: Sequence[Part]) -> PartRows:
     """Return what rows say of memory lines and cards, in at most two queries."""
     written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return Known(frozenset(find_undone_events(written)) if written else frozenset(), ActionCard.objects.in_bulk(cards))
+    return PartRows(frozenset(find_undone_events(written)), ActionCard.objects.in_bulk(cards))
 
 
 def view_call(part: Part) -> ToolPart:

@@ -9,14 +9,14 @@ from chat.conversations.services import MessageRefused
 from chat.models import ConversationSummary, Message, Role
 from chat.prompt.titles import title_from
 from chat.turns.replies import can_continue
-from chat.turns.start import Accepted, begin_turn, check_standing, lock_standing
+from chat.turns.start import Exchange, begin_turn, check_standing, lock_standing
 from config.lib.text import clean_text, one_line
 from memory.claims.statements import has_foreign_words
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024
 
 
-def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Accepted:
+def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Exchange:
     """Store a message and its new reply in one transaction.
 
     The same `client_id` again returns what was stored and starts nothing.
@@ -31,7 +31,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     if standing.repeat_id is not None:
         message = Message.objects.get(pk=standing.repeat_id)
         reply = Message.objects.shown().filter(reply_to=message).order_by("-pk").first()
-        return Accepted(message, reply, None, None)
+        return Exchange(message, reply, None, None)
     _check_text(content)
     check_standing(standing)
     message = _store_message(conversation_id, content, client_id=client_id, now=now)
@@ -39,7 +39,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     return begin_turn(standing, message, title=title, now=now)
 
 
-def retry_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
+def retry_reply(*, conversation_id: UUID, now: datetime) -> Exchange:
     """Hide the newest reply and begin its turn again.
 
     Raises ConversationNotFound; MessageRefused: there is no reply, or a turn is running, or too many are.
@@ -55,7 +55,7 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
     return replace(accepted, replaces=old.pk)
 
 
-def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> Accepted:
+def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> Exchange:
     """Replace an earlier message and begin its turn.
 
     The message, and all that was said after it, is kept out of sight. A summary that reached behind it is dropped.
@@ -80,7 +80,7 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
     return replace(accepted, removes=tuple(replaced))
 
 
-def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
+def continue_reply(*, conversation_id: UUID, now: datetime) -> Exchange:
     """Continue the newest reply, in a reply of its own.
 
     Raises ConversationNotFound; MessageRefused: the newest reply is whole, or says nothing, or no turn can begin.

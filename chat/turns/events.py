@@ -40,11 +40,11 @@ class PartEvent(TurnEvent):
     part: Part
 
 
-class ToolStarted(PartEvent):
+class CallStarted(PartEvent):
     name = "tool_started"
 
 
-class ToolFinished(PartEvent):
+class CallFinished(PartEvent):
     """A tool answered, or failed."""
 
     name = "tool_finished"

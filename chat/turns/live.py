@@ -16,7 +16,7 @@ from uuid import UUID
 from channels.layers import get_channel_layer
 
 from chat.parts import Json
-from chat.turns.events import MessageAccepted, Noticed, TextAdded, Titled, ToolStarted, TurnDone, TurnEvent, TurnFailed
+from chat.turns.events import CallStarted, MessageAccepted, Noticed, TextAdded, Titled, TurnDone, TurnEvent, TurnFailed
 from chat.turns.replies import RESTARTED
 from chat.turns.start import TurnStart
 from chat.turns.turn import BROKE, Control, run_turn, tidy_up
@@ -67,7 +67,7 @@ class TurnLog:
 
     def add(self, event: TurnEvent) -> None:
         """Append an event, copying the part of a started tool."""
-        self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
+        self._events.append(replace(event, part=dict(event.part)) if isinstance(event, CallStarted) else event)
         self._wake_readers()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from chat.grounding.replies import ground_parts
 from chat.models import MessageStatus
 from chat.parts import Json, Part, Reply
 from chat.prompt.receipts import keep_receipt
-from chat.tools.base import Window
+from chat.tools.base import ModelWindow
 from chat.turns.replies import Progress, finish_reply, save_progress
 from chat.turns.start import TurnStart
 from config.lib.owned import owned_tx
@@ -44,7 +44,7 @@ class ReplySaver:
         self,
         start: TurnStart,
         reply: Reply,
-        window: Window,
+        window: ModelWindow,
         *,
         tools: Sequence[Json],
         models: Sequence[str],

@@ -57,7 +57,7 @@ class TurnStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Exchange:
     """A stored message and its turn, None for a resend."""
 
     message: Message
@@ -122,7 +122,7 @@ def _check_budget(standing: Standing, tokens: int) -> None:
 
 def begin_turn(
     standing: Standing, message: Message, *, title: str | None = None, is_continuation: bool = False, now: datetime
-) -> Accepted:
+) -> Exchange:
     """Store the reply and return the turn's input.
 
     Args:
@@ -152,7 +152,7 @@ def begin_turn(
     )
     reply.insert()
     _note_turn(standing, reply, title, now)
-    return Accepted(message, reply, replace(turn, reply_id=reply.pk), title)
+    return Exchange(message, reply, replace(turn, reply_id=reply.pk), title)
 
 
 def _prepare_turn(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> TurnStart:

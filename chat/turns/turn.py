@@ -21,7 +21,7 @@ from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Json, Reply, model_messages, said_tokens
 from chat.prompt.receipts import request_messages
 from chat.tools import tools_by_name
-from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
+from chat.tools.base import TOOL_FAILED, ModelWindow, Tool, ToolContext
 from chat.turns import events, saving
 from chat.turns.memory_requests import find_requested_acts
 from chat.turns.pump import Pump
@@ -96,7 +96,7 @@ class _Turn:
         self.is_cut = False  # the reply reached its greatest length
         self.tools: dict[str, Tool[Any]] = tools_by_name(start.assistant)
         earlier = _list_sources(start.sent.messages, self.tools) if start.is_untrusted else set()
-        self.window = Window(is_untrusted=start.is_untrusted, sources=earlier)
+        self.window = ModelWindow(is_untrusted=start.is_untrusted, sources=earlier)
         self.context = ToolContext(
             user_id=start.user_id,
             now=start.now,
@@ -266,14 +266,14 @@ class _Turn:
             if self.control.is_stopped:
                 return
             part = self.reply.start_tool(call)
-            yield events.ToolStarted(part)
+            yield events.CallStarted(part)
             if number < MAX_CALLS_PER_STEP:
                 result = await self._run_tool(call)
             else:
                 result = {"error": f"Too many calls at once; at most {MAX_CALLS_PER_STEP}. This one did not run."}
             self.reply.finish_tool(part, result)
             results.append(result)
-            yield events.ToolFinished(part)
+            yield events.CallFinished(part)
             if "memoryEvent" in result:
                 yield events.MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
             if "card_id" in result:

@@ -24,7 +24,7 @@ from chat.parts import Json
 from chat.turns import frames, live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.replies import interrupt_dead_turns, request_stop
-from chat.turns.start import Accepted
+from chat.turns.start import Exchange
 from chat.web.frames_html import accepted_frame
 from chat.web.relays import follow_elsewhere
 from chat.web.rendering import part_html
@@ -221,7 +221,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case _:
                 self._refuse_frame(None, UNREADABLE)
 
-    async def _begin_turn(self, act: Callable[..., Accepted], client_id: str | None = None) -> None:
+    async def _begin_turn(self, act: Callable[..., Exchange], client_id: str | None = None) -> None:
         stored = await self._run_guarded(client_id, self._store_and_render, act)
         if stored is None:
             return
@@ -236,7 +236,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
 
-    def _store_and_render(self, act: Callable[..., Accepted]) -> tuple[Accepted, frames.Accepted | None]:
+    def _store_and_render(self, act: Callable[..., Exchange]) -> tuple[Exchange, frames.Accepted | None]:
         """Store and render on one thread: on a second one, rendering would hold up the request to the model.
 
         The turn runs also if its message cannot be rendered; the frame is then None.

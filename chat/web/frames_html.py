@@ -23,7 +23,7 @@ from config.lib.web import find_time_zone
 
 logger = logging.getLogger(__name__)
 
-_TOOL_FRAMES: Final = {events.ToolStarted: frames.ToolStarted, events.ToolFinished: frames.ToolFinished}
+_TOOL_FRAMES: Final = {events.CallStarted: frames.ToolStarted, events.CallFinished: frames.ToolFinished}
 
 
 class TurnScreen:
@@ -76,7 +76,7 @@ class TurnScreen:
                 self._send_frame(await run_in_accept_thread(accepted_frame, event, self.start))
             case events.TextAdded(text):
                 await self._show_text(text)
-            case events.ToolStarted(part) | events.ToolFinished(part):
+            case events.CallStarted(part) | events.CallFinished(part):
                 await self._close_text()
                 if not is_hidden(part):
                     self._show_part(_TOOL_FRAMES[type(event)], part["call_id"], part_html(part))

@@ -14,13 +14,13 @@ from chat.conversations.queries import count_replaced
 from chat.grounding.replies import list_figures
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
-from chat.tools.calls import Known, ToolPart, is_hidden, read_known, view_call
+from chat.tools.calls import PartRows, ToolPart, is_hidden, read_part_rows, view_call
 from chat.turns.replies import can_continue
 from chat.web.figures import render_text
 from chat.web.markdown import render_markdown
 from memory.models import EventKind
 
-_NOTHING: Final = Known()
+_NOTHING: Final = PartRows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def view_messages(
         summarised_through: id of the last message that a summary stands for.
         followed_by: id of the message after the last one; None: that is the conversation's newest.
     """
-    known = read_known([part for message in messages for part in message.parts])
+    known = read_part_rows([part for message in messages for part in message.parts])
     last = messages[-1].pk if messages and followed_by is None else None
     # A reply that has just begun is shown outside of the owner's scope.
     ended = (row for row in messages if row.role == Role.ASSISTANT and row.status != MessageStatus.STREAMING)
@@ -110,7 +110,7 @@ def view_messages(
 
 
 def _view_message(
-    message: Message, known: Known, *, is_last: bool, is_kept: bool, answers: int, ends_summary: bool
+    message: Message, known: PartRows, *, is_last: bool, is_kept: bool, answers: int, ends_summary: bool
 ) -> MessageView:
     has_ended = message.status != MessageStatus.STREAMING
     is_reply = message.role == Role.ASSISTANT and has_ended
@@ -135,7 +135,7 @@ def _view_message(
     )
 
 
-def _became_update(part: Part, rest: Sequence[Part], known: Known) -> bool:
+def _became_update(part: Part, rest: Sequence[Part], known: PartRows) -> bool:
     """Tell if a forget is one change with the save after it, which marks the forget as undone."""
     return (
         part.get("event_kind") == EventKind.FORGET
@@ -144,7 +144,7 @@ def _became_update(part: Part, rest: Sequence[Part], known: Known) -> bool:
     )
 
 
-def view_part(part: Part, known: Known = _NOTHING, *, reply_id: int | None = None) -> ShownPart:
+def view_part(part: Part, known: PartRows = _NOTHING, *, reply_id: int | None = None) -> ShownPart:
     """Return one part of a reply for its template; `reply_id` of a stored reply, whose figures are marked."""
     if part["kind"] == "text" and reply_id is not None:
         receipt = reverse("chat:receipt", args=[reply_id])

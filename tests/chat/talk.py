@@ -16,9 +16,9 @@ from django.utils import timezone
 from chat.models import Conversation, Message, MessageStatus
 from chat.parts import split_preamble
 from chat.turns.accept import accept_message, continue_reply, retry_reply
-from chat.turns.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
+from chat.turns.events import CallFinished, CallStarted, Noticed, TextAdded, TurnEvent, TurnFailed
 from chat.turns.replies import finish_reply, request_stop
-from chat.turns.start import Accepted, TurnStart
+from chat.turns.start import Exchange, TurnStart
 from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
@@ -68,8 +68,8 @@ class Answer:
     @property
     def tool_results(self) -> list[Any]:
         """What the tools answered, in the order they were called."""
-        assert len(self.all(ToolStarted)) == len(self.all(ToolFinished))
-        return [event.part["result"] for event in self.all(ToolFinished)]
+        assert len(self.all(CallStarted)) == len(self.all(CallFinished))
+        return [event.part["result"] for event in self.all(CallFinished)]
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Talk:
 
 def send(
     conversation: Conversation, text: str = "Hello", *, client_id: UUID | None = None, now: datetime = JUNE
-) -> Accepted:
+) -> Exchange:
     """Store a message as the owner in scope."""
     return accept_message(conversation_id=conversation.pk, client_id=client_id or uuid4(), text=text, now=now)
 

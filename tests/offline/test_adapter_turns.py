@@ -59,7 +59,7 @@ async def kinds(user) -> list[str]:
 
 
 def tools_of(answer) -> list[str]:
-    return [event.part["name"] for event in answer.events if type(event).__name__ == "ToolFinished"]
+    return [event.part["name"] for event in answer.events if type(event).__name__ == "CallFinished"]
 
 
 async def test_advisor_saves_updates_confirms_and_forgets(trader):

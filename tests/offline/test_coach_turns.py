@@ -53,7 +53,7 @@ async def begin(user, opening=None, tier=None) -> Talk:
 
 
 def tools_of(answer) -> list[str]:
-    return [event.part["name"] for event in answer.events if type(event).__name__ == "ToolFinished"]
+    return [event.part["name"] for event in answer.events if type(event).__name__ == "CallFinished"]
 
 
 async def deployment_of(user):

@@ -165,7 +165,7 @@ class Command(KeelCommand):
             case events.TextAdded(text):
                 self.stdout.write(text, ending="")
                 self.stdout.flush()
-            case events.ToolStarted(part):
+            case events.CallStarted(part):
                 self.stdout.write(f"\n[{part['name']}] {part['arguments']}")
             case events.MemoryWritten(part):
                 self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")

@@ -14,7 +14,7 @@ from chat.api import streams
 from chat.models import ActionCard, Conversation, Message, MessageStatus
 from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
-from chat.turns.events import MessageAccepted, Noticed, ToolFinished, ToolStarted
+from chat.turns.events import CallFinished, CallStarted, MessageAccepted, Noticed
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.asking import headers_of, open_exchange, post
@@ -577,9 +577,9 @@ async def test_log_gives_everybody_all_of_it():
 
 async def test_log_keeps_a_tool_as_it_was_when_it_started():
     log, part = live.TurnLog(), {"kind": "tool", "status": "running"}
-    log.add(ToolStarted(part))
+    log.add(CallStarted(part))
     part["status"] = "done"
-    log.add(ToolFinished(part))
+    log.add(CallFinished(part))
     log.close()
 
     assert [event.part["status"] for event in await read_all(log)] == ["running", "done"]

@@ -12,7 +12,7 @@ from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
-from chat.turns.start import Accepted, TurnStart
+from chat.turns.start import Exchange, TurnStart
 from config.lib.owned import owned_tx
 from memory.facts.services import archive_fact, forget_fact, promote_fact, remember_fact, supersede_fact
 from memory.models import UserFact
@@ -37,7 +37,7 @@ def ask(conversation: Conversation, now: datetime) -> TurnStart:
     return answered(accepted, now)
 
 
-def answered(accepted: Accepted, now: datetime) -> TurnStart:
+def answered(accepted: Exchange, now: datetime) -> TurnStart:
     text = [{"kind": "text", "step": 0, "text": "Hi."}]
     finish_reply(reply_id=accepted.reply.pk, status=MessageStatus.COMPLETE, parts=text, text="Hi.", now=now)
     return accepted.turn

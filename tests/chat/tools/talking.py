@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from chat.tools.base import ToolContext, Window
+from chat.tools.base import ModelWindow, ToolContext
 from memory.models import UserFact
 from tests.chat.tools.binding import BoundTool, bind_tools
 from tests.factories.chat import ConversationFactory, MessageFactory
@@ -18,7 +18,7 @@ class Toolbox:
     def __init__(self, user, assistant: str, *typed: str, conversation: Any = None, **context: Any) -> None:
         self.conversation = conversation or ConversationFactory(assistant=assistant)
         self.messages = [MessageFactory(conversation=self.conversation, content=text) for text in typed]
-        self.window = Window()
+        self.window = ModelWindow()
         self.tools: dict[str, BoundTool] = bind_tools(
             assistant,
             ToolContext(

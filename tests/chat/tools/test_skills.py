@@ -142,7 +142,7 @@ def test_summary_is_the_default_and_stands_alone(box, deployment):
     assert list(result["summary"]) == ["backtest", "paper", "live"]
     assert (result["summary"]["backtest"], result["summary"]["live"]) == (None, None)
     paper = result["summary"]["paper"]
-    assert tuple(paper) == METRICS
+    assert paper.keys() == {*METRICS}
     assert (paper["net_pnl_usd"], paper["win_rate_pct"], paper["sample_size"]) == (13.0, 50.0, 2)
     assert (paper["sharpe"], paper["max_drawdown_pct"], paper["is_too_few"]) == (None, None, True)
     assert (paper["profit_factor"], paper["mean_holding_minutes"]) == (3.17, 120)

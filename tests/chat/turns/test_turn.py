@@ -11,7 +11,7 @@ from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus, Role
 from chat.tools.base import ToolContext
 from chat.turns import saving, turn
-from chat.turns.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone
+from chat.turns.events import CallFinished, CallStarted, MemoryWritten, Noticed, TextAdded, TurnDone
 from chat.turns.replies import RESTARTED
 from chat.turns.turn import NOT_SAVED_FACT, Control, run_turn
 from config.lib.owned import owned_tx
@@ -212,8 +212,8 @@ async def test_tool_runs_as_the_user_and_its_result_goes_back_to_the_model(model
     assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
     assert [type(event) for event in result.events] == [
         TextAdded,
-        ToolStarted,
-        ToolFinished,
+        CallStarted,
+        CallFinished,
         MemoryWritten,
         TextAdded,
         TurnDone,
@@ -329,7 +329,7 @@ async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
 
     async with aclosing(run_turn(await talk.say(), control)) as events:
         async for event in events:
-            if isinstance(event, ToolFinished):
+            if isinstance(event, CallFinished):
                 control.stop()
 
     assert await run_in_thread(current_facts, talk.user_id) == ["Fact a holds"]
@@ -397,7 +397,7 @@ async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
 
     assert result.text == "I will remember that."
     assert [event.part["text"] for event in result.all(MemoryWritten)] == ["Never trades alts"]
-    assert result.all(ToolStarted) == [], "of a forced call the memory line alone is shown"
+    assert result.all(CallStarted) == [], "of a forced call the memory line alone is shown"
     assert result.last.status == "complete"
     forced = model.requests[1]
     assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
@@ -491,7 +491,7 @@ async def test_written_call_runs_like_any_other(model, talk):
 
     result = await talk.ask("I never trade alts.")
 
-    assert [event.part["name"] for event in result.all(ToolStarted)] == ["remember"]
+    assert [event.part["name"] for event in result.all(CallStarted)] == ["remember"]
     assert result.text == "Noted."
 
 
@@ -501,7 +501,7 @@ async def test_invalid_written_call_is_never_shown(model, talk, arguments):
 
     result = await talk.ask("I never trade alts.")
 
-    assert (result.text, result.all(ToolStarted)) == ("", [])
+    assert (result.text, result.all(CallStarted)) == ("", [])
     assert "tool call that Keel cannot run" in result.failures[0]
 
 
