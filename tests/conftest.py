@@ -1,4 +1,7 @@
-"""What every test relies on: its engine, coroutines as tests, nothing left behind, no way out of the machine."""
+"""What every test relies on: its engine, coroutines as tests, nothing left behind, no way out of the machine.
+
+Cases that take microseconds make one test a table: `tests.tables.each_case`, in place of `pytest.mark.parametrize`.
+"""
 
 import asyncio
 import gc

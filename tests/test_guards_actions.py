@@ -2,9 +2,8 @@
 
 import ast
 
-import pytest
-
 from tests.source import calls, code, imports, place_of, walk
+from tests.tables import each_case
 
 ACTIONS = {"run_action"}  # queues the action of a card
 # Queue an action in another way, or mark one as done.
@@ -34,7 +33,7 @@ def chat_code() -> dict[str, ast.Module]:
     return {name: tree for name, tree in code() if name.split(".")[0] == "chat"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lines",
     [
         "from trading.services import deploy_skill",

@@ -1,10 +1,11 @@
-"""Assumptions of the other tests: engine, coroutines, no network."""
+"""Assumptions of the other tests: engine, coroutines, tables of cases, no network."""
 
 import os
 import socket
 import subprocess
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from tests.services import ServiceMissing, start_redis
+from tests.tables import each_case
 
 
 @pytest.fixture
@@ -47,6 +49,21 @@ async def test_coroutine_shares_the_connection_of_its_fixtures(trader_id, django
         return django_user_model.objects.filter(pk=trader_id).count()
 
     assert await count() == 1
+
+
+def test_a_table_tells_all_cases_that_fail(db):
+    @each_case("number, double", [(1, 2), (2, 5), ("three", 6)])
+    def check(db, number, double):
+        assert number * 2 == double, "not the double"
+
+    assert list(signature(check).parameters) == ["db"]
+    with pytest.raises(pytest.fail.Exception) as failure:
+        check(db=db)
+    assert [part.split("\n")[0] for part in str(failure.value).split("\n\n")] == [
+        "2 cases failed",
+        "(2, 5)",
+        "('three', 6)",
+    ]
 
 
 def test_no_connection_leaves_the_machine():
