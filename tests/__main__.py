@@ -1,11 +1,16 @@
 """Run the suite on both engines: `python -m tests [--all | --smoke] [arguments of pytest]`, as `make test` does.
 
-Tests that need no store run once. Without `--all`, two groups do, too: browsers and tests marked `processes` run with
-PostgreSQL and Redis; tests of pages and the admin, the matrices, and tests marked `computing` run on SQLite. A test is
-marked `computing` if it computes for a second or more and a shorter one beside it sends the same SQL. Of a table of
-cases the second pass tries the first and the last. Properties, which both passes try, are tried with fewer examples by
+The two passes run side by side, each in one process on two cores; what the second says is printed at its end. Browsers
+and tests without a store run once in any case, browsers on PostgreSQL and Redis (the story and the frame on SQLite,
+too, with `--all`). Without `--all` PostgreSQL gets what can differ there: the packages of `tests/conftest.py:BOTH`,
+races and what commits, but for pages, tests marked `computing` (a second or more, beside a shorter one that sends the
+same SQL), and all cases of a table but its first. Properties, which both passes try, are tried with fewer examples by
 the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on SQLite.
 KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its reason, in CI a failure.
+
+One test with its store takes three seconds on SQLite, as the migrated database is kept in .pytest_cache. PostgreSQL is
+started for each run; `python -m tests.services` starts one to stay, TEST_DATABASE_URL and TEST_REDIS_URL name it, and
+`--reuse-db` keeps its migrated database, too.
 """
 
 import os
@@ -13,16 +18,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from tests.services import ServiceMissing, postgres_url, redis_url
 
 ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
-MOST_WORKERS = 5  # each needs a database and a browser of its own
-WAITING_WORKERS = 1  # above the number of cores: browsers, sockets and stores are often waited for
+MOST_WORKERS = 4  # of one pass: each needs a database and a browser of its own
 BYTECODE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 # The story, and one file for each package.
 SMOKE = (
@@ -53,19 +57,21 @@ def main() -> int:
     arguments = sys.argv[1:]
     scope = next((word for word in ("all", "smoke") if f"--{word}" in arguments), "usual")
     arguments = [argument for argument in arguments if argument != f"--{scope}"]
-    chosen = os.environ.get("KEEL_TEST_ENGINE") or ("sqlite" if scope == "smoke" else None)
+    chosen = os.environ.get("KEEL_TEST_ENGINE") or ("sqlite" if scope == "smoke" or "--pdb" in arguments else None)
     if chosen not in (None, *ENGINES):
         sys.exit(f"KEEL_TEST_ENGINE is {chosen}; it must be one of {', '.join(ENGINES)}")
     if scope == "smoke":
         arguments = [*SMOKE, *arguments]
-    results = {}
     with tempfile.TemporaryDirectory(prefix="keel-test-run-") as folder:
-        for engine in [chosen] if chosen else ENGINES:
-            environment = {"KEEL_TEST_ENGINE": engine, "KEEL_TEST_FAILURES": f"{folder}/{engine}"}
-            if not chosen:
-                # Knowing of each other, the passes leave to the other one what it does anyway.
-                environment |= {"KEEL_TEST_PASS": str(len(results) + 1), "KEEL_TEST_SCOPE": scope}
-            results[engine] = _run(engine, environment | _bytecode(), arguments)
+        passes = [
+            # Knowing of each other, the passes leave to the other one what it does anyway.
+            Pass(engine, folder, arguments, {} if chosen else {"KEEL_TEST_PASS": number, "KEEL_TEST_SCOPE": scope})
+            for number, engine in enumerate([chosen] if chosen else ENGINES, start=1)
+        ]
+        cores = (os.cpu_count() or 1) // len(passes)
+        for one in passes:
+            one.start(workers=min(MOST_WORKERS, cores), is_first=one is passes[0])
+        results = {one.engine: one.finish() for one in passes}
     print("\nThe tests ran on:")
     for engine, (_, words) in results.items():
         print(f"  {ENGINES[engine]:<25}{words}")
@@ -82,28 +88,51 @@ def _bytecode() -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BYTECODE)}
 
 
-def _run(engine: str, environment: dict[str, str], arguments: list[str]) -> tuple[int, str]:
-    """Run the suite on an engine and return its exit code with a few words on how it went."""
-    print(f"\n=== {ENGINES[engine]} ===", flush=True)
-    environment = os.environ | environment
-    if engine == "postgres":
-        try:
-            environment |= {"KEEL_TEST_POSTGRES": postgres_url(), "KEEL_TEST_REDIS": redis_url()}
-        except ServiceMissing as missing:
-            print(missing)
-            return (1, f"FAILED: {missing}") if os.environ.get("CI") else (0, f"skipped: {missing}")
-    started = time.monotonic()
-    command = [sys.executable, "-m", "pytest"]
-    code = subprocess.run([*command, *_spread(arguments), *arguments], env=environment).returncode
-    if code == pytest.ExitCode.NO_TESTS_COLLECTED and arguments:
-        return 0, "nothing selected"
-    words = "passed"
-    if code == pytest.ExitCode.TESTS_FAILED and (again := _to_try_again(environment["KEEL_TEST_FAILURES"])):
-        print("\n=== a second try, one after another ===", *again, sep="\n", flush=True)
-        code = subprocess.run([*command, "-n0", *again], env=environment).returncode
-        words = f"passed, on the second try: {', '.join(again)};"
-    seconds = f"{time.monotonic() - started:.0f} s"
-    return code, f"{words} in {seconds}" if code == 0 else f"FAILED in {seconds}"
+class Pass:
+    """The suite on one engine."""
+
+    def __init__(self, engine: str, folder: str, arguments: list[str], knowledge: dict[str, object]) -> None:
+        self.engine, self.arguments, self.output = engine, arguments, Path(folder, f"{engine}.txt")
+        self.environment = os.environ | _bytecode() | {name: str(value) for name, value in knowledge.items()}
+        self.environment |= {"KEEL_TEST_ENGINE": engine, "KEEL_TEST_FAILURES": f"{folder}/{engine}"}
+        self.missing = ""
+
+    def start(self, workers: int, is_first: bool) -> None:
+        """Start the tests; only what the first pass says is seen at once."""
+        if self.engine == "postgres":
+            try:
+                self.environment |= {"KEEL_TEST_POSTGRES": postgres_url(), "KEEL_TEST_REDIS": redis_url()}
+            except ServiceMissing as missing:
+                self.missing = str(missing)
+                return
+        # One test, or one in a debugger, needs no other process.
+        is_alone = any("::" in argument or argument.startswith(("-n", "--pdb")) for argument in self.arguments)
+        spread = ["-n", str(workers), "--dist", "loadgroup"] if workers > 1 and not is_alone else []
+        if is_first:
+            print(f"\n=== {ENGINES[self.engine]} ===", flush=True)
+        self.started = time.monotonic()
+        with self.output.open("wb") as output:
+            self.process = self._call(*spread, *self.arguments, stdout=None if is_first else output)
+
+    def _call(self, *arguments: str, stdout: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "pytest", *arguments], env=self.environment, stdout=stdout)
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for the end and return the exit code with a few words on how it went."""
+        if self.missing:
+            return (1, f"FAILED: {self.missing}") if os.environ.get("CI") else (0, f"skipped: {self.missing}")
+        code = self.process.wait()
+        seconds = f"{time.monotonic() - self.started:.0f} s"
+        if text := self.output.read_text(errors="replace"):
+            print(f"\n=== {ENGINES[self.engine]} ===", text, sep="\n", flush=True)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self.arguments:
+            return 0, "nothing selected"
+        words = "passed"
+        if code == pytest.ExitCode.TESTS_FAILED and (again := _to_try_again(self.environment["KEEL_TEST_FAILURES"])):
+            print("\n=== a second try, one after another ===", *again, sep="\n", flush=True)
+            code = self._call("-n0", *again).wait()
+            words = f"passed, on the second try: {', '.join(again)};"
+        return code, f"{words} in {seconds}" if code == 0 else f"FAILED in {seconds}"
 
 
 def _to_try_again(failures: str) -> list[str]:
@@ -111,12 +140,6 @@ def _to_try_again(failures: str) -> list[str]:
     noted = Path(failures)  # missing if pytest broke off before its first test
     lines = [line.split("\t") for line in noted.read_text().splitlines()] if noted.exists() else []
     return sorted(name for _, name in lines) if all(kind == "may repeat" for kind, _ in lines) else []
-
-
-def _spread(arguments: list[str]) -> Iterator[str]:
-    """Yield the arguments that spread the tests over processes, unless one test or a debugger is asked for."""
-    if not any("::" in argument or argument.startswith(("-n", "--pdb")) for argument in arguments):
-        yield from ("-n", str(min(MOST_WORKERS, (os.cpu_count() or 1) + WAITING_WORKERS)), "--dist", "loadgroup")
 
 
 if __name__ == "__main__":

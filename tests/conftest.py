@@ -16,7 +16,6 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import factory
@@ -35,7 +34,14 @@ from tests import databases
 TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
 PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
-PAGE_TESTS = re.compile(r"test_(views|admin|matrix)")  # run on SQLite; on PostgreSQL too by `make test-all`
+STORY = {"test_story.py", "test_frame.py"}  # what browsers try on SQLite, too, by `make test-all`
+# What sends SQL of its own, and is tried on both engines by `make test`; `make test-all` tries the rest on both, too.
+BOTH = (
+    *("config", "memory/facts", "memory/recall", "memory/transfer", "memory/test_models"),
+    *("chat/conversations", "chat/endings", "chat/turns", "chat/test_cards", "chat/test_jobs", "chat/test_rules"),
+    *("trading/account", "trading/asking", "trading/ledger", "trading/market", "trading/record", "trading/runs"),
+    *("trading/test_models", "test_harness", "test_migrations"),
+)
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
 _GROUP = re.compile(r"@\w+$")  # what pytest-xdist appends to the name of a test in a group
 STORES = {"db", "transactional_db", "django_db_setup"}
@@ -54,8 +60,9 @@ _PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.
 for _name, _examples in (("again", 10), ("dev", 20), ("ci", 100), ("nightly", 1000)):
     hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples, phases=_PHASES)
 # The second pass tries other examples than the first: together they are more than enough while developing.
-_usual = "again" if (os.environ.get("KEEL_TEST_PASS"), os.environ.get("KEEL_TEST_SCOPE")) == ("2", "usual") else "dev"
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else _usual))
+_is_second, _scope = os.environ.get("KEEL_TEST_PASS") == "2", os.environ.get("KEEL_TEST_SCOPE")
+_usual = "ci" if os.environ.get("CI") and not _is_second else "again" if _is_second and _scope == "usual" else "dev"
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", _usual))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,7 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             needed = " and ".join(_engines(item))
             item.add_marker(pytest.mark.skip(reason=f"needs the engine {needed}; this run is on {settings.ENGINE}"))
         return
-    left_out = {*elsewhere, *filter(_is_run_elsewhere, items), *_list_middle_cases(items)}
+    left_out = {*elsewhere, *filter(_is_run_elsewhere, items)}
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -111,37 +118,23 @@ def _engines(item: pytest.Item) -> set[str]:
 
 
 def _is_run_elsewhere(item: pytest.Item) -> bool:
-    is_usual = os.environ.get("KEEL_TEST_SCOPE") == "usual"
-    if is_usual and item.get_closest_marker("long"):
+    has, is_usual = item.get_closest_marker, os.environ.get("KEEL_TEST_SCOPE") == "usual"
+    if is_usual and has("long"):
         return True  # by `make test-all`
-    if os.environ["KEEL_TEST_PASS"] == "2":
-        is_on_sqlite = _is_page_test(item) or item.get_closest_marker("computing")
-        return bool(not _uses_a_store(item) or (is_usual and is_on_sqlite))
-    return is_usual and any(map(item.get_closest_marker, ("browser", "processes")))
+    if os.environ["KEEL_TEST_PASS"] == "1":
+        return bool((has("browser") and (is_usual or item.path.name not in STORY)) or (has("processes") and is_usual))
+    return not _uses_a_store(item) or (is_usual and not _may_differ_on_postgres(item))
 
 
-def _list_middle_cases(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield the cases of tables between a table's first and last, in the second pass of `make test`.
-
-    The cases of one test send the same SQL; the first pass has tried each.
-    """
-    if (os.environ.get("KEEL_TEST_SCOPE"), os.environ["KEEL_TEST_PASS"]) != ("usual", "2"):
-        return
-    tables: dict[tuple[Path, str], list[pytest.Item]] = {}
-    for item in items:
-        if hasattr(item, "callspec") and not any(map(item.get_closest_marker, (*ENGINE_OF, "race", "browser"))):
-            tables.setdefault((item.path, item.nodeid.partition("[")[0]), []).append(item)
-    for cases in tables.values():
-        yield from cases[1:-1]
-
-
-def _is_page_test(item: pytest.Item) -> bool:
-    """Tell whether a test asks for pages in a transaction of its own: services and the API meet the engine, too."""
-    place = item.path.relative_to(TESTS)
-    is_about_pages = "web" in place.parts or PAGE_TESTS.match(place.name)
+def _may_differ_on_postgres(item: pytest.Item) -> bool:
+    if any(map(item.get_closest_marker, (*ENGINE_OF, "race", "browser"))):
+        return True
     marker = item.get_closest_marker("django_db")
     commits = bool(marker and marker.kwargs.get("transaction")) or "transactional_db" in item.fixturenames
-    return bool(is_about_pages and not commits and not any(map(item.get_closest_marker, (*ENGINE_OF, "race"))))
+    is_listed = item.path.relative_to(TESTS).as_posix().startswith(BOTH)
+    # The cases of a table send the same SQL; the first pass has tried each.
+    is_first_case = not hasattr(item, "callspec") or not any(item.callspec.indices.values())
+    return (commits or is_listed) and is_first_case and not item.get_closest_marker("computing")
 
 
 def _uses_a_store(item: pytest.Item) -> bool:

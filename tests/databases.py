@@ -1,7 +1,7 @@
-"""One migrated database a run: each test process copies it, and empties its copy after a test that commits.
+"""One migrated database: each test process copies it, and empties its copy after a test that commits.
 
-Migrating takes seconds, a copy takes milliseconds. `--reuse-db` keeps the migrated database for the next run, as
-long as no migration changes; `--create-db` makes it again.
+Migrating takes seconds, a copy takes milliseconds. SQLite's migrated database stays for the next run, as long as no
+migration changes; PostgreSQL's does with `--reuse-db`, on a server that stays. `--create-db` makes them again.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from django.db import connection
 from config.lib.owned import system_tx
 
 ROOT = Path(__file__).parent.parent
-KEPT = ROOT / ".pytest_cache" / "databases"  # for --reuse-db, on SQLite
+KEPT = ROOT / ".pytest_cache" / "databases"
 # What the migrations write, which no test may change for the others.
 STAYING = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
@@ -31,9 +31,13 @@ def make_database(name: str, *, reuse: bool = False, renew: bool = False) -> Non
     with _one_at_a_time():
         if renew or not _is_migrated(source):
             _migrate(source)
-        _point_to(source)
-        connection.creation.clone_test_db(suffix=name, verbosity=0)
-    _point_to(connection.creation.get_test_db_clone_settings(name)["NAME"])
+        if connection.vendor == "postgresql":
+            _point_to(source)
+            connection.creation.clone_test_db(suffix=name, verbosity=0)
+            copy = connection.creation.get_test_db_clone_settings(name)["NAME"]
+        else:
+            copy = shutil.copyfile(source, f"{settings.TEST_FOLDER}/{name}.sqlite3")
+    _point_to(copy)
 
 
 def drop_database() -> None:
@@ -72,10 +76,9 @@ def _tables() -> list[str]:
 
 
 def _source_name(reuse: bool) -> str:
-    name = f"migrated_{_digest_of_migrations()}" if reuse else "migrated"
     if connection.vendor == "postgresql":
-        return f"test_keel_{name}"
-    return str((KEPT if reuse else Path(settings.TEST_FOLDER)) / f"{name}.sqlite3")
+        return f"test_keel_migrated_{_digest_of_migrations()}" if reuse else "test_keel_migrated"
+    return str(KEPT / f"{_digest_of_migrations()}.sqlite3")
 
 
 @cache
@@ -105,7 +108,6 @@ def _is_migrated(source: str) -> bool:
 
 def _migrate(source: str) -> None:
     unfinished = f"{source}_unfinished" if connection.vendor == "postgresql" else f"{source}-unfinished"
-    Path(unfinished).parent.mkdir(parents=True, exist_ok=True)
     original = settings.DATABASES["default"]["NAME"]
     connection.settings_dict["TEST"]["NAME"] = unfinished
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
@@ -118,6 +120,8 @@ def _migrate(source: str) -> None:
             cursor.execute(f"ALTER DATABASE {unfinished} RENAME TO {source}")
         _note_of(source).touch()
     else:
+        for older in KEPT.glob("*.sqlite3"):
+            older.unlink()
         shutil.move(unfinished, source)  # the last connection has emptied the write-ahead log
 
 
@@ -131,7 +135,8 @@ def _point_to(name: str) -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    # The processes of a run start together. The first migrates; PostgreSQL copies only a database nobody uses.
-    with (Path(settings.TEST_FOLDER) / "databases.lock").open("w") as lock:
+    # Processes start together. The first migrates; PostgreSQL copies only a database nobody uses.
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
