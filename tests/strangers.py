@@ -87,67 +87,51 @@ CANARY = "canary"
 Names = dict[str, str]
 
 
+# What a request can name: a model's rows, in the order of their kinds and states.
+KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "conversation": (Conversation, ("title",)),
+    "message": (Message, ("pk",)),
+    "fact": (UserFact, ("created_at", "content")),
+    "event": (MemoryEvent, ("created_at", "kind")),
+    "link": (FactLink, ("created_at",)),
+    "place": (Place, ("name",)),
+    "proposal": (MemoryProposal, ("kind", "created_at")),
+    "token": (ApiToken, ("name",)),
+    "skill": (Skill, ("name",)),
+    "draft": (SkillDraft, ("created_at",)),
+    "import": (ImportBatch, ("name",)),
+    "file": (TradeFile, ("name",)),
+    "account": (VenueAccount, ("address",)),
+    "deployment": (Deployment, ("broker_kind", "created_at")),
+    "trade": (Trade, ("status", "symbol")),
+    "filter": (SavedFilter, ("pk",)),
+    "rule": (TradingRule, ("words",)),
+    "run": (BacktestRun, ("created_at",)),
+    "note": (ReflectionNote, ("lessons_text",)),
+    "card": (ActionCard, ("status", "type")),
+    "bookmark": (Bookmark, ("created_at", "note")),
+}
+
+
 @dataclass
 class Person:
     """A user with a row of every kind in every state, and what a request could name of them."""
 
     user: Trader
     word: str  # stands in each text
-    conversations: list[Conversation] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
-    facts: list[UserFact] = field(default_factory=list)
-    events: list[MemoryEvent] = field(default_factory=list)
-    links: list[FactLink] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    proposals: list[MemoryProposal] = field(default_factory=list)
-    tokens: list[ApiToken] = field(default_factory=list)
-    skills: list[Skill] = field(default_factory=list)
-    drafts: list[SkillDraft] = field(default_factory=list)
-    deployments: list[Deployment] = field(default_factory=list)
-    trades: list[Trade] = field(default_factory=list)
-    filters: list[SavedFilter] = field(default_factory=list)
-    imports: list[ImportBatch] = field(default_factory=list)
-    files: list[TradeFile] = field(default_factory=list)
-    accounts: list[VenueAccount] = field(default_factory=list)
-    openings: list[PositionCheck] = field(default_factory=list)
-    rules: list[TradingRule] = field(default_factory=list)
-    runs: list[BacktestRun] = field(default_factory=list)
-    notes: list[ReflectionNote] = field(default_factory=list)
-    decisions: list[DecisionSnapshot] = field(default_factory=list)
-    cards: list[ActionCard] = field(default_factory=list)
-    bookmarks: list[Bookmark] = field(default_factory=list)
+    rows: dict[str, list[Any]] = field(default_factory=dict)  # by the words of KINDS, and other columns that are named
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
-        columns = {
-            "conversation_id": [str(row.pk) for row in self.conversations],
-            "message_id": [str(row.pk) for row in self.messages],
-            "client_id": [str(row.client_id) for row in self.messages if row.client_id],
-            "fact_id": [str(row.pk) for row in self.facts],
-            "words": [row.content for row in self.facts],
-            "event_id": [str(row.pk) for row in self.events],
-            "batch_id": sorted({str(row.batch_id) for row in self.events if row.batch_id}),
-            "link_id": [str(row.pk) for row in self.links],
-            "place_id": [str(row.pk) for row in self.places],
-            "proposal_id": [str(row.pk) for row in self.proposals],
-            "token_id": [str(row.pk) for row in self.tokens],
-            "skill_id": [str(row.pk) for row in self.skills],
-            "draft_id": [str(row.pk) for row in self.drafts],
-            "import_id": [str(row.pk) for row in self.imports],
-            "file_id": [str(row.pk) for row in self.files],
-            "account_id": [str(row.pk) for row in self.accounts],
-            "opening_id": [str(row.pk) for row in self.openings],
-            "deployment_id": [str(row.pk) for row in self.deployments],
-            "trade_id": [str(row.pk) for row in self.trades],
-            "filter_id": [str(row.pk) for row in self.filters],
-            "rule_id": [str(row.pk) for row in self.rules],
-            "run_id": [str(row.pk) for row in self.runs],
-            "note_id": [str(row.pk) for row in self.notes],
-            "tick": [str(row.tick) for row in self.decisions],
-            "card_id": [str(row.pk) for row in self.cards],
-            "bookmark_id": [str(row.pk) for row in self.bookmarks],
-            "digest": [row.digest for row in self.cards],
-            "version": [str(row.latest_version) for row in self.skills],
+        columns = {f"{kind}_id": [str(row.pk) for row in self.rows[kind]] for kind in KINDS}
+        columns |= {
+            "opening_id": [str(row.pk) for row in self.rows["opening"]],
+            "client_id": [str(row.client_id) for row in self.rows["message"] if row.client_id],
+            "words": [row.content for row in self.rows["fact"]],
+            "batch_id": sorted({str(row.batch_id) for row in self.rows["event"] if row.batch_id}),
+            "tick": [str(row.tick) for row in self.rows["decision"]],
+            "digest": [row.digest for row in self.rows["card"]],
+            "version": [str(row.latest_version) for row in self.rows["skill"]],
             "user_id": [str(self.user.pk)],
         }
         longest = max(map(len, columns.values()))
@@ -171,29 +155,9 @@ def make_person(word: str) -> Person:
         _write_tokens(word)
         _write_record(word)
         _write_cards(word)
-        person.facts = list(UserFact.objects.order_by("created_at", "content"))
-        person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
-        person.links = list(FactLink.objects.order_by("created_at"))
-        person.places = list(Place.objects.order_by("name"))
-        person.proposals = list(MemoryProposal.objects.order_by("kind", "created_at"))
-        person.conversations = list(Conversation.objects.order_by("title"))
-        person.messages = list(Message.objects.order_by("pk"))
-        person.tokens = list(ApiToken.objects.order_by("name"))
-        person.skills = list(Skill.objects.order_by("name"))
-        person.drafts = list(SkillDraft.objects.order_by("created_at"))
-        person.deployments = list(Deployment.objects.order_by("broker_kind", "created_at"))
-        person.imports = list(ImportBatch.objects.order_by("name"))
-        person.files = list(TradeFile.objects.order_by("name"))
-        person.accounts = list(VenueAccount.objects.order_by("address"))
-        person.openings = list(PositionCheck.objects.filter(is_opening=True))
-        person.rules = list(TradingRule.objects.order_by("words"))
-        person.trades = list(Trade.objects.order_by("status", "symbol"))
-        person.filters = list(SavedFilter.objects.all())
-        person.runs = list(BacktestRun.objects.order_by("created_at"))
-        person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
-        person.decisions = list(DecisionSnapshot.objects.order_by("tick"))
-        person.bookmarks = list(Bookmark.objects.order_by("created_at", "note"))
-        person.cards = list(ActionCard.objects.order_by("status", "type"))
+        person.rows = {kind: list(model.objects.order_by(*order)) for kind, (model, order) in KINDS.items()}
+        person.rows["opening"] = list(PositionCheck.objects.filter(is_opening=True))
+        person.rows["decision"] = list(DecisionSnapshot.objects.order_by("tick"))
     return person
 
 
@@ -387,10 +351,7 @@ class Answer:
 
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
-    kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token", "rule")
-    kinds += ("filter",)
-    kinds += ("import", "file", "account", "skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
-    ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
+    ids = {f"{kind}_id": str(uuid4()) for kind in (*KINDS, "client", "batch")}
     numbers = {
         "message_id": str(unused_message_id),
         "user_id": "987654321",

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 from chat.management.commands.up import GRACE_SECONDS, REQUEST_SECONDS
 from chat.turns.live import SHUTDOWN_SECONDS
+from tests.tables import each_case
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -45,7 +46,7 @@ def test_requests_and_turns_end_within_the_grace_that_the_manual_promises():
     assert "within ten seconds" in (ROOT / "docs" / "operations.md").read_text()
 
 
-@pytest.mark.parametrize("name", OURS)
+@each_case("name", OURS)
 def test_service_of_ours_is_confined_waits_and_has_known_settings(name):
     service = SERVICES[name]
 
@@ -57,7 +58,7 @@ def test_service_of_ours_is_confined_waits_and_has_known_settings(name):
         assert service["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 
 
-@pytest.mark.parametrize("name", ["worker", "migrate"])
+@each_case("name", ["worker", "migrate"])
 def test_command_of_a_service_exists(name):
     program, command = SERVICES[name]["command"]
 
@@ -100,7 +101,7 @@ def test_role_is_bound_by_policies_and_owns_the_database():
     assert "CREATE DATABASE keel OWNER keel" in text
 
 
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+@each_case("path", UNITS)
 def test_unit_runs_a_command_of_ours_as_a_user_and_has_time_to_stop(path):
     unit = ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str

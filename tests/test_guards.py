@@ -2,7 +2,6 @@
 
 from functools import reduce
 
-import pytest
 from django.apps import apps
 from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
@@ -11,6 +10,7 @@ from django.db.models import CheckConstraint, Field, Model, Q
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from config.lib.rls import EnableOwnerPolicy
 from tests.source import PROJECT, differences
+from tests.tables import each_case
 
 MODELS = [model for app in PROJECT if apps.is_installed(app) for model in apps.get_app_config(app).get_models(True)]
 OWNED = [model for model in MODELS if issubclass(model, OwnedModel)]
@@ -34,7 +34,7 @@ INDEXES_OVER_ALL = {
     "deployments_due": "the runner looks for deployments of everybody",
 }
 
-each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)
+each_owned_model = each_case("model", OWNED)
 
 
 def test_every_model_has_an_owner():
@@ -146,8 +146,8 @@ def allowed(condition: object, field: str) -> set | None:
     return ANYTHING
 
 
-@pytest.mark.parametrize(
-    ("field", "condition", "values"),
+@each_case(
+    "field, condition, values",
     [
         ("kind", Q(kind__in=["a", "b"]), {"a", "b"}),
         ("kind", Q(kind__in=["a", "b"], other=1), {"a", "b"}),
@@ -166,11 +166,7 @@ def choice_fields(model: type[Model]) -> list[Field]:
     return [field for field in model._meta.fields if field.choices]
 
 
-@pytest.mark.parametrize(
-    ("model", "field"),
-    [(model, field) for model in MODELS for field in choice_fields(model)],
-    ids=lambda value: value._meta.label if isinstance(value, type) else value.name,
-)
+@each_case("model, field", [(model, field) for model in MODELS for field in choice_fields(model)])
 def test_choices_are_kept_by_the_database_too(model, field):
     known = {value for value, _ in field.flatchoices} | ({""} if field.blank and not field.null else set())
     checks = [rule for rule in model._meta.constraints if isinstance(rule, CheckConstraint)]

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.source import ROOT, calls, code, differences, imports, is_interface, last_name, place_of, walk
+from tests.tables import each_case
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
 CLOCKS = {
@@ -74,8 +75,8 @@ def clocks(tree: ast.Module) -> list[ast.Attribute]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "is_found"),
+@each_case(
+    "line, is_found",
     [
         ("timezone.now()", True),
         ("models.DateTimeField(default=timezone.now)", True),
@@ -202,8 +203,8 @@ def waits_inside(tree: ast.Module) -> list[ast.AST]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("lines", "is_found"),
+@each_case(
+    "lines, is_found",
     [
         ("async def f():\n with owned_tx(u):\n  await g()", True),
         ("async def f():\n with system_tx('x'), other:\n  async for x in g(): pass", True),

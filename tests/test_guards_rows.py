@@ -4,10 +4,10 @@ import ast
 import re
 from itertools import pairwise
 
-import pytest
 from django.contrib.auth import get_user_model
 
 from tests.source import calls, code, differences, functions, imports, last_name, match_exception, place_of, walk
+from tests.tables import each_case
 from tests.test_guards import OWNED
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
@@ -92,8 +92,8 @@ def paths(tree: ast.Module) -> list[str]:
     return [text for text in texts if re.fullmatch(r"-?\w+?(__\w+)+", text)]
 
 
-@pytest.mark.parametrize(
-    ("line", "is_found"),
+@each_case(
+    "line, is_found",
     [
         ("MemoryEvent.objects.filter(after__content='x')", True),
         ("MemoryEvent.objects.values_list('after__content')", True),
@@ -183,8 +183,8 @@ def is_store(value: ast.AST | None) -> bool:
     return name in STORE_TYPES or (name in {"dict", "list", "set"} and not value.args)
 
 
-@pytest.mark.parametrize(
-    ("lines", "is_found"),
+@each_case(
+    "lines, is_found",
     [
         ("@cache\ndef f(pk):\n return SkillVersion.objects.get(pk=pk).payload", True),
         ("@lru_cache(maxsize=8)\ndef f(pk) -> 'Trade | None':\n return g(pk)", True),
@@ -200,8 +200,8 @@ def test_caches_of_owned_rows_are_found(lines, is_found):
     assert bool(caches_of_owned_rows(ast.parse(lines))) is is_found
 
 
-@pytest.mark.parametrize(
-    ("line", "is_found"),
+@each_case(
+    "line, is_found",
     [
         ("_known: dict[UUID, Trade] = {}", True),
         ("_known = defaultdict(list)", True),
@@ -260,8 +260,8 @@ def test_raw_sql_names_the_owner_of_each_table():
     assert not found, f"{sorted(found)}: name the owner of each owned table in the SQL: `user_id = %s`"
 
 
-@pytest.mark.parametrize(
-    ("statement", "is_found"),
+@each_case(
+    "statement, is_found",
     [
         ("SELECT * FROM user_facts", True),
         ("DELETE FROM agent_messages WHERE conversation_id = %s", True),

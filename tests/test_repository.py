@@ -5,11 +5,14 @@ import os
 import re
 import subprocess
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+
+from tests.tables import each_case
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -45,6 +48,7 @@ def tracked_files() -> list[str]:
     return sorted(name for name in set(listed.stdout.splitlines()) if (ROOT / name).is_file())
 
 
+@cache
 def locked(path: Path) -> dict[str, Version]:
     pins = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text(), re.MULTILINE)
     return {name.lower(): Version(version) for name, version in pins}
@@ -61,24 +65,19 @@ def asked_for() -> list[tuple[str, Requirement]]:
     return [(lock, Requirement(text)) for lock, texts in wanted.items() for text in texts]
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
-def test_lock_names_no_address(lock):
+@each_case("lock", LOCKS)
+def test_lock_names_no_address_and_has_a_hash_for_each_package(lock):
     text = lock.read_text()
+    packages = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
 
     assert "://" not in text, f"{lock.name} names an address: run `make lock`"
     assert "index" not in re.sub(r"[\w-]*==.*|# via.*|#   .*", "", text), f"{lock.name} names an index: run `make lock`"
-
-
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
-def test_lock_has_a_hash_for_each_package(lock):
-    packages = re.split(r"^(?=[\w.-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
-
     found = [package.split("==")[0] for package in packages if "--hash=sha256:" not in package]
 
     assert not found, f"{lock.name}: {', '.join(found)} have no hash: run `make lock`"
 
 
-@pytest.mark.parametrize(("lock", "requirement"), asked_for(), ids=lambda value: getattr(value, "name", value))
+@each_case("lock, requirement", asked_for())
 def test_lock_holds_what_the_project_asks_for(lock, requirement):
     version = locked(ROOT / "requirements" / lock).get(requirement.name.lower())
 
@@ -94,7 +93,7 @@ def test_development_lock_adds_to_the_base():
     assert not found, f"dev.txt lacks {', '.join(found)} of base.txt: run `make lock`"
 
 
-@pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])
+@each_case("version", ["1.82.7", "1.82.8"])
 def test_litellm_is_above_its_compromised_versions(version):
     litellm = dict(((lock, wanted.name), wanted) for lock, wanted in asked_for())["base.txt", "litellm"]
 

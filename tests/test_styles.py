@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.tables import each_case
 
 ROOT = Path(__file__).parent.parent
 STYLES = ROOT / "static" / "css"
@@ -88,7 +88,7 @@ def test_the_order_of_the_layers_is_the_order_of_the_links():
     assert linked_in("plain.html") == [layer for layer in LAYERS if layer not in {"chat", "facts", "record", "charts"}]
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@each_case("layer", LAYERS)
 def test_every_class_is_used(layer):
     unused = sorted(name for name in classes_of((STYLES / f"{layer}.css").read_text()) if not is_used(name))
 
@@ -98,8 +98,8 @@ def test_every_class_is_used(layer):
     )
 
 
-@pytest.mark.parametrize(
-    ("css", "names"),
+@each_case(
+    "css, names",
     [
         (".a > .b-c__d:not(.e--f), p { color: red }", {"a", "b-c__d", "e--f"}),
         ("@media (max-width: 1.5rem) { .a { inset: .5rem } }", {"a"}),
@@ -112,8 +112,8 @@ def test_classes_of_a_stylesheet_are_those_of_its_selectors(css, names):
     assert classes_of(css) == names
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
+@each_case(
+    "name, expected",
     [("btn", True), ("badge--gain", True), ("badge--no-such-state", False), ("no-such-class", False), ("bt", False)],
 )
 def test_a_class_is_used_if_sources_write_it_or_compose_it(name, expected):

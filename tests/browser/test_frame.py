@@ -9,12 +9,6 @@ def _icon(context):
     context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
 
 
-def test_server_answers_a_signed_out_browser(site, page):
-    response = page.goto(site + "/healthz/")
-
-    assert (response.status, response.json()) == (200, {"status": "ok"})
-
-
 def test_signed_in_browser_is_known(site, logged_in, page):
     response = page.goto(site + "/accounts/email/")
 
@@ -30,9 +24,3 @@ def test_complaints_of_the_browser_are_collected(site, page, problems):
 
     assert [problem.partition(":")[0] for problem in problems] == ["error", "uncaught"]
     problems.clear()
-
-
-@pytest.mark.parametrize("order", ["first", "second"])
-def test_context_of_one_test_is_unknown_to_the_next(site, context, order):
-    assert context.cookies() == []
-    context.add_cookies([{"name": "left", "value": order, "url": site}])

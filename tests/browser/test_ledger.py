@@ -12,7 +12,6 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
-from tests.browser.looks import check_looks
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -137,37 +136,6 @@ def _market(now: datetime) -> None:
 # --- How they look ---
 
 
-@pytest.mark.timeout(240)
-def test_pages_of_the_record(site, record, page, shoot):
-    pages = {
-        "trades": "/trades/",
-        "trades-nothing-found": "/trades/?q=zebra",
-        "trades-days": "/trades/?show=days&side=long&columns=mfe&columns=r&columns=tags",
-        "trades-groups": "/trades/?show=groups",
-        "trades-paths": "/trades/?show=paths",
-        "trade": reverse("trading:trade", args=[record.closed.pk]),
-        "trade-open": reverse("trading:trade", args=[record.position.pk]),
-        "backtests": "/backtests/",
-        "backtest": reverse("trading:backtest", args=[record.done.pk]),
-        "backtest-pair": f"/backtests/compare/?first={record.done.pk}&second={record.done.pk}",
-        "backtest-running": reverse("trading:backtest", args=[record.running.pk]),
-        "calendar": "/calendar/",
-        "ask": "/trades/ask/?group=exit",
-        "ask-trades": "/trades/ask/?measure=mfe&group=trade",
-        "check": "/trades/check/?symbol=BTC&side=long&stop=50&risk_pct=1",
-    }
-    for name, address in pages.items():
-        page.goto(site + address)
-        check_looks(page, shoot, name)
-
-
-@pytest.mark.timeout(240)
-def test_pages_of_a_record_that_is_empty(site, logged_in, page, shoot):
-    for address in ("/trades/", "/backtests/", "/calendar/", "/trades/ask/", "/trades/check/"):
-        page.goto(site + address)
-        check_looks(page, shoot, f"{address.strip('/').replace('/', '-')}-empty")
-
-
 # --- What they do ---
 
 
@@ -218,14 +186,6 @@ def test_filters_work_without_scripts(site, record, browser, sign_in, logged_in)
         page.goto(f"{site}/backtests/")
         page.get_by_role("button", name="Count the bars").click()
         expect(page.locator("#backtest-bars")).to_contain_text("of BTC")
-
-
-def test_the_selection_downloads(site, record, page):
-    page.goto(f"{site}/trades/?symbol=SOL")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="CSV").click()
-
-    assert len(download.value.path().read_text().splitlines()) == 21
 
 
 def test_a_backtest_shows_its_progress_until_it_is_over(site, record, logged_in, page):

@@ -21,21 +21,13 @@ from config.lib.owned import owned_tx
 from tests.browser.looks import NARROW, WIDE, check_looks, check_pages
 from tests.factories.chat import ConversationFactory
 from tests.factories.record import DeploymentFactory, TradeFactory
-from tests.large import seed_large_account
+from tests.large import Size, seed_large_account
 from tests.pages import SIGNED_OUT, list_pages
 from tests.trading.test_demo import SHORT
 from trading.demo import seed_demo
 
 PASSWORD = "a long and quiet night"
 TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
-
-# Of the user with chats and facts alone, in `make test`; tests of the record look at its pages there.
-OF_CHATS_AND_FACTS = (
-    *("home", "chat", "conversation", "receipt", "facts", "facts-archived", "facts-nothing-found", "facts-as-of"),
-    *("facts-changes", "fact", "profile", "access", "export", "password-change", "email", "sign-out", "chat-search"),
-    *("chat-search-nothing", "chat-trash", "journal", "journal-kept", "journal-review", "usage", "imports", "rules"),
-    *("sessions", "reauthenticate", "second-factor", "second-factor-app", "passkeys", "passkey-add"),
-)
 
 
 def test_pages_for_strangers(site, page, shoot, problems):
@@ -58,21 +50,13 @@ def seed_record(user) -> None:
     connection.close()
 
 
-@pytest.mark.timeout(240)
-def test_pages_for_a_trader_with_chats_and_facts(site, logged_in, page, shoot):
-    write_chats(logged_in)
-    pages = list_pages(logged_in)
-    check_pages(page, shoot, site, {name: pages[name] for name in OF_CHATS_AND_FACTS})
-
-
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_pages_for_a_new_user(site, logged_in, page, shoot):
     check_pages(page, shoot, site, {f"{name}-new": at for name, at in list_pages(logged_in).items()})
 
 
-@pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_all_pages_for_the_user_of_the_demo(site, logged_in, page, shoot):
     write_chats(logged_in)
     with ThreadPoolExecutor(1) as pool:  # the demo's agents run a loop of their own, which this thread has already
@@ -83,7 +67,7 @@ def test_all_pages_for_the_user_of_the_demo(site, logged_in, page, shoot):
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_pages_for_a_user_with_years_of_rows(site, logged_in, page, shoot):
-    seed_large_account(logged_in, timezone.now())
+    seed_large_account(logged_in, timezone.now(), Size(trades=2_000, decisions=500, facts=300, messages=300, chats=60))
     check_pages(page, shoot, site, {f"{name}-large": at for name, at in list_pages(logged_in).items()})
 
 

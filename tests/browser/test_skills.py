@@ -1,133 +1,17 @@
 """Pages of skills and deployments: scripts, no scripts, keyboard."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
-import pytest
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
-from tests.browser.looks import check_looks
-from tests.factories.record import (
-    BarFactory,
-    DecisionSnapshotFactory,
-    DeploymentCommandFactory,
-    DeploymentFactory,
-    EquityPointFactory,
-    ReflectionNoteFactory,
-    SkillVersionFactory,
-    TradeFactory,
-)
-from trading.agent.context import preview_prompt
-from trading.models import Deployment, DeploymentCommand, Skill, SkillDraft
-from trading.skills.services import apply_template_to_draft, patch_draft, save_draft, start_draft
+from tests.factories.record import DeploymentFactory
+from trading.models import Deployment, DeploymentCommand, SkillDraft
+from trading.skills.services import apply_template_to_draft, patch_draft, start_draft
 
 HOUR = timedelta(hours=1)
-
-
-@dataclass
-class Record:
-    """Rows on every page."""
-
-    skill: Skill
-    deployment: Deployment
-
-
-@pytest.fixture
-def record(logged_in) -> Record:
-    """A skill in two versions, with drafts, and a halted deployment of its first that holds something."""
-    now = timezone.now().replace(minute=0, second=0, microsecond=0)
-    for number in range(1, 80):
-        BarFactory(opened_at=now - number * HOUR, is_simulated=True)
-    with owned_tx(logged_in):
-        start_draft(now=now)
-        version = _saved(None, {"name": "Funding mean reversion"}, now)
-        deployment = DeploymentFactory(
-            version=version,
-            created_at=now,
-            last_tick=40,
-            last_tick_at=now,
-            halt_code="R6_DAILY_LOSS_HALT",
-            halted_until=now + 9 * HOUR,
-        )
-        _saved(version.skill, {"schedule": {"value": "1m"}, "context": {"bars_lookback": 500}}, now)
-        start_draft(skill_id=version.skill_id, now=now)
-        start_draft(now=now)
-        SkillVersionFactory(skill__name="An old idea", skill__archived_at=now)
-        for number in range(12):
-            TradeFactory(deployment=deployment, entry_tick_at=now - number * 20 * HOUR)
-        TradeFactory(deployment=deployment, still_open=True, entry_tick_at=now - 3 * HOUR)
-        EquityPointFactory(deployment=deployment, at=now)
-        DeploymentCommandFactory(deployment=deployment, kind="redeploy")
-        finding = {"code": "small_sample", "bullet": "Wait", "text": "This rests on fewer than five trades."}
-        note = ReflectionNoteFactory(deployment=deployment, findings=[finding])
-        ReflectionNoteFactory(deployment=deployment, status="superseded", superseded_at=now)
-        _decisions(deployment, note, now)
-    return Record(version.skill, deployment)
-
-
-def _saved(skill, patch, now):
-    draft = start_draft(skill_id=skill.pk if skill else None, now=now)
-    if skill is None:
-        apply_template_to_draft(draft_id=draft.pk, template="funding_mean_reversion", now=now)
-    patch_draft(draft_id=draft.pk, patch=patch, now=now)
-    return save_draft(draft_id=draft.pk, now=now)
-
-
-def _decisions(deployment, note, now) -> None:
-    prompt = preview_prompt(deployment, at=now)
-    refused = {
-        "verdict": "refused",
-        "verdict_code": "R3_POSITION_CAP",
-        "verdict_text": "BTC would be $2,500.00, above 10.0% of equity, $1,000.00",
-        "proposal": {"symbol": "BTC", "side": "long", "size_usd": 2500.0, "leverage": 1, "reason": "Crowded"},
-    }
-    for tick in range(1, 41):
-        DecisionSnapshotFactory(
-            deployment=deployment,
-            tick=tick,
-            tick_at=now - (40 - tick) * HOUR,
-            system_prompt=prompt.system,
-            context=prompt.context,
-            note_id=note.pk,
-            steps=[{"text": "Look", "calls": [{"name": "get_bars", "arguments": "{}", "result": "- none"}]}],
-            **(refused if tick % 13 == 1 else {}),
-        )
-
-
-# --- How they look ---
-
-
-@pytest.mark.timeout(300)
-def test_pages_of_skills_and_deployments(site, record, page, shoot):
-    skill, deployment = record.skill.pk, record.deployment.pk
-    pages = {
-        "skills": "/skills/",
-        "skill-new": "/skills/new/",
-        "skill-new-form": "/skills/new/?view=form",
-        "skill-edit": reverse("trading:edit_skill", args=[skill]),
-        "skill-edit-form": reverse("trading:edit_skill", args=[skill]) + "?view=form",
-        "skill": reverse("trading:skill", args=[skill]) + "?compare=1..2",
-        "skill-version": reverse("trading:version", args=[skill, 1]),
-        "deployments": "/deployments/",
-        "deployment": reverse("trading:deployment", args=[deployment]),
-        "decision": reverse("trading:decision", args=[deployment, 40]),
-        "agent-prompt": reverse("trading:agent_prompt", args=[deployment]),
-    }
-    for name, address in pages.items():
-        page.goto(site + address)
-        check_looks(page, shoot, name)
-
-
-def test_pages_of_who_has_no_skill(site, logged_in, page, shoot):
-    for name, address in {"skills": "/skills/", "deployments": "/deployments/"}.items():
-        page.goto(site + address)
-        check_looks(page, shoot, f"{name}-empty")
-
-
-# --- What they do ---
 
 
 def test_a_skill_is_written_saved_and_deployed(site, logged_in, page):
@@ -197,11 +81,13 @@ def test_what_is_wrong_is_found_from_the_head_of_the_form(site, logged_in, page,
     problems.clear()  # the answer was a 422
 
 
-def test_a_command_asks_once_more_also_without_scripts(site, record, browser, sign_in, logged_in):
+def test_a_command_asks_once_more_also_without_scripts(site, browser, sign_in, logged_in):
+    with owned_tx(logged_in):
+        deployment = DeploymentFactory()
     with browser.new_context(java_script_enabled=False) as context:
         sign_in(context, logged_in)
         page = context.new_page()
-        page.goto(site + reverse("trading:deployment", args=[record.deployment.pk]))
+        page.goto(site + reverse("trading:deployment", args=[deployment.pk]))
         expect(page.get_by_role("button", name="Stop it for good")).not_to_be_visible()
 
         page.locator("summary", has_text="Stop").click()

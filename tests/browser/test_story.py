@@ -96,22 +96,6 @@ def test_undo_in_the_chat_takes_the_fact_back(site, logged_in, page):
     assert "ETH only" not in ask_in_new_chat(page, site, "What do you know about me?")
 
 
-def test_a_chat_reads_nothing_that_another_user_said(
-    site, logged_in, context, page, browser, sign_in, django_user_model
-):
-    page.goto(f"{site}/chat/")
-    say(page, "Remember that my desk is called Lighthouse.")
-    address = page.url
-    stranger = django_user_model.objects.create_user(email="bob@example.com", password=PASSWORD)
-    other = browser.new_context()
-    sign_in(other, stranger)
-    foreign = other.new_page()
-
-    assert "Lighthouse" not in ask_in_new_chat(foreign, site, "What do you know about me?")
-    assert foreign.goto(address).status == 404
-    other.close()
-
-
 def open_by_its_menu(page) -> None:
     """Go to the page of the only fact, as one does without a script."""
     page.locator(".fact__menu summary").first.click()

@@ -230,7 +230,11 @@ CONTROLS = (
         RESPONSES,
     ),
     Control(
-        "default deny", SETTINGS, '    "config.lib.web.SignInMiddleware",\n', "", "tests/test_matrix.py -k strangers"
+        "default deny",
+        SETTINGS,
+        '    "config.lib.web.SignInMiddleware",\n',
+        "",
+        "tests/matrix/test_routes.py -k strangers",
     ),
     Control(
         "raw HTML off in Markdown",
@@ -376,7 +380,7 @@ CONTROLS = (
         SETTINGS,
         '    "django.middleware.csrf.CsrfViewMiddleware",\n',
         "",
-        "tests/test_matrix.py -k need_their_token",
+        "tests/matrix/test_routes.py -k need_their_token",
     ),
     # Limits
     Control("sign-in of the API", REST, "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)", REST_TESTS),

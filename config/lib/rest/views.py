@@ -9,7 +9,7 @@ To add a resource (`memory/api/facts.py` is an example):
    `owned_tx(request.user)`. A method that calls a model or a venue has `@extend_schema` instead and opens `owned_tx`
    itself. The generator of a streaming answer runs after the view has returned, so it opens its own scope.
 2. In `<app>/api/urls.py`: a line of its router.
-3. In `tests/test_matrix.py`: a `Case` of each address, with the data it `sends`. Its answers must fit the schema.
+3. In `tests/matrix/api.py`: a `Case` of each address that takes data or parameters. Its answers must fit the schema.
 
 Refusals need no code: a `DomainError` becomes the status in its `http_status`, a serializer's errors become 422 with
 `errors`, an unknown and a foreign id the same 404, a body that is not JSON 400. Without sign-in the answer is 401.

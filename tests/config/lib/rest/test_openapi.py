@@ -9,7 +9,7 @@ from django.urls import get_resolver
 from jsonschema import validate
 
 from config.lib.rest.views import ApiView
-from tests.test_matrix import API, OURS
+from tests.matrix.asks import API, OURS
 
 pytestmark = pytest.mark.django_db
 
