@@ -203,7 +203,7 @@ class TradeViewSet(ApiViewSet):
         return Response({**TradeSerializer(trade).data, "fills": fills})
 
     @read("query_trades", RecordAnswerSerializer, QuestionQuery)
-    @action(detail=False)
+    @action(detail=False, url_path="query")
     def ask(self, **words: Any) -> Response:
         """Return a figure of the closed trades that fit, by group."""
         zone = find_time_zone(self.user.time_zone)

@@ -16,6 +16,6 @@ urlpatterns = [
     *router.urls,
     path("me/", account.MeView.as_view(), name="me"),
     path("rules/", rules.RulesView.as_view(), name="rules"),
-    path("imports/", imports.ImportsView.as_view(), name="imports"),
+    path("trades/import/", imports.ImportsView.as_view(), name="imports"),
     path("events/", events.EventsView.as_view(), name="events"),
 ]

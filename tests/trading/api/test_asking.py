@@ -19,7 +19,7 @@ def trades(trader):
 
 
 def test_question_is_answered_as_the_tool_does(api, trades):
-    answer = api("get", "trades/ask/", measure="net", group="symbol", side="long")
+    answer = api("get", "trades/query/", measure="net", group="symbol", side="long")
 
     assert (answer["n"], answer["value"], answer["mean"], answer["interval_90pct"]) == (2, 10.0, 5.0, None)
     assert [(one["group"], one["value"]) for one in answer["groups"]] == [("BTC", 5.0), ("ETH", 5.0)]
@@ -31,7 +31,7 @@ def test_question_is_answered_as_the_tool_does(api, trades):
     [({"measure": "luck"}, 422), ({"colour": "red"}, 422), ({"skill": "Nobody's"}, 404), ({"symbol": "x" * 201}, 422)],
 )
 def test_question_that_is_not_understood_is_refused(api, trades, words, status):
-    assert api("get", "trades/ask/", status=status, **words)["detail"]
+    assert api("get", "trades/query/", status=status, **words)["detail"]
 
 
 def test_check_sizes_a_plan(api, trades):

@@ -21,11 +21,11 @@ def send(client, path: str, **body):
 def test_import_trades_over_rest_says_what_it_did(client, trader):
     content = SAMPLES["okx"].content.decode()
 
-    found = send(client, "imports/", content=content, dry_run=True)
+    found = send(client, "trades/import/", content=content, dry_run=True)
     with owned(trader):
         assert not Fill.objects.exists()
-    done = send(client, "imports/", content=content, name="okx.csv")
-    again = send(client, "imports/", content=content, name="okx.csv")
+    done = send(client, "trades/import/", content=content, name="okx.csv")
+    again = send(client, "trades/import/", content=content, name="okx.csv")
 
     assert (found.status_code, done.status_code) == (200, 201)
     assert (found.json()["recognised"], found.json()["is_imported"]) == ("OKX: trading history", False)
@@ -40,7 +40,7 @@ def test_import_trades_over_rest_says_what_it_did(client, trader):
 def test_import_trades_over_rest_refuses_a_bad_file_whole(client, trader, name):
     content, row, words = BAD_FILES[name]
 
-    response = send(client, "imports/", content=content.decode())
+    response = send(client, "trades/import/", content=content.decode())
 
     assert response.status_code == 422
     assert words in response.json()["detail"]
@@ -53,7 +53,7 @@ def test_import_trades_over_rest_takes_a_mapping(client):
     content = "when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n"
     columns = {"time": "when", "symbol": "what", "side": "way", "quantity": "much", "price": "at"}
 
-    response = send(client, "imports/", content=content, columns=columns, dates="dmy", zone="Europe/Berlin")
+    response = send(client, "trades/import/", content=content, columns=columns, dates="dmy", zone="Europe/Berlin")
 
     assert response.status_code == 201
     assert response.json()["begins_at"] == "2025-03-01T09:00:00Z"

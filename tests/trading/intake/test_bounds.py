@@ -250,7 +250,7 @@ def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions
     def post(path: str, body: dict) -> None:
         assert client.post(path, body, content_type="application/json").status_code < 300
 
-    post("/api/imports/", {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True})
+    post("/api/trades/import/", {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True})
     post("/api/memory/list/", {"text": "I trade BTC only"})
     for kind in ("list", "document"):
         client.post(reverse("memory:import"), {"kind": kind, "text": "I trade ETH only"})
