@@ -223,6 +223,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [PAGES_DIR / "templates"],
         "OPTIONS": {
+            "builtins": ["config.lib.lists"],
             "loaders": [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

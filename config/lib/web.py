@@ -3,18 +3,17 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.template.response import SimpleTemplateResponse, TemplateResponse
+from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -45,21 +44,6 @@ class PageRequest(AuthedRequest):
 def goes_into(request: PageRequest, element_id: str) -> bool:
     """Tell whether htmx targets that element."""
     return bool(request.htmx) and request.htmx.target == element_id
-
-
-def render_results(
-    request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str
-) -> HttpResponse:
-    """Return the list alone and set the browser's address to `here`.
-
-    Typing on in the field named `typed` stays in one entry of the browser's history; anything else makes a new one.
-    """
-    response = TemplateResponse(request, template, {**context, "is_piece": True})
-    before = QueryDict(urlsplit(request.htmx.current_url_abs_path or "").query).get(typed)
-    after = request.GET.get(typed)
-    is_typing_on = bool(before and after) and before != after
-    response["HX-Replace-Url" if is_typing_on else "HX-Push-Url"] = here
-    return response
 
 
 def owned_view(view: View) -> View:
@@ -113,26 +97,6 @@ def render_now(response: HttpResponseBase) -> HttpResponseBase:
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         response.render()
     return response
-
-
-class AddressForm(forms.Form):
-    """What a page shows, from its address. A value it does not know is said to be wrong and changes nothing."""
-
-    NARROWING: ClassVar[tuple[str, ...]] = ()  # the fields that narrow a list, order and page aside
-
-    @property
-    def known(self) -> dict[str, Any]:
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
-
-    def build_query(self, **changes: Any) -> str:
-        """Return the shortest query string with changes; None removes a value."""
-        values = {name: value for name, value in {**self.known, **changes}.items() if value}
-        return f"?{urlencode(values, doseq=True)}" if values else ""
-
-    def is_narrowed(self) -> bool:
-        """Tell whether a filter narrows the list."""
-        return not self.known.keys().isdisjoint(self.NARROWING)
 
 
 class OwnedAdminSite(admin.AdminSite):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from config.lib.errors import DomainError
-from config.lib.web import AddressForm
+from config.lib.lists import ListForm
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts.periods import ENDS_TOO_EARLY
@@ -228,7 +228,7 @@ class ImportForm(forms.Form):
         return {**self.cleaned_data, "brought": text}
 
 
-class FactFilterForm(AddressForm):
+class FactFilterForm(ListForm):
     """The list's filters; an unknown value is reported and ignored."""
 
     NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category", "as_of", "by")
@@ -251,7 +251,6 @@ class FactFilterForm(AddressForm):
     )
     group = forms.ChoiceField(label="Groups", required=False, choices=[("", "By category"), ("none", "None")])
     sort = forms.ChoiceField(label="Order", required=False)
-    page = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, data: QueryDict, *, topics: Iterable[str], **kwargs: Any) -> None:
         super().__init__(data, auto_id="filter-%s", **kwargs)

@@ -7,17 +7,17 @@ from decimal import Decimal
 from typing import Any, Final, cast
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.db.models import Count, Max, Min, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.owned import OwnedQuerySet
-from config.lib.paging import NumberedPage, cut_page
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from trading import models
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import Totals, sum_trades
+from trading.record.deployment_queries import sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
 from trading.record.performance import EquityAt, Performance, measure_share_held
 from trading.record.trade_queries import AccountRecord, list_open, read_account
@@ -45,12 +45,6 @@ class BacktestRefused(DomainError):
 
 class BacktestIsOver(StateConflict):
     """The backtest has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedBacktest:
-    run: models.BacktestRun  # with its skill and version
-    totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,12 +288,12 @@ def list_backtests_to_run(now: datetime) -> list[Key]:
     return [Key(user_id, pk) for user_id, pk in rows.values_list("user_id", "pk")]
 
 
-def get_backtest_page(number: int) -> NumberedPage[ListedBacktest]:
-    """Return one page of backtests, at most the last."""
-    page = cut_page(_select_runs().order_by("-created_at", "id"), number, size=RUNS_ON_A_PAGE)
-    totals = sum_trades(models.Trade.objects.filter(deployment__in=[run.deployment_id for run in page.rows]))
-    listed = [ListedBacktest(run, totals[run.deployment_id]) for run in page.rows]
-    return NumberedPage(listed, page.total, page.number, page.pages)
+def get_backtest_page(number: int) -> "Page[Any]":
+    """Return one page of backtests, each with the totals of its trades."""
+    page: Page[Any] = Paginator(_select_runs().order_by("-created_at", "id"), RUNS_ON_A_PAGE).get_page(number)
+    totals = sum_trades(models.Trade.objects.filter(deployment__in=[run.deployment_id for run in page]))
+    page.object_list = [(run, totals[run.deployment_id]) for run in page]
+    return page
 
 
 def show_backtests(run_ids: Sequence[UUID]) -> list[ShownBacktest]:

@@ -1,13 +1,12 @@
 """Decisions of a deployment and their orders."""
 
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 
 from config.lib.errors import NotFound
-from config.lib.paging import NumberedPage, locate_page
 from trading.ledger.services import get_deployment
 from trading.models import DecisionSnapshot
 
@@ -19,13 +18,6 @@ class DecisionNotFound(NotFound):
     """There is no such decision."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPage(NumberedPage[DecisionSnapshot]):
-    """One page of decisions without long texts."""
-
-    newest: list[DecisionSnapshot]  # of any verdict, at most NEWEST
-
-
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     """Return a decision, also of a backtest. Raises DeploymentNotFound, DecisionNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
@@ -34,15 +26,15 @@ def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     )
 
 
-def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
-    """Return one page of decisions, newest first, at most the last."""
-    rows = select_decisions(deployment_id, verdict)
-    total = rows.count()
-    place = locate_page(number, total=total, size=DECISIONS_PER_PAGE)
+def get_decision_page(
+    deployment_id: UUID, number: int, *, verdict: str
+) -> tuple["Page[DecisionSnapshot]", list[DecisionSnapshot]]:
+    """Return one page of decisions, newest first, and the newest of any verdict, all without their long texts."""
+    page = Paginator(select_decisions(deployment_id, verdict).order_by("-tick"), DECISIONS_PER_PAGE).get_page(number)
     newest = list(select_decisions(deployment_id).order_by("-tick")[:NEWEST])
-    is_among = not verdict and place.rows.stop <= NEWEST
-    shown = newest[place.rows] if is_among else list(rows.order_by("-tick")[place.rows])
-    return DecisionPage(shown, total, place.number, place.pages, newest)
+    if not verdict and page.end_index() <= NEWEST:
+        page.object_list = newest[page.start_index() - 1 : page.end_index()]
+    return page, newest
 
 
 def select_decisions(deployment_id: UUID, verdict: str = "") -> "QuerySet[DecisionSnapshot]":

@@ -9,12 +9,12 @@ from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
 from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
-from config.lib.paging import NumberedPage, locate_page
 from trading import models
 from trading.ledger.executions import Execution, sort_fills
 from trading.ledger.positions import GAP_PREFIX
@@ -67,11 +67,6 @@ class TradeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class TradePage(NumberedPage[models.Trade]):
-    totals: Totals  # of all that fit
-
-
-@dataclass(frozen=True, slots=True)
 class SkillRecord:
     """A skill's closed trades and notes, newest first."""
 
@@ -98,18 +93,19 @@ def name_owners(rows: models.TradeQuerySet) -> models.TradeQuerySet:
     return rows.select_related("skill").annotate(is_backtest=Exists(runs)).defer("state")
 
 
-def get_trade_page(which: TradeFilter, number: int = 1, *, with_tags: bool = False) -> TradePage:
-    """Return one page of trades, at most the last; `with_tags` of their remarks."""
+def get_trade_page(
+    which: TradeFilter, number: int = 1, *, with_tags: bool = False
+) -> tuple["Page[models.Trade]", Totals]:
+    """Return one page of trades, `with_tags` of their remarks, and the totals of all that fit."""
     rows = select_trades(which)
     totals = total_trades(rows)
-    total = totals.closed_trades + totals.open_trades
-    place = locate_page(number, total=total, size=PAGE_SIZE)
     rows = name_owners(rows.order_by(*ORDERS[which.order][1]))
     if with_tags:
         tags = models.TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
         rows = rows.annotate(tags=Subquery(tags))
-    found = list(rows[place.rows])
-    return TradePage(found, total, place.number, place.pages, totals)
+    paginator = Paginator(rows, PAGE_SIZE)
+    paginator.count = totals.closed_trades + totals.open_trades
+    return paginator.get_page(number), totals
 
 
 def select_trades(which: TradeFilter) -> models.TradeQuerySet:

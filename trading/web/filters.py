@@ -9,15 +9,18 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
+from django.urls import reverse
 
+from config.lib.lists import ListForm
 from config.lib.text import parse_uuid
-from config.lib.web import AddressForm
 from trading.asking.periods import PeriodRefused, parse_period
 from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
 from trading.models.choices import WEEKDAYS
 from trading.record.trade_queries import ORDERS, TradeFilter
+from trading.rules.services import find_trades_by_verdict
 from trading.skills.schemas import symbol_name
 from trading.web.columns import COLUMNS, USUAL_COLUMNS
+from trading.web.trades import list_trade_choices
 
 Choices = list[tuple[str, str]]
 
@@ -27,12 +30,6 @@ _FIELDS: Final = {
     **{"q": "words", "exit": "exit_kind", "sort": "order"},
     **{name: f"{name}_id" for name in ("note", "skill", "deployment")},
 }
-# What a hidden filter is called.
-_CHIPS: Final = {"note": "Trades that lessons rest on", "rule": "One of your rules", "q": "Reasons with"}
-
-
-class PageOfForm(AddressForm):
-    page = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
 
 class DayField(forms.DateField):
@@ -45,7 +42,9 @@ class DayField(forms.DateField):
     widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
-class DecisionFilterForm(PageOfForm):
+class DecisionFilterForm(ListForm):
+    NARROWING: ClassVar = ("verdict",)
+
     verdict = forms.ChoiceField(label="Verdict", required=False, choices=[("", "Any"), *Verdict.choices])
 
 
@@ -53,12 +52,13 @@ def _choose(label: str, choices: Iterable[tuple[str, str]] = (), otherwise: str 
     return forms.ChoiceField(label=label, required=False, choices=[("", otherwise), *choices])
 
 
-class TradeFilterForm(PageOfForm):
+class TradeFilterForm(ListForm):
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
         *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime", "hour", "weekday", "tag"),
         *("reconciled", "period", "since", "until", "backtests", "note", "verdict", "rule"),
     )
+    CHIPS: ClassVar = {"note": "Trades that lessons rest on", "rule": "One of your rules", "q": "Reasons with"}
     SHOWS: ClassVar = {"": "Result", "days": "Calendar", "groups": "Breakdown", "paths": "Excursions and R"}
     note = forms.UUIDField(required=False, widget=forms.HiddenInput)  # lessons, whose trades to list
     rule = forms.UUIDField(required=False, widget=forms.HiddenInput)  # whose verdict counts; else that of all rules
@@ -100,41 +100,28 @@ class TradeFilterForm(PageOfForm):
     )
     show = forms.ChoiceField(required=False, choices=list(SHOWS.items()), widget=forms.HiddenInput)
 
-    def __init__(
-        self,
-        data: QueryDict,
-        *,
-        zone: ZoneInfo,
-        now: datetime,
-        skills: Choices,
-        deployments: Choices,
-        symbols: Iterable[str],
-        tags: Iterable[str],
-        runs: Mapping[str, tuple[str, UUID]],
-        has_rules: bool,
-    ) -> None:
-        """Offer the owner's choices; `runs` are backtests by id."""
-        super().__init__(data, auto_id="filter-%s")
-        self.runs, self.zone, self.now = runs, zone, now
-        if not has_rules:
+    def __init__(self, data: QueryDict, *, zone: ZoneInfo, now: datetime) -> None:
+        """Offer the choices of the owner in scope."""
+        super().__init__(data, home=reverse("trading:trades"), auto_id="filter-%s")
+        self.zone, self.now = zone, now
+        choices = list_trade_choices(run_id=parse_uuid(data.get("backtests", "")))
+        self.runs = choices.runs
+        if not choices.has_rules:
             del self.fields["verdict"], self.fields["rule"]
         asked = data.get("symbol", "")
         # A link to a symbol that was never traded finds nothing, which is an answer too.
-        names = sorted({*symbols, *([asked] if _is_symbol(asked) else [])})
+        names = sorted({*choices.symbols, *([asked] if _is_symbol(asked) else [])})
+        runs = [(run, label) for run, (label, _) in self.runs.items()]
         given: dict[str, Choices] = {
-            "skill": [("", "Any"), *skills],
-            "deployment": [("", "Any"), *deployments],
+            "skill": [("", "Any"), *choices.skills],
+            "deployment": [("", "Any"), *choices.deployments],
             "symbol": [("", "Any"), *((name, name) for name in names)],
-            "tag": [("", "Any"), *((name, name) for name in tags)],
-            "backtests": [
-                ("", "Left out"),
-                (self.WITH_BACKTESTS, "With all"),
-                *((run, label) for run, (label, _) in runs.items()),
-            ],
+            "tag": [("", "Any"), *((name, name) for name in choices.tags)],
+            "backtests": [("", "Left out"), (self.WITH_BACKTESTS, "With all"), *runs],
         }
-        for name, choices in given.items():
+        for name, offered in given.items():
             field = self.fields[name]
-            field.choices = choices  # type: ignore[attr-defined]
+            field.choices = offered  # type: ignore[attr-defined]
             field.error_messages["invalid_choice"] = f"You have no such {name.removesuffix('s')}."
 
     def clean(self) -> dict[str, Any]:
@@ -158,10 +145,10 @@ class TradeFilterForm(PageOfForm):
         return [] if set(chosen) == set(USUAL_COLUMNS) else chosen
 
     def to_trade_filter(self) -> TradeFilter:
+        """Return which trades to list, those of a verdict by their ids."""
         known = self.known
-        backtests = known.pop("backtests", "")
-        # Which trades a verdict means is found by judging the record.
-        for name in ("page", "rule", "verdict", "show", "columns"):
+        backtests, verdict, rule = (known.pop(name, None) for name in ("backtests", "verdict", "rule"))
+        for name in ("page", "show", "columns"):
             known.pop(name, None)
         if backtests in self.runs:
             known["deployment"] = str(self.runs[backtests][1])
@@ -169,25 +156,18 @@ class TradeFilterForm(PageOfForm):
         spans = {"closed_from": period.starts_at, "closed_before": period.ends_at} if period else {}
         values = {_FIELDS.get(name, name): value for name, value in known.items()}
         ids = {name: UUID(values[name]) for name in ("deployment_id", "skill_id") if name in values}
-        return TradeFilter(**values | ids | spans, zone=self.zone, with_backtests=bool(backtests))
+        of_verdict = find_trades_by_verdict(verdict, rule) if verdict else None
+        return TradeFilter(**values | ids | spans, zone=self.zone, with_backtests=bool(backtests), trade_ids=of_verdict)
+
+    @property
+    def shown(self) -> str:
+        """Which charts to show, a key of SHOWS."""
+        return str(self.known.get("show", ""))
 
     @property
     def chosen_columns(self) -> list[str]:
         """The columns to show, in their order."""
         return [name for name in COLUMNS if name in self.known.get("columns", USUAL_COLUMNS)]
-
-    def list_chips(self) -> list[tuple[str, str, str]]:
-        """Return (label, value, query without it) of each filter in use."""
-        return [
-            (_CHIPS.get(name) or str(self.fields[name].label), self._name_value(name, value), query)
-            for name, value in self.known.items()
-            if name in self.NARROWING
-            for query in [self.build_query(**{name: None}, page=None)]
-        ]
-
-    def _name_value(self, name: str, value: Any) -> str:
-        choices = getattr(self.fields[name], "choices", None)
-        return "" if isinstance(value, UUID) else str(dict(choices).get(value, value) if choices else value)
 
 
 def _is_symbol(text: str) -> bool:
@@ -235,7 +215,8 @@ class BacktestRangeForm(forms.Form):
     last_day = DayField(required=False)
 
 
-class CalendarForm(AddressForm):
+class CalendarForm(ListForm):
+    page = None  # type: ignore[assignment]  # a range of days is shown whole
     IMPORTANCE: ClassVar = (("", "Any"), ("0.4", "Medium and high"), ("0.7", "High"))
     MAX_DAYS: ClassVar = 92
 
@@ -260,7 +241,7 @@ class CalendarForm(AddressForm):
 
     def __init__(self, data: QueryDict, *, today: date) -> None:
         """Default to four weeks from `today` in the reader's zone."""
-        super().__init__(data, auto_id="filter-%s")
+        super().__init__(data, home=reverse("trading:calendar"), auto_id="filter-%s")
         self.today = today
 
     def clean_symbols(self) -> str:

@@ -67,22 +67,23 @@ def describe_trades(
     which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS, now: datetime
 ) -> dict[str, Any]:
     """Return a page of trades as rows; a number too high gives the last."""
-    page = get_trade_page(which, number, with_tags="tags" in columns)
-    held = [trade for trade in page.rows if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
+    page, totals = get_trade_page(which, number, with_tags="tags" in columns)
+    held = [trade for trade in page if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
     marks = find_trade_marks(held, now)
     for trade in held:  # as on the trade's own page
         excursion = widen_excursion(trade, marks[trade.pk].price if trade.pk in marks else None)
         trade.mfe_usd, trade.mae_usd = excursion or (trade.mfe_usd, trade.mae_usd)
     stops, tags = {}, {}
     if "r" in columns:
-        stops = find_first_stops([trade.entry_snapshot_id for trade in page.rows if trade.entry_snapshot_id])
+        stops = find_first_stops([trade.entry_snapshot_id for trade in page if trade.entry_snapshot_id])
     if "tags" in columns:
-        tags = {trade.pk: split_tags(vars(trade)["tags"] or "") for trade in page.rows}
-    simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.rows})
-    made = [trade for trade in page.rows if trade.symbol in simulated]
+        tags = {trade.pk: split_tags(vars(trade)["tags"] or "") for trade in page}
+    simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page})
+    made = [trade for trade in page if trade.symbol in simulated]
     return {
         "page": page,
-        "rows": build_rows(page.rows, columns, stops=stops, tags=tags),
+        "totals": totals,
+        "rows": build_rows(list(page), columns, stops=stops, tags=tags),
         "simulated": sorted({trade.symbol for trade in {*made} - find_own(made)}),
         "columns": columns,
     }

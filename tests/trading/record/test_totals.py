@@ -55,7 +55,7 @@ def test_net_of_a_deployment_is_one_figure_everywhere(trader):
     def read():
         totals = total_trades(Trade.objects.all())
         [listed] = list_deployments(JUNE)
-        page = get_trade_page(TradeFilter(deployment_id=deployment.pk)).totals
+        _, page = get_trade_page(TradeFilter(deployment_id=deployment.pk))
         numbers = read_account(deployment).numbers
         return totals, listed.totals, page, numbers, summarise_run(deployment)
 

@@ -80,19 +80,14 @@ def trades(as_trader):
     ],
 )
 def test_page_lists_the_trades_that_fit(trades, which, expected):
-    page = get_trade_page(TradeFilter(**which))
+    page, totals = get_trade_page(TradeFilter(**which))
 
-    found = [trades.index(trade) for trade in page.rows]
+    found = [trades.index(trade) for trade in page]
     assert sorted(found) == sorted(expected)
     assert found == expected or which.get("with_backtests")
-    assert page.total == len(expected)
+    assert page.paginator.count == len(expected)
     found = [trades[number] for number in expected]
-    assert page.totals.net_usd == sum(trade.realized_pnl_usd for trade in found if trade.status == "closed")
-
-
-def test_page_beyond_the_last_is_the_last(trades):
-    assert get_trade_page(TradeFilter(), 99).number == 1
-    assert get_trade_page(TradeFilter(), -1).number == 1
+    assert totals.net_usd == sum(trade.realized_pnl_usd for trade in found if trade.status == "closed")
 
 
 def test_export_reads_all_but_backtests_or_the_deployment_named(trades):

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
+from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
-from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, PageRequest, goes_into, owned_act, owned_form, owned_page
 from trading.models import BacktestRun
 from trading.record import backtests
@@ -21,7 +21,7 @@ from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
 from trading.skills.reading import read_draft
 from trading.web.backtest_charts import compare_runs, picture_run
-from trading.web.filters import BacktestRangeForm, PageOfForm, RunPairForm
+from trading.web.filters import BacktestRangeForm, RunPairForm
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
 
@@ -57,9 +57,9 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     is_piece = goes_into(request, "backtest-run")
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
     if not is_piece or shown.numbers is not None:
-        here = reverse("trading:backtest", args=[run_id])
-        decisions = list_decisions(shown.run.deployment_id, request.GET, here=here)
-        context |= {**decisions, "notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
+        home = reverse("trading:backtest", args=[run_id])
+        context |= list_decisions(shown.run.deployment_id, request.GET, home=home)
+        context |= {"notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
     return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
 
 
@@ -131,15 +131,9 @@ def _render_page(
 
 
 def _list_runs(request: PageRequest) -> dict[str, object]:
-    asked = PageOfForm(request.GET)
-    page = backtests.get_backtest_page(asked.known.get("page", 1))
-    home = reverse("trading:backtests")
-    here = home + (f"?page={page.number}" if page.number > 1 else "")
-    return {
-        "page": page,
-        "is_under_way": any(backtests.is_under_way(listed.run) for listed in page.rows),
-        "links": {"here": here, **build_page_links(page, lambda number: f"{home}?page={number}")},
-    }
+    filters = ListForm(request.GET, home=reverse("trading:backtests"))
+    page = backtests.get_backtest_page(filters.number)
+    return {"filters": filters, "page": page, "is_under_way": any(backtests.is_under_way(run) for run, _ in page)}
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:

@@ -3,12 +3,11 @@
 from datetime import datetime, time
 
 from django.http import HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.web import PageRequest, find_time_zone, goes_into, owned_page, render_results
+from config.lib.lists import address
+from config.lib.web import PageRequest, find_time_zone, owned_page
 from trading.web.calendar import EVENTS_SHOWN, get_calendar, list_weeks
 from trading.web.filters import DAY, CalendarForm
 
@@ -31,7 +30,7 @@ def show_calendar(request: PageRequest) -> HttpResponse:
         zone=zone,
         now=now,
     )
-    home, days, is_month = reverse("trading:calendar"), last - first + DAY, bool(known.get("view"))
+    days, is_month = last - first + DAY, bool(known.get("view"))
     before, after = (first - days, first - DAY), (last + DAY, last + days)
     if is_month:
         before, after = ((first - DAY).replace(day=1), None), (last + DAY, None)  # type: ignore[assignment]
@@ -45,16 +44,7 @@ def show_calendar(request: PageRequest) -> HttpResponse:
         "now": now,
         "most": EVENTS_SHOWN,
         "is_narrowed": bool(known.keys() - {"view"}),
-        "links": {
-            "clear": home,
-            "list": home + filters.build_query(view=None),
-            "month": home + filters.build_query(view="month"),
-            "before": home + filters.build_query(first_day=before[0], last_day=before[1]),
-            "after": home + filters.build_query(first_day=after[0], last_day=after[1]),
-        },
+        "before": address(filters, first_day=before[0], last_day=before[1]),
+        "after": address(filters, first_day=after[0], last_day=after[1]),
     }
-    if goes_into(request, "results"):
-        return render_results(
-            request, "trading/_calendar_days.html", context, here=home + filters.build_query(), typed="symbols"
-        )
-    return TemplateResponse(request, "trading/calendar.html", context)
+    return filters.respond(request, "trading/calendar.html", "trading/_calendar_days.html", context, typed="symbols")

@@ -17,7 +17,6 @@ from django.views.decorators.http import require_safe
 
 from config.lib.edge.second_factor import ask_second_factor
 from config.lib.owned import owned, owned_tx
-from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
@@ -87,7 +86,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
     held, newest = page.list_newest(shown)
     live = _describe_live(shown, page.read_live(shown, held, now), now)
     record, notes = trade_queries.read_account(shown), list_notes(shown.pk)
-    chosen = list_decisions(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk]))
+    chosen = list_decisions(shown.pk, request.GET, home=reverse("trading:deployment", args=[shown.pk]))
     traded = shown.version.payload["context"]["symbols"]
     context = {
         **live,
@@ -101,7 +100,7 @@ def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse
         "notes": notes,
         "note": next((note for note in notes if note.status == "active"), None) or find_active_note(shown),
         "lessons": page.draw_lessons(shown, notes, record.closed),
-        "verdicts": page.draw_verdicts(shown, chosen["decisions"].newest),
+        "verdicts": page.draw_verdicts(shown, chosen["newest"]),
     }
     return TemplateResponse(request, "trading/deployment.html", context)
 
@@ -195,23 +194,11 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
     return TemplateResponse(request, "trading/decision.html", context)
 
 
-def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, Any]:
-    """Return the context of `trading/_decisions.html` on the page `here`."""
-    asked = DecisionFilterForm(query, auto_id="decisions-%s")
-    verdict = asked.known.get("verdict", "")
-    found = decisions.get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
-    export = reverse("trading:export_decisions", args=[deployment_id])
-    return {
-        "decisions": found,
-        "asked": asked,
-        "is_narrowed": bool(verdict),
-        "links": {
-            "here": f"{here}#decisions",
-            **build_page_links(found, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
-            "csv": export + asked.build_query(format="csv", page=None),
-            "json": export + asked.build_query(format="json", page=None),
-        },
-    }
+def list_decisions(deployment_id: UUID, query: QueryDict, *, home: str) -> dict[str, Any]:
+    """Return the context of `trading/_decisions.html` on the page `home`."""
+    filters = DecisionFilterForm(query, auto_id="decisions-%s", home=home)
+    page, newest = decisions.get_decision_page(deployment_id, filters.number, verdict=filters.known.get("verdict", ""))
+    return {"decisions": page, "newest": newest, "filters": filters}
 
 
 @require_safe

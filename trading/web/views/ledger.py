@@ -1,6 +1,6 @@
 """The trades page, its export and each trade's page."""
 
-from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -9,26 +9,23 @@ from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from config.lib.lists import address
 from config.lib.owned import owned, owned_tx
-from config.lib.paging import build_page_links
-from config.lib.text import parse_uuid
-from config.lib.web import AuthedRequest, PageRequest, find_time_zone, goes_into, owned_act, owned_page, render_results
+from config.lib.web import AuthedRequest, PageRequest, find_time_zone, owned_act, owned_page
 from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
 from trading.ledger.excursions import measure_paths
-from trading.models import ReconcileState, Trade
+from trading.models import Trade
 from trading.models.remarks import MAX_QUERY
 from trading.record.exports import TRADE_WRITERS
-from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, select_trades
-from trading.rules.services import find_trades_by_verdict
+from trading.record.trade_queries import ORDERS, get_trade, select_trades
 from trading.web.filters import TradeFilterForm
 from trading.web.selection import describe_selection
-from trading.web.trades import TradeChoices, describe_trade, describe_trades, list_trade_choices
+from trading.web.trades import describe_trade, describe_trades
 from trading.web.views.exports import export_rows
 
 
@@ -36,55 +33,23 @@ from trading.web.views.exports import export_rows
 @vary_on_headers("HX-Request", "HX-Target")
 def show_trades(request: PageRequest) -> HttpResponse:
     """List the filtered trades; the filter bar gets the list alone."""
-    choices = _list_choices(request.GET)
-    filters = _build_filters(request, choices)
-    which, home, shown = _build_which(filters), reverse("trading:trades"), filters.known.get("show", "")
-    listed = describe_trades(which, filters.known.get("page", 1), columns=filters.chosen_columns, now=timezone.now())
-    page, export = listed["page"], reverse("trading:export_trades")
-
-    def narrow(**changes: str) -> str:
-        return home + filters.build_query(**{"page": None, "show": None, "columns": None, **changes})
-
-    context: dict[str, Any] = {
-        "filters": filters,
-        **listed,
-        "totals": page.totals,
-        "is_narrowed": filters.is_narrowed(),
-        "chips": [(label, value, home + query) for label, value, query in filters.list_chips()],
-        "saved": list_filters(),
-        "here_query": filters.build_query(page=None),
-        "tabs": [
-            (label, home + filters.build_query(show=name, page=None), name == shown)
-            for name, label in filters.SHOWS.items()
-        ],
-        "links": {
-            "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
-            **build_page_links(page, lambda number: home + filters.build_query(page=number)),
-            "csv": export + filters.build_query(format="csv", page=None),
-            "json": export + filters.build_query(format="json", page=None),
-            # Where the list is of one kind alone, its words lead nowhere else.
-            **{
-                state: "" if "reconciled" in filters.known else home + filters.build_query(reconciled=state, page=None)
-                for state in (ReconcileState.ESTIMATED, ReconcileState.GAP)
-            },
-        },
-    }
-    if page.totals.closed_trades:
+    filters = _build_filters(request, request.GET)
+    which = filters.to_trade_filter()
+    context: dict[str, Any] = {"filters": filters, "saved": list_filters()}
+    context |= describe_trades(which, filters.number, columns=filters.chosen_columns, now=filters.now)
+    if context["totals"].closed_trades:
+        narrow = partial(address, filters, show=None, columns=None)
         context["strip"], context["charts"] = describe_selection(
-            select_trades(which), shown, zone=filters.zone, narrow=narrow
+            select_trades(which), filters.shown, zone=filters.zone, narrow=narrow
         )
-    if goes_into(request, "results"):
-        here = home + filters.build_query(page=page.number if page.number > 1 else None)
-        return render_results(request, "trading/_trades_results.html", context, here=here, typed="q")
-    return TemplateResponse(request, "trading/trades.html", context)
+    return filters.respond(request, "trading/trades.html", "trading/_trades_results.html", context, typed="q")
 
 
 @owned_act
 def add_filter(request: AuthedRequest) -> HttpResponse:
     """Save the filters of an address under a name."""
-    given = QueryDict(request.POST.get("query", "")[:MAX_QUERY].removeprefix("?"))
-    filters = _build_filters(request, _list_choices(given), given)
-    query = filters.build_query(page=None).removeprefix("?")
+    filters = _build_filters(request, QueryDict(request.POST.get("query", "")[:MAX_QUERY].removeprefix("?")))
+    query = address(filters, home="").removeprefix("?")
     try:
         with owned_tx(request.user):
             saved = save_filter(name=request.POST.get("name", ""), query=query, now=timezone.now())
@@ -92,7 +57,7 @@ def add_filter(request: AuthedRequest) -> HttpResponse:
         messages.error(request, str(error))
     else:
         messages.success(request, f"Saved as “{saved.name}”.")
-    return redirect(f"{reverse('trading:trades')}{query and '?'}{query}")
+    return redirect(address(filters))
 
 
 @owned_act
@@ -109,7 +74,7 @@ def remove_filter(request: AuthedRequest, filter_id: UUID) -> HttpResponse:
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
-        which = _build_which(_build_filters(request, _list_choices(request.GET)))
+        which = _build_filters(request, request.GET).to_trade_filter()
     return export_rows(
         request, "trades", lambda: select_trades(which).defer("state"), by=ORDERS["newest"][1], writers=TRADE_WRITERS
     )
@@ -119,12 +84,6 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     return TemplateResponse(request, "trading/trade.html", describe_trade(trade_id, timezone.now()))
-
-
-def _build_which(filters: TradeFilterForm) -> TradeFilter:
-    """Return which trades to list, those of a verdict by their ids."""
-    which, verdict = filters.to_trade_filter(), filters.known.get("verdict")
-    return replace(which, trade_ids=find_trades_by_verdict(verdict, filters.known.get("rule"))) if verdict else which
 
 
 @owned_act
@@ -140,11 +99,5 @@ def measure_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     return redirect("trading:trade", trade_id)
 
 
-def _list_choices(query: QueryDict) -> TradeChoices:
-    return list_trade_choices(run_id=parse_uuid(query.get("backtests", "")))
-
-
-def _build_filters(request: AuthedRequest, choices: TradeChoices, query: QueryDict | None = None) -> TradeFilterForm:
-    zone = find_time_zone(request.user.time_zone)
-    given = {field.name: getattr(choices, field.name) for field in fields(choices)}
-    return TradeFilterForm(request.GET if query is None else query, zone=zone, now=timezone.now(), **given)
+def _build_filters(request: AuthedRequest, query: QueryDict) -> TradeFilterForm:
+    return TradeFilterForm(query, zone=find_time_zone(request.user.time_zone), now=timezone.now())
