@@ -4,11 +4,11 @@ from typing import Any
 
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView
-from trading.api.fields import RowSerializer
+from trading.api.fields import ExactRowSerializer
 from trading.models import Trader
 
 
-class MeSerializer(RowSerializer):
+class MeSerializer(ExactRowSerializer):
     """Who is signed in, as the API tells it."""
 
     class Meta:

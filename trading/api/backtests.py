@@ -10,7 +10,8 @@ from rest_framework import serializers
 
 from config.lib.rest.operations import act, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
-from trading.api.fields import AmountField, RowSerializer, usd_field
+from trading.api.deployments import narrow
+from trading.api.fields import AmountField, ExactRowSerializer, usd_field
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import cancel_backtest, get_backtest, start_backtest
 
@@ -41,7 +42,7 @@ class BacktestInput(InputSerializer):
     by_rules = serializers.BooleanField(required=False, help_text="The rule-based model decides.")
 
 
-class BacktestSerializer(RowSerializer):
+class BacktestSerializer(ExactRowSerializer):
     """A backtest. Its trades are those of its deployment."""
 
     skill = serializers.UUIDField(source="deployment.skill_id", read_only=True)
@@ -64,13 +65,11 @@ class BacktestViewSet(ApiViewSet):
     @read_page("list_backtests", BacktestSerializer, BacktestQuery)
     def list(self, status: str, skill_id: UUID | None) -> QuerySet[BacktestRun]:
         """List backtests, the newest first."""
-        rows = BacktestRun.objects.all()
-        rows = rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))
-        if status:
-            rows = rows.filter(status=status)
-        if skill_id:
-            rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
-        return rows
+        of_skill = Deployment.objects.filter(skill=skill_id).values("pk") if skill_id else None
+        rows = BacktestRun.objects.prefetch_related(
+            Prefetch("deployment", Deployment.objects.select_related("version"))
+        )
+        return narrow(rows, status=status, deployment__in=of_skill)
 
     @write("start_backtest", BacktestSerializer, BacktestInput, status=HTTPStatus.CREATED)
     def create(self, **fields: Any) -> BacktestRun:

@@ -2,13 +2,12 @@
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers
-from rest_framework.response import Response
 
 from config.lib.edge.second_factor import require_second_factor
 from config.lib.llm.tokens import count_tokens
@@ -19,8 +18,8 @@ from trading.agent import context
 from trading.agent.cost import cost_of
 from trading.agent.decide import define_tools
 from trading.agent.prompts import lessons_text
-from trading.api.fields import AmountField, RowSerializer, ValueSerializer, usd_field
-from trading.api.trades import TradeQuery, TradeSerializer, filter_trades
+from trading.api.fields import AmountField, ExactRowSerializer, ValueSerializer, usd_field
+from trading.api.trades import TradeListQuery, TradeSerializer, filter_trades
 from trading.ledger.services import get_deployment
 from trading.market.queries import find_marks
 from trading.market.tape import choose_tape
@@ -46,7 +45,7 @@ class DeploymentInput(InputSerializer):
     starting_equity_usd = usd_field(required=False, min_value=1)
 
 
-class DeploymentSerializer(RowSerializer):
+class DeploymentSerializer(ExactRowSerializer):
     """A deployed skill version; Keel runs paper, others run `live`."""
 
     version = serializers.IntegerField(source="version.version", read_only=True)
@@ -66,7 +65,7 @@ class WholeDeploymentSerializer(DeploymentSerializer):
     positions = TradeSerializer(many=True, read_only=True, help_text="The open trades.")
 
 
-class NoteSerializer(RowSerializer):
+class NoteSerializer(ExactRowSerializer):
     """Lessons of a deployment or skill; prompts include the active ones."""
 
     findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
@@ -88,7 +87,7 @@ class DecisionQuery(PageQuery):
     verdict = serializers.ChoiceField(models.Verdict.choices, default="")
 
 
-class DecisionSerializer(RowSerializer):
+class DecisionSerializer(ExactRowSerializer):
     """What one tick decided, without its texts."""
 
     proposal = serializers.JSONField(read_only=True, help_text="The order that the agent proposed, or null.")
@@ -115,7 +114,7 @@ class EquityQuery(PageQuery):
     until = serializers.DateTimeField(default=None)
 
 
-class EquitySerializer(RowSerializer):
+class EquitySerializer(ExactRowSerializer):
     """The equity after a tick, open positions at their mark."""
 
     class Meta:
@@ -129,7 +128,7 @@ class CommandInput(InputSerializer):
     kind = serializers.ChoiceField(models.CommandKind.choices)
 
 
-class CommandSerializer(RowSerializer):
+class CommandSerializer(ExactRowSerializer):
     """A command for a deployment, with its outcome."""
 
     class Meta:
@@ -175,10 +174,11 @@ class PromptSerializer(ValueSerializer):
     note_id = serializers.UUIDField(allow_null=True, help_text="Of the lessons in it.")
 
 
+_COSTS: Final = ("tokens", "tokens_per_day", "model", "usd_per_day", "cached_usd_per_day")
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def _narrow(rows: Rows, **filters: object) -> Rows:
+def narrow(rows: Rows, **filters: object) -> Rows:
     """Return the rows that fit; a filter without a value fits all."""
     return rows.filter(**{name: value for name, value in filters.items() if value not in (None, "")})
 
@@ -190,7 +190,7 @@ class DeploymentViewSet(ApiViewSet):
     def list(self, skill_id: UUID | None, **query: Any) -> QuerySet[Deployment]:
         """List deployments, the newest first."""
         rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("version")
-        return _narrow(rows, skill=skill_id, **query)
+        return narrow(rows, skill=skill_id, **query)
 
     @write("add_deployment", DeploymentSerializer, DeploymentInput, status=HTTPStatus.CREATED)
     def create(self, **fields: Any) -> Deployment:
@@ -198,17 +198,13 @@ class DeploymentViewSet(ApiViewSet):
         return deploy_skill(**fields, now=timezone.now())
 
     @read("get_deployment", WholeDeploymentSerializer)
-    def retrieve(self, deployment_id: UUID) -> Response:
+    def retrieve(self, deployment_id: UUID) -> Any:
         """Return a deployment with its account after the last tick."""
-        deployment = get_deployment(deployment_id)
-        equity = get_latest_equity(deployment)
-        account = {
-            "equity_usd": None if equity is None else AmountField().to_representation(equity),
-            "positions": TradeSerializer(list_open(deployment_id), many=True).data,
-        }
-        return Response({**DeploymentSerializer(deployment).data, **account})
+        deployment: Any = get_deployment(deployment_id)
+        deployment.equity_usd, deployment.positions = get_latest_equity(deployment), list_open(deployment_id)
+        return deployment
 
-    @read_page("list_deployment_trades", TradeSerializer, TradeQuery)
+    @read_page("list_deployment_trades", TradeSerializer, TradeListQuery)
     @action(detail=True)
     def trades(self, deployment_id: UUID, **query: Any) -> models.TradeQuerySet:
         """List a deployment's or backtest's trades, newest first."""
@@ -227,7 +223,7 @@ class DeploymentViewSet(ApiViewSet):
     def decisions(self, deployment_id: UUID, verdict: str) -> QuerySet[DecisionSnapshot]:
         """List decisions, the newest first."""
         rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return _narrow(rows.defer("system_prompt", "context", "steps"), verdict=verdict).order_by("-tick", "id")
+        return narrow(rows.defer("system_prompt", "context", "steps"), verdict=verdict).order_by("-tick", "id")
 
     @read("get_decision", WholeDecisionSerializer)
     @action(detail=True, url_path="decisions/<int:tick>")
@@ -240,7 +236,7 @@ class DeploymentViewSet(ApiViewSet):
     def equity(self, deployment_id: UUID, since: datetime | None, until: datetime | None) -> QuerySet[EquityPoint]:
         """List what the account was worth after each tick, the newest first."""
         rows = EquityPoint.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return _narrow(rows, at__gte=since, at__lte=until).order_by("-at", "-id")
+        return narrow(rows, at__gte=since, at__lte=until).order_by("-at", "-id")
 
     @read_page("list_commands", CommandSerializer)
     @action(detail=True)
@@ -284,8 +280,7 @@ class DeploymentViewSet(ApiViewSet):
             "context": prompt.context,
             "tools": define_tools(payload),
             "note_id": prompt.note_id,
-            **{name: getattr(cost, name) for name in ("tokens", "tokens_per_day", "model")},
-            **{name: getattr(cost, name) for name in ("usd_per_day", "cached_usd_per_day")},
+            **{name: getattr(cost, name) for name in _COSTS},
         }
 
 

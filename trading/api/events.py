@@ -5,14 +5,13 @@ from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
-from rest_framework.response import Response
 
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView, PageQuery, page_serializer
 from config.lib.words.markets import EventKind
 from trading import models
-from trading.api.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
+from trading.api.fields import AmountField, ExactRowSerializer, SymbolsField, ValueSerializer
 from trading.market.queries import is_about
 from trading.record.exposure import list_deployment_exposures
 
@@ -27,7 +26,7 @@ class EventQuery(PageQuery):
     deployment_id = serializers.UUIDField(default=None, help_text="Whose open positions to hold against the events.")
 
 
-class MarketEventSerializer(RowSerializer):
+class MarketEventSerializer(ExactRowSerializer):
     """A scheduled event that may move prices."""
 
     symbols = SymbolsField(read_only=True, help_text="Empty: all.")
@@ -72,7 +71,7 @@ class ExposedEventSerializer(MarketEventSerializer):
 
 class EventsView(ApiView):
     @read("list_events", page_serializer(ExposedEventSerializer), EventQuery)
-    def get(self, **query: Any) -> Response:
+    def get(self, **query: Any) -> Any:
         """List upcoming events, with the exposure of a deployment.
 
         A page may have fewer than `limit`, also none: the filter by symbol comes after it.
@@ -83,14 +82,9 @@ class EventsView(ApiView):
         rows = rows.filter(kind=query["kind"]) if query["kind"] else rows
         page = get_page(rows, by=("starts_at", "id"), cursor=query["cursor"], limit=query["limit"])
         symbols = [query["symbol"].upper()] if query["symbol"] else ()
-        events = [event for event in page.items if is_about(event.symbols, symbols)]
+        events: list[Any] = [event for event in page.items if is_about(event.symbols, symbols)]
         deployment_id = query["deployment_id"]
         exposed = list_deployment_exposures(deployment_id, events, now) if deployment_id else []
-        shown = [
-            {
-                **MarketEventSerializer(event).data,
-                "exposures": ExposureSerializer([one for one in exposed if one.event == event], many=True).data,
-            }
-            for event in events
-        ]
-        return Response({"items": shown, "next_cursor": page.next_cursor})
+        for event in events:
+            event.exposures = [one for one in exposed if one.event == event]
+        return {"items": events, "next_cursor": page.next_cursor}

@@ -12,13 +12,12 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
-from rest_framework.response import Response
 
 from config.lib.edge.second_factor import require_second_factor
 from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
 from trading.api.deployments import DeploymentSerializer
-from trading.api.fields import AmountField, PayloadField, RowSerializer, ValueSerializer, skill_schema, usd_field
+from trading.api.fields import AmountField, ExactRowSerializer, PayloadField, ValueSerializer, skill_schema, usd_field
 from trading.models import DraftStatus, Skill, SkillDraft, SkillVersion
 from trading.record.deployments import deploy_skill
 from trading.record.performance import Performance
@@ -35,7 +34,7 @@ class SkillQuery(PageQuery):
     archived = serializers.BooleanField(default=False, help_text="Those that were archived, instead of the others.")
 
 
-class SkillSerializer(RowSerializer):
+class SkillSerializer(ExactRowSerializer):
     """A skill, without what it says."""
 
     class Meta:
@@ -49,7 +48,7 @@ class WholeSkillSerializer(SkillSerializer):
     payload = PayloadField(read_only=True)
 
 
-class VersionSerializer(RowSerializer):
+class VersionSerializer(ExactRowSerializer):
     """A version of a skill, without what it says."""
 
     class Meta:
@@ -127,7 +126,7 @@ class SkillPerformanceSerializer(ValueSerializer):
     kinds = KindPerformanceSerializer(many=True)
 
 
-class DraftSerializer(RowSerializer):
+class DraftSerializer(ExactRowSerializer):
     """A skill being written, without what it says so far."""
 
     name = serializers.CharField(source="__str__", read_only=True)
@@ -150,9 +149,10 @@ class WholeDraftSerializer(DraftSerializer):
     payload = serializers.DictField(read_only=True, help_text="As a skill's, as far as it goes.")
     problems = DraftProblemSerializer(many=True, read_only=True)
 
-    def to_representation(self, instance: SkillDraft) -> dict[str, Any]:
-        problems = [{"field": error.field, "problem": error.problem} for error in list_problems(instance.payload)]
-        return {**DraftSerializer(instance).data, "payload": instance.payload, "problems": problems}
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        instance.problems = list_problems(instance.payload)
+        shown: dict[str, Any] = super().to_representation(instance)
+        return shown
 
 
 class DraftInput(InputSerializer):
@@ -184,10 +184,11 @@ class SkillViewSet(ApiViewSet):
         return Skill.objects.filter(archived_at__isnull=not archived).order_by("-updated_at", "id")
 
     @read("get_skill", WholeSkillSerializer)
-    def retrieve(self, skill_id: UUID) -> Response:
+    def retrieve(self, skill_id: UUID) -> Any:
         """Return a skill with what its newest version says."""
-        version = get_version(skill_id)
-        return Response({**SkillSerializer(get_skill(skill_id)).data, "payload": version.payload})
+        skill: Any = get_skill(skill_id)
+        skill.payload = get_version(skill_id).payload
+        return skill
 
     @read_page("list_skill_versions", VersionSerializer)
     @action(detail=True)

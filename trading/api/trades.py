@@ -12,7 +12,7 @@ from config.lib.rest.operations import action, read, read_page
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
 from config.lib.web import find_time_zone
 from trading import models
-from trading.api.fields import RowSerializer, ValueSerializer
+from trading.api.fields import ExactRowSerializer, ValueSerializer
 from trading.asking.answers import describe_answer, describe_check
 from trading.asking.check import check_plan
 from trading.asking.planner import answer_question
@@ -22,7 +22,7 @@ from trading.record.exports import TRADE_FIELDS
 from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, list_fills, select_trades
 
 
-class TradeQuery(PageQuery):
+class TradeListQuery(PageQuery):
     """Which trades to list. Filters that are left out let all pass."""
 
     skill_id = serializers.UUIDField(default=None)
@@ -40,12 +40,12 @@ class TradeQuery(PageQuery):
     order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
 
 
-class AllTradesQuery(TradeQuery):
+class AllTradesQuery(TradeListQuery):
     deployment_id = serializers.UUIDField(default=None)
     with_backtests = serializers.BooleanField(default=False)
 
 
-class TradeSerializer(RowSerializer):
+class TradeSerializer(ExactRowSerializer):
     """A round trip; `realized_pnl_usd` is gross - fees + funding so far, best and worst are those of the last tick."""
 
     class Meta:
@@ -58,7 +58,7 @@ class TradeSerializer(RowSerializer):
         return shown if instance.knows_path else {**shown, "mfe_usd": None, "mae_usd": None}
 
 
-class FillSerializer(RowSerializer):
+class FillSerializer(ExactRowSerializer):
     """One execution. `quantity` is bought above zero, sold below."""
 
     class Meta:
@@ -183,7 +183,7 @@ class RecordAnswerSerializer(ValueSerializer):
 
 
 def filter_trades(**query: Any) -> models.TradeQuerySet:
-    """Return the trades that a `TradeQuery` asks for, in its order."""
+    """Return the trades that a `TradeListQuery` asks for, in its order."""
     return select_trades(TradeFilter(**query)).defer("state").order_by(*ORDERS[query["order"]][1])
 
 
@@ -196,11 +196,11 @@ class TradeViewSet(ApiViewSet):
         return filter_trades(**query)
 
     @read("get_trade", WholeTradeSerializer)
-    def retrieve(self, trade_id: UUID) -> Response:
+    def retrieve(self, trade_id: UUID) -> Any:
         """Return a trade with its fills."""
-        trade = get_trade(trade_id)
-        fills = FillSerializer(list_fills(trade), many=True).data
-        return Response({**TradeSerializer(trade).data, "fills": fills})
+        trade: Any = get_trade(trade_id)
+        trade.fills = list_fills(trade)
+        return trade
 
     @read("query_trades", RecordAnswerSerializer, QuestionQuery)
     @action(detail=False, url_path="query")

@@ -61,15 +61,6 @@ def test_fills_become_trades_whatever_their_order_and_however_often_they_come(ap
     assert (second.status, second.side, second.quantity) == ("open", "short", Decimal(-1))
 
 
-def test_symbols_are_kept_in_one_spelling_and_instants_in_utc(api, trader, live):
-    odd = fill("a", 0, "2", "100") | {"symbol": " btc ", "at": "2026-06-01T13:00:00+02:00"}
-
-    api("post", f"deployments/{live.pk}/fills/", {"fills": [odd]})
-
-    [trade] = api("get", f"deployments/{live.pk}/trades/")["items"]
-    assert (trade["symbol"], trade["entry_at"]) == ("BTC", "2026-06-01T11:00:00Z")
-
-
 def test_five_hundred_fills_fit_and_one_more_does_not(api, live):
     fills = [fill(f"id-{number:0100}", number / 10, "0.123456789012", "100.5") for number in range(501)]
 
@@ -81,30 +72,18 @@ def test_five_hundred_fills_fit_and_one_more_does_not(api, live):
 WRONG = [
     ({"quantity": "0"}, "quantity"),
     ({"quantity": "NaN"}, "quantity"),
-    ({"quantity": "1e30"}, "quantity"),
     ({"quantity": "0.0000000000001"}, "quantity"),
     ({"price": "0"}, "price"),
-    ({"price": "-5"}, "price"),
-    ({"price": "Infinity"}, "price"),
     ({"price": True}, "price"),
     ({"fee_usd": "1e16"}, "fee_usd"),
     ({"symbol": "B T C"}, "symbol"),
-    ({"symbol": ""}, "symbol"),
-    ({"symbol": 7 * "SYMBOL"}, "symbol"),
-    ({"fill_id": ""}, "fill_id"),
     ({"fill_id": "a b"}, "fill_id"),
-    ({"fill_id": "a\n"}, "fill_id"),
-    ({"fill_id": "é"}, "fill_id"),
     ({"fill_id": 121 * "a"}, "fill_id"),
     ({"fill_id": "gap:1"}, "fill_id"),
-    ({"fill_id": "estimate:1"}, "fill_id"),
-    ({"at": "soon"}, "at"),
     ({"at": "0001-01-01T00:00:00+14:00"}, "at"),
-    ({"at": "1970-01-01T00:00:00Z"}, "at"),
     ({"at": "2026-06-01T12:06:00Z"}, "at"),
     ({"at": 1780000000}, "at"),
     ({"user": 1}, "user"),
-    ({"order": "x"}, "order"),
 ]
 
 
@@ -196,19 +175,6 @@ def test_a_hole_and_a_tick_of_the_past_are_conflicts(api, trader, live, tick, co
     assert not as_owner(trader, Fill.objects.exists)
 
 
-def test_a_change_without_a_fill_is_estimated_at_the_mark_until_its_fill_comes(api, trader, live):
-    address = f"deployments/{live.pk}/ticks/"
-    api("post", address, {"at": at(10), "positions": {"BTC": "2"}, "marks": {"BTC": "101"}}, status=201)
-    [trade] = trades_of(trader, live)
-    assert (trade.reconciled, trade.entry_price) == ("estimated", Decimal(101))
-
-    late = {"at": at(20), "fills": [fill("a", 9, "2", "100")], "positions": {"BTC": "2"}, "marks": {"BTC": "101"}}
-    api("post", address, late, status=201)
-
-    [trade] = trades_of(trader, live)
-    assert (trade.reconciled, trade.entry_price) == ("exact", Decimal(100))
-
-
 @pytest.mark.parametrize(
     ("positions", "open_trades"),
     [({"positions": {}}, 0), ({"positions": {}, "is_complete": False}, 1), ({"positions": None}, 1), ({}, 1)],
@@ -237,17 +203,11 @@ def test_a_trade_keeps_the_regime_that_the_bars_tell(api, trader, live):
 
 WRONG_TICKS = [
     ({"at": "2030-01-01T00:00:00Z"}, "#/at"),
-    ({"at": None}, "#/at"),
-    ({"number": 0}, "#/number"),
     ({"number": 2**31}, "#/number"),
-    ({"number": "x"}, "#/number"),
-    ({"positions": []}, "#/positions"),
     ({"positions": {"BTC": "x"}}, "#/positions/BTC"),
     ({"positions": {"b c": "1"}}, "#/positions"),
     ({"positions": {f"S{number}": "1" for number in range(201)}}, "#/positions"),
     ({"marks": {"BTC": "0"}}, "#/marks/BTC"),
-    ({"marks": {"BTC": None}}, "#/marks/BTC"),
-    ({"funding": [{"symbol": "BTC", "at": at(0)}]}, "#/funding/0/amount_usd"),
     ({"equity_usd": "1e16"}, "#/equity_usd"),
     ({"reasons": [{"reason": "why"}]}, "#/reasons/0"),
     ({"reasons": [{"reason": "why", "symbol": "BTC", "fill_id": "a"}]}, "#/reasons/0"),
@@ -256,7 +216,6 @@ WRONG_TICKS = [
     ({"reasons": [{"reason": "why", "symbol": "BTC", "leverage": "0.5"}]}, "#/reasons/0/leverage"),
     ({"reasons": [{"reason": "why", "symbol": "BTC", "origin": "moon"}]}, "#/reasons/0/origin"),
     ({"skill_version": 2}, "#/skill_version"),
-    ({"bars": {}}, "#/bars"),
 ]
 
 
@@ -303,20 +262,6 @@ def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, trader
     assert (done["new_funding"], [one["key"] for one in done["conflicts"]]) == (1, ["a"])
     [trade] = trades_of(trader, live)
     assert (trade.gross_pnl_usd, trade.funding_usd, trade.reconciled) == (10, Decimal("-0.5"), "estimated")
-
-
-def test_ticks_go_on_from_fills_of_the_past(api, trader, live):
-    api("post", f"deployments/{live.pk}/fills/", {"fills": [fill("a", 0, "2", "100")]})
-
-    done = api(
-        "post",
-        f"deployments/{live.pk}/ticks/",
-        {"at": at(10), "fills": [fill("a", 0, "2", "100"), fill("b", 9, "-2", "110")], "positions": {}},
-        status=201,
-    )
-
-    assert (done["closed"], done["fills"]) == (1, 1)
-    assert [trade.gross_pnl_usd for trade in trades_of(trader, live)] == [Decimal(20)]
 
 
 # --- The ends of what may be sent ---

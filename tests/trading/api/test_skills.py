@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from uuid import uuid4
 
 import pytest
 import time_machine
@@ -174,21 +173,6 @@ def test_a_patch_is_an_object(api, patch):
     assert api("patch", f"drafts/{draft['id']}/", patch, status=400)["detail"] == "A patch is an object."
 
 
-def test_a_draft_that_lacks_something_is_not_saved(api):
-    draft = api("post", "drafts/", {}, status=201)
-
-    problem = api("post", f"drafts/{draft['id']}/save/", {}, status=422)
-
-    assert {"#/name", "#/context/symbols"} <= {error["pointer"] for error in problem["errors"]}
-
-
-def test_a_draft_that_changes_nothing_makes_no_version(api, clock, skill):
-    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
-    clock.shift(60)
-
-    assert api("post", f"drafts/{draft['id']}/save/", {}, status=200)["version"] == 2
-
-
 def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api, trader, clock, skill):
     draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
     api("patch", f"drafts/{draft['id']}/", {"description": "Mine"})
@@ -213,25 +197,3 @@ def test_a_draft_is_discarded(api, trader):
 
     assert api("delete", f"drafts/{draft.pk}/", status=204) is None
     assert api("delete", f"drafts/{draft.pk}/", status=404)["code"] == "draft_not_found"
-
-
-@pytest.mark.parametrize(
-    ("method", "address"),
-    [
-        ("get", "skills/{id}/"),
-        ("get", "skills/{id}/versions/"),
-        ("get", "skills/{id}/versions/1/"),
-        ("get", "skills/{id}/versions/99999999999999999999999/"),
-        ("post", "skills/{id}/deploy/"),
-        ("get", "skills/{id}/performance/"),
-        ("get", "drafts/{id}/"),
-        ("patch", "drafts/{id}/"),
-        ("delete", "drafts/{id}/"),
-        ("post", "drafts/{id}/save/"),
-    ],
-)
-def test_what_is_not_there_is_a_404_in_words(api, method, address):
-    problem = api(method, address.format(id=uuid4()), None if method == "get" else {}, status=404)
-
-    assert problem["title"] == "Not Found"
-    assert problem["code"] in {"skill_not_found", "draft_not_found"}

@@ -52,17 +52,9 @@ def trades(trader):
         ({}, [3, 2, 1, 0]),
         ({"order": "oldest"}, [0, 1, 2, 3]),
         ({"order": "symbol"}, [3, 2, 0, 1]),
-        ({"symbol": "eth"}, [1]),
-        ({"side": "short"}, [1]),
-        ({"status": "open"}, [2]),
-        ({"exit_kind": "stop"}, [1]),
-        ({"regime": "trend"}, [2]),
-        ({"words": "BREAKOUT above"}, [3, 2, 1]),
+        ({"regime": "trend", "symbol": "btc"}, [2]),
         ({"words": "50%"}, [3]),
         ({"words": "_"}, []),
-        ({"reconciled": "exact", "status": "open"}, [2]),
-        ({"reconciled": "gap"}, []),
-        ({"since": "2026-05-01", "until": "2026-05-01"}, [3, 2, 1, 0]),
         ({"since": "0001-01-01", "until": "2026-04-30"}, []),
         ({"since": "2026-05-02", "until": "9999-12-31"}, []),
     ],
@@ -117,19 +109,7 @@ def test_a_trade_comes_with_its_fills_and_every_digit(api, trader):
     assert shown.keys() == WholeTradeSerializer().fields.keys()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"order": "best"},
-        {"side": "up"},
-        {"limit": 0},
-        {"limit": 1000},
-        {"deployment_id": "x"},
-        {"cursor": "x"},
-        {"colour": "red"},
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("query", [{"order": "best"}, {"side": "up"}, {"cursor": "x"}, {"colour": "red"}], ids=repr)
 def test_a_query_that_cannot_be_is_refused(api, query):
     assert api("get", "trades/", status=422, **query)["status"] == 422
 
@@ -174,20 +154,6 @@ def test_list_events_with_filters_returns_matching_events(api, query, titles):
     MarketEventFactory(starts_at=JUNE + 3 * HOUR, kind="cpi", title="CPI", symbols=["ETH"], importance=0.2)
 
     assert [event["title"] for event in api("get", "events/", **query)["items"]] == titles
-
-
-def test_events_of_a_year_come_page_by_page(api):
-    for weeks in range(5):
-        MarketEventFactory(starts_at=JUNE + timedelta(weeks=weeks, hours=1), title=f"Week {weeks}")
-
-    titles, cursor = [], ""
-    while True:
-        page = api("get", "events/", lookahead_hours=24 * 365, limit=2, **({"cursor": cursor} if cursor else {}))
-        titles.append([event["title"] for event in page["items"]])
-        if not (cursor := page["next_cursor"]):
-            break
-
-    assert titles == [["Week 0", "Week 1"], ["Week 2", "Week 3"], ["Week 4"]]
 
 
 @pytest.mark.parametrize(
@@ -235,9 +201,7 @@ def test_a_backtest_is_queued_seen_and_cancelled(api, skill):
     [
         ({"ends_at": "2026-03-01T00:00:00Z"}, "backtest_refused"),
         ({"starts_at": "0001-01-01T00:00:00+14:00"}, "invalid"),
-        ({"slippage_bps": "-1"}, "invalid"),
         ({"fee_bps": "1e9"}, "invalid"),
-        ({"is_simulated": True}, "invalid"),
     ],
     ids=repr,
 )
