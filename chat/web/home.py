@@ -22,7 +22,7 @@ from config.lib.words.rules import describe_rule, parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
 from trading.account.staff import list_new_entries
-from trading.asking.accounts import Account, AccountsNow, Result, get_accounts
+from trading.asking.accounts import AccountNow, AccountsNow, Result, get_accounts
 from trading.market.queries import is_about, list_events
 from trading.models import (
     BacktestRun,
@@ -89,7 +89,7 @@ def _draw_result(result: Result, accounts: AccountsNow) -> Chart:
     return draw_equity(result.points, title=f"{title}, 30 days", name=name, drawdown=False, simulated=is_simulated)
 
 
-def _draw_account(account: Account) -> SafeString:
+def _draw_account(account: AccountNow) -> SafeString:
     values = [value for value in account.equity_usd if value is not None]
     return draw_sparkline(values, title=f"Equity of {account.deployment.title}, 30 days")
 
@@ -129,7 +129,7 @@ _OF_NO_ROW: Final = frozenset({"memory:review", "trading:access", "trading:backt
 
 
 def _list_waiting(
-    counts: dict[str, Any], accounts: Sequence[Account], rules: Sequence[TradingRule], now: datetime
+    counts: dict[str, Any], accounts: Sequence[AccountNow], rules: Sequence[TradingRule], now: datetime
 ) -> list[Waiting]:
     found = []
     for name, words, noun, page_of_one, page_of_all, is_grave in _WAITING:

@@ -12,7 +12,7 @@ from django.db.models import Q
 from chat.conversations.journal import list_day_notes, list_kept_between
 from chat.models import Bookmark
 from config.lib.words.rules import describe_rule
-from trading.asking.answers import Line, build_link, describe_figure
+from trading.asking.answers import FigureLine, build_link, describe_figure
 from trading.asking.periods import parse_period
 from trading.asking.planner import compare_groups, take_figure
 from trading.asking.query import MEASURES, TradeQuery
@@ -90,9 +90,9 @@ class Review:
     """A week in figures, computed from the record alone."""
 
     week: JournalWeek
-    figures: Sequence[Line]
-    records: Sequence[Line]  # the net of own trades and of agents
-    symbols: Sequence[Line]
+    figures: Sequence[FigureLine]
+    records: Sequence[FigureLine]  # the net of own trades and of agents
+    symbols: Sequence[FigureLine]
     best: Trade | None
     worst: Trade | None
     rules: Sequence[Mapping[str, Any]]  # reading, kept, broken, unknown: of the trades that opened in the week

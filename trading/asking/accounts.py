@@ -30,7 +30,7 @@ _NOTE: Final = ("id", "generated_at", "lessons_text", "trades_considered")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AccountNow:
     """A deployment that is no backtest; None: not known, or there is none."""
 
     deployment: Deployment
@@ -98,12 +98,12 @@ class Result:
 class AccountsNow:
     """All accounts, running ones first, and what they made."""
 
-    accounts: Sequence[Account]
+    accounts: Sequence[AccountNow]
     results: Sequence[Result]
     simulated: Sequence[str]  # symbols with prices made by a model
 
     @property
-    def positions(self) -> list[tuple[Account, OpenPosition]]:
+    def positions(self) -> list[tuple[AccountNow, OpenPosition]]:
         """The open positions, newest first."""
         found = [(account, one) for account in self.accounts for one in account.positions]
         return sorted(found, key=lambda pair: pair[1].trade.entry_at, reverse=True)
@@ -145,7 +145,9 @@ def _select_deployments(since: datetime, instants: Iterable[datetime]) -> Iterab
     return sorted(found, key=lambda one: one.status != "running")
 
 
-def _read_account(deployment: Deployment, positions: Sequence[OpenPosition], instants: int, now: datetime) -> Account:
+def _read_account(
+    deployment: Deployment, positions: Sequence[OpenPosition], instants: int, now: datetime
+) -> AccountNow:
     columns = vars(deployment)
     equity = [columns[f"equity_{place}"] for place in range(instants)]
     first = next((value for value in equity if value is not None), None)
@@ -160,7 +162,7 @@ def _read_account(deployment: Deployment, positions: Sequence[OpenPosition], ins
         schedule = Schedule.model_validate(deployment.version.payload.get("schedule", {}))
         next_at = schedule.find_last(now) + schedule.every
         is_late = (deployment.last_tick_at or deployment.created_at) < schedule.find_last(now - _LATE)
-    return Account(
+    return AccountNow(
         deployment, positions, [before if value is None else value for value in equity], decided, note, next_at, is_late
     )
 
@@ -169,7 +171,7 @@ def _sum_record(
     record: str,
     table: TradeTable,
     records: Mapping[UUID, str],
-    accounts: Sequence[Account],
+    accounts: Sequence[AccountNow],
     instants: Sequence[datetime],
 ) -> Result:
     """Return the result of own trades or of agents, `instants` being the days' beginnings and now."""

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from config.lib import figures
-from trading.asking.check import Check, ComingEvent
-from trading.asking.planner import Answer, TradeAnswer
+from trading.asking.check import ComingEvent, PlanCheck
+from trading.asking.planner import RecordAnswer, TradeAnswer
 from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
 
@@ -43,7 +43,7 @@ _ROUND: Final[Mapping[str, Callable[[float | None], float | None]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """One figure in words; empty: there is none."""
 
     label: str
@@ -55,13 +55,13 @@ class Line:
     link: str = ""
 
 
-def describe_total(answer: Answer) -> Line:
+def describe_total(answer: RecordAnswer) -> FigureLine:
     """Return the figure of all trades in words."""
     measure = answer.query.measure
     return describe_figure(measure, MEASURES[measure].label, answer.figure, answer.unknown)
 
 
-def describe_groups(answer: Answer) -> list[Line]:
+def describe_groups(answer: RecordAnswer) -> list[FigureLine]:
     """Return the groups in words, each with the address of its own answer."""
     rows = [(one, narrow_words(answer.query, one.key)) for one in answer.groups]
     return [
@@ -76,15 +76,15 @@ def format_value(measure: str, value: float | None) -> str:
     return "" if value is None else write(value)
 
 
-def describe_figure(measure: str, label: str, figure: Figure, unknown: int, link: str = "") -> Line:
+def describe_figure(measure: str, label: str, figure: Figure, unknown: int, link: str = "") -> FigureLine:
     """Return a figure of a measure in words."""
     low, high = (format_value(measure, bound) for bound in figure.interval or (None, None))
     interval = f"{low} to {high}" if high else f"above {low}" if low else ""
     value, mean = format_value(measure, figure.value), format_value(measure, figure.mean)
-    return Line(label, figure.trades, value, mean, interval, unknown, link)
+    return FigureLine(label, figure.trades, value, mean, interval, unknown, link)
 
 
-def describe_answer(answer: Answer) -> Row:
+def describe_answer(answer: RecordAnswer) -> Row:
     """Return an answer as JSON; null is not known."""
     query, period = answer.query, answer.query.period
     first, last = period.bounds if period else (None, None)
@@ -108,7 +108,7 @@ def describe_answer(answer: Answer) -> Row:
     }
 
 
-def describe_check(check: Check) -> Row:
+def describe_check(check: PlanCheck) -> Row:
     """Return a check as JSON; null is not known."""
     plan, sizing, mark = check.plan, check.sizing, check.mark
     open_usd, size = check.exposure_usd, sizing.size_usd

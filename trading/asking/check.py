@@ -40,7 +40,7 @@ class ComingEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PlanCheck:
     """A plan, sized and held against the record."""
 
     plan: Plan
@@ -60,7 +60,7 @@ class Check:
     win_rate: Figure
 
 
-def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
+def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> PlanCheck:
     """Size and check a plan. Raises QueryRefused, DeploymentNotFound."""
     accounts = _list_accounts(plan)
     equity, equity_of = _find_equity(plan, accounts)
@@ -82,7 +82,7 @@ def check_plan(plan: Plan, *, zone: ZoneInfo, now: datetime) -> Check:
     similar = TradeQuery(zone, "expectancy", where={"symbol": (plan.symbol,), "side": (plan.side,)})
     nets = TradeTable(similar).list_values("expectancy")
     verdict, why = _decide(verdicts, len(nets), sizing)
-    return Check(
+    return PlanCheck(
         plan=plan,
         verdict=verdict,
         why=why,

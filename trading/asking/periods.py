@@ -35,7 +35,7 @@ class PeriodRefused(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class NamedPeriod:
     """A range of instants; None: not bounded."""
 
     words: str
@@ -56,7 +56,7 @@ def _format_bound(at: datetime | None, edge: time) -> str | None:
     return f"{at:%Y-%m-%d}" if minute == edge else f"{at:%Y-%m-%d %H:%M}"
 
 
-def parse_period(text: str, *, zone: ZoneInfo, now: datetime, is_ahead: bool = False) -> Period | None:
+def parse_period(text: str, *, zone: ZoneInfo, now: datetime, is_ahead: bool = False) -> NamedPeriod | None:
     """Return the period that words name, None for no words. Raises PeriodRefused, unless `is_ahead` for "next week".
 
     Weeks begin on Monday; a month without a year is the last one that has begun.
@@ -70,9 +70,9 @@ def parse_period(text: str, *, zone: ZoneInfo, now: datetime, is_ahead: bool = F
             raise ValueError(words)
         match _read_parts(words):
             case [(int(count), "h")] | ["last" | "past", (int(count), "h")]:
-                return Period(words, here - timedelta(hours=count), here)
+                return NamedPeriod(words, here - timedelta(hours=count), here)
             case ["next", (int(count), ("h" | "d" | "w") as unit)]:
-                return Period(words, here, here + timedelta(**{_SPANS[unit]: count}))
+                return NamedPeriod(words, here, here + timedelta(**{_SPANS[unit]: count}))
         first, end = _find_range(words, here.date())
     except (ValueError, OverflowError) as error:  # such as 2026-02-30
         raise PeriodRefused(
@@ -82,7 +82,7 @@ def parse_period(text: str, *, zone: ZoneInfo, now: datetime, is_ahead: bool = F
     if first and end and first >= end:
         raise PeriodRefused(f'"{text[:60]}" ends before it begins.')
     starts_at, ends_at = (datetime.combine(day, time(), zone) if day else None for day in (first, end))
-    return Period(words, starts_at, ends_at)
+    return NamedPeriod(words, starts_at, ends_at)
 
 
 def take_period(text: str, tokens: Sequence[Token], at: int) -> tuple[int, str] | None:

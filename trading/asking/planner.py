@@ -35,7 +35,7 @@ class TradeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordAnswer:
     query: TradeQuery
     unit: str  # usd, count, fraction, ratio, minutes or r
     figure: Figure
@@ -49,20 +49,24 @@ class Answer:
     ids_left_out: int
 
 
-def answer_question(query: TradeQuery) -> Answer:
+def answer_question(query: TradeQuery) -> RecordAnswer:
     """Answer from the owner's closed trades. Raises SkillNotFound, DeploymentNotFound."""
     table = TradeTable(query)
     values = table.list_values(query.measure)
     figure, unknown = take_figure(query.measure, values)
     groups = compare_groups(table, query.group, query.measure) if query.group and query.group != EACH_TRADE else []
-    ranked = _rank(values) if query.is_of_trade else []
+    known = [(value, place) for place, value in enumerate(values) if value is not None]
+    # The places of the known values, the highest first; equal ones newest first.
+    ranked = [place for _, place in sorted(known, reverse=True)] if query.is_of_trade else []
     listed = _keep_ends(ranked) if query.group == EACH_TRADE else []
     ends = ranked[:: len(ranked) - 1] if len(ranked) > 1 else []
     places = [*listed, *ends]
-    shown = _read_trades([(pk, values[place]) for pk, place in zip(table.pick_ids(places), places, strict=True)])
+    ids = table.pick_ids(places)
+    rows = Trade.objects.only("symbol", "side", "entry_at", "exit_at").in_bulk(set(ids))
+    shown = [TradeAnswer(rows[pk], values[place] or 0.0) for pk, place in zip(ids, places, strict=True)]
     total = len(values)
     kept = groups[-MAX_GROUPS:] if query.group in _IN_ORDER else _keep_ends(groups)
-    return Answer(
+    return RecordAnswer(
         query=query,
         unit=MEASURES[query.measure].unit,
         figure=figure,
@@ -98,19 +102,7 @@ def compare_groups(table: TradeTable, group: str, measure: str) -> list[GroupAns
     return sorted(groups, key=lambda one: (one.figure.value is None, -(one.figure.value or 0), one.label))
 
 
-def _rank(values: Values) -> list[int]:
-    """Return the places of the known values, the highest first; equal ones newest first."""
-    known = [(value, place) for place, value in enumerate(values) if value is not None]
-    return [place for _, place in sorted(known, reverse=True)]
-
-
 def _keep_ends(rows: list[T]) -> list[T]:
     """Return the first and the last of ordered rows, at most MAX_GROUPS."""
     half = MAX_GROUPS // 2
     return rows if len(rows) <= MAX_GROUPS else [*rows[:half], *rows[-half:]]
-
-
-def _read_trades(wanted: Sequence[tuple[UUID, float | None]]) -> list[TradeAnswer]:
-    """Return trades with their values."""
-    rows = Trade.objects.only("symbol", "side", "entry_at", "exit_at").in_bulk({pk for pk, _ in wanted})
-    return [TradeAnswer(rows[pk], value) for pk, value in wanted if value is not None]

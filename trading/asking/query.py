@@ -8,7 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from config.lib.errors import DomainError
-from trading.asking.periods import Period, parse_period
+from trading.asking.periods import NamedPeriod, parse_period
 from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
 from trading.models.choices import WEEKDAYS
 from trading.record.performance import (
@@ -52,7 +52,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Facet:
     """What trades are grouped by; what has choices or a parser is a filter, too."""
 
     label: str
@@ -70,7 +70,7 @@ class TradeQuery:
     measure: str = "net"
     group: str = ""
     where: Mapping[str, Values] = field(default_factory=dict)  # by filter, as in FILTERS
-    period: Period | None = None  # of the exit
+    period: NamedPeriod | None = None  # of the exit
 
     @property
     def is_of_trade(self) -> bool:
@@ -174,29 +174,29 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "drawdown": Measure("Drawdown of closed trades", "usd", measure_fall, is_of_trade=False),
     "r": Measure("R multiple", "r", measure_mean, (NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")),
 }
-GROUPS: Final[Mapping[str, Group]] = {
-    "symbol": Group(
+GROUPS: Final[Mapping[str, Facet]] = {
+    "symbol": Facet(
         "Symbol", ("symbol",), column="symbol", parse=lambda text: tuple(dict.fromkeys(map(parse_symbol, _split(text))))
     ),
-    "side": Group("Side", ("side",), dict(TradeSide.choices), column="side"),
-    "skill": Group("Skill", ("skill",), parse=lambda text: (text[:200],)),  # an id or a name
-    "version": Group("Version of the skill", ("skill", "skill_version"), column="skill_version", parse=_parse_versions),
-    "deployment": Group("Deployment or account", ("deployment",), parse=lambda text: (parse_id(text),)),
-    "record": Group("Own trades or agents'", ("deployment",), RECORDS),
-    "regime": Group("Regime at entry", ("entry_regime_tag",), dict(RegimeTag.choices), column="entry_regime_tag"),
-    "exit": Group("What closed it", ("exit_kind",), dict(ExitKind.choices), column="exit_kind"),
-    "result": Group("Won or lost", (NET,), {"won": "Won", "lost": "Lost", "even": "Even"}),
-    "hour": Group("Hour of the entry", ("entry_at",), parse=_parse_hours),
-    "weekday": Group(
+    "side": Facet("Side", ("side",), dict(TradeSide.choices), column="side"),
+    "skill": Facet("Skill", ("skill",), parse=lambda text: (text[:200],)),  # an id or a name
+    "version": Facet("Version of the skill", ("skill", "skill_version"), column="skill_version", parse=_parse_versions),
+    "deployment": Facet("Deployment or account", ("deployment",), parse=lambda text: (parse_id(text),)),
+    "record": Facet("Own trades or agents'", ("deployment",), RECORDS),
+    "regime": Facet("Regime at entry", ("entry_regime_tag",), dict(RegimeTag.choices), column="entry_regime_tag"),
+    "exit": Facet("What closed it", ("exit_kind",), dict(ExitKind.choices), column="exit_kind"),
+    "result": Facet("Won or lost", (NET,), {"won": "Won", "lost": "Lost", "even": "Even"}),
+    "hour": Facet("Hour of the entry", ("entry_at",), parse=_parse_hours),
+    "weekday": Facet(
         "Weekday of the entry",
         ("entry_at",),
         {name: name.title() for name in WEEKDAYS},
         parse=lambda text: tuple(parse_choice(value[:3], WEEKDAYS, "weekday") for value in _split(text)),
     ),
-    "month": Group("Month of the exit", ("exit_at",)),
-    "event": Group("Event around the entry", ("entry_at", "symbol", "deployment"), _EVENTS),
-    "rule": Group("Own rules", ("pk",), VERDICTS),
-    EACH_TRADE: Group("Each trade", ()),
+    "month": Facet("Month of the exit", ("exit_at",)),
+    "event": Facet("Event around the entry", ("entry_at", "symbol", "deployment"), _EVENTS),
+    "rule": Facet("Own rules", ("pk",), VERDICTS),
+    EACH_TRADE: Facet("Each trade", ()),
 }
 FILTERS: Final = tuple(name for name, group in GROUPS.items() if group.choices or group.parse)
 QUESTION: Final = ("measure", "group", "period", *FILTERS)  # the words of a question

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from io import StringIO
 from typing import Any, Final, TypeVar
 
 from config.lib.text import csv_cell
@@ -56,22 +55,19 @@ def _as_json(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _as_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    line = StringIO()
-    writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(columns)
+    writer = csv.writer(_Echo(), lineterminator="\n")
+    yield writer.writerow(columns)
     for row in rows:
-        yield _take_text(line)
         cells = (row[name] for name in columns)
         # What is text as it is kept may be written by people, models and venues; numbers and instants are ours.
-        writer.writerow([csv_cell(cell) if isinstance(cell, str) else _format_value(cell) for cell in cells])
-    yield _take_text(line)
+        yield writer.writerow([csv_cell(cell) if isinstance(cell, str) else _format_value(cell) for cell in cells])
 
 
-def _take_text(line: StringIO) -> str:
-    text = line.getvalue()
-    line.seek(0)
-    line.truncate()
-    return text
+class _Echo:
+    """A file whose `write` returns the text, and so does `writerow`."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
 def _format_value(value: Any) -> Any:

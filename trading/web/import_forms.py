@@ -12,7 +12,6 @@ from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
 from trading.intake.tables import MAX_BYTES, Table
 from trading.ledger.executions import QUANTITY_GRAIN
-from trading.ledger.positions import Check
 from trading.models import Deployment
 from trading.skills.schemas import symbol_name
 from trading.web.forms import time_zone_choices
@@ -91,7 +90,7 @@ class MappingForm(forms.Form):
         return {**kept, "columns": {name: chosen for name, chosen in columns.items() if chosen}}
 
 
-class OpeningForm(forms.Form):
+class PositionForm(forms.Form):
     """A position from before an account's first fill."""
 
     account = forms.ChoiceField(label="Account")
@@ -111,10 +110,6 @@ class OpeningForm(forms.Form):
             return symbol_name(self.cleaned_data["symbol"])
         except ValueError as error:
             raise forms.ValidationError(f"{error}.") from error
-
-    def build_check(self) -> Check:
-        given = self.cleaned_data
-        return Check(given["symbol"], given["at"], given["quantity"], given["price"], is_opening=True)
 
 
 class AccountForm(forms.Form):

@@ -15,7 +15,7 @@ from config.lib.charts.thinning import pick_extremes
 from config.lib.charts.values import Cell, Chart, Table, draw_equity
 from config.lib.figures import format_count, format_signed_usd
 from config.lib.intervals import median_interval
-from trading.asking.answers import Line, describe_figure, format_value
+from trading.asking.answers import FigureLine, describe_figure, format_value
 from trading.asking.planner import compare_groups, take_figure
 from trading.asking.query import GROUPS, MEASURES, NET, TradeQuery
 from trading.asking.table import TradeTable
@@ -40,7 +40,7 @@ Narrow = Callable[..., str]  # to the address with other filters
 
 def describe_selection(
     rows: TradeQuerySet, shown: str, *, zone: ZoneInfo, narrow: Narrow
-) -> tuple[list[Line], list[Chart]]:
+) -> tuple[list[FigureLine], list[Chart]]:
     """Return the figures of trades and the charts of what is shown."""
     measures, groups = _READ[shown]
     table = TradeTable(TradeQuery(zone), rows=rows, measures=measures, groups=groups)

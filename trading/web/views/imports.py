@@ -26,8 +26,9 @@ from trading.intake.reading import Reading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.ledger.arrivals import add_entries, list_openings, remove_opening, undo_batch
 from trading.ledger.entries import Entries, EntriesRefused
+from trading.ledger.positions import Check
 from trading.models import EntrySource, ImportBatch, TradeFile
-from trading.web.import_forms import AccountForm, MappingForm, OpeningForm, TradeFileForm
+from trading.web.import_forms import AccountForm, MappingForm, PositionForm, TradeFileForm
 
 REFUSED = 422
 BATCHES_SHOWN = 20
@@ -92,9 +93,10 @@ def change_openings(request: AuthedRequest) -> HttpResponse:
             remove_opening(int(opening_id) if opening_id.isdecimal() else 0, now=timezone.now())
         messages.success(request, "Removed. The trades were built again.")
         return redirect(f"{reverse('trading:imports')}#openings")
-    form = OpeningForm(request.POST, ledgers=list_ledgers())
+    form = PositionForm(request.POST, ledgers=list_ledgers())
     if form.is_valid():
-        entries, ledger_id = Entries(openings=[form.build_check()]), UUID(form.cleaned_data["account"])
+        ledger_id, position = UUID(form.cleaned_data.pop("account")), Check(**form.cleaned_data, is_opening=True)
+        entries = Entries(openings=[position])
         try:
             with owned_tx(request.user):
                 add_entries(deployment_id=ledger_id, entries=entries, source=EntrySource.HAND, now=timezone.now())
@@ -170,7 +172,7 @@ def _render_imports(
     *,
     file_form: TradeFileForm | None = None,
     account_form: AccountForm | None = None,
-    opening_form: OpeningForm | None = None,
+    opening_form: PositionForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     ledgers = {ledger.pk: ledger for ledger in list_ledgers()}
@@ -183,7 +185,7 @@ def _render_imports(
         "files": TradeFile.objects.defer("content").order_by("-created_at"),
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
         "openings": list_openings(ledgers),
-        "opening_form": opening_form or OpeningForm(ledgers=ledgers.values()),
+        "opening_form": opening_form or PositionForm(ledgers=ledgers.values()),
     }
     return TemplateResponse(request, "trading/imports.html", context, status=status)
 
