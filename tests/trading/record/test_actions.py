@@ -36,6 +36,8 @@ def desk(as_trader):
 
 # --- What a card says ---
 
+RUNNING = [["Skill", "Dips"], ["Deployment", "Paper since 2026-05-01 12:00 UTC"], ["Now", "Running, version 1"]]
+
 
 def test_types_are_the_seven_of_the_seed():
     assert set(TYPES) == set(ActionType.values) == set(cards.TITLES)
@@ -65,9 +67,7 @@ def test_types_are_the_seven_of_the_seed():
             "redeploy",
             {"deployment_id"},
             [
-                ["Skill", "Dips"],
-                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
-                ["Now", "Running, version 1"],
+                *RUNNING,
                 ["Version", "1 → 2"],
                 ["Risk: max leverage", "3.0 → 5.0"],
                 ["Note", "From its next decision on the agent follows the newest version. Positions and lessons stay."],
@@ -77,21 +77,14 @@ def test_types_are_the_seven_of_the_seed():
             "stop",
             {"deployment_id"},
             [
-                ["Skill", "Dips"],
-                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
-                ["Now", "Running, version 1"],
+                *RUNNING,
                 ["Note", "The agent never decides again. Positions stay open; close them first if you want out."],
             ],
         ),
         (
             "pause",
             {"deployment_id"},
-            [
-                ["Skill", "Dips"],
-                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
-                ["Now", "Running, version 1"],
-                ["Note", "The agent decides nothing more until you resume it. Positions stay open."],
-            ],
+            [*RUNNING, ["Note", "The agent decides nothing more until you resume it. Positions stay open."]],
         ),
         (
             "resume",
@@ -107,9 +100,7 @@ def test_types_are_the_seven_of_the_seed():
             "flatten",
             {"deployment_id"},
             [
-                ["Skill", "Dips"],
-                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
-                ["Now", "Running, version 1"],
+                *RUNNING,
                 ["BTC long", "2 at 100, now 110: +$20.00 unrealised"],
                 ["Note", "Every open position is closed at the open of the next bar."],
                 ["Note", "The agent goes on: it may open positions again unless you pause it."],

@@ -4,8 +4,8 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.memory import JUNE
-from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.trading.browsing import browser_of_trader, into, is_page, made, text_of
+from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
+from tests.trading.browsing import browser_of_trader, into, made, text_of
 
 __all__ = ["browser_of_trader", "made"]
 
@@ -109,15 +109,6 @@ def test_calendar_says_what_makes_no_sense_and_leaves_it_out(client, query, word
     assert words in text_of(piece)
 
 
-def test_filters_get_the_days_alone_and_a_short_address(client):
-    query = {"importance": "0.7", "symbols": "", "kind": ["cpi", "gdp"]}
-
-    response = client.get(CALENDAR, query, headers=into("results", CALENDAR))
-
-    assert not is_page(response)
-    assert response["HX-Push-Url"] == f"{CALENDAR}?importance=0.7&kind=cpi&kind=gdp"
-
-
 def test_calendar_leads_to_the_days_before_and_after(client):
     body = client.get(CALENDAR, {"first_day": "2026-06-01", "last_day": "2026-06-07"}).content.decode()
 
@@ -155,13 +146,6 @@ def test_calendar_weighs_no_event_that_is_past_or_of_another_symbol(client, made
     MarketEventFactory(starts_at=JUNE + HOUR, symbols=["SOL"])
 
     assert "too few to say" not in text_of(client.get(CALENDAR))
-
-
-def test_calendar_weighs_no_position_of_a_backtest(client, made):
-    MarketEventFactory(starts_at=JUNE + HOUR)
-    made(lambda: TradeFactory(still_open=True, deployment=BacktestRunFactory().deployment))
-
-    assert "You hold nothing now" in text_of(client.get(CALENDAR))
 
 
 def test_calendar_counts_the_positions_of_a_stopped_deployment(client, made):

@@ -85,13 +85,6 @@ def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client, trader):
         assert Skill.objects.count() == 1
 
 
-def test_import_of_the_same_trades_from_page_and_api_counts_them_once(client, trader):
-    import_sample(client, SAMPLES["binance spot"].content)
-    import_sample(client, SAMPLES["binance spot, API"].content)
-
-    assert counts(trader)[0] == 2
-
-
 def test_import_under_a_name_goes_into_the_record_of_that_account(client, trader):
     import_sample(client, SAMPLES["binance spot"].content)
     import_sample(client, SAMPLES["binance spot"].content, ledger="desk")

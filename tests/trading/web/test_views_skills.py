@@ -137,19 +137,6 @@ def test_skills_shows_drafts_to_resume_and_archived_ones_apart(client, trader, s
     assert "Old thing" in text_of(response)
 
 
-def test_skills_takes_as_many_queries_for_many_as_for_one(client, trader, django_assert_max_num_queries):
-    def write() -> None:
-        for _ in range(12):
-            version = SkillVersionFactory()
-            DeploymentFactory(version=version)
-            BacktestRunFactory(done=True, deployment__version=version)
-
-    as_owner(trader, write)
-
-    with django_assert_max_num_queries(14):  # ten, and the four by which PostgreSQL enters and leaves the scope
-        client.get(SKILLS)
-
-
 # --- The form ---
 
 
@@ -276,14 +263,6 @@ def test_template_keeps_the_name_that_was_typed(client, trader):
 
     payload = drafts(trader)[0].payload
     assert (payload["name"], payload["trading_style"]) == ("Mine", "day")
-
-
-def test_discard_gives_the_draft_up(client, trader, skill):
-    client.post(edit(skill), {**typed(WHOLE, name="Dips"), "act": "keep"})
-
-    response = client.post(edit(skill), {"act": "discard"})
-
-    assert (response.url, drafts(trader)) == (f"/skills/{skill.pk}/", [])
 
 
 def test_edit_makes_the_next_version_and_cannot_change_the_style(client, trader, skill):
