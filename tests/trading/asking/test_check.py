@@ -14,10 +14,8 @@ from tests.factories.record import (
     TradeFactory,
     TradingRuleFactory,
 )
-from tests.owners import as_owner
 from trading.asking.check import check_plan
 from trading.asking.sizing import parse_plan
-from trading.ledger.services import DeploymentNotFound
 from trading.models import Order, Trade
 
 D = Decimal
@@ -159,13 +157,6 @@ def test_check_of_a_new_user_works_with_what_is_given(as_trader):
 
     assert (found.sizing.size_usd, found.sizing.is_capped, found.equity_of) == (D(200), True, "as you gave it")
     assert check().equity_usd is None
-
-
-def test_account_of_a_stranger_is_not_found(account, stranger):
-    theirs = as_owner(stranger, DeploymentFactory)
-
-    with pytest.raises(DeploymentNotFound):
-        check(deployment=str(theirs.pk))
 
 
 def test_check_writes_nothing(account, django_assert_max_num_queries):

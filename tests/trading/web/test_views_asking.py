@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from tests.factories.memory import MAY
-from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
+from tests.factories.record import DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
 from tests.trading.browsing import browser_of_trader, is_page, made, text_of
 
 __all__ = ["browser_of_trader", "made"]
@@ -82,12 +82,6 @@ def test_record_without_trades_offers_the_import(client):
     assert "No closed trades yet" in text_of(client.get(ASK))
 
 
-def test_excursion_without_bars_is_not_known(client, made):
-    made(lambda: TradeFactory(path_minutes=None))
-
-    assert "Worst excursion Not known of 1 closed trade" in text_of(client.get(ASK, {"measure": "mae"}))
-
-
 # --- The check ---
 
 CHECK = "/trades/check/"
@@ -113,27 +107,9 @@ def test_check_shows_size_risk_rules_and_verdict(client, trades, made):
         assert words in text
 
 
-def test_check_takes_the_last_price(client, made):
-    made(lambda: BarFactory(opened_at=timezone.now() - timedelta(hours=2), close=Decimal(104), is_simulated=True))
-
-    text = text_of(client.get(CHECK, {"symbol": "BTC", "side": "long", "size_usd": "208"}))
-
-    assert "Size $208.00 2 BTC at 104" in text
-    assert "the last close, " in text
-    assert "simulated market" in text
-    assert "{%" not in text
-
-
 def test_check_without_a_plan_says_what_to_give(client):
     assert "No trade planned yet" in text_of(client.get(CHECK))
     assert "Give the side of the planned trade." in text_of(client.get(CHECK, {"symbol": "BTC"}))
-
-
-def test_check_of_an_unknown_market_says_what_is_not_known(client):
-    text = text_of(client.get(CHECK, {"symbol": "ADA", "side": "short"}))
-
-    for words in ("Size Not known", "Lost at the stop Not known", "Price Not known", "Equity Not known", "not enough"):
-        assert words in text
 
 
 def test_question_in_words_leads_to_the_address_of_its_reading(client, trades):

@@ -129,17 +129,6 @@ def test_calendar_weighs_events_against_open_positions(client, made):
     assert "by Dips" in text
 
 
-def test_calendar_says_when_there_are_too_few_past_events(client, made):
-    past_events(["0.01", "-0.03"])
-    MarketEventFactory(starts_at=JUNE + HOUR)
-    made(lambda: TradeFactory(still_open=True))
-
-    text = text_of(client.get(CALENDAR))
-
-    assert "too few to say, 2 past events with bars, of at least 3" in text
-    assert "median" not in text.partition("What the numbers mean")[0]
-
-
 def test_calendar_weighs_no_event_that_is_past_or_of_another_symbol(client, made):
     made(lambda: TradeFactory(still_open=True))
     MarketEventFactory(starts_at=JUNE - HOUR)

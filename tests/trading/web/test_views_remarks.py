@@ -26,7 +26,6 @@ from tests.factories.record import (
     TradeRemarkFactory,
     TradingRuleFactory,
 )
-from tests.owners import as_owner
 from tests.trading.browsing import browser_of_trader, made, text_of
 from trading.models import Trade, TradeRemark
 
@@ -174,16 +173,6 @@ def test_picture_that_is_none_is_refused_in_words(client, made, sent, words):
 
     assert words in text_of(client.post(picture_of(trade), sent, follow=True))
     assert not made(lambda: TradeRemark.objects.exists())
-
-
-def test_picture_of_another_user_is_as_unknown_as_none(client, stranger):
-    theirs = as_owner(stranger, TradeFactory)
-    as_owner(stranger, lambda: TradeRemarkFactory(trade_id=theirs.pk, picture=b"x", picture_width=1, picture_height=1))
-
-    assert client.get(picture_of(theirs)).status_code == 404
-    assert client.post(picture_of(theirs), {"picture": photo()}).status_code == 404
-    assert client.post(picture_of(theirs), {"act": "drop"}).status_code == 404
-    assert as_owner(stranger, lambda: bytes(TradeRemark.objects.get().picture)) == b"x"
 
 
 def test_picture_is_exported_and_erased_with_the_user(client, made, trader):

@@ -442,23 +442,21 @@ def test_preview_saves_nothing_that_was_not_seen(client, trader):
     assert as_owner(trader, Skill.objects.count) == 0
 
 
-def test_preview_keeps_a_draft_that_cannot_be_saved(client, trader):
-    draft = begun(trader, {"name": "Half"})
+@pytest.mark.parametrize(
+    ("patch", "status", "words"),
+    [
+        ({"name": "Half"}, 422, "Nothing was saved, and the draft is kept."),
+        (WHOLE, 409, "You have a skill named Dips already"),
+    ],
+)
+def test_preview_keeps_a_draft_that_cannot_be_saved(client, trader, skill, patch, status, words):
+    draft = begun(trader, patch)
 
     response = client.post(NEW, {"act": "save", "seen": seen(draft)})
 
-    assert response.status_code == 422
-    assert "Nothing was saved, and the draft is kept." in text_of(response)
+    assert response.status_code == status
+    assert words in text_of(response)
     assert drafts(trader)[0].payload == draft.payload
-
-
-def test_preview_says_that_a_name_is_taken(client, trader, skill):
-    draft = begun(trader)
-
-    response = client.post(NEW, {"act": "save", "seen": seen(draft)})
-
-    assert response.status_code == 409
-    assert "You have a skill named Dips already" in text_of(response)
 
 
 def test_preview_asks_before_it_saves_over_a_newer_version(client, trader, skill):
