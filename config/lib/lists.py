@@ -37,8 +37,9 @@ class ListForm(forms.Form):
         return {name: value for name, value in self.cleaned_data.items() if value}
 
     def build_query(self, **changes: Any) -> str:
-        """Return the shortest query string with changes; None removes a value."""
-        values = {name: value for name, value in {**self.known, **changes}.items() if value}
+        """Return the shortest query string with changes, the page last; None removes a value."""
+        known = sorted({**self.known, **changes}.items(), key=lambda item: item[0] == "page")
+        values = {name: value for name, value in known if value}
         return f"?{urlencode(values, doseq=True)}" if values else ""
 
     def is_narrowed(self) -> bool:
