@@ -286,11 +286,11 @@ def measure_quality() -> None:
 
     from uuid import UUID  # noqa: PLC0415
 
-    from chat.conversations.search import Said, Turn, rank_turns  # noqa: PLC0415
+    from chat.conversations.search import RankedTurn, Said, rank_turns  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
 
     home = UUID(int=1)
-    said = {Turn(home, at + 1): Said(talk.turns[at], alone[at]) for at in turns}
+    said = {RankedTurn(home, at + 1): Said(talk.turns[at], alone[at]) for at in turns}
 
     def searched(query: str) -> dict[int, float]:
         with owned(1):

@@ -98,10 +98,6 @@ class EraseForm(ReasonForm):
         return cleaned
 
 
-def _describe_erasure(trader: Trader) -> list[str]:
-    return ["Deleted at once and for good:", *(f"{n:,} {name}" for name, n in count_rows(user_id=trader.pk))]
-
-
 @admin.register(Trader)
 class TraderAdmin(ActAdmin, UserAdmin):
     """Accounts; owned rows have their own lists."""
@@ -147,7 +143,10 @@ class TraderAdmin(ActAdmin, UserAdmin):
             lambda trader, now, email: erase_user(user_id=trader.pk),
             permission="delete",
             form=EraseForm,
-            describe=_describe_erasure,
+            describe=lambda trader: [
+                "Deleted at once and for good:",
+                *(f"{number:,} {name}" for name, number in count_rows(user_id=trader.pk)),
+            ],
             as_system=True,
         ),
     )

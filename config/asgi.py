@@ -13,8 +13,8 @@ django_application = get_asgi_application()
 from channels.auth import AuthMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from chat.web.consumers import websocket_urlpatterns  # noqa: E402
 from chat.web.lifespan import Lifespan  # noqa: E402
-from chat.web.routing import websocket_urlpatterns  # noqa: E402
 from config.lib.edge.bodies import BodyLimit  # noqa: E402
 from config.lib.edge.requests import ClientAddress, RequestId  # noqa: E402
 

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.web.views import home, metrics, sessions, shell
+from chat.web.views import account, home, metrics, shell
 from config.lib.operations.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -36,7 +36,7 @@ urlpatterns = [
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("accounts/connections/", include("allauth.socialaccount.urls")),
     path("accounts/", include("allauth.socialaccount.providers.openid_connect.urls")),
-    path("accounts/sessions/", sessions.SessionsView.as_view(), name="usersessions_list"),
+    path("accounts/sessions/", account.SessionsView.as_view(), name="usersessions_list"),
     path("admin/", admin.site.urls),
     path("api/", include((api_patterns, "api"))),
     path("", include("trading.web.urls")),

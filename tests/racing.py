@@ -24,7 +24,7 @@ from uuid import UUID
 from django.db import connection, connections
 
 from chat.endings import closing
-from chat.endings.closing import Outcome, close_conversation
+from chat.endings.closing import ClosingOutcome, close_conversation
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from memory.claims.support import Quote
@@ -114,7 +114,7 @@ def write(user_id: int, service: Callable[..., Any], **values: Any) -> Any:
         return service(**values)
 
 
-def close_chat(user_id: int, conversation_id: UUID) -> Outcome:
+def close_chat(user_id: int, conversation_id: UUID) -> ClosingOutcome:
     """Close a chat of a user, as the worker does."""
     return close_conversation(conversation_id, user_id=user_id, clock=lambda: JUNE).outcome
 

@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 
 from chat.turns.frames import PLAIN
-from chat.web.consumers import NOT_FOUND, SIGNED_OUT
-from chat.web.routing import websocket_urlpatterns
+from chat.web.consumers import NOT_FOUND, SIGNED_OUT, websocket_urlpatterns
 from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.strangers import (

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from django.db import connection
 
-from chat.endings.closing import Outcome
+from chat.endings.closing import ClosingOutcome
 from chat.models import Conversation, ConversationStatus, Message
 from config.lib.owned import owned, owned_tx
 from memory.facts.services import remember_fact, supersede_fact
@@ -70,7 +70,7 @@ def test_twenty_closes_at_once_extract_once(traders, racers):
 
         outcomes = racers.race(*[partial(close_chat, trader.pk, chat.pk)] * RACERS)
 
-        assert Counter(outcomes) == {Outcome.IDLE: 1, Outcome.NOT_NEEDED: RACERS - 1}
+        assert Counter(outcomes) == {ClosingOutcome.IDLE: 1, ClosingOutcome.NOT_NEEDED: RACERS - 1}
         assert racers.extracted.count(newest) == 1
         with owned(trader):
             assert UserFact.objects.get().content == TYPED

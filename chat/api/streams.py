@@ -9,13 +9,14 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from datetime import UTC
-from typing import Any, Final, TypeVar
+from dataclasses import asdict
+from typing import Final, TypeVar
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
+from rest_framework.utils.encoders import JSONEncoder
 
 from chat.api.values import ending_of, events_between, shown_part
 from chat.grounding.replies import list_figures
@@ -83,12 +84,7 @@ async def wait_for_end(reply: Message, turn: LiveTurn | None) -> None:
 
 
 def _format_line(number: int, name: str, content: Json) -> str:
-    return f"id: {number}\nevent: {name}\ndata: {json.dumps(content, ensure_ascii=False, default=_text_of)}\n\n"
-
-
-def _text_of(value: Any) -> str:
-    # Moments as everywhere in the API; ids as text.
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if hasattr(value, "astimezone") else str(value)
+    return f"id: {number}\nevent: {name}\ndata: {json.dumps(content, ensure_ascii=False, cls=JSONEncoder)}\n\n"
 
 
 async def _read_events(reply: Message, turn: LiveTurn | None) -> AsyncGenerator[events.TurnEvent | None, None]:
@@ -142,12 +138,8 @@ def _read_reply(begun: Message) -> Message | None:
 
 async def _describe_event(begun: Message, event: events.TurnEvent) -> Json | None:
     match event:
-        case events.TextAdded(text):
-            return {"text": text}
-        case events.Titled(title):
-            return {"title": title}
-        case events.Noticed(text, level, fact):
-            return {"level": level, "text": text, "fact": fact}
+        case events.TextAdded() | events.Titled() | events.Noticed() | events.TurnFailed():
+            return asdict(event)
         case events.CallStarted(part) | events.CallFinished(part) | events.MemoryWritten(part):
             return await _read_rows(begun, lambda: shown_part(part), None)
         case events.CardDrawn(part):
@@ -163,8 +155,6 @@ async def _describe_event(begun: Message, event: events.TurnEvent) -> Json | Non
                     for figure in (list_figures(reply.parts) if reply else ())
                 ],
             }
-        case events.TurnFailed(text, may_retry):
-            return {"text": text, "may_retry": may_retry}
     return None  # each stream begins with its own `accepted`
 
 

@@ -151,18 +151,13 @@ class TurnsView(ApiView):
             accepted = _store_message(request.user, fields)
             if accepted.reply is None:
                 raise MessageReplaced("This message was sent before, and something else was said in its place since.")
-            if _wants_stream(request, fields):
+            kinds = request.headers.get("Accept", "")
+            is_stream = EVENT_STREAM in kinds or "application/json" not in kinds
+            if fields["stream"] if fields["stream"] is not None else is_stream:
                 return _event_stream(request, accepted, accepted.reply)
             release_connection()
             async_to_sync(_wait_for_answer)(accepted, accepted.reply)
         return Response(_describe_answer(accepted.reply))
-
-
-def _wants_stream(request: ApiRequest, fields: Json) -> bool:
-    if fields["stream"] is not None:
-        return bool(fields["stream"])
-    accepted = request.headers.get("Accept", "")
-    return EVENT_STREAM in accepted or "application/json" not in accepted
 
 
 def _store_message(user: Any, fields: Json) -> Exchange:

@@ -56,7 +56,7 @@ def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, afte
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _SaidMessage:
     pk: int
     role: str
     messages: list[Json]
@@ -67,7 +67,7 @@ class _Entry:
 def _select_fitting(
     newest_first: Iterable[tuple[int, str, str, str, bool, int | None, str]], budget_tokens: int
 ) -> History:
-    chosen: list[_Entry] = []
+    chosen: list[_SaidMessage] = []
     preambles: dict[int, list[Json]] = {}
     spent, is_cut, focus = 0, False, ""
     fact_ids: set[UUID] = set()
@@ -86,7 +86,7 @@ def _select_fitting(
         spent += tokens
         focus = focus or find_focus(preamble)
         fact_ids.update(list_fact_ids(preamble))
-        chosen.append(_Entry(pk, role, messages, bool(is_untrusted), tokens))
+        chosen.append(_SaidMessage(pk, role, messages, bool(is_untrusted), tokens))
     while chosen and chosen[-1].role != Role.USER:
         spent -= chosen.pop().tokens
     chosen.reverse()

@@ -98,10 +98,14 @@ def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
     if Message.objects.streaming().filter(conversation_id=conversation_id).exists():
         return None
     token = uuid4()
-    claimed = Conversation.objects.filter(_is_closable(now), pk=conversation_id, trashed_at=None).update(
-        status=ConversationStatus.CLOSING, closing_token=token, closing_until=now + LEASE
+    unread = Message.objects.shown().filter(conversation=OuterRef("pk"), pk__gt=OuterRef("extracted_through"))
+    is_closable = (
+        Q(status=ConversationStatus.ACTIVE)
+        | Q(status=ConversationStatus.CLOSING, closing_until__lte=now)
+        | Q(Exists(unread), status__in=REOPENED_FROM)
     )
-    if not claimed:
+    rows = Conversation.objects.filter(is_closable, pk=conversation_id, trashed_at=None)
+    if not rows.update(status=ConversationStatus.CLOSING, closing_token=token, closing_until=now + LEASE):
         return None
     status = ConversationStatus(found.status)
     return Claim(
@@ -111,15 +115,6 @@ def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
         is_temporary=found.is_temporary,
         extracted_through=found.extracted_through,
         summary=found.summary,
-    )
-
-
-def _is_closable(now: datetime) -> Q:
-    unread = Message.objects.shown().filter(conversation=OuterRef("pk"), pk__gt=OuterRef("extracted_through"))
-    return (
-        Q(status=ConversationStatus.ACTIVE)
-        | Q(status=ConversationStatus.CLOSING, closing_until__lte=now)
-        | Q(Exists(unread), status__in=REOPENED_FROM)
     )
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -17,6 +17,7 @@ MOST_THREADS: Final = 200  # older ones are found by search
 WINDOW: Final = 50  # messages shown at a time
 TRASH_PAGE: Final = 50
 QUOTE_CONTEXT: Final = 160  # characters shown on either side of quoted words
+_AGES: Final = ((0, "Today"), (1, "Yesterday"), (7, "Previous 7 days"), (30, "Previous 30 days"))  # at most, in days
 
 
 class ConversationNotFound(NotFound):
@@ -38,7 +39,7 @@ class Threads:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MessageWindow:
     """Consecutive messages of a conversation, oldest first."""
 
     messages: list[Message]
@@ -105,20 +106,11 @@ def get_threads(now: datetime, most: int = THREADS_SHOWN) -> Threads:
         if conversation.status == ConversationStatus.ARCHIVED:
             archived.append(conversation)
         else:
-            day = conversation.last_message_at.astimezone(now.tzinfo).date()
-            groups.setdefault(_label_age(day, now.date()), []).append(conversation)
+            age = (now.date() - conversation.last_message_at.astimezone(now.tzinfo).date()).days
+            label = next((label for most_days, label in _AGES if age <= most_days), "Older")
+            groups.setdefault(label, []).append(conversation)
     trashed = Conversation.objects.filter(trashed_at__isnull=False).count()
     return Threads(groups, archived, trashed, has_older=most == THREADS_SHOWN < len(found))
-
-
-def _label_age(day: date, today: date) -> str:
-    if day >= today:
-        return "Today"
-    if day == today - timedelta(days=1):
-        return "Yesterday"
-    if day >= today - timedelta(days=7):
-        return "Previous 7 days"
-    return "Previous 30 days" if day >= today - timedelta(days=30) else "Older"
 
 
 def page_of_trash(number: int = 1) -> NumberedPage[Conversation]:
@@ -133,7 +125,7 @@ def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:
     return list(rows.defer("search_terms").order_by("pk"))
 
 
-def get_window(conversation_id: UUID, *, after: int = 0, before: int | None = None, around: int = 0) -> Window:
+def get_window(conversation_id: UUID, *, after: int = 0, before: int | None = None, around: int = 0) -> MessageWindow:
     """Return up to 50 shown messages with ids between `after` and `before`: the newest, or those around an id."""
     rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after).defer("search_terms")
     if before is not None:
@@ -141,7 +133,7 @@ def get_window(conversation_id: UUID, *, after: int = 0, before: int | None = No
     size = WINDOW // 2 if around else WINDOW
     older = list((rows.filter(pk__lte=around) if around else rows).order_by("-pk")[: size + 1])
     newer = list(rows.filter(pk__gt=around).order_by("pk")[: size + 1]) if around else []
-    return Window([*older[:size][::-1], *newer[:size]], len(older) > size, len(newer) > size)
+    return MessageWindow([*older[:size][::-1], *newer[:size]], len(older) > size, len(newer) > size)
 
 
 def count_replaced(replies: Iterable[Message]) -> Counter[int]:

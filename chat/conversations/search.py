@@ -70,7 +70,7 @@ class ConversationHits:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RankedTurn:
     """A message to rank; pk 0 is a title alone."""
 
     conversation_id: UUID
@@ -110,7 +110,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
     return ConversationHits(_build_hits(order, terms, best), len(best))
 
 
-def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
+def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[RankedTurn, Said], int, dict[str, int]]:
     """Return messages to rank, their number and token frequencies; if too many, those of the best conversations."""
     held = Message.objects.count()
     frequencies: dict[str, int] = {}
@@ -123,21 +123,14 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
         rows, frequencies = messages.filter(conversation__in=set(homes)), found.frequencies
     read = rows.order_by("-pk").values_list("conversation_id", "pk", "content", "search_terms", "role")
     said = {
-        Turn(home, pk): Said(content[:MAX_READ], indexed, role == Role.USER)
+        RankedTurn(home, pk): Said(content[:MAX_READ], indexed, role == Role.USER)
         for home, pk, content, indexed, role in read[:MAX_COMPARED]
     }
     return dict(reversed(said.items())), held, frequencies
 
 
-def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
-    return {
-        turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
-        for before, turn, after in _with_neighbours(said)
-    }
-
-
-def _with_neighbours(said: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
-    threads: defaultdict[UUID, list[Turn]] = defaultdict(list)
+def _with_neighbours(said: Iterable[RankedTurn]) -> Iterator[tuple[RankedTurn | None, RankedTurn, RankedTurn | None]]:
+    threads: defaultdict[UUID, list[RankedTurn]] = defaultdict(list)
     for turn in said:
         threads[turn.conversation_id].append(turn)
     for thread in threads.values():
@@ -145,8 +138,13 @@ def _with_neighbours(said: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn, 
 
 
 def rank_turns(
-    query: str, said: Mapping[Turn, Said], *, by_title: Mapping[UUID, float], total: int, frequencies: Mapping[str, int]
-) -> dict[Turn, float]:
+    query: str,
+    said: Mapping[RankedTurn, Said],
+    *,
+    by_title: Mapping[UUID, float],
+    total: int,
+    frequencies: Mapping[str, int],
+) -> dict[RankedTurn, float]:
     """Rank messages and titles by words and meaning; higher is better.
 
     `said`: the turns of each conversation in their order. `by_title`: BM25 scores of titles. `total` messages;
@@ -154,11 +152,15 @@ def rank_turns(
     """
     wanted = build_tokens(list_query_terms(query), owner_id())
     own = score_bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)
-    around = score_bm25(_join_neighbours(said), wanted, total=total, frequencies=frequencies)
+    joined = {
+        turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
+        for before, turn, after in _with_neighbours(said)
+    }
+    around = score_bm25(joined, wanted, total=total, frequencies=frequencies)
     # A little more for what a message says itself, or the turn between two such would win.
     words = {turn: around[turn] + OWN * own.get(turn, 0.0) + by_title.get(turn.conversation_id, 0.0) for turn in around}
     told = {turn.conversation_id for turn in words}
-    words |= {Turn(key, 0): score for key, score in by_title.items() if key not in told}
+    words |= {RankedTurn(key, 0): score for key, score in by_title.items() if key not in told}
     passages = {
         turn: f"{said[before].content} {said[turn].content}" if before is not None else said[turn].content
         for before, turn, _ in _with_neighbours(said)
@@ -173,7 +175,7 @@ def rank_turns(
     return {turn: rank - ASKING * (turn in asking) + SPEAKER * (turn in answering) for turn, rank in ranks.items()}
 
 
-def _compare_meaning(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
+def _compare_meaning(query: str, passages: Mapping[RankedTurn, str]) -> dict[RankedTurn, float]:
     # Static ones alone: chats are many and long, and each of their turns would go to a remote model.
     if not settings.MEMORY_EMBEDDING_MODEL or not passages:
         return {}

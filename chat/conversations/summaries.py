@@ -91,7 +91,7 @@ def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None
         return None
     return _Older(
         before=last.text if last else "",
-        parts=_split_lines([line for message in older for line in _format_lines(message)]),
+        parts=_split_lines(_list_lines(older)),
         through=older[-1].pk,
         is_untrusted=any(message.is_untrusted for message in older) or bool(last and last.is_untrusted),
     )
@@ -108,10 +108,13 @@ def _select_older(messages: list[Message], sizes: list[int], kept: float) -> lis
     return messages[:begin]
 
 
-def _format_lines(message: Message) -> list[str]:
-    said = [f"{_SAID[Role(message.role)]}: {prompt_line(message.content)}"] if message.content else []
-    called = [f"Keel looked up {part['name']}." for part in message.parts if part["kind"] == "tool"]
-    return [*called, *said]
+def _list_lines(messages: list[Message]) -> list[str]:
+    lines = []
+    for message in messages:
+        lines += [f"Keel looked up {part['name']}." for part in message.parts if part["kind"] == "tool"]
+        if message.content:
+            lines.append(f"{_SAID[Role(message.role)]}: {prompt_line(message.content)}")
+    return lines
 
 
 def _split_lines(lines: list[str]) -> list[str]:

@@ -55,8 +55,7 @@ def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -
 def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
     """Count the usage of a title, summary or review."""
     counted = {name: getattr(usage, name) for name in _COLUMNS}
-    if not UsageDay.objects.filter(day=now.date()).exists():
-        UsageDay.objects.get_or_create(day=now.date())
+    UsageDay.objects.get_or_create(day=now.date())
     _count_usage(now.date(), counted, model, freed=0)
 
 

@@ -44,7 +44,7 @@ BROKE: Final = "broke"
 _NOTHING_LEARNED: Final = ReconcileCounts()
 
 
-class Outcome(StrEnum):
+class ClosingOutcome(StrEnum):
     IDLE = "idle"
     ARCHIVED = "archived"
     DELETED = "deleted"
@@ -58,12 +58,12 @@ class Outcome(StrEnum):
 class Closed:
     """The result of one try to close a chat."""
 
-    outcome: Outcome
+    outcome: ClosingOutcome
     learned: ReconcileCounts = _NOTHING_LEARNED
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _ClosingWork:
     claim: Claim
     batches: list[list[Turn]]  # each fits one extraction
     said_at: dict[int, datetime]
@@ -78,7 +78,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         claim = claim_closing(conversation_id=conversation_id, now=clock())
         work = _plan_work(claim) if claim is not None else None
     if work is None:
-        return Closed(Outcome.NOT_NEEDED)
+        return Closed(ClosingOutcome.NOT_NEEDED)
 
     def renew_lease() -> None:
         with owned_tx(user_id):
@@ -95,7 +95,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
-                return Closed(Outcome.TAKEN_BACK, learned)
+                return Closed(ClosingOutcome.TAKEN_BACK, learned)
             learned, summary = learned + kept, found.summary
             if not found.is_complete:
                 raise LLMUnavailable("interrupted")
@@ -107,8 +107,10 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
     with owned_tx(user_id):
         is_closed = finish_closing(work.claim, through=work.through)
     if not is_closed:
-        return Closed(Outcome.TAKEN_BACK, learned)
-    return Closed(Outcome.DELETED if work.claim.is_temporary else Outcome(work.claim.status.value), learned)
+        return Closed(ClosingOutcome.TAKEN_BACK, learned)
+    return Closed(
+        ClosingOutcome.DELETED if work.claim.is_temporary else ClosingOutcome(work.claim.status.value), learned
+    )
 
 
 def find_owner(conversation_id: UUID) -> int:
@@ -124,17 +126,21 @@ def close_if_due(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed
     """Close a chat unless somebody came back to it; see `close_conversation`."""
     with owned(user_id):
         is_due = bool(list_due(now=clock(), pk=conversation_id))
-    return close_conversation(conversation_id, user_id=user_id, clock=clock) if is_due else Closed(Outcome.NOT_NEEDED)
+    return (
+        close_conversation(conversation_id, user_id=user_id, clock=clock)
+        if is_due
+        else Closed(ClosingOutcome.NOT_NEEDED)
+    )
 
 
-def _plan_work(claim: Claim) -> _Work:
+def _plan_work(claim: Claim) -> _ClosingWork:
     rows = Message.objects.shown().filter(conversation_id=claim.conversation_id, pk__gt=claim.extracted_through)
     unread = list(rows.select_related("snapshot").order_by("pk"))
     is_taught = not claim.is_temporary and is_learning() and any(row.role == Role.USER for row in unread)
     before = Message.objects.shown().filter(conversation_id=claim.conversation_id, is_untrusted=True)
-    return _Work(
+    return _ClosingWork(
         claim=claim,
-        batches=_split_batches([_build_turn(row) for row in unread if row.content]) if is_taught else [],
+        batches=_build_batches(unread) if is_taught else [],
         said_at={row.pk: row.created_at for row in unread},
         is_tainted=is_taught and before.exists(),  # the running summary repeats text that was in view
         through=unread[-1].pk if unread else claim.extracted_through,
@@ -142,22 +148,21 @@ def _plan_work(claim: Claim) -> _Work:
     )
 
 
-def _build_turn(message: Message) -> Turn:
-    if message.role == Role.USER:
-        return Turn(message.pk, "user", message.content, message.is_untrusted)
-    # Facts from the prompt must not be learned again from a reply (seed 001).
-    block = message.snapshot.text if message.snapshot is not None else ""
-    return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
-
-
-def _split_batches(turns: Sequence[Turn]) -> list[list[Turn]]:
-    """Split turns into batches of about one model call."""
+def _build_batches(messages: Sequence[Message]) -> list[list[Turn]]:
+    """Return what was said in batches of about one model call."""
+    turns = []
+    for row in messages:
+        # Facts from the prompt must not be learned again from a reply (seed 001).
+        block = row.snapshot.text if row.snapshot is not None and row.role == Role.ASSISTANT else ""
+        if row.content:
+            said = strip_block(row.content, block)
+            turns.append(Turn(row.pk, "user" if row.role == Role.USER else "assistant", said, row.is_untrusted))
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     through = [0, *(end for end in ends if end is not None)]
     return [[turn for turn in turns if after < turn.message_id <= end] for after, end in pairwise(through)]
 
 
-def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
+def _save_extraction(work: _ClosingWork, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
     """Save a batch's facts; None, and no write, without the lease."""
     if not hold_closing(work.claim, now=now):
         return None
@@ -179,8 +184,8 @@ def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> Reconc
 def _put_off(claim: Claim, kind: str, learned: ReconcileCounts, *, user_id: int, now: datetime) -> Closed:
     with owned_tx(user_id):
         if not hold_closing(claim, now=now):
-            return Closed(Outcome.TAKEN_BACK, learned)
+            return Closed(ClosingOutcome.TAKEN_BACK, learned)
         is_tried_again = put_off_extraction(claim, now=now)
-    outcome = Outcome.PUT_OFF if is_tried_again else Outcome.GIVEN_UP
+    outcome = ClosingOutcome.PUT_OFF if is_tried_again else ClosingOutcome.GIVEN_UP
     logger.warning("Extraction of conversation %s: %s, %s", claim.conversation_id, kind, outcome)
     return Closed(outcome, learned)

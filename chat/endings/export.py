@@ -48,11 +48,6 @@ def list_tables() -> dict[str, type[OwnedModel]]:
     return {f"{make_slug(str(m._meta.verbose_name_plural), max_length=60).replace('-', '_')}.json": m for m in others}
 
 
-def describe_table(model: type[OwnedModel]) -> dict[str, Any]:
-    """Return the exported columns of a table."""
-    return dict(describe_columns(_list_columns(model)))
-
-
 class _Sink:
     """A file that is written to and emptied."""
 
@@ -79,7 +74,9 @@ class _Sink:
 def _iter_files(user_id: int, now: datetime) -> Iterator[tuple[str, Iterator[str]]]:
     tables = list_tables()
     yield "schema.json", iter([_format(_describe(tables, now))])
-    yield "account.json", _iter_account(user_id)
+    user = get_user_model()._default_manager.get(pk=user_id)
+    account = {name: value and str(value) for name in _ACCOUNT for value in [getattr(user, name)]}
+    yield "account.json", iter([_format(account)])
     yield MEMORY_FILE, archive.iter_archive(user_id)
     yield "memory_log.json", archive.iter_log(user_id)
     for name, model in tables.items():
@@ -89,14 +86,9 @@ def _iter_files(user_id: int, now: datetime) -> Iterator[tuple[str, Iterator[str
 def _describe(tables: dict[str, type[OwnedModel]], now: datetime) -> dict[str, Any]:
     files: dict[str, Any] = {MEMORY_FILE: archive.describe_archive()}
     files["memory_log.json"] = dict(describe_columns(archive.EVENTS))
-    files |= {name: describe_table(model) for name, model in tables.items()}
+    files |= {name: dict(describe_columns(_list_columns(model))) for name, model in tables.items()}
     about = "All that Keel keeps of you. Each file is an array of rows; times are ISO 8601 in UTC."
     return {"about": about, "exported_at": now.isoformat(), "importable": [MEMORY_FILE], "files": files}
-
-
-def _iter_account(user_id: int) -> Iterator[str]:
-    user = get_user_model()._default_manager.get(pk=user_id)
-    yield _format({name: value and str(value) for name, value in ((name, getattr(user, name)) for name in _ACCOUNT)})
 
 
 def _format(value: Any) -> str:
@@ -116,12 +108,11 @@ def _iter_table(user_id: int, model: type[OwnedModel]) -> Iterator[str]:
 
 
 def _iter_rows(user_id: int, model: type[OwnedModel]) -> Iterator[OwnedModel]:
-    last: Any = None
+    batch: list[OwnedModel] = []
     while True:
         with owned(user_id):
             rows = model.objects.order_by("pk")
-            batch = list(rows[:_BATCH] if last is None else rows.filter(pk__gt=last)[:_BATCH])
+            batch = list((rows.filter(pk__gt=batch[-1].pk) if batch else rows)[:_BATCH])
         yield from batch
         if len(batch) < _BATCH:
             return
-        last = batch[-1].pk

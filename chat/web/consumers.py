@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
 from channels.consumer import get_handler_name
@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY, get_user
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
+from django.urls import path
 from django.utils import timezone
 
 from chat.conversations.lifecycle import is_here_known, note_here, note_left
@@ -216,8 +217,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await self._begin_turn(continue_reply)
             case "resume":
                 await self._put_snapshot()
+            case "stop" if (turn := live.find_turn(self.conversation_id)) is not None:
+                turn.control.stop()
             case "stop":
-                await self._stop_turn()
+                # It may run in another process, which reads this at its next save.
+                await self._run_guarded(None, self._write, request_stop)
             case _:
                 self._refuse_frame(None, UNREADABLE)
 
@@ -250,14 +254,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         except Exception:
             logger.exception("The message of reply %s could not be rendered", accepted.turn.reply_id)
             return accepted, None
-
-    async def _stop_turn(self) -> None:
-        turn = live.find_turn(self.conversation_id)
-        if turn is not None:
-            turn.control.stop()
-            return
-        # It may run in another process, which reads this at its next save.
-        await self._run_guarded(None, self._write, request_stop)
 
     async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
         """Run one request on a thread; send errors as `failed`."""
@@ -352,16 +348,17 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
         try:
-            await run_in_thread(self._write_note, note)
+            if note is not note_here or not await run_in_thread(partial(self._read, is_here_known, now=timezone.now())):
+                await run_in_thread(self._write, note)
         except Exception:
             logger.exception("Could not record presence for conversation %s", self.conversation_id)
-
-    def _write_note(self, note: Callable[..., None]) -> None:
-        if note is not note_here or not self._read(is_here_known, now=timezone.now()):
-            self._write(note)
 
     def _has_session(self) -> bool:
         # The same check as for a page: the session is there, its user is active, its password has not changed since.
         request = HttpRequest()
         request.session = SessionStore(self.session_key)
         return SESSION_KEY in request.session and get_user(request).pk == self.user_id
+
+
+# Channels takes Django's `path`, whose types know views only.
+websocket_urlpatterns: list[Any] = [path("ws/chat/<uuid:conversation_id>/", cast(Any, ChatConsumer.as_asgi()))]

@@ -36,7 +36,7 @@ def build_address(page: str, query: str, number: int = 1) -> str:
     return f"{reverse(page)}?{urlencode(values)}" if values else reverse(page)
 
 
-class OpeningForm(forms.Form):
+class ChatOpeningForm(forms.Form):
     mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("ops", "coach", "authoring")], required=False)
     deployment = forms.UUIDField(required=False)
     skill = forms.UUIDField(required=False)
@@ -61,7 +61,7 @@ class OpeningForm(forms.Form):
         return {"mode": mode, **named} if named or mode == "authoring" else None
 
 
-class NewChatForm(OpeningForm):
+class NewChatForm(ChatOpeningForm):
     assistant = forms.ChoiceField(
         choices=[(name, assistant.label) for name, assistant in ASSISTANTS.items()], required=False
     )

@@ -118,7 +118,11 @@ class TurnScreen:
             self._send_frame(frames.Text(self.reply_id, html=html, tail=""))
 
     async def _show_end(self, event: events.TurnDone | events.TurnFailed) -> None:
-        html = await self._final_html()
+        try:
+            html = await run_in_thread(_render, self.start, self._closed_html) or None
+        except Exception:
+            logger.exception("Reply %s could not be read to be shown", self.reply_id)
+            html = None
         if isinstance(event, events.TurnFailed):
             self._send_frame(frames.Failed(self.reply_id, None, event.text, event.may_retry, html))
         elif html is not None:
@@ -128,15 +132,8 @@ class TurnScreen:
             # A page that sees that nothing runs any more fetches the messages.
             self._send_frame(frames.Snapshot(self.reply_id, None))
 
-    async def _final_html(self) -> str | None:
-        """Return the closed reply's article, None if open or unreadable."""
-        try:
-            return await run_in_thread(_render, self.start, self._closed_html) or None
-        except Exception:
-            logger.exception("Reply %s could not be read to be shown", self.reply_id)
-            return None
-
     def _closed_html(self) -> str:
+        """Return the article of the reply; empty while it is open."""
         views = view_messages(list_messages(self.start.conversation_id, after=self.start.reply_id - 1))
         closed = [view for view in views if view.row.pk == self.start.reply_id and not view.row.is_streaming]
         return "".join(map(message_html, closed))

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest
 
@@ -87,15 +87,11 @@ def page_context(request: HttpRequest) -> Json:
     """Add suggested prompts and the page's focus to templates."""
     match = request.resolver_match
     name = match.view_name if match else ""
-    focus = _find_focus(name, match.kwargs if match else {}, request.GET.get("event", ""))
+    mode, names = _ABOUT.get(name, ("", {}))
+    focus = {"mode": mode, **{key: str(match.kwargs[arg]) for key, arg in names.items()}} if match and mode else {}
+    event = request.GET.get("event", "")
+    if name == "trading:calendar" and event.isdecimal():
+        focus = {"mode": "ops", "event": event}
     # The panel is a piece of another page, which it names.
     page = request.GET.get("page", "") if name == "chat:panel" else name
     return {"suggestions": _BY_PAGE.get(page, _BY_PAGE["*"]), "page_name": page, "page_focus": focus}
-
-
-def _find_focus(page: str, named: Mapping[str, Any], event: str) -> dict[str, str]:
-    """Return what a page's chat is about: `mode`, and by their names the rows that the page shows."""
-    if page == "trading:calendar" and event.isdecimal():
-        return {"mode": "ops", "event": event}
-    mode, names = _ABOUT.get(page, ("", {}))
-    return {"mode": mode, **{name: str(named[key]) for name, key in names.items()}} if mode else {}

@@ -51,16 +51,12 @@ def _make_login(email: str, path: Path, **columns: Any) -> tuple[Any, str]:
     """Return the user of an address, made once, with the random password that a file private to its owner keeps."""
     users = get_user_model()._default_manager
     user = users.filter(email=email).first() or users.create_user(email=email, **columns)
-    password = _keep_password(path)
-    if not user.check_password(password):
-        user.set_password(password)
-        user.save(update_fields=["password"])
-    return user, password
-
-
-def _keep_password(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(9))
-    return path.read_text()
+    password = path.read_text()
+    if not user.check_password(password):
+        user.set_password(password)
+        user.save(update_fields=["password"])
+    return user, password

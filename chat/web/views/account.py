@@ -1,11 +1,18 @@
-"""What a user has here as a whole: its use of models, its export and its end."""
+"""What a user has here as a whole: its use of models, its export, its sessions and its end."""
 
 from decimal import Decimal
+from typing import ClassVar
 
 from allauth.account.decorators import reauthentication_required
+from allauth.usersessions.forms import ManageUserSessionsForm
+from allauth.usersessions.internal.flows.sessions import end_sessions
+from allauth.usersessions.models import UserSession
+from allauth.usersessions.views import ListUserSessionsView
+from asgiref.sync import async_to_sync
+from django import forms
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -16,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from chat.conversations.usage import get_daily_budget, get_day, list_days
 from chat.endings.erasure import erase_user
 from chat.endings.export import iter_zip
+from chat.turns.live import tell_recheck
 from chat.web.forms import EraseAccountForm
 from config.lib.streaming import stream_file
 from config.lib.web import AuthedRequest, owned_page, owned_view
@@ -68,3 +76,29 @@ def erase_account(request: AuthedRequest) -> HttpResponse:
         messages.success(request, "Your account and everything in it is deleted.")
         return redirect("home")
     return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
+
+
+class EndSessionsForm(ManageUserSessionsForm):  # type: ignore[misc]
+    """Ends one session of the user, or all but this one."""
+
+    session = forms.IntegerField(required=False, min_value=1)
+
+    def save(self, request: HttpRequest) -> None:
+        chosen = self.cleaned_data["session"]
+        if chosen is None:
+            super().save(request)
+        else:
+            end_sessions(request, list(UserSession.objects.filter(user_id=request.user.pk, pk=chosen)))
+
+
+class SessionsView(ListUserSessionsView):  # type: ignore[misc]
+    """Lists the user's sessions and ends them; their sockets close at once."""
+
+    form_class = EndSessionsForm
+    http_method_names: ClassVar = ["get", "head", "post"]
+
+    def form_valid(self, form: EndSessionsForm) -> HttpResponse:
+        user_id: int = self.request.user.pk
+        response: HttpResponse = super().form_valid(form)
+        async_to_sync(tell_recheck)(user_id)
+        return response

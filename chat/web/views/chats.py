@@ -21,9 +21,9 @@ from chat.models import Conversation, Message, Role
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import can_refocus, subject_of
-from chat.web.forms import SUBJECTS, NewChatForm, OpeningForm
+from chat.web.forms import SUBJECTS, ChatOpeningForm, NewChatForm
 from chat.web.rendering import Gap, MessageView, view_messages
-from chat.web.views.sidebar import answer_act, sidebar_context
+from chat.web.views.conversations import answer_act, sidebar_context
 from config.lib.owned import owned_tx
 from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, goes_into, owned_act, owned_form, owned_page
@@ -63,7 +63,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _read_opening(request: AuthedRequest) -> dict[str, str] | None:
-    form = OpeningForm(request.GET)
+    form = ChatOpeningForm(request.GET)
     return form.opening if form.is_valid() else None
 
 
@@ -98,7 +98,7 @@ def _list_shown(conversation: Conversation, around: int) -> list[MessageView | G
 
 def _view_window(
     conversation: Conversation,
-    window: queries.Window,
+    window: queries.MessageWindow,
     *,
     after: int = 0,
     before: int | None = None,
@@ -171,7 +171,7 @@ def new(request: AuthedRequest) -> HttpResponse:
 @owned_act
 def refocus(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Turn a chat to what its user looks at now."""
-    form = OpeningForm(request.POST)
+    form = ChatOpeningForm(request.POST)
     opening = form.opening if form.is_valid() else None
     if opening is None:
         return JsonResponse({"error": "This page is about nothing that a chat can turn to."}, status=422)

@@ -6,9 +6,8 @@ import pytest
 from django.db import connection
 
 from chat.conversations.lifecycle import MAX_TRIES, note_here, note_left, request_close, trash_conversation
-from chat.conversations.queries import ConversationNotFound
 from chat.endings import closing
-from chat.endings.closing import Outcome, close_conversation, close_if_due
+from chat.endings.closing import ClosingOutcome, close_if_due
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
 from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message, retry_reply
@@ -67,7 +66,7 @@ def test_close_learns_and_marks_the_chat_idle(trader, chat, model):
     closed = close(chat, trader)
 
     row = reread(chat, trader)
-    assert (closed.outcome, closed.learned.saved) == (Outcome.IDLE, 1)
+    assert (closed.outcome, closed.learned.saved) == (ClosingOutcome.IDLE, 1)
     assert (row.status, row.summary) == (ConversationStatus.IDLE, "About symbols.")
     assert (row.closing_token, row.closing_until, row.left_at) == (None, None, None)
     assert row.extracted_through == ids_of(chat, trader)[-1]
@@ -77,7 +76,7 @@ def test_close_that_is_repeated_calls_no_model(trader, chat, model):
     answer(model)
     close(chat, trader)
 
-    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+    assert close(chat, trader).outcome == ClosingOutcome.NOT_NEEDED
 
     assert len(model.requests) == 1
 
@@ -85,7 +84,7 @@ def test_close_that_is_repeated_calls_no_model(trader, chat, model):
 def test_close_of_a_chat_without_a_word_of_the_user_calls_no_model(trader, model):
     chat = as_user(trader, make_chat)
 
-    assert close(chat, trader).outcome == Outcome.IDLE
+    assert close(chat, trader).outcome == ClosingOutcome.IDLE
     assert model.requests == []
 
 
@@ -126,7 +125,7 @@ def test_long_chat_is_extracted_in_parts_and_the_watermark_moves_with_each(trade
     closed = close(chat, trader)
 
     row, ids = reread(chat, trader), ids_of(chat, trader)
-    assert closed.outcome == Outcome.PUT_OFF
+    assert closed.outcome == ClosingOutcome.PUT_OFF
     assert ids[0] < row.extracted_through < ids[-1]
     assert row.summary == "Summary 1."
     assert "Summary 0." in asked(model, 1)
@@ -257,17 +256,32 @@ def test_close_twice_over_the_same_turns_saves_once(trader, chat, model):
 def test_trashed_chat_is_not_extracted(trader, chat, model):
     as_user(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE))
 
-    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+    assert close(chat, trader).outcome == ClosingOutcome.NOT_NEEDED
     assert model.requests == []
 
 
-def test_trash_during_a_close_drops_the_extracted_facts(trader, chat, model, monkeypatch):
-    during(monkeypatch, lambda: as_owner(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE)))
+@pytest.mark.parametrize(
+    ("act", "status", "token"),
+    [
+        (lambda pk: trash_conversation(conversation_id=pk, now=JUNE), ConversationStatus.IDLE, None),
+        (
+            lambda pk: accept_message(conversation_id=pk, client_id=uuid4(), text="And?", now=JUNE),
+            ConversationStatus.ACTIVE,
+            None,
+        ),
+        (lambda pk: Conversation.objects.update(closing_token=UUID(int=1)), ConversationStatus.CLOSING, UUID(int=1)),
+    ],
+    ids=["trash", "message", "lease taken by another"],
+)
+def test_chat_taken_back_during_a_close_drops_the_extracted_facts(trader, chat, model, monkeypatch, act, status, token):
+    during(monkeypatch, lambda: act(chat.pk))
     answer(model, fact("Only trades BTC and ETH perps"))
 
-    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
+    assert close(chat, trader).outcome == ClosingOutcome.TAKEN_BACK
+
+    row = reread(chat, trader)
+    assert (row.status, row.extracted_through, row.closing_token) == (status, 0, token)
     assert facts_of(trader) == []
-    assert reread(chat, trader).status == ConversationStatus.IDLE
 
 
 def during(monkeypatch, act):
@@ -294,7 +308,7 @@ def during(monkeypatch, act):
 def test_temporary_chat_teaches_nothing_and_is_deleted_when_it_ends(trader, model):
     chat = as_user(trader, lambda: make_chat((BTC, "Noted."), is_temporary=True))
 
-    assert close(chat, trader).outcome == Outcome.DELETED
+    assert close(chat, trader).outcome == ClosingOutcome.DELETED
 
     assert model.requests == []
     with owned(trader):
@@ -304,7 +318,7 @@ def test_temporary_chat_teaches_nothing_and_is_deleted_when_it_ends(trader, mode
 
 def test_paused_learning_passes_the_turns_over_for_good(trader, chat, model):
     as_user(trader, lambda: set_switches(learns=False))
-    assert close(chat, trader).outcome == Outcome.IDLE
+    assert close(chat, trader).outcome == ClosingOutcome.IDLE
     as_user(trader, lambda: set_switches(learns=True))
     send(chat, trader, "I never risk more than 1% per trade.")
     answer(model)
@@ -333,24 +347,13 @@ def test_pause_during_a_close_drops_the_extracted_facts(trader, chat, model, mon
     during(monkeypatch, lambda: set_switches(learns=False))
     answer(model, fact("Only trades BTC and ETH perps"), summary="About symbols.")
 
-    assert close(chat, trader).outcome == Outcome.IDLE
+    assert close(chat, trader).outcome == ClosingOutcome.IDLE
     assert facts_of(trader) == []
     row = reread(chat, trader)
     assert (row.summary, row.extracted_through) == ("", ids_of(chat, trader)[-1])
 
 
 # --- A message takes the chat back ---
-
-
-def test_message_during_a_close_makes_the_chat_active_and_drops_what_was_found(trader, chat, model, monkeypatch):
-    during(monkeypatch, lambda: accept_message(conversation_id=chat.pk, client_id=uuid4(), text="And?", now=JUNE))
-    answer(model, fact("Only trades BTC and ETH perps"))
-
-    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
-
-    row = reread(chat, trader)
-    assert (row.status, row.extracted_through, row.closing_token) == (ConversationStatus.ACTIVE, 0, None)
-    assert facts_of(trader) == []
 
 
 def test_message_during_a_close_keeps_the_memory_block(trader, chat, model):
@@ -400,25 +403,18 @@ def broken(monkeypatch):
     monkeypatch.setattr(closing, "extract_facts", fail)
 
 
-def test_failed_extraction_leaves_the_chat_idle_and_is_tried_again_later(trader, chat, broken):
-    closed = close(chat, trader)
-
-    row = reread(chat, trader)
-    assert closed.outcome == Outcome.PUT_OFF
-    assert (row.status, row.extracted_through, row.extraction_pending) == (ConversationStatus.IDLE, 0, True)
-    assert (row.extraction_tries, row.extraction_due_at) == (1, JUNE + MINUTE)
-
-
 def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
     moment, waits = JUNE, []
     for _ in range(MAX_TRIES - 1):
-        close(chat, trader, at=moment)
-        due = reread(chat, trader).extraction_due_at
+        assert close(chat, trader, at=moment).outcome == ClosingOutcome.PUT_OFF
+        row = reread(chat, trader)
+        assert (row.status, row.extraction_tries, row.extraction_pending) == ("idle", len(waits) + 1, True)
+        due = row.extraction_due_at
         waits.append(due - moment)
         moment = due
 
     assert waits == [MINUTE, 5 * MINUTE, 25 * MINUTE, 125 * MINUTE]
-    assert close(chat, trader, at=moment).outcome == Outcome.GIVEN_UP
+    assert close(chat, trader, at=moment).outcome == ClosingOutcome.GIVEN_UP
     row = reread(chat, trader)
     assert (row.extraction_pending, row.extraction_due_at, row.extracted_through) == (False, None, 0)
     assert close_due(moment + timedelta(days=9)) == []
@@ -433,7 +429,7 @@ def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monke
 
     (closed,) = close_due(JUNE + MINUTE)
 
-    assert closed.outcome == Outcome.IDLE
+    assert closed.outcome == ClosingOutcome.IDLE
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
     assert not reread(chat, trader).extraction_pending
 
@@ -456,7 +452,7 @@ def test_archived_chat_stays_archived_when_its_extraction_is_tried_again(trader,
     as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.ARCHIVED))
     answer(model)
 
-    assert close(chat, trader).outcome == Outcome.ARCHIVED
+    assert close(chat, trader).outcome == ClosingOutcome.ARCHIVED
     assert reread(chat, trader).status == ConversationStatus.ARCHIVED
 
 
@@ -466,7 +462,7 @@ def test_fault_of_ours_is_logged_and_counts_as_a_try(trader, chat, monkeypatch, 
 
     monkeypatch.setattr(closing, "extract_facts", explode)
 
-    assert close(chat, trader).outcome == Outcome.PUT_OFF
+    assert close(chat, trader).outcome == ClosingOutcome.PUT_OFF
     assert f"Closing conversation {chat.pk} failed" in caplog.text
     assert reread(chat, trader).extraction_tries == 1
 
@@ -475,7 +471,7 @@ def test_answers_that_cannot_be_read_lose_nothing(trader, chat, model):
     for _ in range(3):
         model.say("I would rather not.")
 
-    assert close(chat, trader).outcome == Outcome.PUT_OFF
+    assert close(chat, trader).outcome == ClosingOutcome.PUT_OFF
     assert reread(chat, trader).extracted_through == 0
 
 
@@ -497,22 +493,13 @@ def test_lease_that_holds_keeps_others_away_and_one_that_ran_out_is_taken(trader
             status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=JUNE + LEASE
         ),
     )
-    assert close(chat, trader, at=JUNE + LEASE - MINUTE).outcome == Outcome.NOT_NEEDED
+    assert close(chat, trader, at=JUNE + LEASE - MINUTE).outcome == ClosingOutcome.NOT_NEEDED
     assert close_due(JUNE + LEASE - MINUTE) == []
     answer(model)
 
     (closed,) = close_due(JUNE + LEASE)
 
-    assert closed.outcome == Outcome.IDLE
-
-
-def test_closer_whose_lease_was_taken_writes_nothing(trader, chat, model, monkeypatch):
-    during(monkeypatch, lambda: Conversation.objects.update(closing_token=UUID(int=1)))
-    answer(model, fact("Only trades BTC and ETH perps"))
-
-    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
-    assert facts_of(trader) == []
-    assert reread(chat, trader).closing_token == UUID(int=1)
+    assert closed.outcome == ClosingOutcome.IDLE
 
 
 def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
@@ -520,7 +507,7 @@ def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
         ReplyFactory(reply_to=MessageFactory(conversation=chat), streaming=True)
         request_close(conversation_id=chat.pk, now=JUNE)
 
-    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+    assert close(chat, trader).outcome == ClosingOutcome.NOT_NEEDED
     assert close_due(JUNE) == []
     assert model.requests == []
 
@@ -540,13 +527,6 @@ def test_no_transaction_is_open_while_the_extractor_thinks(trader, chat, model, 
     close(chat, trader)
 
     assert depths == [outside]
-
-
-def test_strangers_chat_cannot_be_closed(trader, stranger):
-    theirs = as_owner(stranger, lambda: make_chat((BTC, "Noted.")))
-
-    with pytest.raises(ConversationNotFound):
-        close_conversation(theirs.pk, user_id=trader.pk, clock=lambda: JUNE)
 
 
 # --- The job ---
@@ -570,25 +550,10 @@ def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, m
 
     closed = close_due(JUNE)
 
-    assert [one.outcome for one in closed] == [Outcome.IDLE] * 6
+    assert [one.outcome for one in closed] == [ClosingOutcome.IDLE] * 6
     for user, chats_of in ((trader, mine), (stranger, theirs)):
         idle = as_owner(user, lambda: set(Conversation.objects.filter(status="idle").values_list("pk", flat=True)))
         assert idle == {chat.pk for chat in chats_of}
-
-
-def test_model_that_fails_puts_each_chat_off_alone(trader, model, monkeypatch):
-    def chats():
-        return [make_chat((BTC, "Noted."), last_message_at=JUNE - number * MINUTE) for number in range(100, 103)]
-
-    as_user(trader, chats)
-    with monkeypatch.context() as patch:
-        patch.setattr(closing, "extract_facts", _unavailable)
-        assert [one.outcome for one in close_due(JUNE)] == [Outcome.PUT_OFF] * 3
-    assert close_due(JUNE) == []
-    for _ in range(3):
-        answer(model)
-
-    assert [one.outcome for one in close_due(JUNE + MINUTE)] == [Outcome.IDLE] * 3
 
 
 def test_close_if_due_leaves_a_chat_to_which_somebody_came_back(trader, chat):
@@ -597,5 +562,5 @@ def test_close_if_due_leaves_a_chat_to_which_somebody_came_back(trader, chat):
 
     closed = close_if_due(chat.pk, user_id=trader.pk, clock=lambda: JUNE)
 
-    assert closed.outcome == Outcome.NOT_NEEDED
+    assert closed.outcome == ClosingOutcome.NOT_NEEDED
     assert reread(chat, trader).status == ConversationStatus.ACTIVE

@@ -10,7 +10,7 @@ from django.db import connection
 from chat.conversations.lifecycle import note_left, request_close
 from chat.conversations.services import MessageRefused
 from chat.endings import closing
-from chat.endings.closing import Outcome, close_conversation
+from chat.endings.closing import ClosingOutcome, close_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
@@ -75,7 +75,7 @@ def test_twenty_closes_at_once_extract_once(trader, chat, extractions):
     results = race(*[lambda: close_conversation(chat.pk, user_id=trader.pk, clock=lambda: JUNE) for _ in range(RACERS)])
 
     outcomes = [result.outcome for result in results]
-    assert sorted(outcomes) == sorted([Outcome.IDLE, *[Outcome.NOT_NEEDED] * (RACERS - 1)])
+    assert sorted(outcomes) == sorted([ClosingOutcome.IDLE, *[ClosingOutcome.NOT_NEEDED] * (RACERS - 1)])
     assert len(extractions) == 1
     with owned(trader):
         assert [fact.content for fact in UserFact.objects.all()] == [TYPED]

@@ -275,23 +275,6 @@ def test_only_a_fact_of_the_trash_is_erased(trader):
         assert UserFact.objects.get() == fact
 
 
-def test_strangers_fact_is_not_there_to_be_erased(as_trader, strangers_trashed):
-    with pytest.raises(FactNotFound):
-        erase_fact(fact_id=strangers_trashed.pk)
-
-
-@pytest.fixture
-def strangers_trashed(stranger):
-    """A fact in somebody else's trash."""
-
-    def make():
-        fact = UserFactFactory(content="Likes gold")
-        delete_fact(fact_id=fact.pk, now=JUNE)
-        return fact
-
-    return as_owner(stranger, make)
-
-
 # --- The trash, thirty days later ---
 
 
