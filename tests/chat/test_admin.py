@@ -14,18 +14,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chat.models import Conversation, ConversationStatus
 from config.lib.admin import OPEN_FOR, ActAdmin
 from config.lib.owned import owned, owned_tx, system
 from memory.facts.services import confirm_fact
-from memory.models import MemoryProposal, UserFact
+from memory.models import UserFact
 from memory.transfer.archive import iter_log
 from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory
 from tests.factories.memory import MemoryProposalFactory, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, ReflectionRunFactory
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner, stranger, trader  # noqa: F401
-from trading.models import BacktestRun, DeploymentCommand, ReflectionRun, StaffEntry, Trader
+from trading.models import DeploymentCommand, StaffEntry, Trader
 
 create_groups = import_module("chat.migrations.0003_staff_groups").create_groups
 let_operations_open_data = import_module("chat.migrations.0004_operations_open_data").let_operations_open_data
@@ -89,12 +88,6 @@ def test_list_facts_without_an_open_look_shows_no_row(root, trader):  # noqa: F8
 
     assert "orchids" not in body
     assert "Nothing is open to you" in body
-
-
-def test_search_without_an_open_look_finds_no_row(root, trader):  # noqa: F811
-    as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
-
-    assert root.get(f"{page('memory_userfact')}?q=orchids").context["cl"].result_count == 0
 
 
 def test_open_with_a_reason_shows_that_users_rows_and_logs_each_look(support, trader, stranger):  # noqa: F811
@@ -198,31 +191,59 @@ def test_act_without_a_reason_asks_for_one_and_changes_nothing(support, trader):
         assert not UserFact.objects.get().is_archived
 
 
-def test_archive_and_restore_fact_by_support_run_the_services(support, trader):  # noqa: F811
-    fact = as_owner(trader, UserFactFactory)
-    open_rows(support, trader)
+def make_waiting_run():
+    return ReflectionRunFactory(status="running", finished_at=None, lease=uuid4(), lease_until=timezone.now())
 
-    act(support, "memory_userfact", "archive", fact)
+
+GOLD = {"content": "Trades gold only"}
+# The group, what it acts on, the acts in turn, and a column of the rows with its values afterwards.
+ACTS_OF_STAFF = [
+    ("support", lambda: UserFactFactory(), ["archive"], "archived_reason", ["staff_archived"]),
+    ("support", lambda: UserFactFactory(), ["archive", "restore"], "archived_at", [None]),
+    ("support", lambda: UserFactFactory(confidence="inferred"), ["promote"], "confidence", ["asserted"]),
+    ("support", lambda: UserFactFactory(confidence="asserted"), ["demote"], "confidence", ["inferred"]),
+    ("support", lambda: MemoryProposalFactory(payload=GOLD), ["accept"], "status", ["accepted"]),
+    ("support", lambda: MemoryProposalFactory(payload=GOLD), ["dismiss"], "status", ["dismissed"]),
+    ("support", lambda: ConversationFactory(status="active"), ["close"], "status", ["closing"]),
+    (
+        "support",
+        lambda: MessageFactory(conversation__status="idle").conversation,
+        ["retry"],
+        "extraction_pending",
+        [True],
+    ),
+    ("operations", lambda: BacktestRunFactory(), ["cancel", "retry"], "status", ["cancelled", "pending"]),
+    ("operations", make_waiting_run, ["cancel"], "status", ["failed"]),
+    ("operations", make_waiting_run, ["cancel", "retry"], "status", ["cancelled"]),
+]
+
+
+@pytest.mark.parametrize(("group", "make", "names", "column", "values"), ACTS_OF_STAFF)
+def test_acts_of_staff_run_the_services_and_are_logged(trader, group, make, names, column, values):  # noqa: F811
+    client, row = sign_in("staff@example.com", group), as_owner(trader, make)
+    open_rows(client, trader)
+
+    for name in names:
+        act(client, row._meta.label_lower.replace(".", "_"), name, row)
+
     with owned(trader):
-        assert UserFact.objects.get().get_archived_reason_display() == "Archived by staff"
-    act(support, "memory_userfact", "restore", fact)
+        # Restored and judged anew, a fact is another version.
+        rows = UserFact.objects.believed() if names[-1] in ("restore", "promote", "demote") else type(row).objects
+        assert sorted(rows.values_list(column, flat=True)) == values
+    assert [entry for entry in list_log(trader) if entry[0] not in ("open", "read")] == [
+        (name, "ticket 12 asks for it") for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", ["pause", "stop"])
+def test_command_deployment_by_operations_queues_the_command_by_staff(operations, trader, name):  # noqa: F811
+    deployment = as_owner(trader, DeploymentFactory)
+    open_rows(operations, trader)
+
+    act(operations, "trading_deployment", name, deployment)
 
     with owned(trader):
-        assert UserFact.objects.believed().get().content == fact.content
-    acts = [name for name, _ in list_log(trader) if name != "read"]
-    assert acts == ["open", "archive", "restore"]
-
-
-@pytest.mark.parametrize(("name", "confidence"), [("promote", "asserted"), ("demote", "inferred")])
-def test_promote_and_demote_by_support_change_the_confidence(support, trader, name, confidence):  # noqa: F811
-    other = {"asserted": "inferred", "inferred": "asserted"}[confidence]
-    fact = as_owner(trader, lambda: UserFactFactory(confidence=other))
-    open_rows(support, trader)
-
-    act(support, "memory_userfact", name, fact)
-
-    with owned(trader):
-        assert UserFact.objects.believed().get().confidence == confidence
+        assert list(DeploymentCommand.objects.values_list("kind", "is_by_staff")) == [(name, True)]
 
 
 def test_acts_of_support_read_by_staff_in_history_changes_api_and_archive(support, trader, client):  # noqa: F811
@@ -250,17 +271,6 @@ def test_acts_of_support_read_by_staff_in_history_changes_api_and_archive(suppor
     assert "Accepted by staff" in client.get(f"{reverse('memory:review')}").content.decode()
 
 
-@pytest.mark.parametrize(("name", "status"), [("accept", "accepted"), ("dismiss", "dismissed")])
-def test_decide_proposal_by_support_sets_its_status(support, trader, name, status):  # noqa: F811
-    proposal = as_owner(trader, lambda: MemoryProposalFactory(payload={"content": "Trades gold only"}))
-    open_rows(support, trader)
-
-    act(support, "memory_memoryproposal", name, proposal)
-
-    with owned(trader):
-        assert MemoryProposal.objects.get().status == status
-
-
 def test_refused_act_is_shown_and_not_logged(support, trader):  # noqa: F811
     proposal = as_owner(trader, lambda: MemoryProposalFactory(payload={"content": "Trades gold only"}))
     open_rows(support, trader)
@@ -270,67 +280,6 @@ def test_refused_act_is_shown_and_not_logged(support, trader):  # noqa: F811
 
     assert "You decided about this before" in response.content.decode()
     assert [name for name, _ in list_log(trader)].count("dismiss") == 1
-
-
-def test_close_chat_by_support_requests_the_close(support, trader):  # noqa: F811
-    chat = as_owner(trader, lambda: ConversationFactory(status="active"))
-    open_rows(support, trader)
-
-    act(support, "chat_conversation", "close", chat)
-
-    with owned(trader):
-        assert Conversation.objects.get().status == ConversationStatus.CLOSING
-
-
-def test_retry_extraction_by_support_gives_new_tries(support, trader):  # noqa: F811
-    chat = as_owner(trader, lambda: MessageFactory(conversation__status="idle").conversation)
-    open_rows(support, trader)
-
-    act(support, "chat_conversation", "retry", chat)
-
-    with owned(trader):
-        row = Conversation.objects.get()
-    assert (row.extraction_pending, row.extraction_tries) == (True, 0)
-
-
-@pytest.mark.parametrize("name", ["pause", "stop"])
-def test_command_deployment_by_operations_queues_the_command(operations, trader, name):  # noqa: F811
-    deployment = as_owner(trader, DeploymentFactory)
-    open_rows(operations, trader)
-
-    act(operations, "trading_deployment", name, deployment)
-
-    with owned(trader):
-        command = DeploymentCommand.objects.get()
-    assert (command.kind, command.is_by_staff) == (name, True)
-    assert (name, "ticket 12 asks for it") in list_log(trader)
-
-
-def test_cancel_and_retry_backtest_by_operations_starts_another_run(operations, trader):  # noqa: F811
-    run = as_owner(trader, BacktestRunFactory)
-    open_rows(operations, trader)
-
-    act(operations, "trading_backtestrun", "cancel", run)
-    act(operations, "trading_backtestrun", "retry", run)
-
-    with owned(trader):
-        assert sorted(BacktestRun.objects.values_list("status", flat=True)) == ["cancelled", "pending"]
-
-
-def test_cancel_and_retry_reflection_by_operations_ends_the_wait(operations, trader):  # noqa: F811
-    run = as_owner(
-        trader,
-        lambda: ReflectionRunFactory(status="running", finished_at=None, lease=uuid4(), lease_until=timezone.now()),
-    )
-    open_rows(operations, trader)
-
-    act(operations, "trading_reflectionrun", "cancel", run)
-    with owned(trader):
-        assert ReflectionRun.objects.get().status == "failed"
-    act(operations, "trading_reflectionrun", "retry", run)
-
-    with owned(trader):
-        assert ReflectionRun.objects.get().status == "cancelled"
 
 
 def test_set_budget_by_support_limits_the_user(support, trader):  # noqa: F811

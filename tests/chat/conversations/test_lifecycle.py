@@ -20,15 +20,13 @@ from chat.conversations.lifecycle import (
     request_close,
     restore_conversation,
     trash_conversation,
-    unarchive_conversation,
 )
-from chat.conversations.queries import ConversationNotFound, get_threads, list_recent
+from chat.conversations.queries import get_threads, list_recent
 from chat.conversations.services import MessageRefused, start_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply, save_progress
 from config.lib.owned import system_tx
-from memory.facts.services import set_switches
 from memory.models import MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, make_chat
 from tests.factories.chat import ConversationFactory, ReplyFactory
@@ -53,38 +51,28 @@ def reread(conversation):
 # --- Here and left ---
 
 
-def test_chat_that_was_left_is_due_a_minute_later(trader):
+LAST_SIGN = JUNE + RENEWED_EVERY - SECOND
+
+
+@pytest.mark.parametrize(
+    ("acts", "moment", "is_due"),
+    [
+        ([(note_left, JUNE)], JUNE + LEFT_AFTER - SECOND, False),
+        ([(note_left, JUNE)], JUNE + LEFT_AFTER, True),
+        ([(note_left, JUNE), (note_left, JUNE + 30 * SECOND)], JUNE + LEFT_AFTER, True),
+        ([(note_left, JUNE), (note_here, JUNE + 59 * SECOND)], JUNE + ABANDONED_AFTER, False),
+        ([(note_here, JUNE), (note_here, LAST_SIGN)], LAST_SIGN + ABANDONED_AFTER - SECOND, False),
+        ([(note_here, JUNE), (note_here, LAST_SIGN)], LAST_SIGN + ABANDONED_AFTER + RENEWED_EVERY, True),
+        ([(request_close, JUNE)], JUNE, True),
+        ([(request_close, JUNE), (trash_conversation, JUNE)], JUNE + timedelta(days=1), False),
+    ],
+)
+def test_chat_is_due_when_asked_for_or_a_while_after_its_page_was_left(trader, acts, moment, is_due):
     chat = as_owner(trader, lambda: ConversationFactory(last_message_at=JUNE))
-    as_owner(trader, lambda: note_left(conversation_id=chat.pk, now=JUNE))
+    for act, at in acts:
+        as_owner(trader, lambda act=act, at=at: act(conversation_id=chat.pk, now=at))
 
-    assert due(JUNE + LEFT_AFTER - SECOND) == []
-    assert due(JUNE + LEFT_AFTER) == [chat.pk]
-
-
-def test_chat_that_is_open_again_within_the_minute_is_not_due(trader):
-    chat = as_owner(trader, lambda: ConversationFactory(last_message_at=JUNE))
-    as_owner(trader, lambda: note_left(conversation_id=chat.pk, now=JUNE))
-    as_owner(trader, lambda: note_here(conversation_id=chat.pk, now=JUNE + 59 * SECOND))
-
-    assert due(JUNE + ABANDONED_AFTER) == []
-
-
-def test_leaving_again_does_not_put_off_the_end(trader):
-    chat = as_owner(trader, lambda: ConversationFactory(last_message_at=JUNE))
-    for moment in (JUNE, JUNE + 30 * SECOND):
-        as_owner(trader, lambda moment=moment: note_left(conversation_id=chat.pk, now=moment))
-
-    assert due(JUNE + LEFT_AFTER) == [chat.pk]
-
-
-def test_open_chat_is_due_an_hour_after_its_last_sign_of_life_at_the_earliest(trader):
-    chat = as_owner(trader, lambda: ConversationFactory(last_message_at=JUNE))
-    as_owner(trader, lambda: note_here(conversation_id=chat.pk, now=JUNE))
-    last_sign = JUNE + RENEWED_EVERY - SECOND
-    as_owner(trader, lambda: note_here(conversation_id=chat.pk, now=last_sign))
-
-    assert due(last_sign + ABANDONED_AFTER - SECOND) == []
-    assert due(last_sign + ABANDONED_AFTER + RENEWED_EVERY) == [chat.pk]
+    assert due(moment) == [chat.pk] * is_due
 
 
 def test_message_counts_as_a_sign_of_life(as_trader):
@@ -129,14 +117,6 @@ def test_chat_whose_turn_runs_is_not_due(trader):
 # --- To be closed ---
 
 
-def test_request_close_makes_an_active_chat_due_at_once(trader):
-    chat = as_owner(trader, ConversationFactory)
-
-    as_owner(trader, lambda: request_close(conversation_id=chat.pk, now=JUNE))
-
-    assert due(JUNE) == [chat.pk]
-
-
 def test_request_close_leaves_a_close_alone_that_is_under_way(as_trader):
     token = uuid4()
     chat = ConversationFactory(status=CLOSING, closing_token=token, closing_until=JUNE + MINUTE)
@@ -153,27 +133,6 @@ def test_request_close_leaves_a_chat_alone_that_rests(as_trader, status):
     request_close(conversation_id=chat.pk, now=JUNE)
 
     assert reread(chat).status == status
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda pk: request_close(conversation_id=pk, now=JUNE),
-        lambda pk: archive_conversation(conversation_id=pk, now=JUNE),
-        lambda pk: unarchive_conversation(conversation_id=pk, now=JUNE),
-        lambda pk: trash_conversation(conversation_id=pk, now=JUNE),
-        lambda pk: restore_conversation(conversation_id=pk),
-    ],
-    ids=["close", "archive", "unarchive", "trash", "restore"],
-)
-def test_strangers_chats_are_not_there(stranger, as_trader, act):
-    theirs = as_owner(stranger, ConversationFactory)
-
-    with pytest.raises(ConversationNotFound):
-        act(theirs.pk)
-
-    row = as_owner(stranger, lambda: Conversation.objects.get(pk=theirs.pk))
-    assert (row.status, row.trashed_at) == (ACTIVE, None)
 
 
 # --- Archive ---
@@ -235,17 +194,6 @@ def test_trashed_chat_takes_no_message_and_no_retry(as_trader):
         accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Two", now=JUNE)
     with pytest.raises(MessageRefused, match="trash"):
         retry_reply(conversation_id=chat.pk, now=JUNE)
-
-
-def test_trashed_chat_is_never_due(trader):
-    def make():
-        chat = ConversationFactory(last_message_at=JUNE)
-        request_close(conversation_id=chat.pk, now=JUNE)
-        trash_conversation(conversation_id=chat.pk, now=JUNE)
-
-    as_owner(trader, make)
-
-    assert due(JUNE + timedelta(days=1)) == []
 
 
 def test_purge_deletes_what_was_in_the_trash_for_thirty_days(as_trader):
@@ -335,16 +283,3 @@ def test_reply_can_be_marked_untrusted_at_its_end(as_trader):
     finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", is_untrusted=True, now=JUNE)
 
     assert Message.objects.get(pk=accepted.reply.pk).is_untrusted
-
-
-def test_watermark_moves_with_what_is_said_while_learning_is_paused(as_trader):
-    chat = ConversationFactory()
-    set_switches(learns=False)
-    first = send(chat)
-    finish_reply(reply_id=first.reply.pk, status="complete", parts=[], text="", now=JUNE)
-    assert reread(chat).extracted_through == first.reply.pk
-
-    set_switches(learns=True)
-    send(chat)
-
-    assert reread(chat).extracted_through == first.reply.pk

@@ -1,41 +1,19 @@
 from datetime import datetime, timedelta
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from chat.conversations.queries import (
-    ConversationNotFound,
-    find_streaming_reply,
-    get_conversation,
-    get_threads,
-    last_message_id,
-    list_messages,
-    list_recent,
-)
+from chat.conversations.queries import find_streaming_reply, get_threads, last_message_id, list_messages, list_recent
 from chat.models import MessageStatus
 from tests.chat.exchanges import exchange
 from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE
-from tests.owners import as_owner
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PLENTY = 100_000  # tokens
 
 
 # --- One conversation ---
-
-
-def test_get_conversation_does_not_tell_a_strangers_from_none(stranger, as_trader):
-    theirs = as_owner(stranger, ConversationFactory)
-
-    messages = set()
-    for conversation_id in (theirs.pk, uuid4()):
-        with pytest.raises(ConversationNotFound) as refusal:
-            get_conversation(conversation_id)
-        messages.add(str(refusal.value))
-
-    assert messages == {"This chat does not exist."}
 
 
 def test_list_messages_is_in_order_and_begins_after_one(as_trader):

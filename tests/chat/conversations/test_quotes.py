@@ -1,7 +1,6 @@
 """A learned fact leads to the user's own words."""
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from tests.factories.chat import ConversationFactory, MessageFactory
@@ -27,48 +26,40 @@ def learned(trader):
     return as_owner(trader, make)
 
 
-@pytest.fixture
-def client(trader):
-    """A browser of the trader's."""
-    client = Client()
-    client.force_login(trader)
-    return client
-
-
 def address(fact):
     return reverse("chat:quotes", args=[fact.pk])
 
 
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}], ids=["page", "htmx"])
-def test_the_words_are_shown_marked_in_what_surrounds_them(client, learned, headers):
+def test_the_words_are_shown_marked_in_what_surrounds_them(ann, learned, headers):
     fact, message = learned
 
-    html = client.get(address(fact), headers=headers).content.decode()
+    html = ann.get(address(fact), headers=headers).content.decode()
 
     assert "Hello. I <mark>never trade alts</mark>, by the way. What is new?" in html
     assert f"/chat/{message.conversation_id}/#message-{message.pk}" in html
     assert ("<!doctype html>" in html.lower()) == (not headers)
 
 
-def test_a_fact_with_quotes_links_to_them_and_one_without_does_not(client, learned, trader):
+def test_a_fact_with_quotes_links_to_them_and_one_without_does_not(ann, learned, trader):
     fact, _ = learned
     other = as_owner(trader, lambda: UserFactFactory(content="Likes gold"))
 
-    assert address(fact) in open_menu(client, fact).content.decode()
-    assert address(other) not in open_menu(client, other).content.decode()
+    assert address(fact) in open_menu(ann, fact).content.decode()
+    assert address(other) not in open_menu(ann, other).content.decode()
 
 
-def test_words_of_a_deleted_message_are_said_to_be_gone(client, learned, trader):
+def test_words_of_a_deleted_message_are_said_to_be_gone(ann, learned, trader):
     fact, message = learned
     as_owner(trader, message.delete)
 
-    html = client.get(address(fact)).content.decode()
+    html = ann.get(address(fact)).content.decode()
 
     assert "The message it came from is deleted." in html
     assert "alts, by the way" not in html
 
 
-def test_long_surroundings_are_cut(client, trader):
+def test_long_surroundings_are_cut(ann, trader):
     def make():
         message = MessageFactory(content=f"{'a ' * 300}I never trade alts{' b' * 300}")
         fact = UserFactFactory(content="Never trades alts", learned=True)
@@ -77,7 +68,7 @@ def test_long_surroundings_are_cut(client, trader):
         type(fact).objects.filter(pk=fact.pk).update(quotes=[quote])
         return fact
 
-    html = client.get(address(as_owner(trader, make)), headers={"HX-Request": "true"}).content.decode()
+    html = ann.get(address(as_owner(trader, make)), headers={"HX-Request": "true"}).content.decode()
 
     assert "…" in html
     assert "<mark>never trade alts</mark>" in html

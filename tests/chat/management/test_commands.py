@@ -297,15 +297,6 @@ def test_call_tool_names_the_tools_there_are(trader):
         run("call_tool", "--user", trader.email, "rm_rf", "{}")
 
 
-def test_call_tool_counts_to_ones_own_conversation_only(trader, stranger):
-    theirs = as_owner(stranger, ConversationFactory)
-
-    with pytest.raises(CommandError, match=r"This chat does not exist\."):
-        run("call_tool", "--user", trader.email, "--conversation", str(theirs.pk), "remember", '{"fact": "Mine it is"}')
-
-    assert current_facts(trader) == []
-
-
 # --- show_prompt ---
 
 

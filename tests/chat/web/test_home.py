@@ -183,6 +183,7 @@ def test_home_shows_positions_events_agents_rules_and_lessons_with_links(ann, bu
     assert "Trades SOL on weekends" in learned
     assert f"{reverse('trading:deployment', args=[agent.pk])}#lessons" in learned
     assert "1 backtest failed" in card(html, "Needs you")
+    assert "Sizing" in html
     assert html.index("Needs you") < html.index(">Money<") < html.index("Recent chats")
 
 

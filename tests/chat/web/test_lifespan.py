@@ -60,18 +60,6 @@ async def status_of(talk) -> tuple[str, str]:
     return reply.status, reply.error
 
 
-async def test_server_start_interrupts_dead_turns(talk, model):
-    await leave_for_dead(talk)
-    server = Server()
-
-    await server.start()
-    while await status_of(talk) != (MessageStatus.INTERRUPTED, RESTARTED):
-        await asyncio.sleep(0.01)
-
-    await server.stop()
-    assert server.answers == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-
-
 @pytest.fixture
 def old_database(db):
     """A database in which a migration from before the squash was applied."""
@@ -131,18 +119,6 @@ async def test_sweep_comes_round_and_outlives_faults(talk, model, outage, monkey
     await server.stop()
 
 
-async def test_sweep_leaves_living_turns_alone(talk, model, monkeypatch):
-    monkeypatch.setattr(lifespan, "SWEEP_SECONDS", 0.01)
-    await talk.say()
-    server = Server()
-
-    await server.start()
-    await asyncio.sleep(0.1)
-    await server.stop()
-
-    assert await status_of(talk) == (MessageStatus.STREAMING, "")
-
-
 async def test_sweep_tells_who_looks_on(talk, model, monkeypatch):
     told = []
 
@@ -158,6 +134,8 @@ async def test_sweep_tells_who_looks_on(talk, model, monkeypatch):
 
     await server.stop()
     assert told == [talk.conversation_id]
+    assert await status_of(talk) == (MessageStatus.INTERRUPTED, RESTARTED)
+    assert server.answers == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
 async def test_stop_ends_running_turns_with_their_text(talk, model):

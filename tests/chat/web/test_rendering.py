@@ -30,41 +30,28 @@ def view(message):
 # --- Values ---
 
 
-def test_only_the_last_reply_can_be_retried(as_trader):
-    first, last = ReplyFactory(), ReplyFactory(failed=True)
-
-    views = view_messages([first.reply_to, first, last.reply_to, last])
-
-    assert [each.can_retry for each in views] == [False, False, False, True]
-
-
-def test_last_message_of_the_user_cannot_be_retried(as_trader):
-    assert view(MessageFactory()).can_retry is False
-
-
-def test_streaming_reply_cannot_be_retried(as_trader):
-    assert view(ReplyFactory(streaming=True)).can_retry is False
-
-
 @pytest.mark.parametrize(
-    ("values", "can_continue"),
+    ("values", "can_retry", "can_continue"),
     [
-        ({"interrupted": True}, True),
-        ({"failed": True}, True),
-        ({"failed": True, "content": ""}, False),
-        ({}, False),
-        ({"streaming": True}, False),
+        ({"interrupted": True}, True, True),
+        ({"failed": True}, True, True),
+        ({"failed": True, "content": ""}, True, False),
+        ({}, True, False),
+        ({"streaming": True}, False, False),
+        ({"reply_to": None, "conversation": None}, False, False),
     ],
-    ids=["interrupted", "failed", "failed without a word", "complete", "streaming"],
+    ids=["interrupted", "failed", "failed without a word", "complete", "streaming", "no turn wrote it"],
 )
-def test_reply_that_broke_off_can_be_continued(as_trader, values, can_continue):
-    assert view(ReplyFactory(**values)).can_continue is can_continue
+def test_newest_reply_can_be_retried_and_goes_on_where_it_broke_off(as_trader, values, can_retry, can_continue):
+    if "reply_to" in values:
+        values = {**values, "conversation": ConversationFactory()}
+    older, reply = ReplyFactory(interrupted=True), ReplyFactory(**values)
 
+    *rest, newest = view_messages([older.reply_to, older, reply])
 
-def test_only_the_newest_reply_can_be_continued(as_trader):
-    first, last = ReplyFactory(interrupted=True), ReplyFactory(interrupted=True)
-
-    assert [each.can_continue for each in view_messages([first, last])] == [False, True]
+    assert (newest.can_retry, newest.can_continue) == (can_retry, can_continue)
+    assert newest.has_receipt is (reply.reply_to is not None and not reply.is_streaming)
+    assert [(one.can_retry, one.can_continue) for one in rest] == [(False, False)] * 2
 
 
 def test_what_can_be_done_with_a_message_goes_by_whose_it_is(as_trader):
@@ -75,12 +62,6 @@ def test_what_can_be_done_with_a_message_goes_by_whose_it_is(as_trader):
 
     done = [(each.can_edit, each.can_keep, each.has_receipt) for each in views]
     assert done == [(True, False, False), (False, True, True), (False, False, False)]
-
-
-def test_question_that_no_turn_wrote_has_no_receipt(as_trader):
-    opening = ReplyFactory(reply_to=None, conversation=ConversationFactory())
-
-    assert view(opening).has_receipt is False
 
 
 def test_kept_replies_and_the_end_of_the_summary_are_marked(as_trader):
@@ -200,22 +181,6 @@ def test_summary_of_a_tool_is_one_line(result, summary):
 )
 def test_summary_says_what_a_tool_found(name, result, summary):
     assert view_part(tool(name, result=result)).summary == summary
-
-
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_tool_has_a_label_and_no_summary_before_its_result(name):
-    part = view_part(tool(name, status="running"))
-
-    assert part.label
-    assert part.label != name
-    assert part.summary == ""
-
-
-@pytest.mark.parametrize(
-    "name", ["list_my_skills", "get_my_deployments", "set_risk", "prepare_action", "recall_preferences"]
-)
-def test_what_is_looked_up_or_drafted_is_shown(name):
-    assert not is_hidden(tool(name, result={"deployments": []}))
 
 
 def test_detail_of_a_tool_is_bounded():

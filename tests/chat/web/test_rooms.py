@@ -63,24 +63,6 @@ def test_subscription_that_falls_behind_keeps_no_more():
 # --- Snapshots ---
 
 
-async def test_snapshot_and_what_follows_are_the_whole_reply(model, talk):
-    gate = Gate()
-    model.say("One.\n\nTwo ", gate, "and a half.\n\nThree.")
-    running = await begin_turn(talk)
-    await until(gate.reached.is_set)
-    await until(lambda: len(running.log.list_after(0)) >= 2)
-
-    late, page = Listener(talk.conversation_id), Page()
-    page.take(await snapshot_of(late, running))
-    gate.open()
-    await running.task
-    for frame in late.hear():
-        page.take(frame)
-
-    late.leave()
-    assert page.text == "One.Twoandahalf.Three."
-
-
 async def test_snapshot_taken_while_blocks_are_rendered_doubles_nothing(model, talk, monkeypatch):
     """A reader who joins while a block is rendered on a thread is shown the text once."""
     in_rendering, go_on = asyncio.Event(), asyncio.Event()
@@ -111,19 +93,6 @@ async def test_snapshot_taken_while_blocks_are_rendered_doubles_nothing(model, t
 
 
 # --- Numbers ---
-
-
-async def test_seq_counts_every_frame_of_a_turn_from_one(model, talk):
-    model.call("remember", {"fact": "Never trades alts"})
-    model.say("One.\n\nTwo.")
-    listener = Listener(talk.conversation_id)
-
-    await (await begin_turn(talk)).task
-
-    frames = [frame for frame in listener.hear() if frame["type"] != "title"]
-    listener.leave()
-    assert frames[-1]["type"] == "done"
-    assert [frame["seq"] for frame in frames] == list(range(1, len(frames) + 1))
 
 
 async def test_title_of_an_ended_turn_has_no_seq_of_the_turn_that_runs(model, talk, monkeypatch):

@@ -1,7 +1,6 @@
 from decimal import Decimal
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from chat.web.views.rules import FEW_UNREAD
@@ -12,13 +11,6 @@ from tests.factories.record import TradeFactory
 from trading.models import TradingRule
 
 RULES = reverse("chat:rules")
-
-
-@pytest.fixture
-def ann(trader) -> Client:
-    client = Client()
-    client.force_login(trader)
-    return client
 
 
 @pytest.fixture

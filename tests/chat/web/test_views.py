@@ -11,7 +11,7 @@ from chat.conversations.lifecycle import trash_conversation
 from chat.models import Conversation, Message
 from config.lib.owned import owned_tx
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
-from tests.factories.memory import MemoryEventFactory, UserFactFactory
+from tests.factories.memory import MemoryEventFactory
 from tests.factories.record import DeploymentFactory, SkillDraftFactory, TradeFactory
 from tests.owners import as_owner
 
@@ -173,15 +173,6 @@ def test_times_are_shown_in_the_zone_of_the_reader(ann, chat, trader):
 
     assert "21:00 JST" in html  # the factories' noon in UTC
     assert "12:00 UTC" in html  # in the title of the time
-
-
-def test_home_shows_where_the_user_left_off(ann, chat, trader):
-    as_owner(trader, lambda: UserFactFactory(content="Never trades alts", learned_at=timezone.now()))
-
-    html = text_of(ann.get(reverse("home")))
-
-    assert "Sizing" in html
-    assert "Never trades alts" in html
 
 
 def test_home_shows_strangers_what_keel_is(client, db):
@@ -423,14 +414,6 @@ def test_page_tells_the_panel_what_it_is_about(ann, trader):
     assert told("memory:facts") == {"page": "memory:facts"}
 
 
-def test_chat_about_a_deployment_says_so(ann, trader):
-    def make():
-        deployment = DeploymentFactory(version__skill__name="Dip buyer")
-        return ConversationFactory(opening_context={"mode": "coach", "deployment_id": str(deployment.pk)})
-
-    assert "About Dip buyer" in text_of(ann.get(url("conversation", as_owner(trader, make))))
-
-
 def test_replies_lead_to_what_keel_knew_and_messages_can_be_edited(ann, chat, trader):
     with owned_tx(trader):
         reply = chat.messages.filter(role="assistant").order_by("pk").first()
@@ -450,32 +433,8 @@ def test_rename_sets_the_title(ann, chat, trader):
     assert (response.json(), chat.title) == ({"title": "New name"}, "New name")
 
 
-def test_rename_of_a_form_leads_back_to_the_chat(ann, chat):
-    response = ann.post(url("rename", chat), {"title": "New name"})
-
-    assert (response.status_code, response.url) == (302, url("conversation", chat))
-
-
 @pytest.mark.parametrize("title", ["", " ", "x" * 81])
 def test_rename_refuses_what_is_no_title(ann, chat, title):
     response = ann.post(url("rename", chat), {"title": title})
 
     assert (response.status_code, response.json()) == (422, {"error": "A title needs 1 to 80 characters."})
-
-
-# --- Doors ---
-
-
-@pytest.mark.parametrize("name", ["new", "rename"])
-def test_writing_needs_a_post(ann, chat, name):
-    path = reverse("chat:new") if name == "new" else url(name, chat)
-
-    assert ann.get(path).status_code == 405
-
-
-def test_older_chats_are_listed_under_their_age(ann, trader):
-    as_owner(trader, lambda: ConversationFactory(title="Long ago", last_message_at=timezone.now() - 90 * DAY))
-
-    html = text_of(ann.get(reverse("chat:index")))
-
-    assert html.index("Older") < html.index("Long ago")
