@@ -32,9 +32,8 @@ MODEL_CALLERS = {
     "trading.reviews.critique": "reviews a draft",
     "chat.web.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
-    "chat.management.commands.check_models": "closes the client when its loop ends",
+    "chat.management.commands.check_models": "checks a model with small requests",
     "config.lib.operations.doctor": "asks the chat model for one word",
-    "chat.management.model_checks": "checks a model with small requests",
 }
 # Values and pure functions, which any module may import.
 MODEL_VALUES = {

@@ -3,7 +3,7 @@ from io import StringIO
 
 from django.core.management import CommandError, call_command
 
-from chat.management.model_checks import CHECKS
+from chat.management.commands.check_models import CHECKS
 
 
 def answer_well(model):

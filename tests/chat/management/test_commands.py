@@ -429,28 +429,6 @@ def test_run_jobs_once_runs_every_job(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
-    runs = []
-    stopped = threading.Event()
-
-    def job(now):
-        runs.append(now)
-        if len(runs) == 3:
-            stopped.set()
-        return "done"
-
-    jobs = [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)]
-    monkeypatch.setattr(run_jobs, "list_jobs", lambda: jobs)
-    monkeypatch.setattr(run_jobs, "list_finders", list)
-    monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
-    reports = []
-
-    run_jobs.work_until(stopped, reports.append)
-
-    assert [report.summary for report in reports] == ["done"] * 3
-
-
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_run_jobs_that_is_told_to_stop_finishes_what_runs(monkeypatch, number):
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}

@@ -74,15 +74,3 @@ async def test_card_comes_as_a_frame_and_stays_in_the_reply(talk, asks_to_pause,
     assert frame["html"] in so_far["html"]
     assert f'id="card-{card.pk}"' in frames[-1]["html"]
     assert frames[-1]["type"] == "done"
-
-
-async def test_card_of_a_turn_is_confirmed_by_a_click(talk, asks_to_pause, trader):
-    await talk.ask("Pause it")
-    card = await run_in_thread(card_of, trader)
-
-    def click() -> int:
-        url = reverse("chat:confirm_card", args=[card.pk])
-        return signed_in(trader).post(url, {"digest": card.digest}).status_code
-
-    assert await run_in_thread(click) == 302
-    assert await run_in_thread(commands_of, trader) == 1
