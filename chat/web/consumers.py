@@ -348,10 +348,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
         try:
-            if note is not note_here or not await run_in_thread(partial(self._read, is_here_known, now=timezone.now())):
-                await run_in_thread(self._write, note)
+            await run_in_thread(self._write_note, note)
         except Exception:
             logger.exception("Could not record presence for conversation %s", self.conversation_id)
+
+    def _write_note(self, note: Callable[..., None]) -> None:
+        if note is not note_here or not self._read(is_here_known, now=timezone.now()):
+            self._write(note)
 
     def _has_session(self) -> bool:
         # The same check as for a page: the session is there, its user is active, its password has not changed since.

@@ -19,7 +19,7 @@ from config.lib.owned import owned, owned_tx, system
 from memory.facts.services import confirm_fact
 from memory.models import UserFact
 from memory.transfer.archive import iter_log
-from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory
+from tests.factories.chat import ConversationFactory, MessageFactory
 from tests.factories.memory import MemoryProposalFactory, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, ReflectionRunFactory
 from tests.factories.trading import TraderFactory

@@ -12,14 +12,10 @@ from chat.turns.replies import finish_reply, save_progress
 from config.lib.llm.vectors import STATIC, compute_cosines
 from config.lib.owned import owned_tx, system_tx
 from config.lib.search.terms import blend_scores, build_index_text, build_tokens, list_query_terms, score_bm25
-from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
+from tests.chat.exchanges import exchange
+from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, MAY
 from tests.owners import as_owner
-
-
-def exchange(conversation, question: str, answer: str) -> tuple[Message, Message]:
-    message = MessageFactory(conversation=conversation, content=question)
-    return message, ReplyFactory(reply_to=message, content=answer)
 
 
 def titles(query: str, **options) -> list[str]:

@@ -1,7 +1,6 @@
 """A card of a turn: its frame and place; nothing runs."""
 
 import pytest
-from django.urls import reverse
 
 from chat.models import ActionCard
 from chat.turns import live
@@ -9,7 +8,6 @@ from chat.turns.events import CardDrawn, MessageAccepted
 from chat.web.rooms import Subscription, enter_room, leave_room
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import run_in_thread
-from tests.chat.tabs import signed_in
 from tests.factories.record import DeploymentFactory
 from trading.models import DeploymentCommand, Trader
 
