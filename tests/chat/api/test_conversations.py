@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 import pytest
 import time_machine
 
-from chat.models import ActionCard, Conversation, Message, UsageDay
+from chat.models import Conversation, Message, UsageDay
 from memory.facts.services import remember_fact
 from memory.facts.undo import undo_event
-from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
+from tests.factories.chat import ActionCardFactory, ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, MarketEventFactory, SkillFactory, TradeFactory
 from tests.owners import as_owner
@@ -145,7 +145,10 @@ def test_stop_leaves_word_for_the_process_that_runs_the_turn(api, conversation, 
 
 def test_messages_are_listed_with_their_parts_as_values(api, conversation, trader):
     fact = as_owner(trader, lambda: remember_fact(content="Never trades alts", now=JUNE))
-    card = as_owner(trader, lambda: _card(conversation))
+    lines = [["Skill", "Dips"]]
+    card = as_owner(
+        trader, lambda: ActionCardFactory(conversation=conversation, type="flatten", lines=lines, created_at=JUNE)
+    )
     call = {"kind": "tool", "step": 0, "status": "done"}
     parts = [
         {"kind": "text", "step": 0, "text": "<b>One</b>"},
@@ -200,19 +203,6 @@ def test_messages_are_listed_with_their_parts_as_values(api, conversation, trade
     assert [part["is_undone"] for part in answered["parts"] if part["part"] == "memory"] == [True]
 
 
-def _card(conversation):
-    return ActionCard.objects.create(
-        conversation=conversation,
-        type="flatten",
-        payload={},
-        lines=[["Skill", "Dips"]],
-        fingerprint="f",
-        digest="d",
-        created_at=JUNE,
-        expires_at=JUNE + timedelta(minutes=15),
-    )
-
-
 def test_messages_come_in_pages_from_either_end_without_what_was_replaced(api, conversation, trader):
     def make():
         for number in range(3):
@@ -235,7 +225,7 @@ def test_messages_cost_the_same_queries_however_many_they_are(api, conversation,
     def reply():
         event = remember_fact(content=f"Trades {uuid4()}", now=JUNE).event
         memory = {"kind": "memory", "step": 0, "event_id": str(event.pk), "event_kind": "save", "text": "x"}
-        card = {"kind": "card", "step": 0, "card_id": str(_card(conversation).pk)}
+        card = {"kind": "card", "step": 0, "card_id": str(ActionCardFactory(conversation=conversation).pk)}
         ReplyFactory(reply_to__conversation=conversation, parts=[{**memory, "fact_id": None}, card])
 
     as_owner(trader, lambda: [reply() for _ in range(10)])

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from chat.api import streams
-from chat.models import ActionCard, Conversation, Message, MessageStatus
+from chat.models import Conversation, Message, MessageStatus
 from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from chat.turns.events import CallFinished, CallStarted, MessageAccepted, Noticed
@@ -21,7 +21,7 @@ from tests.chat.asking import headers_of, open_exchange, post
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import as_typed, until
-from tests.factories.chat import ReplyFactory
+from tests.factories.chat import ActionCardFactory, ReplyFactory
 from tests.fakes import Gate
 from tests.owners import as_owner
 
@@ -160,40 +160,22 @@ async def test_memory_and_tools_come_as_values(model, me, trader):
 
 
 async def test_card_comes_with_its_lines_and_the_page_it_is_confirmed_on(me, talk, trader):
-    card = await run_in_thread(_answered_with_card, trader, talk)
+    def answer_with_card():
+        card = ActionCardFactory(conversation=Conversation.objects.get(), type="stop", lines=[["Skill", "Dips"]])
+        parts = [{"kind": "card", "step": 0, "card_id": str(card.pk)}]
+        message = {"reply_to__conversation": card.conversation, "reply_to__client_id": CLIENT_ID}
+        ReplyFactory(**message, content="Look.", parts=parts)
+        return card
+
+    card = await run_in_thread(as_owner, trader, answer_with_card)
 
     answer = await post(me, said(conversationId=str(talk.conversation_id), client_id=CLIENT_ID))
 
     [drawn] = [event.content for event in answer.events if event.name == "card"]
     assert drawn == {
-        "card_id": str(card.pk),
-        "type": "stop",
-        "lines": [["Skill", "Dips"]],
-        "status": "pending",
-        "expires_at": "2026-11-22T12:00:00Z",
-        "url": f"/chat/{talk.conversation_id}/",
+        **{"card_id": str(card.pk), "type": "stop", "lines": [["Skill", "Dips"]], "status": "pending"},
+        **{"expires_at": "2026-05-01T12:15:00Z", "url": f"/chat/{talk.conversation_id}/"},
     }
-
-
-def _answered_with_card(trader, talk):
-    def work():
-        expires_at = timezone.datetime(2026, 11, 22, 12, tzinfo=timezone.get_default_timezone())
-        card = ActionCard.objects.create(
-            conversation_id=talk.conversation_id,
-            type="stop",
-            payload={},
-            lines=[["Skill", "Dips"]],
-            fingerprint="f",
-            digest="d",
-            created_at=expires_at - timedelta(minutes=15),
-            expires_at=expires_at,
-        )
-        conversation = Conversation.objects.get()
-        parts = [{"kind": "card", "step": 0, "card_id": str(card.pk)}]
-        ReplyFactory(reply_to__conversation=conversation, reply_to__client_id=CLIENT_ID, content="Look.", parts=parts)
-        return card
-
-    return as_owner(trader, work)
 
 
 async def test_provider_that_fails_ends_in_failed_and_keeps_what_was_said(model, me, trader):

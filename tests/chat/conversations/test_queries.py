@@ -10,7 +10,6 @@ from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-PLENTY = 100_000  # tokens
 
 
 # --- One conversation ---
