@@ -1,7 +1,6 @@
 """Opening, leaving and closing a chat, over HTTP and sockets."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -11,12 +10,12 @@ from django.utils import timezone
 from chat.conversations.lifecycle import HERE_LEASE, LEFT_AFTER, note_left
 from chat.models import AssistantName, Conversation, ConversationStatus, Message, Role
 from chat.prompt.texts import ASK_WHAT_CHANGES
-from chat.turns.accept import accept_message, retry_reply
-from chat.turns.replies import finish_reply
+from chat.turns.accept import retry_reply
 from chat.web import consumers
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact, supersede_fact
+from tests.chat import talk
 from tests.chat.closings import as_user, make_chat
 from tests.chat.tabs import open_tab
 from tests.factories.chat import ConversationFactory
@@ -209,15 +208,7 @@ def test_ask_opens_a_chat_with_the_advisor_that_asks_first(ann, trader, fact):
 
 def send(trader, text):
     """Answer in the only chat there is."""
-    with owned_tx(trader):
-        made = Conversation.objects.get()
-        return accept_message(conversation_id=made.pk, client_id=uuid4(), text=text, now=JUNE)
-
-
-def finish(trader, accepted):
-    """End the turn."""
-    with owned_tx(trader):
-        finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", now=JUNE)
+    return as_user(trader, lambda: talk.send(Conversation.objects.get(), text))
 
 
 def test_fact_goes_to_the_model_with_the_first_message_and_is_seen_nowhere(ann, trader, fact):
@@ -238,10 +229,10 @@ def test_fact_goes_to_the_model_with_the_first_message_and_is_seen_nowhere(ann, 
 def test_fact_stays_with_the_first_message_and_goes_along_with_its_retry(ann, trader, fact):
     ask(ann, fact)
     first = send(trader, "Make it 55.")
-    finish(trader, first)
     with owned_tx(trader):
+        talk.finish(first.reply)
         again = retry_reply(conversation_id=first.turn.conversation_id, now=JUNE)
-    finish(trader, again)
+        talk.finish(again.reply)
 
     second = send(trader, "Or 56.")
 

@@ -25,10 +25,11 @@ from chat.conversations.queries import get_threads, list_recent
 from chat.conversations.services import MessageRefused, start_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message, retry_reply
-from chat.turns.replies import finish_reply, save_progress
+from chat.turns.replies import save_progress
 from config.lib.owned import system_tx
 from memory.models import MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, make_chat
+from tests.chat.talk import finish, send
 from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.owners import as_owner
@@ -78,7 +79,7 @@ def test_chat_is_due_when_asked_for_or_a_while_after_its_page_was_left(trader, a
 def test_message_counts_as_a_sign_of_life(as_trader):
     chat = ConversationFactory()
 
-    accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Hello", now=JUNE)
+    send(chat)
 
     assert reread(chat).left_at == JUNE + HERE_LEASE
 
@@ -231,16 +232,10 @@ def test_purge_keeps_the_facts_without_the_quotes_into_what_is_gone(as_trader):
 
 def test_turn_knows_that_its_chat_is_temporary(as_trader):
     for is_temporary in (True, False):
-        chat = start_conversation(is_temporary=is_temporary, now=JUNE)
-        accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Hello", now=JUNE)
+        accepted = send(start_conversation(is_temporary=is_temporary, now=JUNE))
 
         assert accepted.turn.is_temporary is is_temporary
-        finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", now=JUNE)
-
-
-def send(chat, text="Hello"):
-    """Send a message as the owner in scope."""
-    return accept_message(conversation_id=chat.pk, client_id=uuid4(), text=text, now=JUNE)
+        finish(accepted.reply)
 
 
 def test_turn_knows_of_untrusted_text_in_the_models_window(as_trader):
@@ -268,18 +263,11 @@ def test_turn_is_trusted_when_the_untrusted_reply_was_replaced(as_trader):
     assert not send(chat).turn.is_untrusted
 
 
-def test_reply_is_marked_untrusted_and_stays_so(as_trader):
-    accepted = send(ConversationFactory())
+def test_reply_is_marked_untrusted_on_its_way_or_at_its_end_and_stays_so(as_trader):
+    early, late = send(ConversationFactory()).reply, send(ConversationFactory()).reply
 
-    save_progress(reply_id=accepted.reply.pk, parts=[], text="", is_untrusted=True, now=JUNE)
-    finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", now=JUNE)
+    save_progress(reply_id=early.pk, parts=[], text="", is_untrusted=True, now=JUNE)
+    finish(early)
+    finish(late, is_untrusted=True)
 
-    assert Message.objects.get(pk=accepted.reply.pk).is_untrusted
-
-
-def test_reply_can_be_marked_untrusted_at_its_end(as_trader):
-    accepted = send(ConversationFactory())
-
-    finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", is_untrusted=True, now=JUNE)
-
-    assert Message.objects.get(pk=accepted.reply.pk).is_untrusted
+    assert list(Message.objects.filter(pk__in=[early.pk, late.pk], is_untrusted=True).order_by("pk")) == [early, late]

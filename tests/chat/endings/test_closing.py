@@ -10,13 +10,13 @@ from chat.endings import closing
 from chat.endings.closing import ClosingOutcome, close_if_due
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
 from chat.prompt.texts import as_blocks
-from chat.turns.accept import accept_message, retry_reply
-from chat.turns.replies import finish_reply
+from chat.turns.accept import retry_reply
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.work.leases import LEASE
 from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact
+from tests.chat import talk
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
 from tests.factories.chat import MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
@@ -104,14 +104,8 @@ def test_next_close_extracts_the_new_turns_alone_with_the_summary_of_the_old(tra
 def send(chat, user, text):
     """Send a message and let its turn end."""
     with owned_tx(user):
-        accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text=text, now=JUNE)
-        finish_reply(
-            reply_id=accepted.reply.pk,
-            status="complete",
-            parts=[{"kind": "text", "step": 0, "text": "Noted."}],
-            text="Noted.",
-            now=JUNE,
-        )
+        accepted = talk.send(chat, text)
+        talk.finish(accepted.reply)
     return accepted
 
 
@@ -264,11 +258,7 @@ def test_trashed_chat_is_not_extracted(trader, chat, model):
     ("act", "status", "token"),
     [
         (lambda pk: trash_conversation(conversation_id=pk, now=JUNE), ConversationStatus.IDLE, None),
-        (
-            lambda pk: accept_message(conversation_id=pk, client_id=uuid4(), text="And?", now=JUNE),
-            ConversationStatus.ACTIVE,
-            None,
-        ),
+        (lambda pk: talk.send(Conversation(pk=pk)), ConversationStatus.ACTIVE, None),
         (lambda pk: Conversation.objects.update(closing_token=UUID(int=1)), ConversationStatus.CLOSING, UUID(int=1)),
     ],
     ids=["trash", "message", "lease taken by another"],
@@ -358,10 +348,10 @@ def test_pause_during_a_close_drops_the_extracted_facts(trader, chat, model, mon
 
 def test_message_during_a_close_keeps_the_memory_block(trader, chat, model):
     with owned_tx(trader):
-        first = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="One", now=JUNE)
-        finish_reply(reply_id=first.reply.pk, status="complete", parts=[], text="", now=JUNE)
+        first = talk.send(chat, "One")
+        talk.finish(first.reply)
         request_close(conversation_id=chat.pk, now=JUNE)
-        second = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Two", now=JUNE)
+        second = talk.send(chat, "Two")
 
     assert first.reply.snapshot_id == second.reply.snapshot_id
 
