@@ -10,14 +10,14 @@ from django.db import connection
 from chat.conversations.lifecycle import note_left, request_close
 from chat.conversations.services import MessageRefused
 from chat.endings import closing
-from chat.endings.closing import ClosingOutcome, close_conversation
+from chat.endings.closing import close_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.owned import owned, owned_tx
 from memory.claims.support import Quote
 from memory.learning.extraction import Candidate, Extraction
-from memory.models import MemoryEvent, UserFact
+from memory.models import UserFact
 from tests.chat.closings import close_due, make_chat
 from tests.factories.memory import JUNE
 
@@ -69,17 +69,6 @@ def race(*works):
 
     with ThreadPoolExecutor(len(works)) as pool:
         return [future.result() for future in [pool.submit(run, work) for work in works]]
-
-
-def test_twenty_closes_at_once_extract_once(trader, chat, extractions):
-    results = race(*[lambda: close_conversation(chat.pk, user_id=trader.pk, clock=lambda: JUNE) for _ in range(RACERS)])
-
-    outcomes = [result.outcome for result in results]
-    assert sorted(outcomes) == sorted([ClosingOutcome.IDLE, *[ClosingOutcome.NOT_NEEDED] * (RACERS - 1)])
-    assert len(extractions) == 1
-    with owned(trader):
-        assert [fact.content for fact in UserFact.objects.all()] == [TYPED]
-        assert MemoryEvent.objects.count() == 1
 
 
 def test_twenty_beacons_and_as_many_workers_extract_once(trader, chat, extractions):

@@ -200,38 +200,28 @@ def test_session_begins_another_chat_and_closes_the_first(model, trader, monkeyp
 
 
 @LIVE
-def test_session_shows_what_an_answer_was_written_from(model, trader, monkeypatch):
+def test_session_obeys_its_commands_and_goes_on_after_trouble(model, trader, monkeypatch):
     model.say("You said 2 %, I say 7 %.")
-
-    printed = run_session(monkeypatch, trader, "/receipt", "Is 2 % fine?", "/receipt", "/what")
-
-    assert printed.index("There is no answer yet.") < printed.index("Model: scripted/model; 1 message of the chat")
-    assert "Figures: 2 %: your words; 7 %: not from your record" in printed
-    assert "Prompt: persona, " in printed
-    assert "There is no /what." in printed
-
-
-@LIVE
-def test_session_goes_on_after_a_failure_and_a_refusal(model, trader, monkeypatch):
     model.say("Half", RuntimeError("words of the provider"))
     model.say("Whole.")
+    typed = ("/receipt", "Is 2 % fine?", "/receipt", "/what", CTRL_C, "/help", "x" * 100_000, "Hi", "Again")
 
-    printed = run_session(monkeypatch, trader, "Hi", "x" * 100_000, "Again")
+    printed = run_session(monkeypatch, trader, *typed)
 
-    assert "(The answer broke off before its end. Please try again.)" in printed
-    assert "KiB" in printed
-    assert printed.rstrip().endswith("Whole.")
-
-
-@LIVE
-def test_session_goes_on_after_ctrl_c_at_its_prompt(model, trader, monkeypatch):
-    model.say("Whole.")
-
-    printed = run_session(monkeypatch, trader, CTRL_C, "/help", "Hi")
-
-    assert "(Ctrl-D ends the session.)" in printed
-    assert printed.count("/receipt shows") == 2
-    assert printed.rstrip().endswith("Whole.")
+    told = [
+        "There is no answer yet.",
+        "Model: scripted/model; 1 message of the chat",
+        "There is no /what.",
+        "(Ctrl-D ends the session.)",
+        "KiB",
+        "(The answer broke off before its end. Please try again.)",
+        "Whole.",
+    ]
+    places = [printed.index(words) for words in told]
+    assert places == sorted(places)
+    assert "Figures: 2 %: your words; 7 %: not from your record" in printed
+    assert "Prompt: persona, " in printed
+    assert printed.count("/receipt shows") == 3
 
 
 @LIVE
@@ -375,22 +365,18 @@ def demo_site(settings, tmp_path, db):
     return tmp_path
 
 
-def test_seed_demo_makes_a_user_who_can_sign_in(demo_site, client, django_user_model):
-    (line,) = lines_of("seed_demo")
+def test_seed_demo_makes_users_who_can_sign_in_and_a_history_once(demo_site, django_user_model):
+    (line,), (again,) = lines_of("seed_demo"), lines_of("seed_demo")
 
-    assert line["email"] == "demo@example.com"
-    assert django_user_model.objects.get(email=line["email"]).check_password(line["password"])
+    assert again == {**line, "conversations": 0}
+    assert django_user_model.objects.count() == 2
+    demo = django_user_model.objects.get(email="demo@example.com")
     staff = django_user_model.objects.get(email=line["staff_email"])
+    assert (line["email"], demo.check_password(line["password"])) == (demo.email, True)
     assert (staff.is_superuser, staff.check_password(line["staff_password"])) == (True, True)
     for name, password in (("demo-password", "password"), ("demo-staff-password", "staff_password")):
         kept = demo_site / "var" / name
         assert (kept.read_text(), kept.stat().st_mode & 0o777) == (line[password], 0o600)
-
-
-def test_seed_demo_makes_a_history_whose_rows_fit_together(demo_site, django_user_model):
-    (line,) = lines_of("seed_demo")
-
-    demo = django_user_model.objects.get(email=line["email"])
     with owned_tx(demo):
         assert Conversation.objects.count() == line["conversations"] > 1
         assert Message.objects.exclude(status=MessageStatus.COMPLETE).count() == 0
@@ -399,13 +385,6 @@ def test_seed_demo_makes_a_history_whose_rows_fit_together(demo_site, django_use
         assert all(conversation.title for conversation in Conversation.objects.all())
         replies = Message.objects.filter(role=Role.ASSISTANT).select_related("snapshot")
         assert [rebuild_prompt(find_receipt(reply), reply).is_exact for reply in replies] == [True] * len(replies)
-
-
-def test_seed_demo_twice_changes_nothing(demo_site, django_user_model):
-    first, second = lines_of("seed_demo")[0], lines_of("seed_demo")[0]
-
-    assert second == {**first, "conversations": 0}
-    assert django_user_model.objects.count() == 2
 
 
 def test_seed_demo_is_refused_on_a_public_site(demo_site, settings, django_user_model):
