@@ -57,20 +57,6 @@ async def test_title_is_written_once(model, talk):
     assert len(model.requests) == 2
 
 
-async def test_name_that_the_user_gave_stays(model, talk):
-    model.say("One.")
-    await talk.ask("first")
-
-    def rename():
-        with owned_tx(talk.user_id):
-            rename_conversation(conversation_id=talk.conversation_id, title="Mine")
-
-    await run_in_thread(rename)
-
-    assert await write(talk) is None
-    assert await run_in_thread(titled, talk) == ("Mine", True)
-
-
 async def test_title_by_the_user_wins_over_the_written_one(model, talk):
     model.say("One.")
     await talk.ask("first")

@@ -22,7 +22,6 @@ from config.lib.threads import run_in_thread
 from tests.chat.talk import answer
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
-from tests.owners import as_owner
 
 DAY = timedelta(days=1)
 PRICED = "openrouter/anthropic/claude-haiku-4.5"
@@ -122,13 +121,6 @@ def test_next_day_begins_anew(settings, as_trader):
     send(now=JUNE + DAY)
 
     assert [day.day for day in list_days(5)] == [(JUNE + DAY).date(), JUNE.date()]
-
-
-def test_budget_of_one_is_none_of_anothers(settings, as_trader, stranger):
-    settings.DAILY_TOKEN_BUDGET = 5_000
-    as_owner(stranger, lambda: finish(send(), used(4_900, 50)))
-
-    assert send().turn is not None
 
 
 def test_prices_are_counted_where_they_are_known(settings, as_trader):

@@ -167,16 +167,8 @@ def lines(request, tag):
 OTHER_WORDS = [
     ("I trade the New York session.", "Trades the NY session"),
     ("Age: 34", "Is thirty-four years old"),
-    ("My stop sits 150 basis points away.", "Uses a stop of 1.5%"),
     ("Ich handle nur Bitcoin.", "Only trades BTC"),
-    ("No leverage for me, thanks.", "Never borrows to trade"),
-    ("I’m done after two losers.", "Stops after 2 losing trades"),
-    ("Weekends are for the kids.", "Does not trade on Saturdays and Sundays"),
     ("make it 2x", "Max leverage is 2x"),
-    ("I got burned on LUNA, so no algo coins.", "Avoids algorithmic stablecoins after a loss"),
-    ("Coinbase is where my coins are.", "Holds assets at Coinbase"),
-    ("I go flat before CPI.", "Closes all positions ahead of inflation data"),
-    ("half a percent a pop, tops", "Risks at most 0.5% per trade"),
 ]
 
 
