@@ -67,8 +67,8 @@ bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the sa
 pictures: $(VENV)/.dev chromium ## photograph a demo for the landing page and the README, and draw the icons
 	@$(RUN) -m benchmarks.pictures $(ARGS)
 
-fix: $(VENV)/.dev ## format Python and templates, and fix what ruff can fix
-	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format . ; $(BIN)/djhtml --tabwidth 2 templates
+fix: $(VENV)/.dev ## format Python and templates, fix what ruff can fix, renew the snapshots of tests
+	@$(RUN) -m tests.snapshots ; $(RUN) -m ruff check --fix . ; $(RUN) -m ruff format . ; $(BIN)/djhtml --tabwidth 2 templates
 
 run: $(VENV)/.base ## migrate and serve the existing data
 	@$(RUN) manage.py migrate -v 0

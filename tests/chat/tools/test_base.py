@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
 from chat.tools.base import MAX_ARGUMENTS, MAX_RESULT, TOOL_FAILED, Tool, ToolContext
 from config.lib.errors import DomainError
 from config.lib.owned import current_owner, owned
@@ -153,14 +152,6 @@ def test_call_logs_nothing_of_what_was_foreseen(trader, caplog):
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_call_works_again_after_a_failure(trader, how):
-    probe(trader, **how).call('{"word": "alts"}')
-
-    assert probe(trader).call('{"word": "alts"}')["word"] == "alts"
-    assert rows(trader) == 1
-
-
 def test_call_refuses_a_result_without_end(trader):
     result = probe(trader, result={"value": "x" * MAX_RESULT}).call('{"word": "alts"}')
 
@@ -206,11 +197,3 @@ def test_schema_is_what_a_model_is_told(trader):
             },
         },
     }
-
-
-@pytest.mark.parametrize("assistant", TOOLS)
-def test_catalogue_keeps_the_cap_and_no_two_names(assistant):
-    tools = tools_by_name(assistant)
-
-    assert len(tools) == len(TOOLS[assistant]) <= MAX_TOOLS == 17
-    assert [tool.schema["function"]["name"] for tool in tools.values()] == list(tools)

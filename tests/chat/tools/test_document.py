@@ -1,25 +1,14 @@
 """The companion's one tool, as seed 004 names it."""
 
-from copy import deepcopy
+import re
 
 import pytest
 
-from chat.tools.base import ToolContext
+from chat.tools.facts import manage_user_memory
 from memory.facts.undo import undo_event
 from memory.models import MemoryEvent, Place, PlaceMention, UserFact
-from tests.chat.tools.binding import bind_tools
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
-
-TEXT = {"type": "string"}
-PROPERTIES = {
-    "operation": {"type": "string", "enum": ["add_fact", "deactivate_fact", "add_poi", "get_memory"]},
-    "content": {**TEXT, "description": "For add_fact: the fact to remember"},
-    "fact_id": {**TEXT, "description": "For deactivate_fact: the UUID of fact to deactivate"},
-    "place_id": {**TEXT, "description": "For add_poi: unique identifier for place"},
-    "place_name": {**TEXT, "description": "For add_poi: human-readable name"},
-    "notes": {**TEXT, "description": "For add_poi: additional context"},
-}
 
 
 @pytest.fixture
@@ -32,36 +21,13 @@ def manage(box, operation, **arguments):
     return box.call("manage_user_memory", operation=operation, **arguments)
 
 
-def test_the_companion_has_one_tool_with_the_signature_of_the_seed():
-    tools = bind_tools("companion", ToolContext(user_id=1, now=NOW))
+def test_description_tells_when_to_use_it_and_what_to_store():
+    """In the words of seed 004; `tools.json` has the whole."""
+    description = manage_user_memory.schema["function"]["description"]
 
-    assert list(tools) == ["manage_user_memory"]
-    parameters = deepcopy(tools["manage_user_memory"].schema["function"]["parameters"])
-    assert parameters["properties"] == PROPERTIES
-    assert parameters["required"] == ["operation"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "store and retrieve persistent facts about the user that should be remembered across all conversations",
-        "User shares personal information (name, preferences, interests, location)",
-        "User mentions places they care about (home, work, favorite spots)",
-        "User explicitly asks you to remember something",
-        "User corrects previous information (deactivate old fact, add new one)",
-        """Personal details: "User's name is Alex", "User prefers morning workouts\"""",
-        'Preferences: "User likes Italian food", "User is vegetarian"',
-        'Context: "User lives in Seattle", "User works in tech industry"',
-        "Places: User's home address, workplace, frequently mentioned locations",
-        "Sensitive data (passwords, SSN, financial info)",
-        "Temporary information (today's weather, one-time events)",
-        "Information user hasn't shared or confirmed",
-    ],
-)
-def test_description_tells_when_to_use_it_and_what_to_store(line):
-    tool = bind_tools("companion", ToolContext(user_id=1, now=NOW))["manage_user_memory"]
-
-    assert line in tool.schema["function"]["description"]
+    assert "store and retrieve persistent facts about the user that should be remembered across" in description
+    assert re.findall(r"^[A-Z ]+:$", description, re.MULTILINE) == ["WHEN TO USE:", "WHAT TO STORE:", "DO NOT STORE:"]
+    assert description.count("\n- ") == 11
 
 
 def test_add_fact_saves_it_and_tells_the_memory_line(box):

@@ -1,59 +1,18 @@
 """The advisor's seven tools, as seed 001 names them."""
 
-from copy import deepcopy
 from datetime import timedelta
 
 import pytest
 
-from chat.tools.base import ToolContext
 from memory.models import FactLink, MemoryEvent, UserFact
-from tests.chat.tools.binding import bind_tools
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
-
-CATEGORY = {"type": "string", "enum": ["profile", "finance_context", "response_style", "fact"]}
-REFERENCE = {"type": "string", "minLength": 1, "maxLength": 500}
-CONTENT = {"type": "string", "minLength": 4, "maxLength": 500}
-DETAIL = {"type": "string", "maxLength": 4000}
-
-# name -> (properties, required)
-SIGNATURES = {
-    "save_preference": ({"category": CATEGORY, "content": CONTENT, "detail": DETAIL}, 2),
-    "update_preference": ({"id_or_substring": REFERENCE, "new_content": CONTENT, "detail": DETAIL}, 2),
-    "forget_preference": ({"id_or_substring": REFERENCE}, 1),
-    "confirm_preference": ({"id_or_substring": REFERENCE}, 1),
-    "link_preferences": (
-        {"from_id": REFERENCE, "to_id": REFERENCE, "relation": {"type": "string", "minLength": 1, "maxLength": 40}},
-        3,
-    ),
-    "list_preferences": ({"category": CATEGORY}, 0),
-    "recall_preferences": (
-        {"query": REFERENCE, "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}},
-        1,
-    ),
-}
 
 
 @pytest.fixture
 def box(as_trader) -> Toolbox:
     """The advisor's tools in a chat where the user has typed a line."""
     return Toolbox(as_trader, "advisor", "I only buy funds, since 2019. Let us change 50 to 55.")
-
-
-def test_the_advisors_seven_tools_come_first():
-    assert list(bind_tools("advisor", ToolContext(user_id=1, now=NOW)))[:7] == list(SIGNATURES)
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_schema_is_the_signature_of_the_seed(name):
-    function = bind_tools("advisor", ToolContext(user_id=1, now=NOW))[name].schema["function"]
-    properties, required = SIGNATURES[name]
-
-    parameters = deepcopy(function["parameters"])
-    for field in parameters["properties"].values():
-        field.pop("description", None)
-    assert parameters["properties"] == properties
-    assert parameters.get("required", []) == list(properties)[:required]
 
 
 def test_save_is_in_force_at_once_and_said_outright(box):
