@@ -6,14 +6,11 @@ from threading import Barrier
 
 import pytest
 from django.db import connection
-from django.urls import reverse
-from django.utils import timezone
 
 from chat.cards import CardDecided, CardOutdated, cancel_card, confirm_card, draw_card
 from chat.models import ActionCard
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
@@ -70,25 +67,15 @@ def race(*works):
         return [future.result() for future in [pool.submit(run, work) for work in works]]
 
 
-def test_twenty_clicks_at_once_are_one_command(trader, deployment):
-    card = drawn(trader, deployment, "pause")
+@pytest.mark.parametrize(("kind", "left"), [("pause", (1, 1)), ("deploy", (0, 2))])
+def test_twenty_clicks_at_once_are_one_act(trader, deployment, kind, left):
+    card = drawn(trader, deployment, kind)
 
     results = race(*[confirming(trader, card)] * RACERS)
 
     assert Counter(results) == {"confirmed": 1, CardDecided: RACERS - 1}
     with owned(trader):
-        command = DeploymentCommand.objects.get()
-        assert ActionCard.objects.get().outcome["command_id"] == str(command.pk)
-
-
-def test_twenty_clicks_at_once_are_one_deployment(trader, deployment):
-    card = drawn(trader, deployment, "deploy")
-
-    results = race(*[confirming(trader, card)] * RACERS)
-
-    assert Counter(results) == {"confirmed": 1, CardDecided: RACERS - 1}
-    with owned(trader):
-        assert Deployment.objects.count() == 2
+        assert (DeploymentCommand.objects.count(), Deployment.objects.count()) == left
 
 
 def test_twenty_cards_for_one_deploy_are_one_deployment(trader, deployment):
@@ -130,18 +117,3 @@ def test_card_drawn_anew_and_a_click_on_the_older_are_one_after_the_other(trader
     with owned(trader):
         assert ActionCard.objects.get(pk=older.pk).status == ("confirmed" if clicked == "confirmed" else "cancelled")
         assert DeploymentCommand.objects.count() == (1 if clicked == "confirmed" else 0)
-
-
-def test_twenty_posts_at_once_are_one_200(trader, deployment):
-    card = drawn(trader, deployment, "pause", now=timezone.now())
-    url = reverse("chat:confirm_card", args=[card.pk])
-    clients = [signed_in(trader) for _ in range(RACERS)]
-
-    def posting(client):
-        return lambda: client.post(url, {"digest": card.digest}, headers={"HX-Request": "true"}).status_code
-
-    results = race(*map(posting, clients))
-
-    assert Counter(results) == {200: 1, 409: RACERS - 1}
-    with owned(trader):
-        assert DeploymentCommand.objects.count() == 1

@@ -4,7 +4,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
-from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -13,7 +12,6 @@ from chat.cards import (
     LIFETIME,
     CardDecided,
     CardExpired,
-    CardNotFound,
     CardOutdated,
     cancel_card,
     confirm_card,
@@ -34,7 +32,6 @@ from tests.factories.record import (
     DeploymentFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.ledger.services import DeploymentNotFound
 from trading.models import BacktestRun, Deployment, DeploymentCommand, Skill, Trade
 from trading.record import actions
@@ -216,14 +213,6 @@ def test_row_that_was_tampered_with_is_refused(desk, column):
     assert (status_of(card), queued()) == ("pending", before)
 
 
-def test_digest_of_another_card_does_not_confirm(desk):
-    pause, stop = desk.draw("pause"), desk.draw("stop")
-
-    with pytest.raises(CardOutdated):
-        confirm_card(card_id=stop.pk, digest=pause.digest, now=JUNE)
-    assert queued() == (0, 2, 0)
-
-
 def test_what_runs_cannot_be_changed_through_the_model(desk):
     card = desk.draw("pause")
 
@@ -290,15 +279,6 @@ def test_of_two_cards_for_one_deploy_the_second_is_refused(desk):
     assert queued() == (0, 3, 0)
 
 
-def test_close_and_pause_can_be_drawn_together_and_both_confirmed(desk):
-    flatten, pause = desk.draw("flatten"), desk.draw("pause")
-
-    confirm(flatten)
-    confirm(pause)
-
-    assert set(DeploymentCommand.objects.values_list("kind", flat=True)) == {"flatten", "pause"}
-
-
 @pytest.mark.parametrize(
     ("kind", "service"),
     [("pause", "request_command"), ("deploy", "deploy_skill"), ("start_backtest", "backtests.start_backtest")],
@@ -326,13 +306,3 @@ def test_row_that_is_gone_refuses_the_card(desk):
     with pytest.raises(DeploymentNotFound):
         confirm(card)
     assert status_of(card) == "pending"
-
-
-def test_card_of_a_stranger_is_none(desk, stranger):
-    theirs = as_owner(stranger, lambda: ActionCardFactory(created_at=JUNE))
-
-    for card_id in (theirs.pk, uuid4()):
-        with pytest.raises(CardNotFound):
-            confirm_card(card_id=card_id, digest=theirs.digest, now=JUNE)
-        with pytest.raises(CardNotFound):
-            cancel_card(card_id=card_id, now=JUNE)

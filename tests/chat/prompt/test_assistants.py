@@ -1,13 +1,8 @@
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
-from io import StringIO
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from django.conf import settings as configured
-from django.core.management import call_command
 
 from chat.conversations.services import start_conversation
 from chat.models import AssistantName, Conversation, MemorySnapshot
@@ -15,11 +10,9 @@ from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.compose import preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.turns.accept import accept_message
-from config.lib.owned import owned_tx
 from memory.facts.queries import get_next_block
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact
 from tests.factories.memory import UserFactFactory
-from tests.owners import as_owner
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -32,13 +25,6 @@ BLOCKS = {
         "PLACES OF INTEREST:\n- Home: 123 Main St (mentioned in 1 conversation)"
     ),
 }
-
-
-@pytest.fixture
-def as_trader(trader):
-    """Run the test as one trader: their scope, their rows."""
-    with owned_tx(trader):
-        yield trader
 
 
 def know() -> UserFact:
@@ -183,53 +169,3 @@ def test_new_chat_gets_the_default_assistant_unless_one_is_named(settings, as_tr
 
 def test_coach_is_the_default():
     assert configured.DEFAULT_ASSISTANT == "coach"
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (None, "coach"),
-        *((face, face) for face in FACES),
-        ("", "coach"),
-        ("Coach", "Keel cannot start: DEFAULT_ASSISTANT is 'Coach'; it must be one of coach, advisor, companion."),
-    ],
-)
-def test_default_assistant_is_checked_at_the_start(name, said):
-    env = {"READ_DOT_ENV": "false", "SECRET_KEY": "x" * 40} | ({} if name is None else {"DEFAULT_ASSISTANT": name})
-    code = "from config import settings; print(settings.DEFAULT_ASSISTANT)"
-
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[3],
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-
-    assert done.stdout.strip() == said
-    assert (done.returncode == 0) is (said in FACES)
-
-
-@pytest.mark.parametrize("assistant", FACES)
-def test_show_prompt_prints_the_prompt_of_each_assistant(trader, time_machine, assistant):
-    time_machine.move_to(NOW, tick=False)
-    as_owner(trader, know)
-    out = StringIO()
-
-    call_command("show_prompt", "--user", trader.email, "--assistant", assistant, stdout=out)
-
-    assert out.getvalue().startswith(ASSISTANTS[assistant].persona)
-    assert f"{SEPARATOR}{BLOCKS[assistant]}{SEPARATOR}" in out.getvalue()
-    with owned_tx(trader):
-        assert out.getvalue() == preview_prompt(assistant=assistant, now=NOW) + "\n"
-
-
-def test_show_prompt_shows_the_default_assistant_unless_one_is_named(settings, trader):
-    settings.DEFAULT_ASSISTANT = "advisor"
-    out = StringIO()
-
-    call_command("show_prompt", "--user", trader.email, stdout=out)
-
-    assert out.getvalue().startswith("You are Keel, an advisor.")

@@ -24,13 +24,6 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 HEADING = "## What I know about you"
 
 
-@pytest.fixture
-def as_trader(trader):
-    """Run the test as one trader: their scope, their rows."""
-    with owned_tx(trader):
-        yield trader
-
-
 def ask(conversation: Conversation, now: datetime) -> TurnStart:
     """Send a message, answer it, and return the turn that did."""
     accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text="Hello", now=now)
@@ -203,17 +196,6 @@ def test_prompt_paces_by_the_users_tier(as_trader, tier):
 
     opening = {"novice": "The person is new to trading.", "expert": "The person is an expert."}
     assert prefix(turn).split(SEPARATOR)[1].startswith(opening[tier])
-
-
-def test_preview_is_what_a_new_chat_sends(as_trader):
-    UserFactFactory.create_batch(3)
-    preview = preview_prompt(assistant="coach", now=NOW)
-    chat = start_conversation(now=NOW)
-
-    turn = ask(chat, NOW)
-
-    assert preview == SEPARATOR.join(segment["text"] for segment in as_blocks(turn.sent.segments))
-    assert sent_prompt(chat, now=NOW + DAY) == preview
 
 
 def test_block_holds_no_fact_of_a_stranger(stranger, trader):

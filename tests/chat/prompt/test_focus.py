@@ -3,11 +3,9 @@
 import pytest
 
 from chat.conversations.services import refocus_conversation, start_conversation
-from chat.prompt.focus import DELETED, build_focus, can_refocus, check_opening, is_focus_untrusted, subject_of
-from config.lib.errors import DomainError
+from chat.prompt.focus import build_focus, can_refocus, check_opening, is_focus_untrusted, subject_of
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.owners import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -52,20 +50,6 @@ def test_focus_names_its_row_for_the_model_and_the_user(as_trader, make):
     assert [line for line in lines if f"- {line}" not in part["text"]] == []
     assert subject_of({"mode": "ops", **opening}) == subject
     check_opening(opening)
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_focus_of_a_strangers_row_is_that_of_a_deleted_one(trader, stranger, make):
-    opening, _, _ = as_owner(stranger, make)
-    if "event_id" in opening:
-        opening = {"event_id": "999999"}  # events are everybody's
-
-    def look():
-        with pytest.raises(DomainError):
-            check_opening(opening)
-        return build_focus(opening), subject_of(opening)
-
-    assert as_owner(trader, look) == ({"name": "focus", "text": DELETED}, "")
 
 
 def test_focus_keeps_the_words_of_a_fact_apart_so_that_they_can_be_erased(as_trader):

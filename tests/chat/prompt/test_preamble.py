@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from itertools import pairwise
 from uuid import uuid4
 
 import factory
@@ -17,7 +16,6 @@ from chat.endings.erasure import erase_fact
 from chat.models import Conversation, Message, MessageStatus
 from chat.parts import INTERRUPTED, Reply, add_preamble, model_messages, split_preamble
 from chat.prompt import receipts
-from chat.prompt.texts import as_blocks
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.replies import finish_reply
 from config.lib.llm.answer import ToolCall
@@ -109,19 +107,7 @@ def test_deleted_focus_is_said_to_be_deleted(focused):
     assert "## In focus\n- nothing: it was deleted\n</context>" in last.turn.sent.messages[-1]["content"]
 
 
-def test_chat_without_a_focus_has_the_time_alone(as_trader):
-    assert names(ask(start_conversation(now=JUNE))) == ["clock"]
-
-
 # --- The history keeps it ---
-
-
-def test_history_repeats_each_message_byte_for_byte(focused):
-    turns = [ask(focused, f"Question {number}", JUNE + number * MINUTE) for number in range(4)]
-
-    for earlier, later in pairwise(turns):
-        assert later.turn.sent.messages[: len(earlier.turn.sent.messages)] == earlier.turn.sent.messages
-        assert as_blocks(later.turn.sent.segments) == as_blocks(earlier.turn.sent.segments)
 
 
 def test_retry_has_its_own_time_and_the_next_turn_repeats_that_one(focused):
@@ -280,16 +266,6 @@ def test_receipts_of_turn_retry_continuation_and_edit_are_exact(focused):
         keep(turn)
 
     assert [is_exact(turn) for turn in turns] == [True] * 6
-
-
-def test_receipt_shows_the_preamble_part_by_part(focused):
-    accepted = ask(focused)
-    keep(accepted)
-    reply = Message.objects.select_related("snapshot").get(pk=accepted.reply.pk)
-
-    shown = receipts.show_receipt(receipts.find_receipt(reply), reply)
-
-    assert [segment.name for segment in shown.segments[-3:]] == ["day", "clock", "focus"]
 
 
 # --- Recalled facts ---

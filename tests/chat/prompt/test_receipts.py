@@ -12,7 +12,6 @@ from chat.prompt.compose import sent_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import SEPARATOR, join_segments
 from chat.turns import saving
-from chat.turns.accept import edit_message
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact
@@ -186,28 +185,6 @@ async def test_summary_and_continuation_are_rebuilt(model, talk):
     said = [message["content"] for message in as_typed(rebuilt.messages[1:])]
     assert "They said first." in said[0]
     assert said[1:3] == ["second", "Half"]
-
-
-async def test_edited_message_is_rebuilt_as_it_was(model, talk):
-    model.say("One.")
-    model.say("Two.")
-    await talk.ask("first")
-
-    def edit():
-        message = Message.objects.filter(role="user").get()
-        return edit_message(conversation_id=talk.conversation_id, message_id=message.pk, text="other", now=JUNE)
-
-    await answer((await read(talk, edit)).turn)
-
-    def look():
-        replies = Message.objects.filter(role="assistant").order_by("pk")
-        return [rebuild_prompt(find_receipt(reply), reply) for reply in replies]
-
-    before, after = await read(talk, look)
-    said = [as_typed(rebuilt.messages[-1:])[0]["content"] for rebuilt in (before, after)]
-    assert said == ["first", "other"]
-    assert before.is_exact
-    assert after.is_exact
 
 
 async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model, talk, outage, monkeypatch):

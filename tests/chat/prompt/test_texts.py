@@ -215,12 +215,6 @@ def test_trust_rules_name_the_block_as_it_is_headed_in_that_prompt_alone(assista
     assert {name for name, lines in headings.items() if any(line in text for line in lines)} == {assistant}
 
 
-def test_trust_rules_stand_after_the_facts():
-    text = prefix()
-
-    assert text.index("## What I know about you") < text.index('the facts under "What I know about you"')
-
-
 @pytest.mark.parametrize("assistant", FACES)
 @pytest.mark.parametrize("tier", TIER_ADDENDA)
 def test_prefix_puts_the_segments_in_their_order(tier, assistant):
@@ -236,18 +230,6 @@ def test_prefix_leaves_an_empty_block_out(assistant):
 
     face = ASSISTANTS[assistant]
     assert parts == [face.persona, TIER_ADDENDA[DEFAULT_TIER], MODE_ADDENDA["ops"], face.trust_rules]
-
-
-def test_what_users_share_comes_before_what_is_their_own():
-    ours, theirs = prefix(memory_block=BLOCK), prefix(memory_block="## What I know about you\n\n- Other")
-    shared = SEPARATOR.join([ASSISTANTS["coach"].persona, TIER_ADDENDA[DEFAULT_TIER]])
-
-    assert ours.startswith(shared)
-    assert theirs.startswith(shared)
-
-
-def test_prefix_gives_the_same_bytes_for_the_same_values():
-    assert len({prefix(tier="expert").encode() for _ in range(3)}) == 1
 
 
 def test_tiers_are_those_a_trader_can_have_and_intermediate_until_asked():

@@ -1,7 +1,6 @@
 import json
 from datetime import timedelta
 from decimal import Decimal
-from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -20,7 +19,6 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.models import Trade
 
 HOUR = timedelta(hours=1)
@@ -104,12 +102,6 @@ def test_position_without_a_price_has_no_mark(box):
     assert (position["mark_price"], position["unrealised_pnl_usd"]) == (None, None)
 
 
-def test_price_that_is_not_there_yet_is_not_the_mark(box, deployment):
-    BarFactory(opened_at=NOW - HOUR / 2, high=D(500), close=D(500))
-
-    assert box.call("get_my_deployments")["deployments"][0]["positions"][0]["mark_price"] == 103.5
-
-
 def test_a_halt_is_told_while_it_lasts(box):
     DeploymentFactory(halt_code="daily_loss", halted_until=NOW + HOUR)
     DeploymentFactory(halt_code="daily_loss", halted_until=NOW, created_at=MAY - HOUR)
@@ -117,16 +109,6 @@ def test_a_halt_is_told_while_it_lasts(box):
     listed = box.call("get_my_deployments")["deployments"]
 
     assert [one["halted_until"] for one in listed] == ["2026-06-01T13:00:00Z", None]
-
-
-def test_running_ones_come_first_and_backtests_not_at_all(box):
-    stopped = DeploymentFactory(status="stopped", created_at=NOW)
-    running = DeploymentFactory()
-    BacktestRunFactory()
-
-    listed = box.call("get_my_deployments")["deployments"]
-
-    assert [one["deployment_id"] for one in listed] == [str(running.pk), str(stopped.pk)]
 
 
 @pytest.mark.parametrize(
@@ -173,33 +155,6 @@ def test_one_deployment_can_be_asked_about(box, deployment):
     assert [note["note_id"] for note in result["lessons"]] == [str(own.pk)]
 
 
-def test_lessons_are_each_deployments_own_or_else_its_skills(box, deployment):
-    own = ReflectionNoteFactory(deployment=deployment, generated_at=MAY + HOUR)
-    ReflectionNoteFactory(deployment=None, skill=deployment.skill)  # outdone by the deployment's own
-    kept = ReflectionNoteFactory(deployment=None, skill=DeploymentFactory().skill)
-    ReflectionNoteFactory(deployment=deployment, status="superseded", superseded_at=NOW)
-    ReflectionNoteFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
-
-    lessons = box.call("get_my_deployments", detail="lessons")["lessons"]
-
-    assert [(note["note_id"], note["deployment_id"]) for note in lessons] == [
-        (str(own.pk), str(deployment.pk)),
-        (str(kept.pk), None),
-    ]
-
-
-def test_lessons_of_a_skill_stand_beside_those_of_one_of_its_deployments(box, deployment):
-    own = ReflectionNoteFactory(deployment=deployment, generated_at=MAY + HOUR)
-    kept = ReflectionNoteFactory(deployment=None, skill=deployment.skill)
-    other = DeploymentFactory(version=deployment.version)
-
-    lessons = box.call("get_my_deployments", detail="lessons")["lessons"]
-    of_the_other = box.call("get_my_deployments", deployment_id=str(other.pk), detail="lessons")["lessons"]
-
-    assert [note["note_id"] for note in lessons] == [str(own.pk), str(kept.pk)]
-    assert [note["note_id"] for note in of_the_other] == [str(kept.pk)]
-
-
 # --- Room ---
 
 
@@ -232,14 +187,6 @@ def test_a_long_record_leaves_room_and_says_what_is_left_out(box, reason):
     assert len(result["trades"]) + left_out.get("trades", 0) == 30
 
 
-def test_twenty_deployments_are_listed_whole(box):
-    fill(20, reason="x" * 280)
-
-    result = box.call("get_my_deployments")
-
-    assert (len(result["deployments"]), "left_out" in result) == (20, False)
-
-
 def test_twenty_deployments_take_no_more_queries_than_two(box):
     fill(2, reason="Dip")
     with CaptureQueriesContext(connection) as of_two:
@@ -264,14 +211,3 @@ def test_positions_beyond_the_newest_are_counted(box):
 
 
 # --- Whose ---
-
-
-def test_deployment_of_a_stranger_is_as_unknown_as_one_that_is_not_and_as_a_backtests(box, stranger):
-    theirs, backtest = as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment
-
-    answers = [
-        box.call("get_my_deployments", deployment_id=str(one), detail="full")
-        for one in (theirs.pk, uuid4(), backtest.pk)
-    ]
-
-    assert answers == [{"error": "You have no such deployment."}] * 3

@@ -43,9 +43,6 @@ def drafts() -> list[SkillDraft]:
     return list(SkillDraft.objects.filter(status=DraftStatus.EDITING).order_by("created_at"))
 
 
-# --- What a model is told ---
-
-
 # --- Patches ---
 
 
@@ -83,42 +80,18 @@ def test_patches_make_a_draft_whole_one_after_the_other(as_trader):
     assert (payload.schedule.value, payload.tools.built_in) == ("13:30", ["propose_order", "get_news"])
 
 
-def test_a_patch_takes_the_stored_spelling_too(as_trader):
-    result = call(as_trader, "set_risk", {"max_orders_per_day": 7})
-
-    assert result["changed"] == ["risk.max_orders_per_day"]
-
-
-def test_a_patch_that_says_what_stands_there_changes_nothing(as_trader):
-    call(as_trader, "set_risk", {"maxLeverage": 2})
-
-    assert call(as_trader, "set_risk", {"maxLeverage": 2})["changed"] == []
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "field", "says"),
     [
         ("set_basics", {}, "", "at least one field"),
         ("set_basics", {"nam": "Dips"}, "nam", "no such field"),
         ("set_basics", {"strategy": {"thesis": "x"}}, "strategy", "no such field"),
-        ("set_basics", {"name": None}, "name", "string"),
-        ("set_basics", {"name": " \u200b"}, "name", "at least a word"),
-        ("set_basics", {"name": "x" * 81}, "name", "at most 80"),
-        ("set_basics", {"tradingStyle": "hourly"}, "trading_style", "'day'"),
-        ("set_basics", {"maxSteps": "many"}, "max_steps", "integer"),
         ("set_basics", {"user": 2}, "user", "no such field"),
-        ("set_strategy", {"avoid": "No trade on Fridays"}, "strategy.avoid", "list"),
-        ("set_strategy", {"mode": "vibes"}, "strategy.mode", "'thesis'"),
         ("set_strategy", {"template": "moon"}, "template", "funding_mean_reversion"),
         ("set_strategy", {"template": ["range_fade"]}, "template", "one of"),
-        ("set_context", {"symbols": []}, "context.symbols", "at least 1"),
         ("set_context", {"symbols": ["B TC?"]}, "context.symbols[0]", "a symbol has"),
-        ("set_context", {"memory": {"recentTradesK": 31}}, "context.memory.recent_trades_k", "30"),
         ("set_context", {"events": {"importance": 1}}, "context.events.importance", "no such field"),
-        ("set_context", {"events": None}, "context.events", "valid dictionary"),
         ("set_risk", {"maxLeverage": 500}, "risk.max_leverage", "100"),
-        ("set_risk", {"maxPositionPct": "NaN"}, "risk.max_position_pct", "finite"),
-        ("set_schedule", {"type": "cron"}, "schedule.type", "'interval'"),
         ("set_tools", {"builtIn": ["rm"]}, "tools.built_in[0]", "propose_order"),
         ("set_tools", {"mcpServers": [{"name": "x", "url": "http://x"}]}, "tools.mcp_servers[0].url", "pattern"),
     ],
@@ -141,13 +114,6 @@ def test_a_refused_patch_leaves_the_draft_as_it_was(as_trader):
 
     [after] = drafts()
     assert after.payload == before.payload
-
-
-def test_many_errors_are_told_within_bounds(as_trader):
-    result = call(as_trader, "set_risk", {f"field_{number}" * 100: 1 for number in range(40)})
-
-    assert len(result["error"]) == 20
-    assert len(json.dumps(result)) < 20_000
 
 
 def test_a_draft_of_hostile_words_reads_as_one_line(as_trader):
@@ -264,24 +230,11 @@ def test_a_temporary_chat_writes_drafts_and_is_noted_on_none(as_trader):
     assert (draft.payload["name"], draft.conversation_id) == ("Dips", None)
 
 
-def test_an_archived_skill_is_not_drafted(as_trader):
-    version = SkillVersionFactory(skill__archived_at=NOW)
+def test_many_errors_are_told_within_bounds(as_trader):
+    result = call(as_trader, "set_risk", {f"field_{number}" * 100: 1 for number in range(40)})
 
-    result = call(as_trader, "set_basics", {"description": "Calmer"}, **authoring(version.skill_id))
-
-    assert "archived" in result["error"]
-    assert drafts() == []
-
-
-@pytest.mark.parametrize("name", ["set_basics", "critique_draft"])
-def test_a_strangers_skill_is_answered_like_none(stranger, as_trader, name):
-    theirs = as_owner(stranger, lambda: SkillVersionFactory().skill_id)
-    arguments = {"name": "Mine"} if name == "set_basics" else {}
-
-    assert call(as_trader, name, arguments, **authoring(theirs)) == call(
-        as_trader, name, arguments, **authoring(NOBODYS)
-    )
-    assert drafts() == []
+    assert len(result["error"]) == 20
+    assert len(json.dumps(result)) < 20_000
 
 
 def test_a_doubtful_draft_warns(as_trader, settings):
@@ -293,6 +246,17 @@ def test_a_doubtful_draft_warns(as_trader, settings):
     leverage, cost = result["warnings"]
     assert leverage.startswith("More leverage than the caps can use. ")
     assert "tokens of prompt a day, above 1,000" in cost
+
+
+@pytest.mark.parametrize("name", ["set_basics", "critique_draft"])
+def test_a_strangers_skill_is_answered_like_none(stranger, as_trader, name):
+    theirs = as_owner(stranger, lambda: SkillVersionFactory().skill_id)
+    arguments = {"name": "Mine"} if name == "set_basics" else {}
+
+    assert call(as_trader, name, arguments, **authoring(theirs)) == call(
+        as_trader, name, arguments, **authoring(NOBODYS)
+    )
+    assert drafts() == []
 
 
 # --- Critique ---
@@ -311,7 +275,9 @@ def answer(*findings: dict) -> str:
     return json.dumps({"summary": "It holds together.", "findings": list(findings)})
 
 
-def test_critique_reviews_the_draft_of_the_chat(as_trader, reviewer):
+def test_critique_reviews_the_draft_of_the_chat_for_its_tier(as_trader, reviewer):
+    as_trader.experience_tier = "expert"
+    as_trader.save()
     call(as_trader, "set_strategy", {"template": "range_fade"})
     reviewer.say(answer({"severity": "info", "title": "Thin", "detail": "One symbol", "suggestion": "Add ETH"}))
 
@@ -321,18 +287,9 @@ def test_critique_reviews_the_draft_of_the_chat(as_trader, reviewer):
         "summary": "It holds together.",
         "findings": [{"severity": "info", "title": "Thin", "detail": "One symbol", "suggestion": "Add ETH"}],
     }
-    assert TEMPLATES["range_fade"]["strategy"]["entry"] in reviewer.requests[0]["messages"][1]["content"]
-
-
-def test_critique_tells_the_tier(as_trader, reviewer):
-    as_trader.experience_tier = "expert"
-    as_trader.save()
-    call(as_trader, "set_strategy", {"template": "range_fade"})
-    reviewer.say(answer())
-
-    call(as_trader, "critique_draft", {})
-
-    assert reviewer.requests[0]["messages"][1]["content"].startswith("Tier: expert\n")
+    request = reviewer.requests[0]["messages"][1]["content"]
+    assert request.startswith("Tier: expert\n")
+    assert TEMPLATES["range_fade"]["strategy"]["entry"] in request
 
 
 def test_critique_reviews_the_newest_version_where_no_draft_is_begun(as_trader, reviewer):

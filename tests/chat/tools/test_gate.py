@@ -131,14 +131,6 @@ def test_number_that_nobody_typed_waits_in_a_clean_chat(as_trader):
     assert not UserFact.objects.exists()
 
 
-def test_words_of_another_conversation_or_of_another_user_support_nothing(as_trader):
-    Toolbox(as_trader, "coach", "I always use 50x leverage.")
-    box = Toolbox(as_trader, "coach", "What is new?")
-    box.window.is_untrusted = True
-
-    assert "held_for_review" in box.call("remember", fact="Always uses 50x leverage")
-
-
 def test_an_update_that_the_user_did_not_say_leaves_the_fact_and_names_it_in_the_review(as_trader):
     fact = UserFactFactory(content="Never uses leverage")
     box = Toolbox(as_trader, "advisor", "What is new?")

@@ -111,10 +111,6 @@ def test_overview_is_of_the_sites_bars_for_who_runs_nothing(box):
     assert symbols_of(box.call("get_market_overview")) == ["BTC", "BTC-2", "ETH"]
 
 
-def test_overview_is_empty_without_bars(box):
-    assert box.call("get_market_overview")["markets"] == []
-
-
 def test_market_overview_of_many_symbols_is_limited(box):
     DeploymentFactory(version__payload={"context": {"symbols": [f"S{number}" for number in range(MARKETS + 5)]}})
     asked = [f"S{number}" for number in range(MARKETS)]
@@ -122,13 +118,6 @@ def test_market_overview_of_many_symbols_is_limited(box):
     assert symbols_of(box.call("get_market_overview")) == asked
     assert symbols_of(box.call("get_market_overview", symbols=[*asked[:3], "s0"])) == asked[:3]
     assert "error" in box.call("get_market_overview", symbols=[*asked, "ONE"])
-
-
-@pytest.mark.parametrize("symbol", ["", "B T C", "x" * 33, "BTC\n# System", 7, None])
-def test_what_cannot_be_a_symbol_is_refused(box, symbol):
-    (problem,) = box.call("get_market_overview", symbols=[symbol])["error"]
-
-    assert problem["argument"] == "symbols.0"
 
 
 # --- get_recent_news ---
@@ -161,25 +150,6 @@ def test_news_are_headlines_with_source_and_sentiment_newest_first(box):
     }
 
 
-def headlines(result) -> list[str]:
-    return [item["headline"] for item in result["news"]]
-
-
-def test_news_are_of_the_hours_and_symbols_that_are_asked_for(box):
-    for headline, symbols, age in (("all", [], 1), ("BTC", ["BTC"], 2), ("ETH", ["ETH"], 3), ("old", [], 30)):
-        NewsItemFactory(headline=headline, symbols=symbols, published_at=NOW - age * HOUR)
-    NewsItemFactory(headline="tomorrow", published_at=NOW + HOUR)
-
-    assert headlines(box.call("get_recent_news")) == ["all", "BTC", "ETH"]
-    assert headlines(box.call("get_recent_news", symbols=["btc"])) == ["all", "BTC"]
-    assert headlines(box.call("get_recent_news", lookbackHours=31, symbols=["ETH"])) == ["all", "ETH", "old"]
-    assert headlines(box.call("get_recent_news", limit=1)) == ["all"]
-
-
-def test_news_are_empty_without_any(box):
-    assert box.call("get_recent_news", lookbackHours=168) == {"lookback_hours": 168, "news": []}
-
-
 # --- get_upcoming_events ---
 
 
@@ -201,31 +171,6 @@ def test_events_are_told_in_order_with_their_importance(box):
     }
     assert result["events"][1]["title"] == "US CPI obey"
     assert "your_exposure" not in result
-
-
-def titles(result) -> list[str]:
-    return [event["title"] for event in result["events"]]
-
-
-def test_events_are_those_asked_for(box):
-    MarketEventFactory(title="Fed", starts_at=NOW + 24 * HOUR)
-    MarketEventFactory(title="Unlock", kind="token_unlock", starts_at=NOW + HOUR, symbols=["ARB"])
-    MarketEventFactory(title="Minor", kind="other", starts_at=NOW + HOUR, importance=0.39)
-    MarketEventFactory(title="Late", starts_at=NOW + 72 * HOUR)
-    MarketEventFactory(title="Past", starts_at=NOW - HOUR)
-
-    assert titles(box.call("get_upcoming_events")) == ["Unlock", "Fed"]
-    assert titles(box.call("get_upcoming_events", lookaheadHours=72)) == ["Unlock", "Fed", "Late"]
-    assert titles(box.call("get_upcoming_events", lookaheadHours=23)) == ["Unlock"]
-    assert titles(box.call("get_upcoming_events", minImportance=0)) == ["Unlock", "Minor", "Fed"]
-    assert titles(box.call("get_upcoming_events", types=["fomc", "cpi"])) == ["Fed"]
-    assert titles(box.call("get_upcoming_events", symbols=["btc"])) == ["Fed"]
-
-
-def test_events_refuse_a_kind_that_there_is_not(box):
-    (problem,) = box.call("get_upcoming_events", types=["election"])["error"]
-
-    assert problem["argument"] == "types.0"
 
 
 # --- your_exposure ---
@@ -293,17 +238,6 @@ def test_exposure_says_what_such_events_did_to_each_position(box, deployment):
             "quiet_median_abs_move_pct": None,
         },
     ]
-
-
-def test_exposure_below_three_events_gives_their_number_and_no_others(box, deployment):
-    for days in (20, 10):
-        past_event(days, 100, 90)
-    MarketEventFactory(starts_at=NOW + HOUR)
-
-    exposure = box.call("get_upcoming_events", deploymentId=str(deployment.pk))["your_exposure"][0]
-
-    assert exposure["similar_events_back"] == 2
-    assert exposure["median_abs_move_pct"] is exposure["worst_move_pct"] is None
 
 
 def test_exposure_is_empty_where_nothing_is_held_or_to_come(box, deployment):

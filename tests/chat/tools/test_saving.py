@@ -58,23 +58,6 @@ def test_save_of_the_same_meaning_changes_nothing(as_trader, case):
     assert "memoryEvent" not in result
 
 
-@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
-@pytest.mark.parametrize(
-    ("text", "topic"),
-    [
-        ("I never use more than 3x", "risk"),
-        ("I am a swing trader", "style"),
-        ("I have three dogs", ""),
-        ("I use Interactive Brokers", "account"),
-        ("I want to retire at 55", "goal"),
-    ],
-)
-def test_save_without_a_topic_has_that_of_its_subject(as_trader, case, text, topic):
-    save(as_trader, case, text, text)
-
-    assert UserFact.objects.get().topic == topic
-
-
 @pytest.mark.parametrize("case", SAVES[1:], ids=lambda case: case[1])
 def test_save_of_what_is_known_keeps_its_topic(as_trader, case):
     UserFactFactory(content="I never use more than 3x", topic="calm", category="fact")
@@ -106,14 +89,6 @@ def test_save_that_may_contradict_is_asked_about_once(as_trader, case, answer, l
     assert "memoryEvent" in result
     assert (current(), waiting.status) == (left, ProposalStatus.DISMISSED)
     assert list_clashes(NOW) == []  # the page does not ask again
-
-
-def test_save_that_announces_a_change_is_not_asked_about(as_trader):
-    UserFactFactory(content="I never trade alts")
-
-    result, _ = save(as_trader, SAVES[0], "I trade alts", "Actually, I trade alts now")
-
-    assert (result["replaced"], current()) == ("I never trade alts", ["I trade alts"])
 
 
 def test_save_of_older_words_with_untrusted_text_in_view_replaces_nothing(as_trader):
@@ -193,15 +168,6 @@ def test_save_of_a_rule_is_read_at_once(as_trader):
     box.call("forget", fact_id=result["fact_id"])
 
     assert not TradingRule.objects.exists()  # forgotten at once, it never held
-
-
-def test_save_of_no_rule_reads_no_other_fact(as_trader, django_assert_max_num_queries):
-    UserFactFactory.create_batch(30)
-
-    with django_assert_max_num_queries(40):
-        save(as_trader, SAVES[0], "I live in Lisbon", "I live in Lisbon")
-
-    assert not TradingRule.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -115,12 +115,6 @@ def test_open_drafts_are_listed_with_what_they_are_of(box, deployment):
     ]
 
 
-def test_archived_skills_are_not_listed(box):
-    SkillFactory(archived_at=JUNE)
-
-    assert box.call("list_my_skills")["skills"] == []
-
-
 def test_many_skills_leave_room_and_say_how_many_are_left_out(box):
     for number in range(120):
         SkillFactory(name=f"{number} {'x' * 70}")
@@ -156,17 +150,6 @@ def test_summary_tells_the_modes_apart(box, deployment):
     summary = box.call("get_skill_performance", skill_id=str(deployment.skill_id))["summary"]
 
     assert {kind: row["net_pnl_usd"] for kind, row in summary.items()} == {"backtest": -8.0, "paper": 13.0, "live": 2.0}
-
-
-def test_five_trades_have_an_interval(box):
-    deployment = DeploymentFactory()
-    for number in range(5):
-        TradeFactory(deployment=deployment, entry_tick_at=MAY + number * HOUR, gross_pnl_usd=D(number))
-
-    paper = box.call("get_skill_performance", skill_id=str(deployment.skill_id))["summary"]["paper"]
-
-    low, high = paper["expectancy_90pct_interval_usd"]
-    assert low < paper["expectancy_usd"] == 1.0 < high
 
 
 def test_trades_are_the_closed_ones_newest_first_without_a_summary(box, deployment):
@@ -234,23 +217,6 @@ def test_trade_that_fills_do_not_explain_says_so(box, deployment):
     assert [trade.get("reconciled") for trade in trades] == ["estimated", None, None]
 
 
-def test_trades_of_a_skill_that_only_ran_in_backtests_are_those_of_the_last(box, deployment):
-    skill = SkillFactory()
-    version = {"deployment__version__skill": skill, "deployment__version__version": 1}
-    first = BacktestRunFactory(done=True, **version)
-    last = BacktestRunFactory(status="done", finished_at=JUNE, deployment__version=first.deployment.version)
-    BacktestRunFactory(deployment__version=first.deployment.version)  # still waits
-    for run, symbol in ((first, "ETH"), (last, "BTC")):
-        TradeFactory(deployment=run.deployment, symbol=symbol)
-        ReflectionNoteFactory(deployment=run.deployment, lessons_text=f"- of {symbol}")
-
-    result = box.call("get_skill_performance", skill_id=str(skill.pk), detail="full")
-
-    assert result["record_of"] == "backtest"
-    assert [trade["symbol"] for trade in result["trades"]] == ["BTC"]
-    assert [note["lessons_text"] for note in result["lessons"]] == ["- of BTC"]
-
-
 def test_backtests_are_no_part_of_the_record_of_what_was_deployed(box, deployment):
     run = BacktestRunFactory(done=True, deployment__version=deployment.version)
     TradeFactory(deployment=run.deployment, entry_tick_at=JUNE)
@@ -283,21 +249,6 @@ def test_lessons_are_the_active_notes_of_the_skill_and_its_deployments(box, depl
         "generated_at": "2026-06-01T12:00:00Z",
     }
     assert [(note["note_id"], note["deployment_id"]) for note in result["lessons"][1:]] == [(str(kept.pk), None)]
-
-
-def test_full_is_all_three_with_the_summary_first(box, deployment):
-    result = box.call("get_skill_performance", skill_id=str(deployment.skill_id), detail="full")
-
-    assert list(result)[3:] == ["summary", "record_of", "trades", "lessons"]
-
-
-def test_skill_without_a_record_has_none(box):
-    skill = SkillFactory()
-
-    result = box.call("get_skill_performance", skill_id=str(skill.pk), detail="full")
-
-    assert result["summary"] == {"backtest": None, "paper": None, "live": None}
-    assert (result["trades"], result["lessons"]) == ([], [])
 
 
 def test_texts_of_the_record_are_data_on_one_line(box):

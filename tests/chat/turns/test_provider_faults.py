@@ -14,7 +14,7 @@ from chat.turns.turn import Control
 from config.lib.llm import door
 from config.lib.llm.litellm import load_litellm
 from tests.chat.talk import PATIENCE, until
-from tests.fakes import Cut, Pause, Reset, Respond, Send, WireServer, delta, done, event, usage
+from tests.fakes import Cut, Pause, Reset, Respond, Send, WireServer, delta, done, event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -179,12 +179,3 @@ async def test_streams_that_broke_off_can_be_collected_at_any_moment(wire, talk)
         gc.enable()
 
     assert written == []
-
-
-def calls(*fragments, finish_reason="tool_calls"):
-    """Make an answer that is a tool call in these fragments."""
-    deltas = [delta(tool_calls=[fragment]) for fragment in fragments]
-    return [delta(role="assistant", content=None), *deltas, delta(finish_reason=finish_reason), usage(9, 9), done()]
-
-
-FACT = '{"fact": "Never trades alts"}'

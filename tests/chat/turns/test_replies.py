@@ -50,13 +50,6 @@ def test_save_progress_leaves_a_closed_reply_alone(as_trader):
     assert reply.content == "Whole."
 
 
-def test_save_progress_does_not_reach_a_strangers_reply(stranger, as_trader):
-    reply = as_owner(stranger, lambda: send(ConversationFactory()).reply)
-
-    assert save_progress(reply_id=reply.pk, parts=[], text="mine", now=JUNE) is Progress.TAKEN
-    assert as_owner(stranger, lambda: Message.objects.get(pk=reply.pk).content) == ""
-
-
 def test_save_progress_revives_a_reply_that_a_sweep_interrupted(as_trader):
     reply = send(ConversationFactory()).reply
     interrupt_dead_turns(now=JUNE + MINUTE)
@@ -155,13 +148,6 @@ def test_request_stop_without_a_turn_says_so(as_trader):
     assert request_stop(conversation_id=conversation.pk, now=JUNE) is False
     reply.refresh_from_db()
     assert reply.stop_requested_at is None
-
-
-def test_request_stop_does_not_reach_a_strangers_turn(stranger, as_trader):
-    reply = as_owner(stranger, lambda: send(ConversationFactory()).reply)
-
-    assert request_stop(conversation_id=reply.conversation_id, now=JUNE) is False
-    assert as_owner(stranger, lambda: Message.objects.get(pk=reply.pk).stop_requested_at) is None
 
 
 def test_interrupt_dead_turns_waits_for_the_lease(as_trader):

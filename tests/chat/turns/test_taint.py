@@ -1,7 +1,6 @@
 """Text from tools becomes no fact, in this turn or later."""
 
 import pytest
-from django.utils import timezone
 from pydantic import BaseModel
 
 from chat import tools
@@ -11,7 +10,6 @@ from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.models import MemoryProposal, UserFact
 from tests.chat.conftest import new_talk
-from tests.factories.record import NewsItemFactory, TradeFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,34 +89,6 @@ async def test_what_waits_names_what_brought_text_of_others(model, talk, news):
     assert await run_in_thread(proposed_beside, talk) == [["News"]]
 
 
-async def test_a_headline_is_not_saved(model, talk):
-    planted = await run_in_thread(lambda: NewsItemFactory(headline=PLANTED["fact"], published_at=timezone.now()))
-    model.call("get_recent_news", {})
-    model.call("remember", PLANTED)
-    model.say("Done.")
-
-    answer = await talk.ask("What is new?")
-
-    assert [item["headline"] for item in answer.tool_results[0]["news"]] == [planted.headline]
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
-
-
-async def test_a_reason_of_a_trade_is_not_saved(model, talk):
-    def hold():
-        with owned_tx(talk.user_id):
-            TradeFactory(still_open=True, entry_reason=PLANTED["fact"])
-
-    await run_in_thread(hold)
-    model.call("get_my_deployments", {"detail": "trades"})
-    model.call("remember", PLANTED)
-    model.say("Done.")
-
-    answer = await talk.ask("What do I hold?")
-
-    assert PLANTED["fact"] in str(answer.tool_results[0])
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
-
-
 async def test_prices_shut_no_gate(model, talk):
     model.call_all(("get_market_overview", {"symbols": ["BTC"]}), ("list_my_skills", {}))
     model.call("remember", {"fact": "Trades in the morning"})
@@ -129,16 +99,7 @@ async def test_prices_shut_no_gate(model, talk):
     assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])
 
 
-LOOKS = [
-    ("get_upcoming_events", {}),
-    ("get_upcoming_events", {"lookaheadHours": 9_000}),
-    ("get_recent_news", {}),
-    ("get_my_deployments", {"detail": "full"}),
-    ("get_my_deployments", {"deployment_id": "0190aaaa-0000-7000-8000-000000000001"}),
-    ("get_skill_performance", {"skill_id": "0190aaaa-0000-7000-8000-000000000001", "detail": "full"}),
-    ("critique_draft", {"of": "nothing"}),
-    ("get_news", {}),
-]
+LOOKS = [("get_recent_news", {}), ("get_upcoming_events", {"lookaheadHours": 9_000}), ("get_news", {})]
 
 
 @pytest.mark.parametrize(("name", "arguments"), LOOKS, ids=lambda value: str(value))
@@ -151,15 +112,6 @@ async def test_look_up_that_is_empty_refused_or_failed_shuts_no_gate(model, talk
     await talk.ask("What is coming up? I only hold Bitcoin overnight.")
 
     assert await run_in_thread(kept, talk) == (["Holds only BTC over night"], [])
-
-
-async def test_look_up_that_follows_an_empty_one_and_holds_text_shuts_the_gate(model, talk, news):
-    model.call_all(("get_upcoming_events", {}), ("get_news", {}), ("remember", PLANTED))
-    model.say("Done.")
-
-    await talk.ask("What is new?")
-
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_what_a_tool_brought_in_is_not_saved_in_the_next_turns(model, talk, news):
@@ -187,18 +139,6 @@ async def test_replies_made_in_view_of_untrusted_text_are_marked_and_what_follow
             return list(Message.objects.filter(role="assistant").order_by("pk").values_list("is_untrusted", flat=True))
 
     assert await run_in_thread(marks) == [False, True, True]
-
-
-async def test_what_the_user_says_themselves_is_saved_also_then(model, talk, news):
-    model.call("get_news", {})
-    model.say("It says: always use 50x leverage.")
-    await talk.ask("What is new?")
-    model.call("remember", {"fact": "Never uses more than 3x leverage", "confidence": "asserted"})
-    model.say("Noted.")
-
-    await talk.ask("Nonsense. I never use more than 3x leverage.")
-
-    assert await run_in_thread(kept, talk) == (["Never uses more than 3x leverage"], [])
 
 
 async def test_another_conversation_of_the_user_is_not_affected(model, talk, news, trader):

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from chat.conversations.services import start_conversation
-from chat.models import Message, MessageStatus, Role
+from chat.models import MessageStatus, Role
 from chat.tools.base import ToolContext
 from chat.turns import saving, turn
 from chat.turns.events import CallFinished, CallStarted, MemoryWritten, Noticed, TextAdded, TurnDone
@@ -336,54 +336,6 @@ async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
     reply = await talk.reply()
     assert [part["status"] for part in reply.parts if part["kind"] == "tool"] == ["done"]
     assert reply.status == MessageStatus.INTERRUPTED
-
-
-async def test_retry_replaces_the_reply_and_asks_without_it(model, talk):
-    model.say("First try.")
-    model.say("Second try.")
-    await talk.ask("Question")
-
-    await answer(await talk.retry())
-
-    question, first, second = await talk.messages()
-    assert first.replaced_at is not None
-    assert (second.content, second.reply_to_id, second.replaced_at) == ("Second try.", question.pk, None)
-    said = [(m["role"], m["content"]) for m in as_typed(model.requests[1]["messages"][1:])]
-    assert said == [("user", "Question")]
-
-
-async def test_interrupted_reply_stays_in_the_history(model, talk):
-    gate = Gate()
-    model.say("It began well", gate)
-    control = Control()
-    running = asyncio.create_task(answer(await talk.say("first"), control))
-    await until(gate.reached.is_set)
-    await asyncio.sleep(0.05)
-    control.stop()
-    await running
-    model.say("Going on.")
-
-    await talk.ask("go on")
-
-    said = [m["content"] for m in as_typed(model.requests[1]["messages"][1:])]
-    assert said == ["first", "It began well", "go on"]
-
-
-async def test_turn_ends_with_its_row_when_the_row_was_closed_by_another(model, talk, quick_saves):
-    gate = Gate()
-    model.say("Half", gate, " never")
-    start = await talk.say()
-    running = asyncio.create_task(answer(start))
-    await until(gate.reached.is_set)
-
-    def close() -> None:
-        with owned_tx(talk.user_id):
-            Message.objects.filter(pk=start.reply_id).update(status=MessageStatus.INTERRUPTED)
-
-    await run_in_thread(close)
-
-    await asyncio.wait_for(running, 2)
-    assert model.closed == 1
 
 
 # --- What the user asks of the memory outright is done ---

@@ -17,15 +17,14 @@ from psycopg_pool import PoolTimeout
 from pydantic import BaseModel
 
 from chat import tools
-from chat.models import Message, MessageStatus, Receipt
-from chat.tools.base import TOOL_FAILED, Tool, ToolContext
-from chat.tools.facts import remember
+from chat.models import Message, MessageStatus
+from chat.tools.base import TOOL_FAILED, Tool
 from chat.turns import pump, replies, saving, turn
 from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
 from config.lib.llm.answer import Piece
-from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.owned import owned_tx, system_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.chat.talk import answer, leaves, until
@@ -52,32 +51,7 @@ async def assert_closed(talk, status: MessageStatus) -> None:
 # --- What the model writes ---
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "{",
-        "null",
-        "[]",
-        '"text"',
-        "42",
-        "{}",
-        '{"fact": null}',
-        '{"fact": 5}',
-        '{"fact": ["a list"]}',
-        '{"fact": "abc"}',
-        '{"fact": "fine", "extra": 1}',
-        '{"fact": "fine", "confidence": "certain"}',
-        '{"fact": "fine", "topic": {"a": {"b": {}}}}',
-        '{"fact": "' + "x" * 600 + '"}',
-        '{"fact": "' + "x" * 5_000 + '"}',
-        "[" * 5_000,
-        '{"fact": "\\ud800 lone"}',
-        '{"fact": NaN}',
-        '{"fact": "fine", "a\\u0000b": 1}',
-        '{"fact": "\\u0000\\u0000\\u0000\\u0000\\u0000"}',
-    ],
-    ids=lambda text: text[:34],
-)
+@pytest.mark.parametrize("arguments", ["{", '{"fact": 5}'])
 async def test_arguments_that_do_not_fit_go_back_to_the_model(model, talk, arguments):
     model.call("remember", arguments)
     model.say("I could not save that.")
@@ -91,15 +65,6 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model(model, talk, argum
     assert result.last == TurnDone("complete", result.last.usage)
     assert await run_in_thread(count_facts, talk.user_id) == 0
     await assert_closed(talk, MessageStatus.COMPLETE)
-
-
-async def test_last_of_duplicate_keys_wins(model, talk):
-    model.call("remember", '{"fact": "the first one", "fact": "the second one"}')
-    model.say("Saved.")
-
-    result = await talk.ask()
-
-    assert result.tool_results[0]["saved"] == "the second one"
 
 
 async def test_text_that_no_database_takes_is_cleaned(model, talk):
@@ -128,25 +93,15 @@ async def test_unknown_tool_is_told_which_there_are(model, talk):
     assert told["error"].endswith("remember, forget, prepare_action, query_trades.")
 
 
-async def test_one_call_id_twice_is_two_calls(model, talk):
+async def test_one_call_id_in_a_step_and_in_the_next_is_three_calls(model, talk):
     model.call_all(("remember", {"fact": "Fact one"}), ("remember", {"fact": "Fact two"}), id="call_same")
+    model.call("remember", {"fact": "Fact three"}, id="call_same")
     model.say("Done.")
 
     await talk.ask()
 
     ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert len(set(ids)) == 2
-
-
-async def test_one_call_id_in_two_steps_is_two_calls(model, talk):
-    model.call("remember", {"fact": "Fact one"}, id="call_same")
-    model.call("remember", {"fact": "Fact two"}, id="call_same")
-    model.say("Done.")
-
-    await talk.ask()
-
-    ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert len(set(ids)) == 2
+    assert len(set(ids)) == 3
 
 
 async def test_call_without_an_id_gets_one(model, talk):
@@ -217,12 +172,6 @@ async def test_giant_answer_is_cut(model, talk):
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
-async def test_script_and_markup_are_stored_as_they_were_said(model, talk):
-    model.say("<script>alert(1)</script>")
-
-    assert (await talk.ask()).text == "<script>alert(1)</script>"
-
-
 # --- What the model does ---
 
 
@@ -253,18 +202,6 @@ async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, set
     assert reply.content == result.text.strip() != ""
     assert model.closed == 1
     await assert_closed(talk, MessageStatus.FAILED)
-
-
-async def test_silent_model_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
-    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
-    settings.TURN_TIMEOUT_SECONDS = 0.3
-    gate = Gate()
-    model.say("Half", gate)
-
-    result = await talk.ask()
-
-    assert result.failures == [turn.TOOK_TOO_LONG]
-    assert (await talk.reply()).content == "Half"
 
 
 async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, talk, monkeypatch):
@@ -312,62 +249,6 @@ def give_tool(monkeypatch):
     return give
 
 
-def _raise(args: NoArgs) -> dict[str, Any]:
-    raise RuntimeError("a canary of the inside")
-
-
-@pytest.mark.parametrize(
-    ("run", "error"),
-    [
-        (_raise, TOOL_FAILED),
-        (lambda args: {"value": float("nan")}, TOOL_FAILED),
-        (lambda args: {"value": object()}, TOOL_FAILED),
-        (lambda args: {"value": "x" * 10_000_000}, "The result is too long. A narrower question fits."),
-        (lambda args: 1 / 0, TOOL_FAILED),
-    ],
-    ids=["raises", "NaN", "no JSON", "10 MB", "divides by zero"],
-)
-async def test_broken_tool_is_reported_to_the_model(model, talk, give_tool, run, error):
-    give_tool(run)
-    model.call("probe", {})
-    model.say("It does not work.")
-
-    result = await talk.ask()
-
-    assert result.tool_results == [{"error": error}]
-    assert result.last.status == "complete"
-    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert part["status"] == "error"
-    assert "canary" not in json.dumps(model.requests)
-
-
-async def test_result_of_a_tool_that_no_database_takes_is_cleaned(model, talk, give_tool):
-    give_tool(lambda args: {"a\x00key": ["NUL \x00 and \ud800 half"], "n": 1.5, "none": None, "yes": True})
-    model.call("probe", {})
-    model.say("Done.")
-
-    result = await talk.ask()
-
-    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert part["result"] == {"akey": ["NUL  and � half"], "n": 1.5, "none": None, "yes": True}
-    assert result.last.status == "complete"
-
-
-async def test_broken_tool_leaves_nothing_half_written(model, talk, give_tool):
-    def write_and_break(args: NoArgs) -> dict[str, Any]:
-        remember.call(context, '{"fact": "written inside"}')
-        raise RuntimeError
-
-    context = ToolContext(user_id=talk.user_id, now=datetime.now(UTC))
-    give_tool(write_and_break)
-    model.call("probe", {})
-    model.say("Sorry.")
-
-    await talk.ask()
-
-    assert await run_in_thread(count_facts, talk.user_id) == 0
-
-
 @pytest.fixture
 def hanging(give_tool, monkeypatch):
     """An event that ends the hanging of the tool `probe`, which hangs before it opens its transaction."""
@@ -390,33 +271,21 @@ async def test_hanging_tool_is_given_up(model, talk, hanging, monkeypatch):
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
-async def test_heart_beats_while_a_tool_works(model, talk, hanging, monkeypatch):
+async def test_tool_that_works_is_shown_to_other_processes_and_the_heart_beats(model, talk, hanging, monkeypatch):
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     model.call("probe", {})
     model.say("Done.")
     running = asyncio.create_task(answer(await talk.say()))
 
-    beats = set()
+    beats: dict[datetime, list[str]] = {}
     while len(beats) < 4:
-        beats.add((await talk.reply()).heartbeat_at)
+        reply = await talk.reply()
+        beats[reply.heartbeat_at] = [part["status"] for part in reply.parts]
         await asyncio.sleep(0.02)
+    assert list(beats.values())[-1] == ["running"]
     hanging.set()
 
     assert (await running).tool_results == [{"waited": True}]
-
-
-async def test_running_tool_is_shown_to_other_processes(model, talk, hanging, monkeypatch):
-    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
-    model.call("probe", {})
-    model.say("Done.")
-    running = asyncio.create_task(answer(await talk.say()))
-
-    while not (parts := (await talk.reply()).parts):
-        await asyncio.sleep(0.02)
-    hanging.set()
-    await running
-
-    assert [part["status"] for part in parts] == ["running"]
 
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
@@ -570,24 +439,6 @@ async def test_reply_that_was_retried_elsewhere_ends_with_a_sentence(model, talk
     result = await running
 
     assert result.failures == [saving.STOPPED_ELSEWHERE]
-
-
-async def test_receipt_is_written_when_the_database_is_back(model, talk, outage, monkeypatch):
-    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.01)
-    model.say("Known for a reason.")
-    start = await talk.say()
-    outage.begin('INTO "prompt_receipts"')
-    running = asyncio.create_task(answer(start))
-
-    await until(lambda: outage.hits >= 2)
-    outage.end()
-    await running
-
-    def count() -> int:
-        with owned(talk.user_id):
-            return Receipt.objects.filter(reply_id=start.reply_id).count()
-
-    assert await run_in_thread(count) == 1
 
 
 @pytest.fixture
