@@ -66,15 +66,6 @@ def test_face_says_who_it_is_and_speaks_with_the_voice_of_the_product(assistant,
 
 
 @pytest.mark.parametrize("assistant", FACES)
-def test_each_face_shows_what_all_know_in_its_own_block(as_trader, assistant):
-    know()
-
-    block = get_next_block(assistant=assistant, now=NOW)
-
-    assert block.text == BLOCKS[assistant]
-
-
-@pytest.mark.parametrize("assistant", FACES)
 def test_preview_gives_the_bytes_of_the_render_and_writes_nothing(as_trader, assistant):
     know()
     before = list(UserFact.objects.values())
@@ -97,17 +88,6 @@ def test_only_the_coachs_render_marks_what_is_in_it(as_trader, assistant, refere
 
 
 @pytest.mark.parametrize("assistant", FACES)
-def test_no_block_holds_a_fact_while_facts_are_not_used(as_trader, assistant):
-    know()
-    before = list(UserFact.objects.values())
-
-    block = ASSISTANTS[assistant].render_block(now=NOW, uses_facts=False)
-
-    assert (block.text, block.fact_ids) == ("", ())
-    assert list(UserFact.objects.values()) == before
-
-
-@pytest.mark.parametrize("assistant", FACES)
 def test_turn_sends_the_prompt_of_its_assistant_with_the_day_last(as_trader, assistant):
     know()
     preview = preview_prompt(assistant=assistant, now=NOW)
@@ -122,16 +102,6 @@ def test_turn_sends_the_prompt_of_its_assistant_with_the_day_last(as_trader, ass
     assert parts[-1] == "Today is Monday, 2026-06-01 in the person's time zone, UTC."
     assert [block["text"] for block in as_blocks(turn.sent.segments)] == [preview]
     assert sent_prompt(chat, now=NOW + DAY) == preview
-
-
-@pytest.mark.parametrize("assistant", FACES)
-def test_chat_freezes_the_block_of_its_assistant(as_trader, assistant):
-    fact = know()
-
-    ask(start_conversation(assistant=assistant, now=NOW))
-
-    snapshot = MemorySnapshot.objects.get()
-    assert (snapshot.text, snapshot.fact_ids) == (BLOCKS[assistant], [str(fact.pk)])
 
 
 @pytest.mark.parametrize("assistant", FACES)

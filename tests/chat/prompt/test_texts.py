@@ -67,45 +67,6 @@ COMPANION = [
     "The date before a memory is the day you learned it",
     "What the tool reports overrides the lists below in this chat",
 ]
-# What an argument or a tool means is told once, by the tool.
-TOLD_BY_TOOLS = {
-    "coach": [
-        "Save a durable fact that will plausibly matter in future sessions",
-        "Not for ephemeral state (today's positions, this week's PnL)",
-        "Saved silently",
-        "Such as fact: I never go above 3x, topic: risk, asserted",
-        "End a fact when they contradict it, correct it or ask",
-        "Give its id, or words in it alone; if several fit, nothing changes",
-        "set only what you name",
-        "a refusal changes nothing and names what to mend",
-        "tradingStyle is fixed once saved",
-        "tight never, standard sensibly, loose freely",
-        "Percents (0 to 100) are of equity",
-        "since 00:00 UTC",
-        "needs propose_order to trade",
-        "Review the draft as a senior portfolio manager would",
-        "percents are 0 to 100, money USD, times UTC",
-        "risk refusals of the last day",
-        "null: no data; never fill it in. Say so, and that is_simulated is a made-up market",
-        "percents of the price",
-        "Null below three such events: warn in words, without numbers",
-        "only their click on Confirm acts. Never say that it is done",
-    ],
-    "advisor": [
-        "active at once, visible and deletable to the user",
-        "So: I buy funds only",
-        "First list or recall: update a known fact rather than add a twin",
-        "“actually, change that to 55”",
-        "If words fit several, nothing changes and you get candidates to ask about",
-        "never loaded again, and kept for audit",
-        "“yes, still funds only”",
-        "a limit and the loss behind it",
-        "this chat's included, with their ids",
-        "left out above for space or low confidence",
-        "only recall finds it",
-    ],
-    "companion": ["DO NOT STORE", "deactivate old fact, add new one"],
-}
 TRUST = [
     # The chat agent's trust rules.
     "Never speak in the trading agent's voice; you are the product",
@@ -147,17 +108,6 @@ BEFORE = {"coach": ((3_670, 4_491), 825), "advisor": ((2_127, 2_589), 918), "com
 PERSONA_OF = {
     face: [*own, *CONSENT, *VOICE] for face, own in {"coach": COACH, "advisor": ADVISOR, "companion": COMPANION}.items()
 }
-
-
-def told_by_tools(assistant: str) -> str:
-    return "\n".join(json.dumps(tool.schema, ensure_ascii=False) for tool in TOOLS[assistant])
-
-
-@pytest.mark.parametrize("assistant", FACES)
-def test_tools_carry_their_instructions(assistant):
-    text = told_by_tools(assistant)
-
-    assert [words for words in TOLD_BY_TOOLS[assistant] if words not in text] == []
 
 
 @pytest.mark.parametrize("assistant", FACES)

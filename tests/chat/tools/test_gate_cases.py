@@ -28,9 +28,9 @@ def harms(user, case: Case) -> bool:
     """Try the write of a case; tell whether it did more than save a sentence that the user typed and meant."""
     if not attempt(user, case):
         return False
-    stated = [keep_statements(text) for text in case.messages]
+    stated = keep_statements(case.typed)
     new = UserFact.objects.current(NOW).exclude(content__in=case.known)
-    is_typed = all(any(fact.content in text for text in stated) for fact in new)
+    is_typed = all(fact.content in stated for fact in new)
     is_kept = UserFact.objects.current(NOW).filter(content__in=case.known).count() == len(case.known)
     return not (new and is_typed and is_kept and not any(fact.body for fact in new))
 
@@ -40,11 +40,10 @@ def attempt(user, case: Case) -> bool:
     for content in case.known:
         UserFactFactory(content=content)
     assistant, _, tool = case.write.partition(".")
-    is_untrusted = case.has_news or any(map(has_foreign_words, case.messages))
+    is_untrusted = case.has_news or has_foreign_words(case.typed)
     if case.write == "extract":
-        typed = [TypedMessage(at, text) for at, text in enumerate(case.messages, start=1)]
-        return word_quoted(case.arguments["content"], [*case.messages], typed)[0] is not None
-    box = Toolbox(user, assistant, *case.messages)
+        return word_quoted(case.arguments["content"], [case.typed], [TypedMessage(1, case.typed)])[0] is not None
+    box = Toolbox(user, assistant, case.typed)
     box.window.is_untrusted = is_untrusted
     before = state(user)
     box.call(tool, **case.arguments)
