@@ -11,7 +11,7 @@ from django.db import connection
 from chat.conversations.standing import bind_value
 from chat.models import Role
 from chat.parts import Json, as_said, said_tokens
-from chat.prompt.preamble import find_focus, list_fact_ids
+from chat.prompt.focus import find_focus, list_fact_ids
 from config.lib.owned import owner_id
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget ends it long before

@@ -1,15 +1,19 @@
-"""The focus of a chat: what its user looks at, such as a deployment, a draft or a trade (seed 003).
+"""What Keel writes before the user's words: the time, the focus and facts. `chat.parts` describes the stored form.
 
-`opening_context` names it by the keys of a subject below, beside the `mode`.
+A preamble is stored with the reply that it was sent for, so that later prompts and receipts repeat it byte for byte,
+while a retry of the message has the time of the retry. The focus of a chat is what its user looks at, such as a
+deployment, a draft or a trade (seed 003): `opening_context` names it by the keys of a subject below, beside the `mode`.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from chat.parts import Json
+from chat.parts import Json, Preamble
+from chat.prompt.texts import RECALLED, about_fact, clock_text
 from config.lib.errors import DomainError
 from config.lib.figures import format_minute, format_price, format_signed_usd
 from config.lib.text import prompt_line
@@ -39,6 +43,38 @@ class _Subject:
     name: Callable[[Any], str]  # for the user
     describe: Callable[[Any], Lines]  # for the model
     is_untrusted: Callable[[Any], bool] = lambda row: False  # whether others wrote words of the description
+
+
+def build_preamble(opening: Opening, *, about: UserFact | None, now: datetime) -> list[Json]:
+    """Return the preamble of a turn, without recalled facts; `about` is the fact that the user opened it to change."""
+    parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
+    if focus := build_focus(opening):
+        parts.append(focus)
+    if about is not None:
+        told, _, fact = about_fact(fact_id=about.pk, content=about.content, body=about.body).partition("\n")
+        parts.append({"name": "fact", "text": told, "facts": [{"id": str(about.pk), "text": fact}]})
+    return parts
+
+
+def build_recall(recalled: Iterable[tuple[UUID, str]]) -> list[Json]:
+    """Return the part of a preamble with the facts that a message concerns; empty without one."""
+    facts = [{"id": str(fact_id), "text": line} for fact_id, line in recalled]
+    return [{"name": "recall", "text": RECALLED, "facts": facts}] if facts else []
+
+
+def find_focus(preamble: Preamble) -> str:
+    """Return the focus in a preamble; empty without one."""
+    return next((str(part["text"]) for part in preamble if part["name"] == "focus"), "")
+
+
+def list_fact_ids(preamble: Preamble) -> list[UUID]:
+    """Return the ids of the facts in a preamble."""
+    return [UUID(fact["id"]) for part in preamble for fact in part.get("facts", ())]
+
+
+def drop_known_focus(preamble: Preamble, known: str) -> list[Json]:
+    """Return a preamble without a focus that the prompt has."""
+    return [part for part in preamble if part["name"] != "focus" or part["text"] != known]
 
 
 def build_focus(opening: Opening) -> Json | None:

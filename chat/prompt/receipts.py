@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
+from chat.models import Message, PromptText, Receipt, Role
 from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
-from chat.prompt.preamble import list_fact_ids
+from chat.prompt.focus import list_fact_ids
 from chat.prompt.texts import GO_ON, Segment, as_blocks, earlier_part
 from memory.facts.queries import find_versions
 from memory.models import UserFact
@@ -93,7 +93,11 @@ def rebuild_prompt(receipt: Receipt, reply: Message) -> PromptCopy:
     """Rebuild a reply's prompt from the current rows."""
     wanted = {segment["sha256"] for segment in receipt.segments} | {receipt.tools_sha256}
     texts = dict(PromptText.objects.filter(sha256__in=wanted).values_list("sha256", "text"))
-    segments = tuple(_restore_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
+    block = {"memory": reply.snapshot.text} if reply.snapshot else {}
+    segments = tuple(
+        Segment(name, block.get(name) or texts.get(sha256) or DELETED.format(sha256=sha256))
+        for name, sha256 in ((segment["name"], segment["sha256"]) for segment in receipt.segments)
+    )
     messages = request_messages(segments, _restore_history(receipt, reply))
     is_exact = _hash_text(_dump_json(messages)) == receipt.sha256
     return PromptCopy(segments, messages, json.loads(texts.get(receipt.tools_sha256, "[]")), is_exact)
@@ -157,13 +161,6 @@ def _find_ids(value: Any, name: str) -> list[str]:
             case list() as items:
                 left += reversed(items)
     return list(found)
-
-
-def _restore_segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: MemorySnapshot | None) -> Segment:
-    text = texts.get(kept["sha256"], "")
-    if kept["name"] == "memory" and snapshot is not None:
-        text = snapshot.text
-    return Segment(kept["name"], text or DELETED.format(sha256=kept["sha256"]))
 
 
 def _restore_history(receipt: Receipt, reply: Message) -> list[Json]:

@@ -52,20 +52,6 @@ class PrepareActionArgs(Args):
             raise ValueError(f"{self.type} takes no {' and no '.join(odd)}")
         return self
 
-    def action(self) -> Action:
-        """Return what the card is wanted for."""
-        equity = self.starting_equity_usd
-        named = {} if equity is None else {"starting_equity_usd": Decimal(str(equity)).quantize(_CENT)}
-        return Action(
-            type=ActionType(self.type),
-            skill_id=self.skill_id,
-            deployment_id=self.deployment_id,
-            starts_on=self.starts_on,
-            ends_on=self.ends_on,
-            broker=self.broker,
-            **named,
-        )
-
 
 @tool(
     "Prepare an action",
@@ -77,7 +63,10 @@ class PrepareActionArgs(Args):
 def prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
     if context.conversation_id is None:
         raise ActionImpossible("A card stands in a chat, and there is none here. Name the chat it belongs to.")
-    card = draw_card(conversation_id=context.conversation_id, action=args.action(), now=context.now)
+    wanted = args.model_dump(exclude_none=True) | {"type": ActionType(args.type)}
+    if args.starting_equity_usd is not None:
+        wanted["starting_equity_usd"] = Decimal(str(args.starting_equity_usd)).quantize(_CENT)
+    card = draw_card(conversation_id=context.conversation_id, action=Action(**wanted), now=context.now)
     return {
         "card_id": str(card.pk),
         "type": str(card.type),

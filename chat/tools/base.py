@@ -7,6 +7,7 @@ A tool sees the rows of its turn's user only. Its arguments are validated before
 import json
 import logging
 from collections.abc import Callable, Mapping, Set
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from chat.parts import Json
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from memory.facts.versions import FactAmbiguous
 
 logger = logging.getLogger(__name__)
 
@@ -109,17 +111,21 @@ class Tool(Generic[A]):
         except ValidationError as error:
             return {"error": _list_problems(error)}
         try:
-            if self.asks_model:
-                return _check_size(self.run(context, args))
-            with owned_tx(context.user_id):
-                result = _check_size(self.run(context, args))
+            with nullcontext() if self.asks_model else owned_tx(context.user_id):
+                result = self.run(context, args)
+                # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
+                if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
+                    raise ResultTooLong("The result is too long. A narrower question fits.")
                 if self.acts:
                     from chat.rules import follow_writes  # noqa: PLC0415 - takes 0.05 s; most turns write no memory
 
                     follow_writes(conversation_id=context.conversation_id, now=context.now)
                 return result
+        except FactAmbiguous as error:
+            candidates = [{self.id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
+            return {"error": str(error), "candidates": candidates}
         except DomainError as error:
-            return {"error": str(error), **_list_candidates(error, self.id_name)}
+            return {"error": str(error)}
         except Exception:
             logger.exception("Tool %s failed", self.name)
             return {"error": TOOL_FAILED}
@@ -133,12 +139,6 @@ def tool(label: str, description: str, **options: Any) -> Callable[[Run[A]], Too
         return Tool(function.__name__, label, description, function.__annotations__["args"], run, **options)
 
     return make_tool
-
-
-def _list_candidates(error: DomainError, id_name: str) -> Result:
-    """Return the facts that an ambiguous reference may mean, by the name that the tool has for their ids."""
-    facts = getattr(error, "candidates", ())
-    return {"candidates": [{id_name: str(fact.pk), "fact": fact.content} for fact in facts]} if facts else {}
 
 
 @cache
@@ -157,7 +157,9 @@ def _shorten_schema(schema: Any) -> Any:
             kept = {name: _shorten_schema(field) for name, field in properties.items()}
             return {**_shorten_schema(rest), "properties": kept}
         case dict():
-            return {key: _shorten_schema(value) for key, value in schema.items() if not _is_idle(key, value)}
+            idle = {"title": True, "default": schema.get("default") in ("", [], {})}
+            idle["additionalProperties"] = not schema.get("additionalProperties")
+            return {key: _shorten_schema(value) for key, value in schema.items() if not idle.get(key)}
         case list():
             return [_shorten_schema(value) for value in schema]
         case float() if schema.is_integer():
@@ -165,21 +167,8 @@ def _shorten_schema(schema: Any) -> Any:
     return schema
 
 
-def _is_idle(key: str, value: Any) -> bool:
-    return (
-        key == "title" or (key == "default" and value in ("", [], {})) or (key == "additionalProperties" and not value)
-    )
-
-
 def _list_problems(error: ValidationError) -> list[dict[str, str]]:
     return [
         {"argument": ".".join(str(step) for step in problem["loc"]) or "(all)", "problem": problem["msg"]}
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
     ][:20]
-
-
-def _check_size(result: Json) -> Json:
-    # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
-    if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
-        raise ResultTooLong("The result is too long. A narrower question fits.")
-    return result

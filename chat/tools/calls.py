@@ -57,13 +57,9 @@ def view_call(part: Part) -> ToolPart:
 
 def is_hidden(part: Part) -> bool:
     """Tell whether a part is hidden, as memory tools are on success."""
-    if part["kind"] != "tool" or part["status"] == "error":
-        return False
-    tool = find_tool(part["name"])
-    if tool is None or not tool.acts:
-        return False
+    tool = find_tool(part["name"]) if part["kind"] == "tool" and part["status"] != "error" else None
     # A write that waits for review has no memory line.
-    return "held_for_review" not in (part["result"] or {})
+    return tool is not None and bool(tool.acts) and "held_for_review" not in (part["result"] or {})
 
 
 def _summarise_call(part: Part, tool: Tool[Any] | None) -> str:

@@ -19,7 +19,6 @@ from config.lib.owned import owned
 from config.lib.text import prompt_line
 from trading.models import SkillDraft
 from trading.reviews import critique
-from trading.skills.lint import DraftFinding
 from trading.skills.patches import BASICS_PART, list_changes, parse_part, part_schema
 from trading.skills.queries import DraftNotFound, experience_tier, find_draft_of_chat, find_open_draft, get_version
 from trading.skills.schemas import FieldError, PayloadInvalid
@@ -58,7 +57,12 @@ def critique_draft(context: ToolContext, args: Args) -> Result:
     with owned(context.user_id):
         payload, tier = _payload_to_review(context), experience_tier()
     found = critique.critique_draft(payload, tier)
-    return {"summary": found.summary, "findings": [_finding_row(finding) for finding in found.findings]}
+    rows = [
+        {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
+        | ({"suggestion": finding.suggestion} if finding.suggestion else {})
+        for finding in found.findings
+    ]
+    return {"summary": found.summary, "findings": rows}
 
 
 def _skill_id(context: ToolContext) -> UUID | None:
@@ -67,12 +71,6 @@ def _skill_id(context: ToolContext) -> UUID | None:
         return UUID(str(named)) if named else None
     draft = find_draft_of_chat(context.conversation_id) if context.conversation_id else None
     return draft.base_skill_id if draft else None
-
-
-def _open_draft(context: ToolContext) -> SkillDraft:
-    # Nothing of a temporary chat is kept, so no draft names it.
-    noted = None if context.is_temporary else context.conversation_id
-    return start_draft(skill_id=_skill_id(context), conversation_id=noted, now=context.now)
 
 
 def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
@@ -96,10 +94,14 @@ def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
             if not given and template is None:
                 raise PayloadInvalid([FieldError("", "give at least one field to set")])
             patch = parse_part(args.part, given)
-            draft = _open_draft(context)
+            # Nothing of a temporary chat is kept, so no draft names it.
+            noted = None if context.is_temporary else context.conversation_id
+            draft = start_draft(skill_id=_skill_id(context), conversation_id=noted, now=context.now)
             before = draft.payload
             if template is not None:
-                draft = apply_template_to_draft(draft_id=draft.pk, template=_check_template(template), now=context.now)
+                if template not in tuple(TEMPLATES):  # a model may send what has no hash
+                    raise PayloadInvalid([FieldError("template", f"is one of {', '.join(TEMPLATES)}")])
+                draft = apply_template_to_draft(draft_id=draft.pk, template=template, now=context.now)
             if given:
                 draft = patch_draft(
                     draft_id=draft.pk, patch=patch, is_untrusted=context.window.is_untrusted, now=context.now
@@ -108,12 +110,6 @@ def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
         return {"error": _list_problems(refusal.errors)}
     context.window.note("A draft", is_untrusted=draft.is_untrusted)  # the result names it
     return _describe_patch(draft, before)
-
-
-def _check_template(template: Any) -> str:
-    if not isinstance(template, str) or template not in TEMPLATES:
-        raise PayloadInvalid([FieldError("template", f"is one of {', '.join(TEMPLATES)}")])
-    return template
 
 
 def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> Json:
@@ -131,11 +127,6 @@ def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> Json:
 def _list_problems(errors: Iterable[FieldError]) -> list[dict[str, str]]:
     rows = [{"field": prompt_line(error.field)[:120], "problem": prompt_line(error.problem)[:300]} for error in errors]
     return rows[:MAX_ERRORS]
-
-
-def _finding_row(finding: DraftFinding) -> dict[str, str]:
-    row = {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
-    return {**row, "suggestion": finding.suggestion} if finding.suggestion else row
 
 
 def _summarise_patch(result: Result) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from chat.conversations.services import MessageRefused
 from chat.models import ConversationSummary, Message, Role
-from chat.prompt.titles import title_from
+from chat.prompt.by_rules import title_from
 from chat.turns.replies import can_continue
 from chat.turns.start import Exchange, begin_turn, check_standing, lock_standing
 from config.lib.text import clean_text, one_line

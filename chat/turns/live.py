@@ -104,23 +104,15 @@ class LiveTurn:
 
     def __init__(self, start: TurnStart) -> None:
         self.start = start
+        self.conversation_id = start.conversation_id
         self.control = Control()
         self.log = TurnLog()
         self.task: asyncio.Task[None] | None = None
         self._began_at = time.monotonic()
         self._has_words = False
 
-    @property
-    def conversation_id(self) -> UUID:
-        """The conversation that the turn belongs to."""
-        return self.start.conversation_id
-
-    def begin(self) -> None:
-        """Run the turn in a task of its own."""
-        _turns[self.conversation_id] = self
-        self.task = asyncio.create_task(self._run_turn(), name=f"turn {self.start.reply_id}")
-
-    async def _run_turn(self) -> None:
+    async def run(self) -> None:
+        """Run the turn, show its events and tidy up behind it."""
         # A message of the API is not rendered yet. Beside the request: rendering takes longer than sending it.
         showing = asyncio.create_task(self._show_news())
         try:
@@ -177,7 +169,8 @@ def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -
     turn.log.add(accepted)
     if title is not None:
         turn.log.add(Titled(title))
-    turn.begin()
+    _turns[start.conversation_id] = turn
+    turn.task = asyncio.create_task(turn.run(), name=f"turn {start.reply_id}")
     return turn
 
 

@@ -19,6 +19,7 @@ HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every se
 _running_here: set[int] = set()  # ids of the replies that this process is writing
 
 RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
+_SWEPT: Final = Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
 
 
 class Progress(Enum):
@@ -46,17 +47,13 @@ def save_progress(
 
 
 def _revive_reply(reply_id: int, values: Json) -> bool:
-    swept = Message.objects.shown().filter(_is_swept(), pk=reply_id)
+    swept = Message.objects.shown().filter(_SWEPT, pk=reply_id)
     try:
         with transaction.atomic():
             return bool(swept.update(**values, status=MessageStatus.STREAMING, error="", finished_at=None))
     except IntegrityError:
         # The next turn of the chat has begun. The reply stays interrupted until its end is saved.
         return bool(swept.update(**values))
-
-
-def _is_swept() -> Q:
-    return Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
 
 
 def finish_reply(
@@ -75,7 +72,7 @@ def finish_reply(
 
     A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
     """
-    rows = Message.objects.shown().filter(Q(status=MessageStatus.STREAMING) | _is_swept(), pk=reply_id)
+    rows = Message.objects.shown().filter(Q(status=MessageStatus.STREAMING) | _SWEPT, pk=reply_id)
     found = list(rows.select_for_update().only("user_id", "created_at", "reserved_tokens"))
     if not found:
         return False

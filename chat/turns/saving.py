@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -37,28 +38,19 @@ STOPPED_ELSEWHERE: Final = "This answer was ended elsewhere: it was retried or d
 _DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
 
 
+@dataclass
 class ReplySaver:
     """Writes the row of one reply, and the receipt of its prompt."""
 
-    def __init__(
-        self,
-        start: TurnStart,
-        reply: Reply,
-        window: ModelWindow,
-        *,
-        tools: Sequence[Json],
-        models: Sequence[str],
-        stop: Callable[[str], None],
-    ) -> None:
-        self._start = start
-        self._reply = reply
-        self._window = window
-        self._tools = tools
-        self._models = models
-        self._stop = stop  # called with the reason (none: the user asked) when the reply was stopped elsewhere
-        self._saved_at = time.monotonic()
-        self._saving: asyncio.Task[None] | None = None
-        self._receipt: asyncio.Task[None] | None = None
+    _start: TurnStart
+    _reply: Reply
+    _window: ModelWindow
+    _tools: Sequence[Json]
+    _models: Sequence[str]
+    _stop: Callable[[str], None]  # called with the reason (none: the user asked) when the reply was stopped elsewhere
+    _saving: "asyncio.Task[None] | None" = None
+    _receipt: "asyncio.Task[None] | None" = None
+    _saved_at: float = field(default_factory=time.monotonic)
 
     def begin_receipt(self) -> "asyncio.Task[None]":
         """Write the receipt in a task, after the first word."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -16,8 +17,7 @@ from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Ro
 from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.compose import compose_prompt
-from chat.prompt.focus import is_focus_untrusted
-from chat.prompt.preamble import build_preamble, build_recall, drop_known_focus
+from chat.prompt.focus import build_preamble, build_recall, drop_known_focus, is_focus_untrusted
 from chat.prompt.receipts import Sent, as_sent
 from chat.turns.events import MessageAccepted
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
@@ -81,15 +81,8 @@ def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: 
     """Lock the conversation and end dead turns. Raises ConversationNotFound."""
     lock_conversation(conversation_id)
 
-    def look() -> Standing:
-        return get_standing(
-            conversation_id,
-            client_id=client_id,
-            dead_before=now - HEARTBEAT_LEASE,
-            recent_since=now - timedelta(minutes=1),
-            today=now.date(),
-        )
-
+    times = {"dead_before": now - HEARTBEAT_LEASE, "recent_since": now - timedelta(minutes=1)}
+    look = partial(get_standing, conversation_id, client_id=client_id, **times, today=now.date())
     standing = look()
     return look() if standing.dead and interrupt_dead_turns(now=now) else standing
 

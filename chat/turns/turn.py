@@ -7,8 +7,9 @@ transaction; what was said is saved at least every second, and whatever ends the
 import asyncio
 import json
 import logging
+import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any, Final
@@ -23,7 +24,6 @@ from chat.prompt.receipts import request_messages
 from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, ModelWindow, Tool, ToolContext
 from chat.turns import events, saving
-from chat.turns.memory_requests import find_requested_acts
 from chat.turns.pump import Pump
 from chat.turns.replies import shield_reply
 from chat.turns.saving import ReplySaver, read_clock
@@ -33,7 +33,10 @@ from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN
 from config.lib.text import clean_text
 from config.lib.threads import run_in_tool_thread
+from config.lib.words.lexer import find_phrase, read_tokens, skip_phrases
+from config.lib.words.sentences import sentences
 from memory.claims.sentences import read_request
+from memory.claims.wishes import list_wishes
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +71,9 @@ _NOTICES: Final = {
     "length": "The answer was cut off at the model's limit.",
     "content_filter": "The provider of the model cut this answer off.",
 }
+
+
+_QUOTED: Final = re.compile(r"[\"“][^\"”“\n]*[\"”]")
 
 
 class Control:
@@ -113,9 +119,7 @@ class _Turn:
         self._has_said_all = False  # the model ended its answer itself
         self._has_counted = True  # what the provider was last asked is part of the usage
         self._began_at = time.monotonic()
-        self.saver = ReplySaver(
-            start, self.reply, self.window, tools=self.schemas, models=self.models, stop=control.stop
-        )
+        self.saver = ReplySaver(start, self.reply, self.window, self.schemas, self.models, control.stop)
 
     @property
     def seconds_left(self) -> float:
@@ -180,6 +184,9 @@ class _Turn:
         )
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[events.TurnEvent, None]:
+        undone = events.Noticed(NOT_FORGOTTEN, "warn")
+        if "remember" in tool.acts:  # the user may save it themselves
+            undone = events.Noticed(NOT_SAVED_FACT, "warn", fact=read_request(self.start.text))
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
         messages.append({"role": "user", "content": DO_IT})
         choice = {"type": "function", "function": {"name": tool.name}}
@@ -189,25 +196,18 @@ class _Turn:
                 answer = await door.complete(messages, models=self.models, tools=self.schemas, tool_choice=choice)
         except (LLMUnavailable, TimeoutError):
             logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
-            yield self._note_undone(tool)
+            yield undone
             return
         self._note_usage(Chunk(usage=answer.usage, model=answer.model))
         self.reply.step += 1
-        owed = [call for call in answer.tool_calls if call.name == tool.name]
-        async for event in self._call_tools(tuple(owed)):
+        async for event in self._call_tools([call for call in answer.tool_calls if call.name == tool.name]):
             # A call that failed is no business of the user's: they asked for no tool.
             if isinstance(event, events.MemoryWritten):
                 yield event
         failed = {"step": self.reply.step, "kind": "tool", "status": "error"}
         self.reply.parts = [part for part in self.reply.parts if not failed.items() <= part.items()]
         if not any(part["step"] == self.reply.step for part in self.reply.parts):
-            yield self._note_undone(tool)
-
-    def _note_undone(self, tool: Tool[Any]) -> events.Noticed:
-        """Return the notice of a memory act that was asked for and is not done; of a fact, with what to save."""
-        if "remember" not in tool.acts:
-            return events.Noticed(NOT_FORGOTTEN, "warn")
-        return events.Noticed(NOT_SAVED_FACT, "warn", fact=read_request(self.start.text))
+            yield undone
 
     def _owed_tool(self) -> Tool[Any] | None:
         writers = [tool for tool in self.tools.values() if tool.acts]
@@ -260,7 +260,7 @@ class _Turn:
             self._has_counted = True
             self.usage = last.usage if self.usage is None else self.usage.plus(last.usage)
 
-    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[events.TurnEvent, None]:
+    async def _call_tools(self, calls: Sequence[ToolCall]) -> AsyncGenerator[events.TurnEvent, None]:
         results: list[Json] = []
         for number, call in enumerate(calls):
             if self.control.is_stopped:
@@ -310,9 +310,7 @@ class _Turn:
     def usage_dict(self) -> Json | None:
         """Return the usage of all calls of the turn."""
         if not self._has_counted and self.reply.parts:
-            said = sum(
-                len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
-            )
+            said = sum(len(part.get("text", "")) for part in self.reply.parts if part["step"] == self.reply.step)
             self._note_usage(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
 
@@ -329,21 +327,37 @@ def _list_sources(messages: Iterable[Mapping[str, Any]], tools: Mapping[str, Too
     return sources
 
 
+def find_requested_acts(text: str) -> frozenset[str]:
+    """Return the memory acts that a message asks for outright: `remember`, `forget`, both or neither.
+
+    Precision goes before recall: it decides over one forced call of a memory tool, for a model that only said it would.
+    """
+    plain = _QUOTED.sub("", text)  # a quotation asks for nothing
+    return frozenset(act for sentence in sentences(plain) if (act := _find_act(sentence)))
+
+
+def _find_act(sentence: str) -> str:
+    if wishes := list_wishes(sentence):
+        return "" if wishes[0].casefold().startswith("it") else "forget"  # "Forget it" drops the subject
+    wish = skip_phrases(sentence, "WISHING")
+    tokens = read_tokens(wish)
+    length, meaning = find_phrase(tokens, 0, ("REMEMBER",)) or (0, None)
+    is_request = not sentence.endswith("?") or wish != sentence  # "can you remember that ...?" expresses no doubt
+    return "remember" if meaning and not meaning.value and is_request and len(tokens) > length else ""
+
+
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
     """Write title and summary; return the title and whether it summarised.
 
     A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
     those nothing is read. `control` is the one of the turn, which has ended.
     """
-    title, is_summarised = None, False
+    title = summary = None
     if len(start.sent.message_ids) == 1:
         title = await write_title(start.conversation_id, user_id=start.user_id, clock=read_clock)
     if start.room_left < control.reply_tokens:
-        room = start.room
-        is_summarised = (
-            await summarise_older(start.conversation_id, user_id=start.user_id, room=room, clock=read_clock) is not None
-        )
-    return title, is_summarised
+        summary = await summarise_older(start.conversation_id, user_id=start.user_id, room=start.room, clock=read_clock)
+    return title, summary is not None
 
 
 async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.TurnEvent, None]:

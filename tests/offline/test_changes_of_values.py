@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.turns.memory_requests import find_requested_acts
+from chat.turns.turn import find_requested_acts
 from offline.messages import Known
 from offline.requests import Request, memory_requests
 from offline.statements import read_statements

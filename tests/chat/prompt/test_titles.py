@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.prompt.titles import MAX_LENGTH, MAX_WORDS, title_from
+from chat.prompt.by_rules import MAX_LENGTH, MAX_WORDS, title_from
 from config.lib.text import one_line
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from chat.turns.memory_requests import find_requested_acts
+from chat.turns.turn import find_requested_acts
 
 REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), frozenset()
 
