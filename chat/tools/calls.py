@@ -39,7 +39,9 @@ def read_part_rows(parts: Sequence[Part]) -> PartRows:
     """Return what rows say of memory lines and cards, in at most two queries."""
     written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return PartRows(frozenset(find_undone_events(written)), ActionCard.objects.in_bulk(cards))
+    # Without an event no row is read: parts of a new message are shown outside of any scope.
+    undone = frozenset(find_undone_events(written)) if written else frozenset()
+    return PartRows(undone, ActionCard.objects.in_bulk(cards))
 
 
 def view_call(part: Part) -> ToolPart:
