@@ -6,7 +6,6 @@ it, once, within a quarter of an hour, and only while the state that it was draw
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -22,6 +21,7 @@ from trading.models.deployments import ActionType
 from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw_action, lock_state, run_action
 
 LIFETIME: Final = timedelta(minutes=15)
+_TARGET: Final = ("skill_id", "deployment_id")  # of a payload: what its action is for
 
 TITLES: Final[dict[str, str]] = {
     ActionType.DEPLOY: "Deploy on paper",
@@ -95,7 +95,13 @@ def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> Action
     )
     card.digest = digest_of(card)
     card.save(force_insert=True)
-    _replace_older(card, now)
+    waiting = ActionCard.objects.filter(conversation=conversation_id, type=card.type, status=CardStatus.PENDING)
+    named = [card.payload.get(name) for name in _TARGET]
+    older = [one.pk for one in waiting.exclude(pk=card.pk) if [one.payload.get(name) for name in _TARGET] == named]
+    # Conditional, since a click on the older one may come in between.
+    waiting.filter(pk__in=older).update(
+        status=CardStatus.CANCELLED, decided_at=now, outcome={"replaced_by": str(card.pk)}
+    )
     return card
 
 
@@ -108,20 +114,6 @@ def digest_of(card: ActionCard) -> str:
 def _hash_json(value: Any) -> str:
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _replace_older(card: ActionCard, now: datetime) -> None:
-    rows = ActionCard.objects.filter(conversation=card.conversation_id, type=card.type, status=CardStatus.PENDING)
-    waiting = rows.exclude(pk=card.pk)
-    older = [one.pk for one in waiting if _read_target(one.payload) == _read_target(card.payload)]
-    # Conditional, since a click on the older one may come in between.
-    waiting.filter(pk__in=older).update(
-        status=CardStatus.CANCELLED, decided_at=now, outcome={"replaced_by": str(card.pk)}
-    )
-
-
-def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
-    return payload.get("skill_id"), payload.get("deployment_id")
 
 
 def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:

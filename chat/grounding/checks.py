@@ -89,15 +89,15 @@ def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Sour
         exponent = figure.value.normalize().as_tuple().exponent
         assert isinstance(exponent, int), "a figure is a number"
         grain = max(min(Decimal(1).scaleb(exponent), figure.value * _ABOUT_FRACTION), grain)
-    return [known for known in _find_near(figure, grain, sources) if _fits(figure, known, is_about=is_about)]
-
-
-def _find_near(figure: Figure, grain: Decimal, sources: Sources) -> Iterator[Number]:
     wanted, room = float(figure.value), float(grain)
-    for scale in (1, 100) if figure.unit in ("pct", "bps") else (1,):
-        for known in sources.find_between((wanted - room) / scale, (wanted + room) / scale + room):
-            if _SCALES.get((figure.unit, known.unit), 1) == scale and figure.is_close(known.value * scale, grain):
-                yield known
+    return [
+        known
+        for scale in ((1, 100) if figure.unit in ("pct", "bps") else (1,))
+        for known in sources.find_between((wanted - room) / scale, (wanted + room) / scale + room)
+        if _SCALES.get((figure.unit, known.unit), 1) == scale
+        and figure.is_close(known.value * scale, grain)
+        and _fits(figure, known, is_about=is_about)
+    ]
 
 
 def _fits(figure: Figure, known: Number, *, is_about: bool) -> bool:

@@ -1,13 +1,13 @@
 """Ground the figures of a whole reply in its turn."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from chat.grounding.checks import check_figures
 from chat.grounding.figures import find_figures
 from chat.grounding.sources import Sources
-from chat.parts import Json, Part, split_preamble
+from chat.parts import Json, Part
 
 _WORDS: Final = {
     "trade": "a trade",
@@ -42,21 +42,11 @@ def ground_parts(
     for part in reversed(parts):
         if part["kind"] == "tool":
             sources.add_result(part["call_id"], part["result"])
-    for message in _newest_first(list(messages)):
+    for message in reversed(list(messages)):
         sources.add_message(message)
     sources.add_text(memory, {"kind": "fact"})
     for part in texts:
         part["figures"] = check_figures(part["text"], sources)
-
-
-def _newest_first(messages: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for message in reversed(messages):
-        if message["role"] != "user":
-            yield message
-            continue
-        preamble, words = split_preamble(str(message["content"]))
-        yield {"role": "user", "content": words}
-        yield {"role": "preamble", "content": preamble}
 
 
 def list_figures(parts: Iterable[Part]) -> list[Json]:

@@ -12,7 +12,7 @@ from itertools import chain, count
 from typing import Any, Final
 
 from chat.grounding.figures import find_figures
-from chat.parts import Json
+from chat.parts import Json, split_preamble
 from config.lib.words.lexer import find_phrases
 
 Path = tuple[int, ...]
@@ -137,12 +137,13 @@ class Sources:
         self._text_left = max(self._text_left - len(text), 0)
 
     def add_message(self, message: Mapping[str, Any]) -> None:
-        """Add a message that a model was sent; the words of a model are no source."""
-        match message["role"]:
-            case "tool":
-                self.add_result(message["tool_call_id"], json.loads(message["content"]))
-            case "user" | "preamble" as role:
-                self.add_text(message["content"], {"kind": "chat" if role == "user" else "context"})
+        """Add a message that a model was sent, the words before their preamble; those of a model are no source."""
+        if message["role"] == "tool":
+            self.add_result(message["tool_call_id"], json.loads(message["content"]))
+        elif message["role"] == "user":
+            preamble, words = split_preamble(str(message["content"]))
+            self.add_text(words, {"kind": "chat"})
+            self.add_text(preamble, {"kind": "context"})
 
     def find_between(self, low: float, high: float) -> Iterator[Number]:
         """Yield the known numbers whose absolute value is in a range."""
@@ -193,7 +194,10 @@ class Sources:
     def _walk_row(self, values: Mapping[str, Any], outer: "_Row") -> None:
         symbol, unit = values.get("symbol"), values.get("unit")
         row = _Row(
-            _name_row(values, outer.source),
+            next(
+                ({"kind": kind, "id": values[key]} for key, kind in _KINDS.items() if isinstance(values.get(key), str)),
+                outer.source,
+            ),
             (*outer.path, next(self._rows)),
             symbol if isinstance(symbol, str) else outer.symbol,
             unit if unit in _NAMED_UNITS else outer.unit,
@@ -228,13 +232,6 @@ class Sources:
     def blank_names(self, text: str) -> str:
         """Return a text with names of skills blanked: their words measure nothing."""
         return re.sub("|".join(map(re.escape, self.names)) or r"\Z", lambda match: " " * len(match[0]), text)
-
-
-def _name_row(row: Mapping[str, Any], source: Json) -> Json:
-    for name, kind in _KINDS.items():
-        if isinstance(row.get(name), str):
-            return {"kind": kind, "id": row[name]}
-    return source
 
 
 @cache

@@ -247,7 +247,11 @@ def _is_end_meant(context: ToolContext, typed: Sequence[TypedMessage], fact: Use
     text, naming = typed[-1].text, _find_naming(typed, fact)
     if naming != "unnamed":
         return naming == "named" or is_trusted
-    return _speaks_of_change(text, fact) or (is_trusted and _is_wished(context, text, fact))
+    # What replaces the fact, or may do so, or announces its change ends it, too.
+    clauses = (clause for sentence in sentences(keep_statements(text)) for clause in split_clauses(sentence))
+    if any(excludes(fact.content, clause) for clause in clauses) or states_change(text, fact.content):
+        return True
+    return is_trusted and _is_wished(context, text, fact)
 
 
 def _is_written_here(context: ToolContext, fact: UserFact) -> bool:
@@ -289,9 +293,3 @@ def _describe_fact(fact: UserFact) -> str:
     """Return the words by which a person may call a fact: its own, its topic and its subject's name."""
     subject = read_subject(fact.content)
     return f"{fact.content} {fact.topic} {subject.key if subject.is_single else ''}"
-
-
-def _speaks_of_change(text: str, fact: UserFact) -> bool:
-    """Tell whether a message states something that replaces a fact or may do so, or announces its change."""
-    clauses = (clause for sentence in sentences(keep_statements(text)) for clause in split_clauses(sentence))
-    return any(excludes(fact.content, clause) for clause in clauses) or states_change(text, fact.content)

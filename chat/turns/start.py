@@ -144,7 +144,17 @@ def begin_turn(
         heartbeat_at=now,
     )
     reply.insert()
-    _note_turn(standing, reply, title, now)
+    changes: Json = {
+        **AS_ACTIVE,
+        "snapshot_id": standing.snapshot_id,
+        "last_message_at": now,
+        "left_at": now + HERE_LEASE,
+    }
+    if title:
+        changes["title"] = title
+    if not standing.is_learning:
+        changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
+    Conversation.update_row(standing.conversation_id, changes)
     return Exchange(message, reply, replace(turn, reply_id=reply.pk), title)
 
 
@@ -226,17 +236,3 @@ def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
         created_at=now,
     )
     return replace(standing, snapshot_id=snapshot.pk, memory_block=block.text, known_facts=block.fact_ids)
-
-
-def _note_turn(standing: Standing, reply: Message, title: str | None, now: datetime) -> None:
-    changes: Json = {
-        **AS_ACTIVE,
-        "snapshot_id": standing.snapshot_id,
-        "last_message_at": now,
-        "left_at": now + HERE_LEASE,
-    }
-    if title:
-        changes["title"] = title
-    if not standing.is_learning:
-        changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
-    Conversation.update_row(standing.conversation_id, changes)
