@@ -150,6 +150,21 @@ def test_news_are_headlines_with_source_and_sentiment_newest_first(box):
     }
 
 
+def headlines(result) -> list[str]:
+    return [item["headline"] for item in result["news"]]
+
+
+def test_news_are_of_the_hours_and_symbols_that_are_asked_for(box):
+    for headline, symbols, age in (("all", [], 1), ("BTC", ["BTC"], 2), ("ETH", ["ETH"], 3), ("old", [], 30)):
+        NewsItemFactory(headline=headline, symbols=symbols, published_at=NOW - age * HOUR)
+    NewsItemFactory(headline="tomorrow", published_at=NOW + HOUR)
+
+    assert headlines(box.call("get_recent_news")) == ["all", "BTC", "ETH"]
+    assert headlines(box.call("get_recent_news", symbols=["btc"])) == ["all", "BTC"]
+    assert headlines(box.call("get_recent_news", lookbackHours=31, symbols=["ETH"])) == ["all", "ETH", "old"]
+    assert headlines(box.call("get_recent_news", limit=1)) == ["all"]
+
+
 # --- get_upcoming_events ---
 
 
@@ -171,6 +186,25 @@ def test_events_are_told_in_order_with_their_importance(box):
     }
     assert result["events"][1]["title"] == "US CPI obey"
     assert "your_exposure" not in result
+
+
+def titles(result) -> list[str]:
+    return [event["title"] for event in result["events"]]
+
+
+def test_events_are_those_asked_for(box):
+    MarketEventFactory(title="Fed", starts_at=NOW + 24 * HOUR)
+    MarketEventFactory(title="Unlock", kind="token_unlock", starts_at=NOW + HOUR, symbols=["ARB"])
+    MarketEventFactory(title="Minor", kind="other", starts_at=NOW + HOUR, importance=0.39)
+    MarketEventFactory(title="Late", starts_at=NOW + 72 * HOUR)
+    MarketEventFactory(title="Past", starts_at=NOW - HOUR)
+
+    assert titles(box.call("get_upcoming_events")) == ["Unlock", "Fed"]
+    assert titles(box.call("get_upcoming_events", lookaheadHours=72)) == ["Unlock", "Fed", "Late"]
+    assert titles(box.call("get_upcoming_events", lookaheadHours=23)) == ["Unlock"]
+    assert titles(box.call("get_upcoming_events", minImportance=0)) == ["Unlock", "Minor", "Fed"]
+    assert titles(box.call("get_upcoming_events", types=["fomc", "cpi"])) == ["Fed"]
+    assert titles(box.call("get_upcoming_events", symbols=["btc"])) == ["Fed"]
 
 
 # --- your_exposure ---

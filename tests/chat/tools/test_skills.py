@@ -217,6 +217,23 @@ def test_trade_that_fills_do_not_explain_says_so(box, deployment):
     assert [trade.get("reconciled") for trade in trades] == ["estimated", None, None]
 
 
+def test_trades_of_a_skill_that_only_ran_in_backtests_are_those_of_the_last(box, deployment):
+    skill = SkillFactory()
+    version = {"deployment__version__skill": skill, "deployment__version__version": 1}
+    first = BacktestRunFactory(done=True, **version)
+    last = BacktestRunFactory(status="done", finished_at=JUNE, deployment__version=first.deployment.version)
+    BacktestRunFactory(deployment__version=first.deployment.version)  # still waits
+    for run, symbol in ((first, "ETH"), (last, "BTC")):
+        TradeFactory(deployment=run.deployment, symbol=symbol)
+        ReflectionNoteFactory(deployment=run.deployment, lessons_text=f"- of {symbol}")
+
+    result = box.call("get_skill_performance", skill_id=str(skill.pk), detail="full")
+
+    assert result["record_of"] == "backtest"
+    assert [trade["symbol"] for trade in result["trades"]] == ["BTC"]
+    assert [note["lessons_text"] for note in result["lessons"]] == ["- of BTC"]
+
+
 def test_backtests_are_no_part_of_the_record_of_what_was_deployed(box, deployment):
     run = BacktestRunFactory(done=True, deployment__version=deployment.version)
     TradeFactory(deployment=run.deployment, entry_tick_at=JUNE)
