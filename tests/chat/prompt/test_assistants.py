@@ -46,15 +46,6 @@ def test_assistants_are_those_that_a_conversation_can_have():
     assert [face.name for face in ASSISTANTS.values()] == FACES
 
 
-@pytest.mark.parametrize("assistant", FACES)
-def test_description_is_one_sentence_that_is_no_others(assistant):
-    description = ASSISTANTS[assistant].description
-
-    assert description.count(".") == 1
-    assert description.endswith(".")
-    assert [face.name for face in ASSISTANTS.values() if face.description == description] == [assistant]
-
-
 @pytest.mark.parametrize(
     ("assistant", "name"), [("coach", "a trading coach"), ("advisor", "an advisor"), ("companion", "a companion")]
 )

@@ -22,30 +22,11 @@ def titled(text):
     return asked(TITLE_TASK, f"Person: {text}\nKeel: Here is what I found.")
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("How long do I hold losers?", "How long do I hold losers?"),
-        ("How many trades did I make last week?", "How many trades did I make last week?"),
-        ("Can you show me my last 5 trades?", "My last 5 trades"),
-        ("Show 18 more", "Show 18 more"),
-        (
-            "Help me build a BTC funding-flip mean-reversion strategy",
-            "Build a BTC funding-flip mean-reversion strategy",
-        ),
-        ("What's my win rate on longs in chop compared to shorts?", "What's my win rate on longs in chop compared…"),
-        (
-            "My goal is to grow this account without a drawdown over 15%.",
-            "My goal is to grow this account without a drawdown…",
-        ),
-        ("Fade BTC funding above 40%, exit when it is back under 10%.", "Fade BTC funding above 40%"),
-        ("Hi Keel. I never trade alts.", "I never trade alts"),
-        ("hi", "Hi"),
-        ("Good morning! Did anything happen overnight?", "Did anything happen overnight?"),
-    ],
-)
-def test_a_title_has_words_of_the_person(text, title):
-    assert titled(text) == title
+def test_a_title_has_words_of_the_person():
+    """Which of them, test_titles.py tells."""
+    assert titled("Can you show me my last 5 trades?") == "My last 5 trades"
+    assert titled("Fade BTC funding above 40%, exit when it is back under 10%.") == "Fade BTC funding above 40%"
+    assert titled("hi") == "Hi"
 
 
 @given(st.text(max_size=300), st.text(max_size=50))

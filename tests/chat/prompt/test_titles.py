@@ -25,6 +25,8 @@ from config.lib.text import one_line
         ("Dear Keel,\n\nplease review my breakout skill.\nThank you", "Review my breakout skill"),
         ("sorry, one more thing, why did Funding fade stop?", "Why did Funding fade stop?"),
         ("Would you mind checking my ETH short from yesterday?", "Checking my ETH short from yesterday"),
+        ("How long do I hold losers?", "How long do I hold losers?"),
+        ("What's my win rate on longs in chop compared to shorts?", "What's my win rate on longs in chop compared…"),
         (
             "ok so I've been losing money on SOL longs every time the funding flips and I want to know why",
             "I've been losing money on SOL longs every time…",

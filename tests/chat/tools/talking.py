@@ -15,10 +15,12 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 class Toolbox:
     """An assistant's tools for one turn, answering the last of the messages typed."""
 
-    def __init__(self, user, assistant: str, *typed: str, conversation: Any = None, **context: Any) -> None:
+    def __init__(
+        self, user, assistant: str, *typed: str, conversation: Any = None, is_untrusted: bool = False, **context: Any
+    ) -> None:
         self.conversation = conversation or ConversationFactory(assistant=assistant)
         self.messages = [MessageFactory(conversation=self.conversation, content=text) for text in typed]
-        self.window = ModelWindow()
+        self.window = ModelWindow(is_untrusted)
         self.tools: dict[str, BoundTool] = bind_tools(
             assistant,
             ToolContext(

@@ -66,8 +66,7 @@ def test_changed_limit_holds_in_its_old_line_or_in_the_words_that_the_user_typed
 ):
     end, save = FACES[face]
     fact = UserFactFactory(content=old, topic="")
-    box = Toolbox(as_trader, face, "What is new?", typed)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, face, "What is new?", typed, is_untrusted=True)
 
     results = []
     for act in ORDERS[order]:
@@ -91,8 +90,9 @@ def test_changed_limit_holds_in_its_old_line_or_in_the_words_that_the_user_typed
 def test_wish_to_forget_something_else_is_done_though_a_write_waits(as_trader):
     age = UserFactFactory(content="I plan to retire at 55", topic="")
     UserFactFactory(content="My max leverage is 3x", topic="")
-    box = Toolbox(as_trader, "coach", "Forget that I plan to retire at 55. And max leverage is 2x now.")
-    box.window.is_untrusted = True
+    box = Toolbox(
+        as_trader, "coach", "Forget that I plan to retire at 55. And max leverage is 2x now.", is_untrusted=True
+    )
 
     box.call("forget", fact_id=str(age.pk))
     held = box.call("remember", fact="Leverage stays below 2x", confidence="asserted")
@@ -119,8 +119,7 @@ TYPED_LIMIT, TYPED_VENUE = "My daily loss limit is 2% now.", "I moved from Binan
 )
 def test_each_of_two_changes_waits_for_its_own_line(as_trader, acts):
     facts = {text: UserFactFactory(content=text, topic="") for text in (LIMIT, VENUE)}
-    box = Toolbox(as_trader, "coach", f"{TYPED_VENUE} {TYPED_LIMIT}")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", f"{TYPED_VENUE} {TYPED_LIMIT}", is_untrusted=True)
 
     for text in acts:
         if text in facts:
@@ -137,8 +136,7 @@ def test_each_of_two_changes_waits_for_its_own_line(as_trader, acts):
 def test_write_that_waits_under_another_chat_keeps_the_old_line_too(as_trader, is_dismissed):
     fact = UserFactFactory(content=VENUE, topic="")
     for at in range(2):
-        box = Toolbox(as_trader, "coach", TYPED_VENUE)
-        box.window.is_untrusted = True
+        box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
         box.call("remember", fact=NEW_VENUE, confidence="asserted")
         if is_dismissed and not at:
             dismiss_proposal(proposal_id=MemoryProposal.objects.get().pk, now=NOW)
@@ -151,8 +149,7 @@ def test_write_that_waits_under_another_chat_keeps_the_old_line_too(as_trader, i
 
 def test_end_of_another_fact_is_done_though_a_change_waits(as_trader):
     leverage, gold = (UserFactFactory(content=text, topic="") for text in (VENUE, "I trade gold"))
-    box = Toolbox(as_trader, "coach", f"{TYPED_VENUE} I don't trade gold any more.")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", f"{TYPED_VENUE} I don't trade gold any more.", is_untrusted=True)
 
     box.call("remember", fact=NEW_VENUE, confidence="asserted")
     box.call("forget", fact_id=str(leverage.pk))
@@ -163,11 +160,9 @@ def test_end_of_another_fact_is_done_though_a_change_waits(as_trader):
 
 def test_forget_of_a_later_message_is_its_own(as_trader):
     fact = UserFactFactory(content=VENUE, topic="")
-    box = Toolbox(as_trader, "coach", TYPED_VENUE)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
     box.call("remember", fact=NEW_VENUE, confidence="asserted")
-    later = Toolbox(as_trader, "coach", "Forget that I trade on Binance.")
-    later.window.is_untrusted = True
+    later = Toolbox(as_trader, "coach", "Forget that I trade on Binance.", is_untrusted=True)
 
     later.call("forget", fact_id=str(fact.pk))
 
@@ -176,11 +171,9 @@ def test_forget_of_a_later_message_is_its_own(as_trader):
 
 def test_write_that_was_asked_for_again_by_a_later_message_keeps_the_old_line_too(as_trader):
     fact = UserFactFactory(content=VENUE, topic="")
-    box = Toolbox(as_trader, "coach", TYPED_VENUE)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
     box.call("remember", fact=NEW_VENUE, confidence="asserted")
-    again = Toolbox(as_trader, "coach", f"As I said: {TYPED_VENUE}", conversation=box.conversation)
-    again.window.is_untrusted = True
+    again = Toolbox(as_trader, "coach", f"As I said: {TYPED_VENUE}", conversation=box.conversation, is_untrusted=True)
 
     again.call("remember", fact=NEW_VENUE, confidence="asserted")
     again.call("forget", fact_id=str(fact.pk))
@@ -191,8 +184,7 @@ def test_write_that_was_asked_for_again_by_a_later_message_keeps_the_old_line_to
 
 def test_line_in_the_users_words_still_replaces_at_once(as_trader):
     fact = UserFactFactory(content="My max leverage is 3x", topic="")
-    box = Toolbox(as_trader, "coach", "My max leverage is 2x now.")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", "My max leverage is 2x now.", is_untrusted=True)
 
     box.call("forget", fact_id=str(fact.pk))
     box.call("remember", fact="My max leverage is 2x", confidence="asserted")

@@ -39,8 +39,7 @@ def name_of(case):
 @pytest.mark.parametrize("case", SAVES, ids=name_of)
 def test_with_untrusted_text_in_view_what_the_user_did_not_say_waits_for_their_review(as_trader, case):
     assistant, tool, arguments = case
-    box = Toolbox(as_trader, assistant, "What does the news say about gold?")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, assistant, "What does the news say about gold?", is_untrusted=True)
 
     result = box.call(tool, **arguments)
 
@@ -56,8 +55,7 @@ def test_with_untrusted_text_in_view_what_the_user_did_not_say_waits_for_their_r
 def test_with_untrusted_text_in_view_the_users_own_words_pass_and_are_quoted(as_trader, case, said):
     assistant, tool, arguments = case
     typed = ["I always use 50x leverage.", "What does the news say?"]
-    box = Toolbox(as_trader, assistant, *(typed if said == "first" else reversed(typed)))
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, assistant, *(typed if said == "first" else reversed(typed)), is_untrusted=True)
 
     assert "memoryEvent" in box.call(tool, **arguments)
 
@@ -74,8 +72,7 @@ def test_with_untrusted_text_in_view_the_users_own_words_pass_and_are_quoted(as_
 )
 def test_with_untrusted_text_in_view_a_topic_brings_in_no_words_either(as_trader, topic, kept):
     UserFactFactory(topic="in-use")
-    box = Toolbox(as_trader, "coach", "I always use 50x leverage.")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", "I always use 50x leverage.", is_untrusted=True)
 
     box.call("remember", fact="Always uses 50x leverage", topic=topic)
 
@@ -93,16 +90,14 @@ def test_with_untrusted_text_in_view_a_topic_brings_in_no_words_either(as_trader
     ],
 )
 def test_words_that_are_not_the_users_own_statement_support_nothing(as_trader, typed):
-    box = Toolbox(as_trader, "coach", typed)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", typed, is_untrusted=True)
 
     assert "held_for_review" in box.call("remember", fact="Always uses 50x leverage")
     assert not UserFact.objects.exists()
 
 
 def test_what_the_user_said_is_stored_and_not_its_opposite(as_trader):
-    box = Toolbox(as_trader, "coach", "I never use 50x leverage.")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", "I never use 50x leverage.", is_untrusted=True)
 
     assert box.call("remember", fact="Always uses 50x leverage")["saved"] == "I never use 50x leverage"
 
@@ -111,8 +106,7 @@ def test_what_the_user_said_is_stored_and_not_its_opposite(as_trader):
 def test_true_statements_are_saved_at_once_in_the_users_words_beside_news(as_trader, cases):
     held = []
     for typed, fact, _ in cases:
-        box = Toolbox(as_trader, "coach", "Hello, what is new?", typed)
-        box.window.is_untrusted = True
+        box = Toolbox(as_trader, "coach", "Hello, what is new?", typed, is_untrusted=True)
         result = box.call("remember", fact=fact)
         if "saved" not in result:
             held.append((typed, result))
@@ -133,8 +127,7 @@ def test_number_that_nobody_typed_waits_in_a_clean_chat(as_trader):
 
 def test_an_update_that_the_user_did_not_say_leaves_the_fact_and_names_it_in_the_review(as_trader):
     fact = UserFactFactory(content="Never uses leverage")
-    box = Toolbox(as_trader, "advisor", "What is new?")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "advisor", "What is new?", is_untrusted=True)
 
     result = box.call("update_preference", id_or_substring=str(fact.pk), new_content="Always uses 50x leverage")
 
@@ -151,8 +144,7 @@ def test_with_untrusted_text_in_view_no_fact_changes_without_a_stated_wish(as_tr
     assistant, tool, arguments = case
     UserFactFactory(content="Never uses leverage")
     UserFactFactory(content="Trades gold")
-    box = Toolbox(as_trader, assistant, "I am new here.", last)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, assistant, "I am new here.", last, is_untrusted=True)
 
     assert box.call(tool, **arguments)["error"] in {NOT_ASKED, NOT_MEANT}
     assert UserFact.objects.current(NOW).count() == 2
@@ -173,8 +165,7 @@ def test_with_untrusted_text_in_view_a_stated_wish_passes(as_trader, case, wish)
     assistant, tool, arguments = case
     UserFactFactory(content="Never uses leverage")
     UserFactFactory(content="Trades gold")
-    box = Toolbox(as_trader, assistant, wish)
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, assistant, wish, is_untrusted=True)
 
     assert "memoryEvent" in box.call(tool, **arguments)
 

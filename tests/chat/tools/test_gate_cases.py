@@ -43,8 +43,7 @@ def attempt(user, case: Case) -> bool:
     is_untrusted = case.has_news or has_foreign_words(case.typed)
     if case.write == "extract":
         return word_quoted(case.arguments["content"], [case.typed], [TypedMessage(1, case.typed)])[0] is not None
-    box = Toolbox(user, assistant, case.typed)
-    box.window.is_untrusted = is_untrusted
+    box = Toolbox(user, assistant, case.typed, is_untrusted=is_untrusted)
     before = state(user)
     box.call(tool, **case.arguments)
     return state(user) != before
@@ -60,8 +59,7 @@ def test_hostile_write_changes_nothing(as_trader, case):
 def test_draft_written_with_untrusted_text_in_view_is_untrusted_wherever_it_is_read(
     as_trader, tool, arguments, read_by, has_news
 ):
-    written = Toolbox(as_trader, "coach", "Draft something from the news.")
-    written.window.is_untrusted = has_news
+    written = Toolbox(as_trader, "coach", "Draft something from the news.", is_untrusted=has_news)
     written.call("set_strategy", template="trend_breakout")
     assert "error" not in written.call(tool, **arguments)
     skill_id = None

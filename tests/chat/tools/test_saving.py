@@ -93,8 +93,7 @@ def test_save_that_may_contradict_is_asked_about_once(as_trader, case, answer, l
 
 def test_save_of_older_words_with_untrusted_text_in_view_replaces_nothing(as_trader):
     UserFactFactory(content="My max leverage is 3x")
-    box = Toolbox(as_trader, "coach", "My max leverage is 10x", "No, it is 3x. News?")
-    box.window.is_untrusted = True
+    box = Toolbox(as_trader, "coach", "My max leverage is 10x", "No, it is 3x. News?", is_untrusted=True)
 
     assert "held_for_review" in box.call("remember", fact="My max leverage is 10x")
     assert current() == ["My max leverage is 3x"]
@@ -136,8 +135,7 @@ def test_five_facts_of_one_sentence_are_all_saved(as_trader, case, untrusted):
         "I only trade BTC and ETH, I trade on Kraken, I risk at most 1% per trade, my max leverage is 3x"
         " and I live in Lisbon. Any news?"
     )
-    box = Toolbox(as_trader, assistant, typed)
-    box.window.is_untrusted = untrusted
+    box = Toolbox(as_trader, assistant, typed, is_untrusted=untrusted)
 
     results = [box.call(tool, **{argument: text, **more}) for text in FIVE]
 
@@ -151,8 +149,12 @@ def test_update_in_a_second_clause_replaces_its_subject_alone(as_trader, case, u
     assistant, tool, argument, more = case
     for text in ("I only trade BTC", "I trade on Binance"):
         UserFactFactory(content=text)
-    box = Toolbox(as_trader, assistant, "I still only trade BTC, but I moved from Binance to Kraken. Any news?")
-    box.window.is_untrusted = untrusted
+    box = Toolbox(
+        as_trader,
+        assistant,
+        "I still only trade BTC, but I moved from Binance to Kraken. Any news?",
+        is_untrusted=untrusted,
+    )
 
     result = box.call(tool, **{argument: "I moved from Binance to Kraken", **more})
 

@@ -72,8 +72,7 @@ NO_WISHES = [
 
 def forget(user, typed: str, meant: str, *, is_untrusted: bool = False) -> dict[str, object]:
     facts = {content: UserFactFactory(content=content) for content in KNOWN}
-    box = Toolbox(user, "coach", typed)
-    box.window.is_untrusted = is_untrusted
+    box = Toolbox(user, "coach", typed, is_untrusted=is_untrusted)
     return box.call("forget", fact_id=str(facts[meant].pk))
 
 
