@@ -10,7 +10,6 @@ from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.compose import preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.turns.accept import accept_message
-from memory.facts.queries import get_next_block
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact
 from tests.factories.memory import UserFactFactory
 
@@ -54,17 +53,6 @@ def test_face_says_who_it_is_and_speaks_with_the_voice_of_the_product(assistant,
 
     assert persona.startswith(f"You are Keel, {name}. You speak for the product, as one calm, ")
     assert "No flattery, no exclamation marks, no promises of profit. Losses are named as losses." in persona
-
-
-@pytest.mark.parametrize("assistant", FACES)
-def test_preview_gives_the_bytes_of_the_render_and_writes_nothing(as_trader, assistant):
-    know()
-    before = list(UserFact.objects.values())
-
-    preview = get_next_block(assistant=assistant, now=NOW)
-
-    assert list(UserFact.objects.values()) == before
-    assert ASSISTANTS[assistant].render_block(now=NOW, uses_facts=True) == preview
 
 
 @pytest.mark.parametrize(("assistant", "referenced"), [("coach", True), ("advisor", False), ("companion", False)])

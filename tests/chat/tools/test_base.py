@@ -136,13 +136,6 @@ def test_call_tells_of_a_failure_without_its_details_and_keeps_nothing(trader, c
     assert caplog.records[0].exc_info is not None
 
 
-def test_call_logs_nothing_of_what_was_foreseen(trader, caplog):
-    probe(trader, error=NotToday("Not today.")).call('{"word": "alts"}')
-    probe(trader).call("not JSON")
-
-    assert caplog.records == []
-
-
 def test_call_refuses_a_result_without_end(trader):
     result = probe(trader, result={"value": "x" * MAX_RESULT}).call('{"word": "alts"}')
 

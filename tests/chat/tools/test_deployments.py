@@ -11,7 +11,6 @@ from chat.tools.deployments import POSITIONS
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import MAY
 from tests.factories.record import (
-    BacktestRunFactory,
     BarFactory,
     DecisionSnapshotFactory,
     DeploymentFactory,
@@ -125,16 +124,6 @@ def test_detail_says_what_comes_with_the_list(box, deployment, detail, keys, has
 
     assert list(result) == keys
     assert ("entry_reason" in result["deployments"][0]["positions"][0]) is has_reasons
-
-
-def test_trades_are_those_that_closed_of_all_deployments_newest_first(box, deployment):
-    TradeFactory(deployment=DeploymentFactory(status="stopped"), symbol="SOL", entry_tick_at=MAY + HOUR)
-    TradeFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
-
-    trades = box.call("get_my_deployments", detail="trades")["trades"]
-
-    assert [(trade["symbol"], trade["status"]) for trade in trades] == [("SOL", "closed"), ("ETH", "closed")]
-    assert (trades[1]["exit_reason"], trades[1]["net_pnl_usd"], trades[1]["net_pnl_pct"]) == ("Target", 19.0, 9.5)
 
 
 def test_one_deployment_can_be_asked_about(box, deployment):

@@ -257,19 +257,11 @@ def test_exposure_says_what_such_events_did_to_each_position(box, deployment):
         },
         {
             "event_id": str(coming.pk),
-            "symbol": "ETH",
-            "position_side": "long",
-            "notional_usd": 200.0,
+            **{"symbol": "ETH", "position_side": "long", "notional_usd": 200.0, "is_simulated": False},
             "price_at": format_instant(eth.entry_at),
-            "is_simulated": False,
-            "similar_events_back": 0,
-            "median_abs_move_pct": None,
-            "median_abs_move_usd": None,
-            "worst_move_pct": None,
-            "worst_move_usd": None,
-            "median_90pct_interval": None,
-            "quiet_hours_back": 0,
-            "quiet_median_abs_move_pct": None,
+            **dict.fromkeys(("similar_events_back", "quiet_hours_back"), 0),
+            **dict.fromkeys(("median_abs_move_pct", "median_abs_move_usd", "worst_move_pct", "worst_move_usd")),
+            **dict.fromkeys(("median_90pct_interval", "quiet_median_abs_move_pct")),
         },
     ]
 

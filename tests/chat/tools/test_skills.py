@@ -234,17 +234,6 @@ def test_trades_of_a_skill_that_only_ran_in_backtests_are_those_of_the_last(box,
     assert [note["lessons_text"] for note in result["lessons"]] == ["- of BTC"]
 
 
-def test_backtests_are_no_part_of_the_record_of_what_was_deployed(box, deployment):
-    run = BacktestRunFactory(done=True, deployment__version=deployment.version)
-    TradeFactory(deployment=run.deployment, entry_tick_at=JUNE)
-    ReflectionNoteFactory(deployment=run.deployment)
-
-    result = box.call("get_skill_performance", skill_id=str(deployment.skill_id), detail="full")
-
-    assert {trade["deployment_id"] for trade in result["trades"]} == {str(deployment.pk)}
-    assert result["lessons"] == []
-
-
 def test_lessons_are_the_active_notes_of_the_skill_and_its_deployments(box, deployment):
     own = ReflectionNoteFactory(deployment=deployment, lessons_text="- Keep the stop\n- Buy dips", generated_at=JUNE)
     kept = ReflectionNoteFactory(deployment=None, skill=deployment.skill)

@@ -69,11 +69,6 @@ def test_edit_refuses_a_text_that_no_message_may_have(chat, text):
     assert not Message.objects.filter(replaced_at__isnull=False).exists()
 
 
-def test_edit_refuses_a_reply(chat):
-    with pytest.raises(MessageRefused, match="changed already"):
-        edit(Message.objects.order_by("pk").last())
-
-
 def test_edit_waits_for_the_answer_under_way(chat):
     ReplyFactory(reply_to__conversation=chat, streaming=True, heartbeat_at=LATER)
 

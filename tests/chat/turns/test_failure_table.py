@@ -1,28 +1,14 @@
 """The coach's failure table (seed 003): the rows that no test of a tool, a card or the matrix proves."""
 
 import pytest
-from django.test import Client
 
 from chat.models import MessageStatus
 from chat.tools.base import TOOL_FAILED
 from chat.turns import saving, turn
-from tests.chat.tabs import open_tab
 from tests.chat.talk import answer
 from tests.fakes import Gate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def test_unauthenticated_request_is_401_and_reads_no_conversation(django_assert_num_queries):
-    with django_assert_num_queries(0):
-        said = Client().post("/api/chat/", {"message": "Hello"}, content_type="application/json")
-
-    assert said.status_code == 401
-
-
-async def test_unauthenticated_socket_is_told_and_closed(talk):
-    async with open_tab(Client(), talk.conversation_id) as tab:
-        assert await tab.closed_with() == 4401
 
 
 async def test_model_error_in_mid_stream_keeps_the_partial_answer_to_be_retried(model, talk):

@@ -85,12 +85,6 @@ def test_to_json_has_type_and_seq_and_leaves_out_optional_fields_that_are_none(f
     assert sent.keys() == {field.name for field in fields(frame)} - optional_names(frame) | {"type", "seq"}
 
 
-def test_to_json_keeps_an_empty_tail():
-    sent = frames.Text("5", html="<p>One</p>", tail="").to_json(2)
-
-    assert sent == {"type": "text", "seq": 2, "reply_id": "5", "html": "<p>One</p>", "tail": ""}
-
-
 # --- parse_frame ---
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from chat.models import MessageStatus
 from chat.turns import live, saving, turn
-from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
 from chat.web import frames_html, rooms
 from config.lib.edge.layer import SharedLayer
@@ -61,21 +60,6 @@ async def test_reply_that_cannot_be_read_at_its_end_is_fetched_by_the_page(model
     nothing_runs = {"type": "snapshot", "seq": 0, "last_message_id": str(reply.pk), "reply": None}
     assert listener.hear()[-1] == nothing_runs
     assert (reply.content, reply.status) == ("Saved all the same.", MessageStatus.COMPLETE)
-    listener.leave()
-
-
-async def test_reply_that_cannot_be_saved_is_one_clear_message(model, talk, outage, monkeypatch):
-    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.001)
-    monkeypatch.setattr(saving, "OUTAGE_SECONDS", 0.3)
-    model.say("Lost.")
-    listener = Listener(talk.conversation_id)
-    start = await talk.say()
-    outage.begin('UPDATE "agent_messages"')
-    await live.start_turn(start, MessageAccepted(()), None).task
-    outage.end()
-
-    failed = [frame for frame in listener.hear() if frame["type"] == "failed"]
-    assert [(frame["text"], frame["retry"], frame["html"]) for frame in failed] == [(turn.NOT_SAVED, True, None)]
     listener.leave()
 
 
@@ -152,7 +136,3 @@ async def test_stop_all_waits_no_longer_than_it_may(model, talk, outage, monkeyp
     outage.end()
     await running.task
     assert (await talk.reply()).status == MessageStatus.INTERRUPTED
-
-
-async def test_stop_all_without_a_turn_is_nothing():
-    await asyncio.wait_for(live.stop_all(), 2)

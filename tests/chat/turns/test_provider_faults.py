@@ -75,24 +75,6 @@ async def assert_silent(caplog, talk, result) -> None:
     assert [secret for secret in SECRETS[:2] if secret in log] == []
 
 
-async def test_turn_with_a_valid_answer_completes(wire, talk):
-    wire.say("Hello ", "Ann.")
-
-    result = await ask(talk)
-
-    reply = await talk.reply()
-    assert (result.text, result.failures) == ("Hello Ann.", [])
-    assert (reply.content, reply.status, reply.model) == ("Hello Ann.", MessageStatus.COMPLETE, "openai/wire")
-    assert reply.usage == {
-        "prompt_tokens": 12,
-        "completion_tokens": 3,
-        "cached_tokens": 4,
-        "estimated": False,
-        "cache_write_tokens": 0,
-    }
-    assert wire.requests[0].headers["authorization"] == f"Bearer {KEY}"
-
-
 BEFORE_THE_FIRST_WORD = [
     pytest.param([Respond(429, b'{"error": {"message": "the provider\'s own words"}}')], BUSY, id="429"),
     pytest.param([Respond(500, b'{"error": {"message": "the provider\'s own words"}}')], UNREACHABLE, id="500"),

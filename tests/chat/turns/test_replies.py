@@ -75,13 +75,6 @@ def test_save_progress_beside_the_next_turn_keeps_the_text_of_an_interrupted_rep
     assert second.status == MessageStatus.STREAMING
 
 
-def test_save_progress_leaves_a_reply_that_failed_alone(as_trader):
-    reply = send(ConversationFactory()).reply
-    finish(reply, status=MessageStatus.INTERRUPTED, text="Stopped by the user.")
-
-    assert save_progress(reply_id=reply.pk, parts=[], text="more", now=JUNE) is Progress.TAKEN
-
-
 def test_sweep_leaves_out_the_replies_of_this_process(as_trader):
     reply = send(ConversationFactory()).reply
 

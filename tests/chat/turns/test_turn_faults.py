@@ -387,18 +387,6 @@ async def test_reply_that_cannot_be_saved_says_so_once(model, talk, outage, monk
     assert time.monotonic() - began < 0.5 + 1
 
 
-async def test_tool_without_a_database_is_reported(model, talk, outage):
-    model.call("remember", FACT)
-    model.say("I could not.")
-    start = await talk.say()
-    outage.begin('INSERT INTO "user_facts"')
-
-    result = await answer(start)
-
-    assert result.tool_results == [{"error": TOOL_FAILED}]
-    assert result.last.status == "complete"
-
-
 @pytest.mark.parametrize("save_seconds", [0.05, 30])
 async def test_text_said_after_the_sweep_of_another_process_is_kept(model, talk, monkeypatch, save_seconds):
     """A process that stood still (a laptop asleep, a database away) finds its reply swept, and is not dead."""
