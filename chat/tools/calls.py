@@ -66,11 +66,8 @@ def is_hidden(part: Part) -> bool:
 
 def _summarise_call(part: Part, tool: Tool[Any] | None) -> str:
     result = part["result"] or {}
-    error = result.get("error")
-    if isinstance(error, str):
-        return error
-    if error:
-        return "The model gave arguments that do not fit."
+    if error := result.get("error"):
+        return error if isinstance(error, str) else "The model gave arguments that do not fit."
     if result and tool is not None and tool.summarise is not None:
         return tool.summarise(result)
     if "total" in result:
