@@ -4,7 +4,6 @@ A single-valued subject has one fact at a time. A fact that begins later, "From 
 what is said of the time before holds until then.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -105,16 +104,14 @@ def list_clashes(now: datetime) -> list[tuple[UserFact, UserFact]]:
     )
     pairs = [(newer, older) for newer, older in combinations(rows, 2) if newer.subject == older.subject]
     clashes = [pair for pair in pairs if judge_change(pair[1].content, pair[0].content) != "apart"]
-    answered = _list_answered(clashes)
+    # The texts of which the user was asked and did not say that one replaces the other.
+    texts = UserFact.objects.filter(content_key__in={fact.content_key for pair in clashes for fact in pair})
+    asked = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, target__in=texts).select_related("target")
+    decided = asked.exclude(status=ProposalStatus.PENDING)
+    answered = {
+        frozenset((content_key(one.payload["content"]), one.target.content_key)) for one in decided if one.target
+    }
     return [pair for pair in clashes if frozenset(fact.content_key for fact in pair) not in answered][:MAX_CLASHES]
-
-
-def _list_answered(pairs: Collection[tuple[UserFact, UserFact]]) -> set[frozenset[str]]:
-    """Return the keys of the texts of which the user was asked and did not say that one replaces the other."""
-    texts = UserFact.objects.filter(content_key__in={fact.content_key for pair in pairs for fact in pair})
-    asked = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, target__in=texts)
-    decided = asked.exclude(status=ProposalStatus.PENDING).select_related("target")
-    return {frozenset((content_key(one.payload["content"]), one.target.content_key)) for one in decided if one.target}
 
 
 def is_plan(fact: UserFact, begins: datetime) -> bool:

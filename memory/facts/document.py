@@ -32,11 +32,18 @@ def build_document(*, now: datetime) -> MemoryDocument:
     entries = sorted([*active, *shown], key=_sort_key)
     ended = {row.pk for row in shown}
     facts = [_build_fact(row, is_active=row.pk not in ended) for row in entries]
+    known = Place.objects.filter(removed_at__isnull=True)
+    mentions = PlaceMention.objects.filter(place__in=known)
+    touched = [
+        *(moment for row in entries for moment in (_added_at(row), row.archived_at)),
+        *known.values_list("updated_at", flat=True),
+        *mentions.values_list("mentioned_at", flat=True),
+    ]
     return MemoryDocument(
         facts=facts,
         placer_user_datapoints=places,
         metadata=DocumentMetadata(
-            last_updated=_format_instant(max([EMPTY_SINCE, *map(_touched_at, entries), *_places_touched_at()])),
+            last_updated=_format_instant(max([EMPTY_SINCE, *filter(None, touched)])),
             total_facts=len(facts),
             total_active_facts=len(active),
             total_pois=len(places),
@@ -102,10 +109,6 @@ def _added_at(row: UserFact) -> datetime:
     return row.learned_at if row.supersedes_id is None else row.created_at
 
 
-def _touched_at(row: UserFact) -> datetime:
-    return max(_added_at(row), row.archived_at or EMPTY_SINCE)
-
-
 def _sort_key(row: UserFact) -> tuple[datetime, str]:
     return _added_at(row), _document_id(row)
 
@@ -129,12 +132,6 @@ def _list_places() -> list[DocumentPlace]:
         )
         for place in places
     ]
-
-
-def _places_touched_at() -> list[datetime]:
-    places = Place.objects.filter(removed_at__isnull=True)
-    mentions = PlaceMention.objects.filter(place__in=places)
-    return [*places.values_list("updated_at", flat=True), *mentions.values_list("mentioned_at", flat=True)]
 
 
 def _format_instant(moment: datetime) -> str:

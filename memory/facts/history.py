@@ -53,7 +53,11 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
     by_id: dict[UUID | None, UserFact] = {version.pk: version for version in versions}
     events = list(MemoryEvent.objects.filter(lineage=lineage).select_related("after").order_by("created_at", "id"))
     wrote = {event.after_id: event for event in events if event.after_id in by_id and event.after_id != event.before_id}
-    entries = [_version_entry(version, by_id.get(version.supersedes_id), wrote.get(version.pk)) for version in versions]
+    entries = []
+    for version in versions:
+        before, event = by_id.get(version.supersedes_id), wrote.get(version.pk)
+        label = event.label if event else "Brought back by an undo" if before else "Memory saved"
+        entries.append(HistoryEntry(version.created_at, label, event, version, **_compare_rows(before, version)))
     acts = (event for event in events if wrote.get(event.after_id) is not event)
     entries += [HistoryEntry(event.created_at, event.label, event) for event in acts]
     return sorted(entries, key=lambda entry: entry.at)
@@ -69,11 +73,6 @@ def _compare_rows(before: UserFact | None, after: UserFact | None) -> dict[str, 
         return {"words": [], "changes": []}
     words = list_word_changes(before.content, after.content) if before.content != after.content else []
     return {"words": words, "changes": _list_changes(before, after)}
-
-
-def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
-    label = event.label if event else "Brought back by an undo" if before else "Memory saved"
-    return HistoryEntry(version.created_at, label, event, version, **_compare_rows(before, version))
 
 
 def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:

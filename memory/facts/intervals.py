@@ -151,7 +151,7 @@ def _write_rows(
     later: UserFact | None
     if old is not None and rest is not None and is_later:
         first = insert_version(now=now, origin=origin, supersedes=old, **list_inherited(old) | rest.columns)
-        new = later = _insert_apart(values | {"learned_at": now}, origin=origin, now=now)
+        new = later = insert_version(now=now, origin=origin, is_apart=True, **values | {"learned_at": now})
     else:
         first = new = insert_version(now=now, origin=origin, supersedes=old, **values)
         later = _keep_rest(old, rest, origin=origin, now=now)
@@ -188,9 +188,4 @@ def _keep_rest(old: UserFact | None, rest: Period | None, *, origin: Origin, now
     """Insert what is left of an archived fact as one of its own."""
     if old is None or rest is None:
         return None
-    return _insert_apart(list_inherited(old) | rest.columns, origin=origin, now=now)
-
-
-def _insert_apart(values: dict[str, Any], *, origin: Origin, now: datetime) -> UserFact:
-    lineage = uuid4()
-    return insert_version(now=now, origin=origin, **{**values, "id": lineage, "lineage": lineage})
+    return insert_version(now=now, origin=origin, is_apart=True, **list_inherited(old) | rest.columns)

@@ -102,7 +102,7 @@ def _choose_leaving(sizes: Mapping[UUID, int], room: int, now: datetime) -> list
     """Return the facts that leave first, until there is room."""
     rows = UserFact.objects.open(now).in_document().only(*_ORDERING)
     ordered = rows.order_by(_IS_EXPLICIT, "last_referenced_at", "created_at", "id").iterator(chunk_size=8)
-    left: list[UserFact] = []
+    leaving: list[UserFact] = []
     rules: list[UserFact] = []  # leave after all others
     for fact in chain(ordered, rules):
         if room >= 0:
@@ -110,9 +110,9 @@ def _choose_leaving(sizes: Mapping[UUID, int], room: int, now: datetime) -> list
         if _is_risk_rule(fact) and fact not in rules:
             rules.append(fact)
             continue
-        left.append(fact)
+        leaving.append(fact)
         room += sizes[fact.pk]
-    return left
+    return leaving
 
 
 def _evict(left: Sequence[UserFact], batch_id: UUID | None, now: datetime) -> list[UserFact]:
@@ -140,16 +140,16 @@ def _let_return(room: int, now: datetime) -> None:
     if len(found) < _LOOKED_FOR:
         found |= {row.pk: row for row in extracted.by_reference()[:_LOOKED_FOR]}
     back = []
-    for fact in sorted(found.values(), key=_leaving_order, reverse=True):
+    for fact in sorted(
+        found.values(),
+        key=lambda row: (row.score is None, _is_risk_rule(row), row.last_referenced_at, row.created_at, str(row.pk)),
+        reverse=True,
+    ):
         room -= count_fact_tokens(fact)
         if room < 0:
             break
         back.append(fact.pk)
     UserFact.objects.filter(pk__in=back).update(left_document_at=None)
-
-
-def _leaving_order(fact: UserFact) -> tuple[bool, bool, datetime, datetime, str]:
-    return fact.score is None, _is_risk_rule(fact), fact.last_referenced_at, fact.created_at, str(fact.pk)
 
 
 def _is_risk_rule(fact: UserFact) -> bool:

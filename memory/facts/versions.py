@@ -111,8 +111,8 @@ def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
     return rows.exclude(lineage=fact.lineage).first()
 
 
-def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
-    """Insert a version and move the superseded row's links to it."""
+def insert_version(*, is_apart: bool = False, now: datetime, origin: Origin, **values: Any) -> UserFact:
+    """Insert a version, with `is_apart` on a lineage of its own, and move the superseded row's links to it."""
     fact_id = uuid4()
     defaults = {
         "lineage": fact_id,
@@ -122,7 +122,8 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
         "quotes": list(origin.quotes),
         "subject": read_subject(values["content"]).key,
     }
-    fact = UserFact(**{"id": fact_id, "created_at": now, **defaults, **values})
+    own = {"lineage": fact_id} if is_apart else {}
+    fact = UserFact(**{"id": fact_id, "created_at": now, **defaults, **values, **own})
     fact.insert()
     if fact.supersedes_id is not None:
         old, ends = fact.supersedes_id, ("from_fact", "to_fact")
@@ -180,13 +181,11 @@ def is_about_same(old: UserFact, content: str, topic: str) -> bool:
         return before.key == after.key
     if topic and old.topic == topic:
         return True
-    mine, theirs = (_list_marks(text) for text in (old.content, content))
+    mine, theirs = (
+        {term.key if term.kind == "word" else term.unit for term in read_claims(text).of_kind("word", "number")} - {""}
+        for text in (old.content, content)
+    )
     return not mine.isdisjoint(theirs)
-
-
-def _list_marks(text: str) -> set[object]:
-    reading = read_claims(text)
-    return {term.key for term in reading.of_kind("word")} | {term.unit for term in reading.of_kind("number")} - {""}
 
 
 def copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:

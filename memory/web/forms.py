@@ -24,8 +24,14 @@ from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, pars
 SUGGESTED_TOPICS: Final = tuple(sorted(wording.CATEGORY_BY_TOPIC))
 NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
 
-# The default order of the archive and the trash, with its label.
-_FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("trashed", "Last deleted")}
+_LAST_USED: Final = ("referenced", "Last used")
+# The orders of each shelf with their labels, its default first.
+_ORDERS: Final = {
+    "": (_LAST_USED,),
+    "archived": (("archived", "Last archived"), _LAST_USED),
+    "trash": (("trashed", "Last deleted"), _LAST_USED),
+}
+_OTHER_ORDERS: Final = (("newest", "Newest"), ("oldest", "Oldest"), ("topic", "Topic"), ("text", "Text"))
 
 
 class _DateInput(forms.DateInput):
@@ -259,8 +265,9 @@ class FactFilterForm(ListForm):
         names = sorted({*topics, asked} - {"", NO_TOPIC})
         self.fields["topic"].choices = [("", "Any"), *((name, name) for name in names), (NO_TOPIC, "None")]  # type: ignore[attr-defined]
         shelf = data.get("show", "")
-        self.fields["sort"].choices = _list_orders(shelf)  # type: ignore[attr-defined]
-        if shelf in _FIRST_ORDERS:
+        (_, first), *others = (*_ORDERS.get(shelf, _ORDERS[""]), *_OTHER_ORDERS)
+        self.fields["sort"].choices = [("", first), *others]  # type: ignore[attr-defined]
+        if shelf in ("archived", "trash"):
             # Ended facts are sorted by time, so groups do not apply, and a day has its own list.
             del self.fields["group"], self.fields["as_of"], self.fields["by"]
         elif not data.get("as_of"):
@@ -268,28 +275,17 @@ class FactFilterForm(ListForm):
 
     def build_filter(self) -> FactFilter:
         """Return the filter of the list."""
-        known, day = self.known, self._read_end_of_day()
+        known, day = self.known, self.known.get("as_of")
+        # The end of the chosen day in the reader's zone.
+        moment = timezone.make_aware(datetime.combine(day, time.max)) if day and day < date.max else None
         shelf, topic = known.get("show", ""), known.get("topic")
         return FactFilter(
             **{name: known[name] for name in ("source", "confidence", "category") if name in known},
             words=known.get("q", ""),
             topic="" if topic == NO_TOPIC else topic,
             shelf=shelf or "believed",
-            valid_at=day,
-            known_at=None if known.get("by") == "now" else day,
+            valid_at=moment,
+            known_at=None if known.get("by") == "now" else moment,
             grouped=not shelf and known.get("group") != "none",
-            order=known.get("sort") or _FIRST_ORDERS.get(shelf, ("referenced", ""))[0],
+            order=known.get("sort") or _ORDERS[shelf][0][0],
         )
-
-    def _read_end_of_day(self) -> datetime | None:
-        """Return the end of the chosen day in the reader's zone."""
-        day = self.known.get("as_of")
-        return timezone.make_aware(datetime.combine(day, time.max)) if day and day < date.max else None
-
-
-def _list_orders(shelf: str) -> list[tuple[str, str]]:
-    """Return the choices of order, the default first."""
-    rest = [("newest", "Newest"), ("oldest", "Oldest"), ("topic", "Topic"), ("text", "Text")]
-    if shelf not in _FIRST_ORDERS:
-        return [("", "Last used"), *rest]
-    return [("", _FIRST_ORDERS[shelf][1]), ("referenced", "Last used"), *rest]

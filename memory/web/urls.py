@@ -2,35 +2,34 @@
 
 from django.urls import path
 
-from memory.web.views import bulk, facts, places, preview, review, settings, undo
+from memory.web.views import facts, places, preview, review, settings, undo
 
 app_name = "memory"
 
 urlpatterns = [
     path("profile/facts/", facts.show_facts, name="facts"),
-    path("profile/facts/bulk/", bulk.change_facts, name="bulk"),
+    path("profile/facts/bulk/", facts.change_facts, name="bulk"),
     path("profile/facts/review/", review.show_review, name="review"),
     path("profile/facts/review/all/", review.decide_all, name="decide_all"),
     path("profile/facts/review/all/reopen/", review.reopen_all, name="reopen_all"),
-    path("profile/facts/review/<uuid:proposal_id>/accept/", review.accept, name="accept"),
-    path("profile/facts/review/<uuid:proposal_id>/dismiss/", review.dismiss, name="dismiss"),
-    path("profile/facts/review/<uuid:proposal_id>/reopen/", review.reopen, name="reopen"),
+    *(
+        path(f"profile/facts/review/<uuid:proposal_id>/{name}/", review.decision_view(decide), name=name)
+        for name, decide in review.DECISIONS.items()
+    ),
     path("profile/facts/places/", places.show_places, name="places"),
     path("profile/facts/places/<uuid:place_id>/edit/", places.edit_place, name="edit_place"),
     path("profile/facts/places/<uuid:place_id>/remove/", places.drop_place, name="remove_place"),
-    path("profile/facts/changes/", preview.show_changes, name="changes"),
+    path("profile/facts/changes/", undo.show_changes, name="changes"),
     path("profile/facts/preview/", preview.show_preview, name="preview"),
     path("profile/facts/export/", settings.export_memory, name="export"),
     path("profile/facts/import/", settings.bring_memory, name="import"),
     path("profile/facts/settings/", settings.show_settings, name="settings"),
     path("profile/facts/<uuid:fact_id>/", facts.show_fact, name="fact"),
     path("profile/facts/<uuid:fact_id>/edit/", facts.edit_fact, name="edit"),
-    path("profile/facts/<uuid:fact_id>/promote/", facts.promote, name="promote"),
-    path("profile/facts/<uuid:fact_id>/demote/", facts.demote, name="demote"),
-    path("profile/facts/<uuid:fact_id>/confirm/", facts.confirm, name="confirm"),
-    path("profile/facts/<uuid:fact_id>/archive/", facts.archive, name="archive"),
-    path("profile/facts/<uuid:fact_id>/delete/", facts.delete, name="delete"),
-    path("profile/facts/<uuid:fact_id>/restore/", facts.restore, name="restore"),
+    *(
+        path(f"profile/facts/<uuid:fact_id>/{name}/", facts.act_view(write), name=name)
+        for name, write in facts.ACTS.items()
+    ),
     path("profile/facts/<uuid:fact_id>/links/", facts.link_fact, name="link"),
     path("profile/facts/<uuid:fact_id>/links/<uuid:link_id>/remove/", facts.unlink_fact, name="unlink"),
     path("profile/facts/events/<uuid:event_id>/", undo.show_event, name="event"),

@@ -1,31 +1,45 @@
-"""The page of all facts, the page of one fact, and the acts on a fact."""
+"""The page of all facts, the page of one fact, and the acts on one fact or many."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from django.http import HttpResponse
+from django.contrib import messages
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import PageRequest, or_404, owned_act, owned_form, owned_page, owned_view
+from config.lib.web import PageRequest, or_404, owned_act, owned_form, owned_page, owned_view, render_results
 from memory.facts import services
 from memory.facts.queries import list_shown_facts
 from memory.facts.review import close_fulfilled
-from memory.facts.versions import FactAmbiguous, FactChanged, FactWrite, get_last_version
-from memory.models import Confidence, FactSource, UserFact
+from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, get_last_version
+from memory.models import Confidence, FactSource
 from memory.web.forms import EditFactForm, FactForm, LinkForm
 from memory.web.views import fact_list, responses
 from memory.web.views.responses import CONFLICT, REFUSED, get_source_address, is_for_element, parse_source_query
 
 KNOWN: Final = "Keel knows this already."
+ARCHIVED_SINCE: Final = "This fact was archived, so nothing was saved. Restore it first; your words are kept below."
+CHANGED_SINCE: Final = "This fact has changed. It now reads: “{}” Your words are kept; save again to replace it."
+MOST_AT_ONCE: Final = 500  # facts
+ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
+    "promote": services.promote_fact,
+    "demote": services.demote_fact,
+    "confirm": services.confirm_fact,
+    "archive": services.archive_fact,
+    "delete": services.delete_fact,
+    "restore": services.restore_fact,
+}
 
 
 # The back button must show later changes, and facts must stay out of the browser's cache: hence `never_cache`.
@@ -43,12 +57,7 @@ def show_facts(request: PageRequest) -> HttpResponse:
         return TemplateResponse(request, "memory/_pieces.html", {**shown, "is_more": True})
     if not is_for_element(request, "results"):
         return fact_list.show_facts_page(request, shown)
-    response = TemplateResponse(request, "memory/_found.html", shown)
-    before, after = parse_source_query(request).get("q"), request.GET.get("q")
-    # Further typing replaces the browser's history entry; any other change adds one.
-    is_typing_on = bool(before and after) and before != after
-    response["HX-Replace-Url" if is_typing_on else "HX-Push-Url"] = shown["here"]
-    return response
+    return render_results(request, "memory/_found.html", shown, here=shown["here"], typed="q")
 
 
 @owned_page
@@ -88,21 +97,17 @@ def _add_fact(request: PageRequest) -> HttpResponse:
         except DomainError as error:
             form.add_error("content", str(error))
         else:
-            return _show_added_fact(request, written, now)
+            if not is_for_element(request, "add"):
+                return fact_list.show_result(request, written.fact.pk, now, event=written.event, notice=KNOWN)
+            shown = fact_list.build_listing(parse_source_query(request), now, event=written.event)
+            context = {**shown, "form": fact_list.make_fact_form(), "known": None if written.event else written.fact}
+            return TemplateResponse(request, "memory/_added.html", context)
     form.focus_first_field()
     if is_for_element(request, "add"):
         context = {"form": form, "here": get_source_address(request)}
         return TemplateResponse(request, "memory/_add.html", context, status=REFUSED)
     shown = fact_list.build_listing(parse_source_query(request), now)
     return fact_list.show_facts_page(request, shown, form, status=REFUSED)
-
-
-def _show_added_fact(request: PageRequest, written: FactWrite, now: datetime) -> HttpResponse:
-    if not is_for_element(request, "add"):
-        return fact_list.show_result(request, written.fact.pk, now, event=written.event, notice=KNOWN)
-    shown = fact_list.build_listing(parse_source_query(request), now, event=written.event)
-    context = {**shown, "form": fact_list.make_fact_form(), "known": None if written.event else written.fact}
-    return TemplateResponse(request, "memory/_added.html", context)
 
 
 @owned_act
@@ -117,8 +122,9 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
                 done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
             # The form is now based on the newest version, so a second save replaces it knowingly.
-            form = EditFactForm(get_last_version(fact_id), request.POST)
-            form.add_error(None, _format_conflict(form.fact))
+            last = get_last_version(fact_id)
+            form = EditFactForm(last, request.POST)
+            form.add_error(None, ARCHIVED_SINCE if last.is_archived else CHANGED_SINCE.format(last.content))
             status = CONFLICT
         except DomainError as error:
             form.add_error("content", str(error))
@@ -130,8 +136,8 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     return fact_list.show_fact_page(request, form.fact, now, form=form, status=status)
 
 
-def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
-    """Return the view of one write to a fact."""
+def act_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
+    """Return the view of one of ACTS."""
 
     @require_POST
     @owned_view
@@ -145,14 +151,6 @@ def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseB
         return fact_list.show_write(request, fact_id, done, now)
 
     return view
-
-
-promote = _action_view(services.promote_fact)
-demote = _action_view(services.demote_fact)
-confirm = _action_view(services.confirm_fact)
-archive = _action_view(services.archive_fact)
-delete = _action_view(services.delete_fact)
-restore = _action_view(services.restore_fact)
 
 
 @owned_act
@@ -190,7 +188,41 @@ def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpRespo
     return fact_list.show_result(request, last.pk, now, event=event)
 
 
-def _format_conflict(last: UserFact) -> str:
-    if last.is_archived:
-        return "This fact was archived, so nothing was saved. Restore it first; your words are kept below."
-    return f"This fact has changed. It now reads: “{last.content}” Your words are kept; save again to replace it."
+@owned_act
+def change_facts(request: PageRequest) -> HttpResponse:
+    """Do one action on all selected facts, in one batch with one undo; report those left unchanged."""
+    now, act = timezone.now(), request.POST.get("act", "")
+    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), MOST_AT_ONCE)
+    if act not in ACTS or act == "confirm" or not fact_ids:
+        refusal = "Select at least one fact first, then say what to do with it."
+        shown = fact_list.build_listing(parse_source_query(request), now, notice=refusal)
+        if is_for_element(request, "results"):
+            return TemplateResponse(request, "memory/_found.html", shown, status=REFUSED)
+        return fact_list.show_facts_page(request, shown, status=REFUSED)
+    batch_id = uuid4()
+    with owned_tx(request.user):
+        counted = Counter(_write_fact(ACTS[act], fact_id, Origin(batch_id=batch_id), now) for fact_id in fact_ids)
+    if counted["missing"] == len(fact_ids):
+        raise Http404
+    left = counted["refused"] + counted["missing"]
+    notice = "" if counted["changed"] else responses.UNCHANGED
+    if left:
+        notice = f"{left} changed since and {'was' if left == 1 else 'were'} left alone. Look at them again."
+    written = batch_id if counted["changed"] else None
+    if is_for_element(request, "results"):
+        shown = fact_list.build_batch_listing(request, written, now, notice=notice)
+        return TemplateResponse(request, "memory/_found.html", {**shown, "focus": True})
+    if notice:
+        messages.warning(request, notice)
+    return responses.redirect_back(request, reverse("memory:facts"), batch=written)
+
+
+def _write_fact(write: Callable[..., FactWrite], fact_id: UUID, origin: Origin, now: datetime) -> str:
+    """Write one fact and return what came of it; a refused write has changed nothing, so the others remain valid."""
+    try:
+        written = write(fact_id=fact_id, origin=origin, now=now)
+    except FactNotFound:
+        return "missing"
+    except DomainError:
+        return "refused"
+    return "changed" if written.event else "unchanged"

@@ -1,16 +1,19 @@
-"""The preview of each assistant's memory block, and the timeline of changes."""
+"""The preview of each assistant's memory block."""
 
 from typing import Final
 
 from django.http import HttpResponse
 from django.utils import timezone
 
-from config.lib.paging import build_page_links, parse_page_number
+from config.lib.llm.tokens import count_tokens
+from config.lib.paging import cut_page, parse_page_number
 from config.lib.web import PageRequest, owned_page
-from memory.facts.history import get_timeline
-from memory.web import queries
+from memory.facts.queries import get_block, get_next_block, read_block_facts
+from memory.models import UserFact
+from memory.recall.blocks import explain_facts
 from memory.web.views.responses import show_page
 
+SEEN_SHOWN: Final = 50  # facts per table
 ABOUT: Final = {
     "coach": "The ten facts it used last, whatever their category. Inferred ones are marked as such.",
     "advisor": "By category, as many as each one’s budget of tokens holds: what you said first, then the newest.",
@@ -19,20 +22,30 @@ ABOUT: Final = {
 
 
 @owned_page
-def show_changes(request: PageRequest) -> HttpResponse:
-    """Show all writes to facts, newest first."""
-    timeline = get_timeline(parse_page_number(request.GET.get("page", "")))
-    links = build_page_links(timeline, lambda number: f"?page={number}")
-    return show_page(request, "changes", {"timeline": timeline, "links": links})
-
-
-@owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
-    """Show the block of an assistant's next chat, and the omitted facts."""
-    name, page = request.GET.get("assistant", ""), parse_page_number(request.GET.get("page", ""))
+    """Show the block of an assistant's next chat, its facts, and a page of those it omits with the reason."""
+    now, name = timezone.now(), request.GET.get("assistant", "")
     assistant = name if name in ABOUT else "coach"
+    block, chosen = get_next_block(assistant=assistant, now=now), frozenset(get_block(assistant, now).fact_ids)
+    current = UserFact.objects.current(now).by_reference()
+    used = current.filter(pk__in=chosen)[:SEEN_SHOWN]
+    left_out = cut_page(current.exclude(pk__in=chosen), parse_page_number(request.GET.get("page", "")), size=SEEN_SHOWN)
+    explained = [
+        explain_facts(read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
+        for facts in (used, left_out.rows)
+    ]
+    preview = {
+        "text": block.text,
+        "tokens": count_tokens(block.text) if block.text else 0,
+        "used": explained[0],
+        "used_total": len(chosen),
+        "left_out": explained[1],
+        "left_out_total": left_out.total,
+        "number": left_out.number,
+        "pages": left_out.pages,
+    }
     context = {
-        "preview": queries.get_preview(assistant=assistant, page=page, now=timezone.now()),
+        "preview": preview,
         "assistant": assistant,
         "assistants": [(name, name.capitalize()) for name in ABOUT],
         "about": ABOUT[assistant],

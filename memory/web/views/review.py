@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from uuid import UUID, uuid4
 
 from django.contrib import messages
+from django.db.models import F
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -17,21 +18,29 @@ from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.paging import parse_page_number
+from config.lib.paging import cut_page, parse_page_number
 from config.lib.text import one_line
 from config.lib.web import PageRequest, owned_act, owned_form, owned_view
+from memory.facts.queries import find_versions
 from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
 from memory.facts.services import forget_fact, promote_fact, supersede_fact
 from memory.facts.versions import FactWrite, Origin
-from memory.models import ArchivedReason, MemoryProposal, UserFact
+from memory.models import ArchivedReason, Confidence, MemoryProposal, ProposalKind, ProposalStatus, UserFact
 from memory.web import queries
 from memory.web.views import responses
 
 RIGHT: Final = "right"
 FORGET: Final = "forget"
 LATER: Final = "later"
+ASKED_AT_ONCE: Final = 20  # inferred facts per page
+PROPOSALS_SHOWN: Final = 50
+DECIDED_SHOWN: Final = 10
 
-_DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_proposal, "dismiss": dismiss_proposal}
+DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {
+    "accept": accept_proposal,
+    "dismiss": dismiss_proposal,
+    "reopen": reopen_proposal,
+}
 
 
 @dataclass
@@ -64,24 +73,27 @@ def show_review(request: PageRequest) -> HttpResponse:
     """Show the review, or save its answers."""
     if request.method == "POST":
         return _save_answers(request)
-    return _show_page(request, _list_entries(request))
+    rows = UserFact.objects.current(timezone.now()).filter(confidence=Confidence.INFERRED)
+    ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")  # unaffirmed ones first
+    page = cut_page(ordered, parse_page_number(request.GET.get("page", "")), size=ASKED_AT_ONCE)
+    return _show_page(request, {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in page.rows], "found": page})
 
 
-def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpResponseBase]:
-    """Return the view that decides about one proposal."""
+def decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpResponseBase]:
+    """Return the view of one of DECISIONS, about one proposal."""
 
     @require_POST
     @owned_view
     def view(request: PageRequest, proposal_id: UUID) -> HttpResponse:
         refusal = responses.try_write(request, decide, proposal_id=proposal_id, now=timezone.now())
-        shown = queries.find_proposal(proposal_id)
+        rows = MemoryProposal.objects.filter(pk=proposal_id).select_related("target")
+        shown = next(iter(queries.describe_proposals(rows)), None)
         if shown is None:
             raise Http404
         if responses.is_for_element(request, "proposal-"):
             context = {"shown": shown, "refusal": refusal, "focus": True}
-            return TemplateResponse(
-                request, "memory/_proposal.html", context, status=responses.CONFLICT if refusal else 200
-            )
+            status = responses.CONFLICT if refusal else 200
+            return TemplateResponse(request, "memory/_proposal.html", context, status=status)
         if refusal:
             messages.error(request, refusal)
         return responses.redirect_back(request, reverse("memory:review"))
@@ -89,24 +101,19 @@ def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpR
     return view
 
 
-accept = _decision_view(accept_proposal)
-dismiss = _decision_view(dismiss_proposal)
-reopen = _decision_view(reopen_proposal)
-
-
 @owned_act
 def decide_all(request: PageRequest) -> HttpResponse:
     """Accept or dismiss many proposals; report those left pending."""
-    decide = _DECISIONS.get(request.POST.get("decision", ""))
-    proposal_ids = responses.parse_uuids(request.POST.getlist("proposal"), queries.PROPOSALS_SHOWN)
-    if decide is None or not proposal_ids:
+    decision = request.POST.get("decision", "")
+    proposal_ids = responses.parse_uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
+    if decision not in ("accept", "dismiss") or not proposal_ids:
         return HttpResponseBadRequest("Say which proposals, and accept or dismiss.")
     now = timezone.now()
     missing, refusals = 0, []
     with owned_tx(request.user):
         for proposal_id in proposal_ids:
             try:
-                decide(proposal_id=proposal_id, now=now)
+                DECISIONS[decision](proposal_id=proposal_id, now=now)
             except ProposalNotFound:
                 missing += 1
             except DomainError as error:
@@ -136,19 +143,24 @@ def reopen_all(request: PageRequest) -> HttpResponse:
 
 
 def _list_decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
+    """Return the ids and decisions of the proposals decided at the moment that a form or an address names."""
     try:
         moment = parse_datetime(data.get("decided", ""))
-        return queries.list_decisions_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
+        if moment is None or moment.tzinfo is None:
+            return []
+        rows = MemoryProposal.objects.filter(decided_at=moment.astimezone(UTC)).order_by("created_at", "id")
+        return list(rows.values_list("pk", "status"))
     except (ValueError, OverflowError):
         return []
 
 
 def _save_answers(request: PageRequest) -> HttpResponse:
     now = timezone.now()
-    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), queries.ASKED_AT_ONCE)
-    asked = [
-        ReviewEntry.from_answer(seen, last, request.POST) for seen, last in queries.list_with_last_versions(fact_ids)
-    ]
+    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), ASKED_AT_ONCE)
+    rows = find_versions(fact_ids)
+    newest = UserFact.objects.last_of_lineage().filter(lineage__in={row.lineage for row in rows})
+    last = {row.lineage: row for row in newest}
+    asked = [ReviewEntry.from_answer(seen, last[seen.lineage], request.POST) for seen in rows]
     if fact_ids and not asked:
         raise Http404
     batch_id = uuid4()
@@ -163,17 +175,19 @@ def _save_answers(request: PageRequest) -> HttpResponse:
 
 
 def _write_answers(asked: list[ReviewEntry], origin: Origin, now: datetime) -> bool:
-    written = []
+    """Write the answers and tell whether one changed something. Raises _Rejected, with the errors in the entries."""
+    has_written = False
     for entry in asked:
         if entry.error:
             continue
         try:
-            written.append(_write_answer(entry, origin, now))
+            written = _write_answer(entry, origin, now)
+            has_written |= written is not None and written.event is not None
         except DomainError as error:
             entry.error = str(error)
     if any(entry.error for entry in asked):
         raise _Rejected
-    return any(done is not None and done.event is not None for done in written)
+    return has_written
 
 
 def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrite | None:
@@ -186,16 +200,15 @@ def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrit
     return promote_fact(fact_id=entry.fact.pk, origin=origin, now=now) if entry.answer == RIGHT else None
 
 
-def _list_entries(request: PageRequest) -> dict[str, Any]:
-    found = queries.list_review_facts(parse_page_number(request.GET.get("page", "")), timezone.now())
-    return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.rows], "found": found}
-
-
 def _show_page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    rows = MemoryProposal.objects.select_related("target")
+    waiting = rows.filter(status=ProposalStatus.PENDING).order_by("-created_at", "id")[:PROPOSALS_SHOWN]
+    decided = rows.exclude(status=ProposalStatus.PENDING).order_by("-decided_at", "id")[:DECIDED_SHOWN]
+    by_kind = sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind))
     context = {
         **asked,
-        "proposals": queries.list_proposals(),
-        "decided": queries.list_decided_proposals(),
+        "proposals": queries.describe_proposals(by_kind),
+        "decided": queries.describe_proposals(decided),
         "batch": responses.find_named(request.GET, "batch", queries.find_batch),
         "decided_together": _list_decided_together(request.GET),
     }

@@ -1,4 +1,4 @@
-"""Undo one write or a batch."""
+"""The timeline of writes to memory; undo one or a batch."""
 
 from uuid import UUID
 
@@ -10,14 +10,23 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
+from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import PageRequest, owned_act, owned_page
-from memory.facts.history import compare_event
+from memory.facts.history import compare_event, get_timeline
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
-from memory.models import EventKind, MemoryEvent
+from memory.models import EventKind
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
-from memory.web.views.responses import CONFLICT, find_named, is_for_element, redirect_back, try_write
+from memory.web.views.responses import CONFLICT, find_named, is_for_element, redirect_back, show_page, try_write
+
+
+@owned_page
+def show_changes(request: PageRequest) -> HttpResponse:
+    """Show all writes to facts, newest first."""
+    timeline = get_timeline(parse_page_number(request.GET.get("page", "")))
+    links = build_page_links(timeline, lambda number: f"?page={number}")
+    return show_page(request, "changes", {"timeline": timeline, "links": links})
 
 
 @owned_page
@@ -46,7 +55,10 @@ def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
         return TemplateResponse(request, "memory/_memory_line.html", context, status=status)
     if event.lineage is None:
         return show_places_result(request, event=event, refusal=refusal)
-    shown_id = _find_shown_id(request, event, event.lineage)
+    # Of a link the form says which end it shows.
+    is_of_two = event.kind in (EventKind.LINK, EventKind.UNLINK)
+    end = find_named(request.POST, "of", find_last_version) if is_of_two else None
+    shown_id = end.pk if end else event.lineage
     if refusal:
         return show_refusal(request, shown_id, refusal, now)
     return show_result(request, shown_id, now, event=event)
@@ -64,10 +76,3 @@ def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
     if refusal:
         messages.error(request, refusal)
     return redirect_back(request, reverse("memory:facts"), batch=batch_id)
-
-
-def _find_shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
-    """Return the fact to show, for a link either end."""
-    is_of_two = event.kind in (EventKind.LINK, EventKind.UNLINK)
-    shown = find_named(request.POST, "of", find_last_version) if is_of_two else None
-    return shown.pk if shown else lineage

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from memory.facts.services import archive_fact, confirm_fact, supersede_fact
 from memory.models import UserFact
-from memory.web.views.bulk import MOST_AT_ONCE
+from memory.web.views.facts import MOST_AT_ONCE
 from tests.memory.browsing import FACTS, act, into, is_page, text_of
 from tests.owners import as_owner
 

@@ -10,7 +10,7 @@ from config.lib.llm.tokens import count_tokens
 from memory.facts.places import add_place
 from memory.facts.queries import get_next_block
 from memory.facts.services import set_switches
-from memory.web.queries import SEEN_SHOWN
+from memory.web.views.preview import SEEN_SHOWN
 from tests.factories.memory import UserFactFactory
 from tests.memory.browsing import FACTS, text_of
 from tests.owners import as_owner

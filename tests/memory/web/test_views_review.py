@@ -9,7 +9,7 @@ from memory.facts.review import propose_fact, propose_merge
 from memory.facts.services import archive_fact, supersede_fact
 from memory.facts.versions import Origin
 from memory.models import MemoryProposal, ProposalKind, UserFact
-from memory.web.queries import ASKED_AT_ONCE
+from memory.web.views.review import ASKED_AT_ONCE
 from tests.factories.memory import UserFactFactory
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, text_of
 from tests.owners import as_owner
