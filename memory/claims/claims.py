@@ -191,7 +191,8 @@ def _read_word(tokens: Sequence[Token], at: int, before: str) -> tuple[_Item, in
         return _make_item("not", tokens, at), 1
     length, meaning = find_phrase(tokens, at, _CONCEPTS) or (1, None)
     if meaning is not None and (meaning.concept not in _COMPARING or _has_number(tokens, at + length)):
-        if words[0] in {"no", "nope"} and length == 1 and _is_answer(tokens, at + 1):
+        is_end = all(token.kind == "end" or token.text in _MARKS for token in tokens[at + 1 : at + 2])
+        if words[0] in {"no", "nope"} and length == 1 and is_end:
             return _make_item("stop", tokens, at), 1  # an answer; it does not deny what follows
         if meaning.concept in _KINDS:
             return _make_item(_KINDS[meaning.concept], tokens, at, length), length
@@ -209,10 +210,6 @@ def _read_word(tokens: Sequence[Token], at: int, before: str) -> tuple[_Item, in
 
 
 _ENDING: Final = word_set("stop stops stopped quit quits")
-
-
-def _is_answer(tokens: Sequence[Token], at: int) -> bool:
-    return at == len(tokens) or tokens[at].kind == "end" or tokens[at].text in _MARKS
 
 
 def _has_number(tokens: Sequence[Token], at: int) -> bool:

@@ -111,7 +111,8 @@ class Line:
         for term in self.reading.of_kind("word"):
             if term.start not in starts and term.key not in list_stems(*_UNNAMING):
                 axis = self.axes.get(term.start, "")
-                words[axis[1:] or term.key] = _turn(term.polarity) if axis[:1] == "-" else term.polarity
+                opposite = {"+": "-", "-": "+"}.get(term.polarity, term.polarity)
+                words[axis[1:] or term.key] = opposite if axis[:1] == "-" else term.polarity
         return words
 
     @cached_property
@@ -171,10 +172,6 @@ class Line:
 def read_line(text: str) -> Line:
     """Return what a line says, whenever it holds."""
     return Line(strip_dates(text))
-
-
-def _turn(polarity: str) -> str:
-    return {"+": "-", "-": "+"}.get(polarity, polarity)
 
 
 def _list_figures(reading: Reading) -> set[tuple[object, str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from config.lib.search.terms import STOP_WORDS
-from config.lib.words.lexer import MASK, Token, find_phrases, has_phrase, read_tokens
+from config.lib.words.lexer import MASK, find_phrases, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import find_clauses, parse_request, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
@@ -66,7 +66,10 @@ def word_quoted(
 def find_untyped(content: str, messages: Sequence[TypedMessage], *known: str) -> list[str]:
     """Return the numbers of a text that stand neither in what the person typed nor in a known line, as written."""
     texts = [*(message.text for message in messages), *known]
-    typed = [term for text in texts for term in (*_read_numbers(text), *_read_times(text))]
+    typed = [term for text in texts for term in _read_numbers(text)]
+    for start, end, meaning in (phrase for text in texts for phrase in find_phrases(text, "TIME")):  # noon
+        hour, minute = divmod(int(meaning.value) % (24 * 60), 60)
+        typed.append(Term("number", f"{hour:02}:{minute:02}", "time", "+", 0, 0, 0, start, end))
     wanted = [term for term in _read_numbers(content) if content[term.start : term.end].casefold() != "one"]
     return [content[term.start : term.end] for term in wanted if not any(is_same_number(one, term) for one in typed)]
 
@@ -74,8 +77,10 @@ def find_untyped(content: str, messages: Sequence[TypedMessage], *known: str) ->
 def swap_value(line: str, text: str) -> str | None:
     """Return a known line with the one number that an answer gives ("change that to 2x"); None where unclear."""
     given, old = _read_numbers(text), _read_numbers(line)
-    words = [token for token in read_tokens(text) if token.kind == "word"]
-    if len(given) != 1 or len(old) != 1 or any(_is_content(token) for token in words):
+    words = [token.text for token in read_tokens(text) if token.kind == "word"]
+    names = [word for word in words if word.replace("'", "") not in STOP_WORDS]  # with one it is no mere value
+    idle = ("OWN", "UNIT", "NUMBER", "HEDGE", "CHANGES")
+    if len(given) != 1 or len(old) != 1 or any(find_meaning(word, *idle) is None for word in names):
         return None
     if given[0].unit not in {old[0].unit, ""}:
         return None
@@ -86,19 +91,6 @@ def swap_value(line: str, text: str) -> str | None:
 
 def _read_numbers(text: str) -> list[Term]:
     return read_claims(text).of_kind("number")
-
-
-def _read_times(text: str) -> Iterator[Term]:
-    """Yield the times of day that have names, such as noon."""
-    for start, end, meaning in find_phrases(text, "TIME"):
-        hour, minute = divmod(int(meaning.value) % (24 * 60), 60)
-        yield Term("number", f"{hour:02}:{minute:02}", "time", "+", 0, 0, 0, start, end)
-
-
-def _is_content(token: Token) -> bool:
-    """Tell whether a word of an answer names something, so that it is no mere value."""
-    word = token.text.replace("'", "")
-    return word not in STOP_WORDS and find_meaning(token.text, "OWN", "UNIT", "NUMBER", "HEDGE", "CHANGES") is None
 
 
 def _find_sentence(content: str, messages: Sequence[TypedMessage], quotes: Sequence[Quote] = ()) -> _Sentence | None:
@@ -142,23 +134,23 @@ def _count_shared(claim: Reading, sentence: Reading) -> int:
 
 
 def _repeats(claim: Reading, sentence: Reading) -> bool:
-    """Tell whether a claim has the terms of a sentence in its order and leaves none out that tells something."""
+    """Tell whether a claim has the terms of a sentence in its order and leaves none out that tells something.
+
+    Each word of the claim that tells little stands in the sentence, too.
+    """
     idle = list_stems("LIGHT", "FREE", "HEDGE", "CHANGES")
-    left = [term for term in sentence.terms if term.kind != "word" or term.key not in idle]
-    wanted = [term for term in claim.terms if term.kind != "word" or term.key not in idle]
-    return len(left) == len(wanted) and all(map(_is_equal, left, wanted)) and _keeps_order(claim, sentence)
+    given, wanted = (
+        [term for term in reading.terms if term.kind != "word" or term.key not in idle] for reading in (sentence, claim)
+    )
+    known = {term.key for term in sentence.of_kind("word")} | list_stems("FREE")
+    is_known = all(term.key in known for term in claim.of_kind("word"))
+    return len(given) == len(wanted) and all(map(_is_equal, given, wanted)) and is_known
 
 
 def _is_equal(given: Term, wanted: Term) -> bool:
     if given.kind == wanted.kind == "number":
         return is_same_number(given, wanted)
     return (given.kind, given.key, given.polarity) == (wanted.kind, wanted.key, wanted.polarity)
-
-
-def _keeps_order(claim: Reading, sentence: Reading) -> bool:
-    """Tell whether each word of a claim that tells little stands in the sentence, too."""
-    given = {term.key for term in sentence.of_kind("word")} | list_stems("FREE")
-    return all(term.key in given for term in claim.of_kind("word"))
 
 
 def read_request(text: str) -> str:

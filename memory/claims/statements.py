@@ -44,8 +44,7 @@ def read_voices(text: str, *, is_opened: bool = False, following: str = "") -> V
 
 def keep_statements(text: str) -> str:
     """Mask all but the person's own statements, keeping the length."""
-    voices = read_voices(text)
-    return mask_parts(voices)
+    return mask_parts(read_voices(text))
 
 
 def mask_parts(voices: Voices) -> str:

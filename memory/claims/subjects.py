@@ -15,7 +15,6 @@ from config.lib.words.compile import compile_rule
 from config.lib.words.lexer import Token
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
-from memory.claims.claims import Term
 from memory.claims.line import Line, read_line
 from memory.claims.validity import has_beginning
 
@@ -203,7 +202,8 @@ def _take_capitals(tokens: list[Token]) -> list[Token]:
 
 
 def _hours(name: str, line: Line) -> Subject | None:
-    times = [int(hour) * 60 + int(minute) for hour, minute in map(_split_time, line.numbers("time"))]
+    clocks = (str(term.key).partition(":") for term in line.numbers("time"))
+    times = [int(hour) * 60 + int(minute[:2] or "0") for hour, _, minute in clocks]
     is_denied = bool(line.reading.of_kind("not"))
     if len(times) > 1:
         key = "hours avoided" if is_denied else name
@@ -214,11 +214,6 @@ def _hours(name: str, line: Line) -> Subject | None:
     is_before = not words.isdisjoint({"before", "until", "till", "by"})
     is_begin = is_before == is_denied or words.isdisjoint(_BEGINNING)
     return Subject(name, frozenset({("from" if is_begin else "to", times[0])}), line.days)
-
-
-def _split_time(term: Term) -> tuple[str, str]:
-    hour, _, minute = str(term.key).partition(":")
-    return hour, minute[:2] or "0"
 
 
 _BEGINNING: Final = word_set("from start begin open after before until till by")

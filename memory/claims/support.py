@@ -172,22 +172,20 @@ class _Claim:
             if low <= term.start and (high is None or term.end <= high)
         ]
         useful = [(term, met) for term, met in given if met or term.kind in {"not", "only", "number"}]
+        units = {term.unit for term in self.figures}
         spans, first = [], 0
         for last in range(len(useful) if self.words else 0):
             while self._is_too_long(useful[first][0], useful[last][0]) or self._is_enough(useful[first + 1 : last + 1]):
                 first += 1
             held = useful[first : last + 1]
-            if self._is_enough(held) and self._is_clear(held) and (not self.is_exact or self._is_whole(held, given)):
+            # Each figure clearly belongs to the claim.
+            is_clear = all(met or term.kind != "number" or term.unit not in units for term, met in held)
+            if self._is_enough(held) and is_clear and (not self.is_exact or self._is_whole(held, given)):
                 spans.append((held[0][0].start, held[-1][0].end))
         return min(spans, key=lambda span: span[1] - span[0], default=None)
 
     def _is_too_long(self, start: Term, end: Term) -> bool:
         return end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest
-
-    def _is_clear(self, held: Sequence[Held]) -> bool:
-        """Tell whether each figure clearly belongs to the claim."""
-        units = {term.unit for term in self.figures}
-        return all(met or term.kind != "number" or term.unit not in units for term, met in held)
 
     def _is_whole(self, held: Sequence[Held], given: Sequence[Held]) -> bool:
         """Tell whether the claim keeps the meaning of the span's sentences."""

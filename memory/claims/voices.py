@@ -59,6 +59,7 @@ _FIELD: Final = re.compile(r"\s*(?:from|to|subject|sent|date|cc)\s*:", re.I)
 _GREETING: Final = re.compile(r"\s*(?:dear|hi|hello|hey)\b(?P<whom>[^\n.!?:]{0,40}?)[,!]?\s*", re.I)
 _STAMP: Final = re.compile(r"\s*[\[(]?(?:\d{1,2}:\d\d|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b)")
 _STAMPED: Final = re.compile(r".{0,60}?(?:\d\d?:\d\d(?: ?[ap]m)?[\])]?|\bago)\W*", re.I)
+_SPEECH: Final = re.compile(r"\s*\[|\s*[\[(]?\S+[ ,]+\S*\s*[—–-]\s|[^a-zA-Z]*[\w.]{1,30}:\s")
 _HANDLE: Final = re.compile(r"\s*(?:@\w|u/\w|\S+ · )")
 _ASIDE: Final = re.compile(r"\s*[\[(](?P<text>[^\])\n]{3,60})[\])]\s*(?=\S)")
 _MARKER: Final = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)]|[a-z]\))\s+")
@@ -85,16 +86,13 @@ def mask_others(text: str) -> tuple[str, bool]:
 
 def _mask_quotation(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 80) : match.start()]
-    if _STRESSED.fullmatch(match["inside"]) or _OWN_WORDS.search(before) or _asks_for(before):
+    if _STRESSED.fullmatch(match["inside"]) or _OWN_WORDS.search(before):
         return match[0]
-    return MASK * len(match[0])
-
-
-def _asks_for(before: str) -> bool:
-    """Tell whether the words before a quotation ask to remember it."""
     tokens = read_tokens(before)
     asked = (at for at in range(max(0, len(tokens) - 4), len(tokens)) if find_phrase(tokens, at, {"REMEMBERING"}))
-    return any(skip_tokens(tokens, at, "REMEMBERING", "INTRODUCING") == len(tokens) for at in asked)
+    if any(skip_tokens(tokens, at, "REMEMBERING", "INTRODUCING") == len(tokens) for at in asked):
+        return match[0]  # "Remember this: ..."
+    return MASK * len(match[0])
 
 
 # --- Lines ---
@@ -121,7 +119,7 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
     """Return a line with words of others masked, and whether it opens the lines below, or the next message."""
     if _is_header(line, following):
         return MASK * len(line), True, False
-    if _is_attributed(line, following) or (_STAMP.match(line) and _is_speech(line)):
+    if _is_attributed(line, following) or (_STAMP.match(line) and _SPEECH.match(line)):
         return MASK * len(line), False, False
     aside = _ASIDE.match(line)
     if aside is not None and not _has_first_person(aside["text"]) and not _is_plain(aside["text"]):
@@ -132,19 +130,22 @@ def _read_line(line: str, following: str, *, is_lone: bool) -> tuple[str, bool, 
     pieces, done = [], 0
     for start, end in find_sentences(line):
         tokens = read_tokens(line[start:end])
+        words = [token.text for token in tokens if token.kind == "word"]
         pieces.append(line[done:start])
         done = end
         if is_open:
             pieces.append(MASK * (end - start))
             continue
-        pieces.append(_mask_reports(line[start:end], tokens))
+        # What a sentence reports of others, from its speaker to its end.
+        stated = start + min((tokens[at].start for at in _find_reports(tokens)), default=end - start)
+        pieces += [line[start:stated], MASK * (end - stated)]
         is_last = not line[done:].strip()
         if has_phrase(tokens, "NEXTTEXT"):
             return "".join(pieces) + MASK * len(line[done:]), bool(following), True
         is_open = (
             has_phrase(tokens, "RETELL")
             or (has_phrase(tokens, "SOURCE") and ((is_last and bool(following)) or _points(tokens)))
-            or (has_phrase(tokens, "SAYS") and _names_text(tokens))
+            or (has_phrase(tokens, "SAYS") and words[-1:] in (["this"], ["that"], ["following"]))
         )
     return "".join(pieces) + line[done:], is_open, is_open and not following
 
@@ -173,10 +174,6 @@ def _is_attributed(line: str, following: str) -> bool:
         return True
     below = _BEHIND.match(" " + following.strip())
     return below is not None and not following.lstrip().startswith("(") and _is_name(below["name"])
-
-
-def _is_speech(line: str) -> bool:
-    return bool(re.match(r"\s*\[|\s*[\[(]?\S+[ ,]+\S*\s*[—–-]\s|[^a-zA-Z]*[\w.]{1,30}:\s", line))
 
 
 def _is_title(line: str) -> bool:
@@ -218,7 +215,8 @@ def _is_own_label(label: str, text: str) -> bool:
     if not _is_plain(label) or has_phrase(tokens, "RETELL", "SOURCE", "PRESS"):
         return False
     # A first-person sentence behind "Max:" would be the speech of somebody called Max.
-    if any(_means(token, "OWN") for token in tokens) or not _starts_with_me(text):
+    first = next((token.text for token in read_tokens(text) if token.kind == "word"), "")
+    if any(_means(token, "OWN") for token in tokens) or first not in _ME:
         return True
     return not _ME.isdisjoint(words) or all(word in STOP_WORDS and len(word) > 1 for word in words)
 
@@ -232,12 +230,6 @@ def _mask_long_voices(text: str) -> str:
 
 
 # --- Sentences ---
-
-
-def _mask_reports(sentence: str, tokens: Sequence[Token]) -> str:
-    """Mask what a sentence reports of others, from its speaker to its end."""
-    start = min((tokens[at].start for at in _find_reports(tokens)), default=None)
-    return sentence if start is None else sentence[:start] + MASK * (len(sentence) - start)
 
 
 def _find_reports(tokens: Sequence[Token]) -> Iterator[int]:
@@ -287,9 +279,15 @@ def _is_hanging(tokens: Sequence[Token], begin: int, at: int) -> bool:
     if begin and _is_cited(tokens[:begin]):
         return True
     before = tokens[begin:at]
-    if not before or tokens[at - 1].text in _SUBORDINATING or not _is_english(tokens, at):
+    # A small "i" is an article in Italian.
+    is_english = tokens[at].written != "i" or any(one.text in STOP_WORDS and len(one.text) > 2 for one in tokens)
+    if not before or tokens[at - 1].text in _SUBORDINATING or not is_english:
         return False
-    return not all(_is_common(token) or _is_place(before, number) for number, token in enumerate(before))
+    # A name behind a preposition is a place: "In Lisbon I ...".
+    return not all(
+        _is_common(token) or (number > 0 and token.written[:1].isupper() and before[number - 1].text in _PREPOSITIONS)
+        for number, token in enumerate(before)
+    )
 
 
 _SUBORDINATING: Final = word_set(
@@ -302,17 +300,7 @@ def _is_cited(tokens: Sequence[Token]) -> bool:
     return tokens[0].text == "as" and not all(_is_common(token) or token.kind == "mark" for token in tokens)
 
 
-def _is_place(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is a name behind a preposition: "In Lisbon I ..."."""
-    return at > 0 and tokens[at].written[:1].isupper() and tokens[at - 1].text in _PREPOSITIONS
-
-
 _PREPOSITIONS: Final = word_set("in at on from with since near for after before during until")
-
-
-def _is_english(tokens: Sequence[Token], at: int) -> bool:
-    # A small "i" is an article in Italian.
-    return tokens[at].written != "i" or any(token.text in STOP_WORDS and len(token.text) > 2 for token in tokens)
 
 
 def _points(tokens: Sequence[Token]) -> bool:
@@ -321,11 +309,6 @@ def _points(tokens: Sequence[Token]) -> bool:
 
 
 _POINTERS: Final = word_set("this here below these following")
-
-
-def _names_text(tokens: Sequence[Token]) -> bool:
-    words = [token.text for token in tokens if token.kind == "word"]
-    return bool(words) and words[-1] in {"this", "that", "following"}
 
 
 # --- Words ---
@@ -364,7 +347,3 @@ def _is_name(text: str) -> bool:
 
 def _has_first_person(text: str) -> bool:
     return any(token.text in _ME for token in read_tokens(text))
-
-
-def _starts_with_me(text: str) -> bool:
-    return next((token.text in _ME for token in read_tokens(text) if token.kind == "word"), False)

@@ -114,15 +114,6 @@ def test_every_model_is_in_the_admin():
     assert models == {*MODELS, "placemention"}
 
 
-def test_admin_lists_show_rows_of_all_users(staff, corrected, strangers_fact, strangers_event):
-    facts, events = (staff.get(page(model, "changelist")).content.decode() for model in MODELS[:2])
-
-    for words in ("max 3x", "gold only", "stranger@example.com"):
-        assert words in facts
-    assert "Memory updated" in events
-    assert "stranger@example.com" in events
-
-
 @pytest.mark.parametrize(
     ("model", "query"),
     [
@@ -164,13 +155,10 @@ def test_the_page_of_a_row_shows_it_and_no_field_to_fill(staff, rows, model):
 
     body = response.content.decode()
     assert ("orchid" in body) is (model not in {"tombstone", "memoryswitches"})
+    assert ("orchid-7" in body) is (model == "place")  # the messages that spoke of it
     assert 'name="_save"' not in body
     assert "<textarea" not in body
     assert "deletelink" not in body
-
-
-def test_the_page_of_a_place_shows_the_messages_that_spoke_of_it(staff, rows):
-    assert "orchid-7" in staff.get(page("place", "change", rows["place"].pk)).content.decode()
 
 
 def test_the_lists_lead_to_what_is_in_the_trash_and_to_batches(staff, trader):
@@ -200,14 +188,6 @@ def test_the_page_of_a_fact_shows_its_versions_and_events_and_no_field_to_fill(s
     assert 'name="_save"' not in body
 
 
-def test_the_page_of_an_event_shows_what_was_there_before_and_after(staff, corrected):
-    body = staff.get(page("memoryevent", "change", corrected.event.pk)).content.decode()
-
-    assert "max 5x" in body
-    assert "max 3x" in body
-    assert 'name="_save"' not in body
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_admin_refuses_writes_of_superusers(root, rows, model):
     pk = rows[model].pk
@@ -216,14 +196,6 @@ def test_admin_refuses_writes_of_superusers(root, rows, model):
     assert root.post(page(model, "change", pk), {"content": "changed"}).status_code == 403
     assert root.post(page(model, "delete", pk), {"post": "yes"}).status_code == 403
     assert "delete_selected" not in root.get(page(model, "changelist")).content.decode()
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_staff_without_the_permission_sees_nothing(db, corrected, model):
-    client = Client()
-    client.force_login(TraderFactory(is_staff=True))
-
-    assert client.get(page(model, "changelist")).status_code == 403
 
 
 def test_admin_escapes_user_text(staff, trader):

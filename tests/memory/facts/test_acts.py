@@ -2,19 +2,35 @@ from uuid import uuid4
 
 import pytest
 
+from config.lib.errors import NotFound
 from config.lib.owned import ScopeError
+from memory.facts.review import accept_proposal, dismiss_proposal, propose_fact, propose_merge, reopen_proposal
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
+    delete_fact,
     demote_fact,
+    forget_fact,
+    link_facts,
     promote_fact,
     remember_fact,
     restore_fact,
     supersede_fact,
+    unlink_facts,
 )
-from memory.facts.versions import FactChanged, FactNotFound
+from memory.facts.trash import erase_fact
+from memory.facts.undo import undo_batch, undo_event
+from memory.facts.versions import PAGE, FactChanged, Origin
 from memory.models import Confidence, EventKind, FactSource, UserFact
-from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.factories.memory import (
+    JUNE,
+    MAY,
+    FactLinkFactory,
+    MemoryEventFactory,
+    MemoryProposalFactory,
+    UserFactFactory,
+)
+from tests.owners import as_owner
 
 ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED
 CHAT, PROFILE = FactSource.CHAT, FactSource.PROFILE
@@ -26,7 +42,26 @@ ACTS = [
     pytest.param(lambda pk: demote_fact(fact_id=pk, now=JUNE), id="demote"),
     pytest.param(lambda pk: archive_fact(fact_id=pk, now=JUNE), id="archive"),
 ]
-RESTORE = pytest.param(lambda pk: restore_fact(fact_id=pk, now=JUNE), id="restore")
+
+RELATES = {"relation": "relates_to", "now": JUNE}
+PROPOSES = {"kind": "conflict", "content": "Trades silver only", "why": "", "origin": PAGE, "now": JUNE}
+# Each act on what a stranger has: its row, and the act on the id of it.
+OF_STRANGERS = [
+    *((UserFactFactory, act.values[0]) for act in ACTS),
+    (UserFactFactory, lambda pk: restore_fact(fact_id=pk, now=JUNE)),
+    (UserFactFactory, lambda pk: delete_fact(fact_id=pk, now=JUNE)),
+    (UserFactFactory, lambda pk: erase_fact(fact_id=pk)),
+    (UserFactFactory, lambda pk: forget_fact(id_or_substring=str(pk), now=JUNE)),
+    (UserFactFactory, lambda pk: link_facts(from_id=str(pk), to_id=str(UserFactFactory().pk), **RELATES)),
+    (UserFactFactory, lambda pk: link_facts(from_id=str(UserFactFactory().pk), to_id=str(pk), **RELATES)),
+    (UserFactFactory, lambda pk: propose_fact(target_id=pk, **PROPOSES)),
+    (UserFactFactory, lambda pk: propose_merge(fact_id=pk, into_id=UserFactFactory().pk, why="", now=JUNE)),
+    (FactLinkFactory, lambda pk: unlink_facts(link_id=pk, now=JUNE)),
+    (MemoryEventFactory, lambda pk: undo_event(event_id=pk, now=JUNE)),
+    (MemoryProposalFactory, lambda pk: accept_proposal(proposal_id=pk, now=JUNE)),
+    (MemoryProposalFactory, lambda pk: dismiss_proposal(proposal_id=pk, now=JUNE)),
+    (MemoryProposalFactory, lambda pk: reopen_proposal(proposal_id=pk, now=JUNE)),
+]
 
 
 def row(fact: UserFact) -> tuple:
@@ -81,16 +116,6 @@ def test_act_leaves_confidence_score_and_source_by_the_table(as_trader, made, ac
     )
 
 
-@pytest.mark.parametrize("act", [*ACTS, RESTORE])
-def test_act_refuses_foreign_fact_like_missing_one(strangers_fact, as_trader, act):
-    with pytest.raises(FactNotFound) as foreign:
-        act(strangers_fact.pk)
-    with pytest.raises(FactNotFound) as missing:
-        act(uuid4())
-
-    assert str(foreign.value) == str(missing.value)
-
-
 @pytest.mark.parametrize("act", ACTS)
 def test_act_refuses_an_archived_fact(as_trader, act):
     archived = UserFactFactory(archived=True)
@@ -100,12 +125,6 @@ def test_act_refuses_an_archived_fact(as_trader, act):
         act(archived.pk)
 
     assert list(UserFact.objects.values()) == [before]
-
-
-@pytest.mark.parametrize("act", [*ACTS, RESTORE])
-def test_act_needs_an_owner_in_scope(db, act):
-    with pytest.raises(ScopeError):
-        act(uuid4())
 
 
 def test_confirm_fact_resets_the_clock_and_nothing_else(as_trader):
@@ -128,3 +147,26 @@ def test_confirm_fact_never_sets_the_clock_back(as_trader, now):
 
     fact.refresh_from_db()
     assert (written.event, fact.last_confirmed_at) == (None, JUNE)
+
+
+@pytest.mark.parametrize(("make", "act"), OF_STRANGERS)
+def test_act_refuses_what_is_a_strangers_like_what_is_missing_and_needs_an_owner(trader, stranger, make, act):
+    foreign = as_owner(stranger, make).pk
+    refusals = []
+    for pk in (foreign, uuid4()):
+        with pytest.raises(NotFound) as refusal:
+            as_owner(trader, lambda pk=pk: act(pk))
+        refusals.append(str(refusal.value))
+
+    assert len(set(refusals)) == 1
+    with pytest.raises(ScopeError):
+        act(foreign)
+
+
+def test_undo_batch_refuses_a_strangers_batch_like_a_missing_one(stranger, as_trader):
+    batch_id = uuid4()
+    as_owner(stranger, lambda: remember_fact(content="Theirs", origin=Origin(batch_id=batch_id), now=MAY))
+
+    for pk in (batch_id, uuid4()):
+        with pytest.raises(NotFound, match="There is nothing to undo"):
+            undo_batch(batch_id=pk, now=JUNE)

@@ -5,11 +5,10 @@ from datetime import timedelta
 import pytest
 
 from memory.claims.validity import Validity
-from memory.facts.services import archive_fact, delete_fact, forget_fact, merge_facts, restore_fact, supersede_fact
+from memory.facts.services import archive_fact, delete_fact, forget_fact, merge_facts, supersede_fact
 from memory.facts.undo import undo_event
 from memory.models import ArchivedReason, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
-from tests.owners import as_owner
 
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
@@ -108,15 +107,6 @@ def test_as_of_shows_an_ended_fact_once_after_an_undone_correction(as_trader, is
     assert true(JUNE, AUGUST) == true(JULY, AUGUST) == []
 
 
-def test_as_of_includes_restored_fact_throughout(as_trader):
-    fact = UserFactFactory(content="Retires at 50")
-    archive_fact(fact_id=fact.pk, now=JUNE)
-    restore_fact(fact_id=fact.pk, now=JULY)
-
-    assert true(MAY, AUGUST) == true(JUNE, AUGUST) == true(AUGUST, AUGUST) == ["Retires at 50"]
-    assert true(MAY, JULY - SECOND) == []
-
-
 @pytest.mark.parametrize(
     ("valid_at", "is_true"),
     [(JUNE - SECOND, False), (JUNE, True), (JULY - SECOND, True), (JULY, False)],
@@ -126,32 +116,6 @@ def test_fact_is_true_from_its_beginning_until_its_end_which_is_exclusive(as_tra
     UserFactFactory(valid_from=JUNE, valid_until=JULY)
 
     assert UserFact.objects.as_of(valid_at, AUGUST).exists() is is_true
-
-
-def test_no_moment_finds_two_versions_of_one_fact(corrected):
-    again = supersede_fact(fact_id=corrected.fact.pk, content="Retires at 60", now=JULY)
-    undo_event(event_id=again.event.pk, now=JULY + DAY)
-
-    moments = [APRIL, MAY, JUNE - SECOND, JUNE, JULY - SECOND, JULY, JULY + DAY, AUGUST]
-    for known_at in moments:
-        for valid_at in moments:
-            expected = 0 if valid_at < MAY or known_at < MAY else 1
-            assert len(true(valid_at, known_at)) == expected
-
-
-@pytest.mark.parametrize("end", [forget_fact, archive_fact, delete_fact])
-def test_as_of_shows_a_restored_and_edited_fact_once_after_all_is_undone(corrected, end):
-    fact_id = {"id_or_substring": str(corrected.fact.pk)} if end is forget_fact else {"fact_id": corrected.fact.pk}
-    ended = end(**fact_id, now=JULY)
-    restored = restore_fact(fact_id=corrected.fact.pk, now=JULY + DAY)
-    edited = supersede_fact(fact_id=restored.fact.pk, content="Retires at 60", now=JULY + 2 * DAY)
-
-    for written in (edited, restored, ended):
-        undo_event(event_id=written.event.pk, now=JULY + 3 * DAY)
-
-    assert true(JUNE - SECOND, AUGUST) == ["Retires at 50"]
-    for valid_at in (JUNE, JULY, JULY + DAY, JULY + 2 * DAY, JULY + 3 * DAY, AUGUST):
-        assert true(valid_at, AUGUST) == ["Retires at 55"]
 
 
 def test_a_fact_resumes_where_the_version_in_its_place_had_ended(corrected):
@@ -175,9 +139,3 @@ def test_as_of_shows_a_fact_throughout_after_an_undone_correction_put_it_off(as_
     undo_event(event_id=put_off.event.pk, now=JULY)
 
     assert true(MAY, AUGUST) == true(JUNE - SECOND, AUGUST) == true(JULY, AUGUST) == ["Retires at 50"]
-
-
-def test_as_of_excludes_other_users(stranger, corrected):
-    as_owner(stranger, lambda: UserFactFactory(content="Theirs"))
-
-    assert true(MAY, AUGUST) == ["Retires at 50"]

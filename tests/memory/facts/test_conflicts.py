@@ -179,22 +179,6 @@ def test_one_memory_keeps_its_laws_under_random_acts(trader):
     )
 
 
-def believed():
-    return sorted(UserFact.objects.current(JUNE).values_list("content", flat=True))
-
-
-def test_restore_fact_ends_what_excludes_it(as_trader):
-    old = remember_fact(content="My base currency is EUR", now=MAY).fact
-    forget_fact(id_or_substring=str(old.pk), now=MAY)
-    remember_fact(content="My base currency is USD", now=MAY)
-
-    event = restore_fact(fact_id=old.pk, now=JUNE).event
-
-    assert believed() == ["My base currency is EUR"]
-    undo_batch(batch_id=event.batch_id, now=JUNE)
-    assert believed() == ["My base currency is USD"]
-
-
 def test_undo_event_is_refused_while_a_later_fact_excludes_the_old_one(as_trader):
     old = remember_fact(content="My base currency is EUR", now=MAY).fact
     event = forget_fact(id_or_substring=str(old.pk), now=MAY).event

@@ -2,8 +2,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-import pytest
-
 from config.lib.llm.tokens import count_tokens
 from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
@@ -11,7 +9,6 @@ from memory.facts.services import archive_fact, forget_fact, restore_fact, super
 from memory.facts.versions import Origin
 from memory.models import UserFact
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
-from tests.owners import as_owner
 
 FACT_KEYS = ["id", "content", "added_at", "source_conversation_id", "source_message_id", "is_active"]
 PLACE_KEYS = ["place_id", "place_name", "notes", "mentioned_in", "added_at"]
@@ -123,18 +120,6 @@ def test_document_marks_facts_that_are_over_as_inactive(as_trader):
     assert (found["metadata"]["total_facts"], found["metadata"]["total_active_facts"]) == (6, 2)
 
 
-def test_document_orders_facts_by_addition(as_trader):
-    ids = [
-        str(UserFactFactory(created_at=moment, last_referenced_at=MAY, valid_from=MAY).pk)
-        for moment in (JUNE, MAY, JULY, MAY)
-    ]
-
-    told = [(fact["added_at"], fact["id"]) for fact in document()["facts"]]
-
-    assert told == sorted(told)
-    assert {fact_id for _, fact_id in told} == set(ids)
-
-
 def test_same_rows_give_the_same_bytes(as_trader):
     UserFactFactory.create_batch(3)
     PlaceMentionFactory.create_batch(3)
@@ -178,13 +163,6 @@ def test_document_leaves_out_the_oldest_inactive_versions_first(as_trader, setti
     assert 3 < len(contents) < 20
     assert found["metadata"]["token_count"] <= 500
     assert found["metadata"]["total_active_facts"] == 1
-
-
-@pytest.mark.parametrize("make", [UserFactFactory, PlaceMentionFactory])
-def test_document_excludes_other_users(stranger, as_trader, make):
-    as_owner(stranger, make)
-
-    assert (document()["facts"], document()["placer_user_datapoints"]) == ([], [])
 
 
 def test_document_fact_has_its_dates_where_it_has_some(as_trader):

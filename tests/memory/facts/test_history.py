@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,10 +64,6 @@ def test_list_history_names_what_a_fact_was_merged_into(as_trader):
     assert (history[1].event.kind, history[1].event.after) == ("merge", kept)
 
 
-def test_list_history_is_empty_for_the_fact_of_another_user(as_trader, strangers_fact):
-    assert list_history(strangers_fact.lineage) == []
-
-
 def test_list_history_takes_two_queries(as_trader, django_assert_num_queries):
     fact = UserFactFactory()
     for number in range(5):
@@ -76,21 +71,6 @@ def test_list_history_takes_two_queries(as_trader, django_assert_num_queries):
 
     with django_assert_num_queries(2):
         list_history(fact.lineage)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param("max 5x", "max 5x", [("kept", "max 5x")], id="the same"),
-        pytest.param("max 5x", "max 3x", [("kept", "max"), ("removed", "5x"), ("added", "3x")], id="one word"),
-        pytest.param("max", "max 3x", [("kept", "max"), ("added", "3x")], id="added at the end"),
-        pytest.param("never max 3x", "max 3x", [("removed", "never"), ("kept", "max 3x")], id="removed at the start"),
-        pytest.param("one", "two", [("removed", "one"), ("added", "two")], id="everything"),
-        pytest.param("", "two", [("added", "two")], id="from nothing"),
-    ],
-)
-def test_word_changes_returns_removed_and_added_words(old, new, expected):
-    assert list_word_changes(old, new) == [WordRun(*run) for run in expected]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "dd", "5x"]), max_size=12).map(" ".join)

@@ -10,14 +10,13 @@ from memory.facts.document import build_document, count_document_tokens
 from memory.facts.limits import enforce_token_limit, measure_document
 from memory.facts.places import add_place
 from memory.facts.queries import count_facts, get_block
-from memory.facts.services import confirm_fact, forget_fact, remember_fact, supersede_fact
+from memory.facts.services import forget_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
 from memory.models import EventKind, MemoryEvent, UserFact
 from memory.recall.search import recall_facts
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
-from tests.owners import as_owner
 
 DAY = timedelta(days=1)
 LIMIT = 600
@@ -78,21 +77,6 @@ def test_extracted_facts_leave_before_explicit_ones_however_recently_they_were_r
 
     assert ids == [fact.pk for fact in reversed(learned)][: len(ids)]
     assert set(UserFact.objects.believed().in_document()) >= set(explicit)
-
-
-def test_explicit_facts_leave_once_all_extracted_ones_have(as_trader):
-    explicit, learned = fill(8), UserFactFactory(learned=True, last_referenced_at=JULY)
-
-    ids = enforce(now=JULY)
-
-    assert ids[:2] == [learned.pk, explicit[0].pk]
-
-
-def test_a_reference_keeps_a_fact_longer_than_its_age(as_trader):
-    facts = fill(7)
-    UserFact.objects.filter(pk=facts[0].pk).update(last_referenced_at=JULY)
-
-    assert facts[0].pk not in enforce(now=JULY)
 
 
 def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trader):
@@ -272,14 +256,6 @@ def test_limit_runs_after_each_add(as_trader, add):
     assert tokens() <= LIMIT
 
 
-def test_confirming_adds_nothing_and_evicts_nothing(as_trader):
-    facts = fill(8)
-
-    confirm_fact(fact_id=facts[0].pk, now=JULY)
-
-    assert evicted() == []
-
-
 def test_evictions_of_a_batch_are_undone_with_it(as_trader):
     batch = Origin(batch_id=uuid4())
     fill(4)
@@ -290,15 +266,6 @@ def test_evictions_of_a_batch_are_undone_with_it(as_trader):
     undo_batch(batch_id=batch.batch_id, now=JULY)
 
     assert kept() == ["Fact 0", "Fact 1", "Fact 2", "Fact 3"]
-
-
-def test_evicting_hundreds_fits_the_limit_exactly(as_trader, settings):
-    settings.MEMORY_TOKEN_LIMIT = 10_000
-    UserFactFactory.create_batch(300)
-
-    enforce(now=JULY)
-
-    assert 9_800 < tokens() <= 10_000
 
 
 def test_mentions_of_places_and_long_ids_count_however_few_the_facts(as_trader):
@@ -331,11 +298,3 @@ def test_short_memory_is_never_counted_as_too_long_nor_a_long_one_as_short(as_tr
     enforce(now=JULY)
 
     assert tokens() <= LIMIT
-
-
-def test_token_limit_ignores_facts_of_other_users(stranger, as_trader):
-    as_owner(stranger, lambda: fill(8))
-    fill(2)
-
-    assert enforce(now=JULY) == []
-    assert as_owner(stranger, evicted) == []

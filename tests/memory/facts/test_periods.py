@@ -10,7 +10,7 @@ from memory.facts.document import export_document
 from memory.facts.periods import Period
 from memory.facts.services import forget_fact, remember_fact, render_coach_block, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
-from memory.facts.versions import PAGE, Origin
+from memory.facts.versions import Origin
 from memory.learning.writes import TrustRefused, learn_fact
 from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
 from memory.transfer.documents import import_document, parse_document
@@ -18,18 +18,13 @@ from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 DAY = timedelta(days=1)
+HALF = "I trade half size until July"
 FIRST_OF_JULY = datetime(2026, 7, 1, tzinfo=UTC)
 CHAT = Origin(conversation_id=uuid4(), message_id=1)
 
 
 def current(now) -> list[str]:
     return sorted(UserFact.objects.current(now).values_list("content", flat=True))
-
-
-def test_remember_fact_reads_the_end_from_the_words(as_trader):
-    fact = remember_fact(content="I trade half size until July", now=JUNE).fact
-
-    assert (fact.valid_from, fact.valid_until) == (JUNE, FIRST_OF_JULY)
 
 
 def test_remember_fact_reads_the_words_in_the_owners_zone(trader, as_trader):
@@ -61,27 +56,11 @@ def test_remember_fact_again_moves_the_end(as_trader):
     assert remember_fact(content="I trade half size for two weeks", now=JUNE + DAY).event is None
 
 
-def test_remember_fact_again_after_the_end_holds_for_the_next_period(as_trader):
-    remember_fact(content="I trade half size for two weeks", now=MAY)
-
-    again = remember_fact(content="I trade half size for two weeks", now=JULY).fact
-
-    assert (again.valid_from, again.valid_until) == (JULY, JULY + 14 * DAY)
-
-
 def test_fact_that_begins_later_enters_the_block_when_it_begins(as_trader):
     remember_fact(content="From July I trade half size", now=JUNE)
 
     assert "half size" not in render_coach_block(now=JUNE).text
     assert "half size" in render_coach_block(now=JULY).text
-
-
-def test_expired_fact_leaves_the_block_and_is_still_believed(as_trader):
-    remember_fact(content="I trade half size until July", now=JUNE)
-
-    assert "half size until July" in render_coach_block(now=JUNE).text
-    assert render_coach_block(now=JULY).text == ""
-    assert UserFact.objects.believed().get().content == "I trade half size until July"
 
 
 @pytest.mark.parametrize(
@@ -114,30 +93,6 @@ def test_supersede_fact_put_off_by_the_page_has_not_been_true(as_trader):
     assert current(JUNE) == ["Trades half size"]
 
 
-def test_change_in_a_chat_that_begins_later_leaves_the_old_fact_until_then(as_trader):
-    old = UserFactFactory(content="My base currency is EUR")
-
-    written = supersede_fact(fact_id=old.pk, content="From July my base currency is USD", origin=CHAT, now=JUNE)
-
-    assert written.fact.content == "From July my base currency is USD"
-    assert current(JUNE) == ["My base currency is EUR"]
-    assert current(JULY) == ["From July my base currency is USD"]
-    undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JUNE) == current(JULY) == ["My base currency is EUR"]
-
-
-def test_change_in_a_chat_for_a_time_lets_the_old_fact_hold_again_after_it(as_trader):
-    old = UserFactFactory(content="My max leverage is 5x")
-
-    written = supersede_fact(fact_id=old.pk, content="Until July my max leverage is 3x", origin=CHAT, now=JUNE)
-
-    assert current(JUNE) == ["Until July my max leverage is 3x"]
-    assert current(JULY) == ["My max leverage is 5x"]
-    undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JUNE) == current(JULY) == ["My max leverage is 5x"]
-    assert UserFact.objects.believed().count() == 1
-
-
 def test_undo_of_a_change_for_a_time_is_refused_when_the_later_part_changed(as_trader):
     old = UserFactFactory(content="My max leverage is 5x")
     written = supersede_fact(fact_id=old.pk, content="Until July my max leverage is 3x", origin=CHAT, now=JUNE)
@@ -146,14 +101,6 @@ def test_undo_of_a_change_for_a_time_is_refused_when_the_later_part_changed(as_t
 
     with pytest.raises(UndoRefused):
         undo_event(event_id=written.event.pk, now=JUNE)
-
-
-def test_an_end_added_in_a_chat_is_no_exception_to_the_fact(as_trader):
-    old = UserFactFactory(content="I trade half size")
-
-    supersede_fact(fact_id=old.pk, content="I trade half size until July", origin=CHAT, now=JUNE)
-
-    assert current(JULY) == []
 
 
 @pytest.mark.parametrize("said_at", [MAY, JUNE])
@@ -171,6 +118,76 @@ def test_learn_fact_counts_from_when_it_was_said(as_trader, said_at):
     ).fact
 
     assert fact.valid_until == said_at + 14 * DAY
+
+
+EUR, USD, GBP = "My base currency is EUR", "From July my base currency is USD", "My base currency is GBP until 20 July"
+LIMIT, EXCEPTION = "My max leverage is 5x", "Until July my max leverage is 3x"
+
+
+def say(text: str):
+    return lambda now, origin: remember_fact(content=text, origin=origin, now=now)
+
+
+def change(part: str, text: str):
+    """Supersede the fact that has a part of its text."""
+    return lambda now, origin: supersede_fact(fact_id=find(part).pk, content=text, origin=origin, now=now)
+
+
+def forget(part: str):
+    return lambda now, origin: forget_fact(id_or_substring=str(find(part).pk), origin=origin, now=now)
+
+
+def restore(part: str):
+    return lambda now, origin: restore_fact(fact_id=find(part).pk, now=now)
+
+
+def find(part: str) -> UserFact:
+    return UserFact.objects.last_of_lineage().filter(content__contains=part).order_by("-created_at").first()
+
+
+# What happens in May, what in June; then what holds in June, in July and on the 21st of July.
+SEQUENCES = {
+    "a plan leaves the fact until it begins": ([say(EUR)], say(USD), (EUR, USD, USD)),
+    "a correction in a chat begins later": ([say(EUR)], change("EUR", USD), (EUR, USD, USD)),
+    "a plan in place of what the turn forgot": ([say(EUR)], [forget("EUR"), say(USD)], (EUR, USD, USD)),
+    "a fact beside a plan": ([say(USD)], say(EUR), (EUR, USD, USD)),
+    "a restored plan": ([say(USD), forget("USD"), say(EUR)], restore("USD"), (EUR, USD, USD)),
+    "a fact with an end puts a plan off": ([say(USD)], say(GBP), (GBP, GBP, USD)),
+    "an exception": ([say(LIMIT)], change("5x", EXCEPTION), (EXCEPTION, LIMIT, LIMIT)),
+    "a restored exception": ([say(EXCEPTION), forget("3x"), say(LIMIT)], restore("3x"), (EXCEPTION, LIMIT, LIMIT)),
+    "an end that is added": ([say("I trade half size")], change("half", HALF), (HALF, None, None)),
+    "words that have an end": ([], say(HALF), (HALF, None, None)),
+    "a newer statement ends an exception": (
+        [say(LIMIT), say(EXCEPTION)],
+        say("My max leverage is 2x"),
+        ("My max leverage is 2x",) * 3,
+    ),
+    "words that had ended": (
+        [say("My base currency is EUR until 10 May"), say("My base currency is USD")],
+        say(EUR),
+        (EUR, EUR, EUR),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_what_holds_when_after_facts_that_begin_or_end(as_trader, name):
+    before, act, holds = SEQUENCES[name]
+    days = (JUNE, FIRST_OF_JULY, FIRST_OF_JULY + 20 * DAY)
+    for number, step in enumerate(before):
+        step(MAY + number * timedelta(hours=1), Origin(CHAT.conversation_id, 10 + number))
+    held = [current(day) for day in days]
+
+    for step in act if isinstance(act, list) else [act]:
+        written = step(JUNE, CHAT)
+
+    assert [current(day) for day in days] == [[text] if text else [] for text in holds]
+    if not isinstance(act, list):
+        if written.event.batch_id:
+            undo_batch(batch_id=written.event.batch_id, now=JUNE)
+        else:
+            undo_event(event_id=written.event.pk, now=JUNE)
+        assert [current(day) for day in days] == held
 
 
 def turn(content_of_old: str, content_of_new: str, reason: str = ArchivedReason.AGENT_FORGET):
@@ -219,70 +236,6 @@ def test_a_correction_in_the_same_turn_was_never_true(as_trader):
     assert list(UserFact.objects.as_of(MAY, JULY)) == []
 
 
-def test_restore_of_a_forgotten_fact_shows_it_once_in_the_past(as_trader):
-    fact = UserFactFactory(content="My base currency is EUR")
-    forget_fact(id_or_substring=str(fact.pk), now=JUNE)
-    restore_fact(fact_id=fact.pk, now=JULY)
-
-    assert len(UserFact.objects.as_of(MAY, JULY)) == len(UserFact.objects.as_of(JULY, JULY)) == 1
-
-
-@pytest.mark.parametrize("origin", [PAGE, CHAT])
-def test_a_plan_leaves_the_current_fact_until_it_begins(as_trader, origin):
-    remember_fact(content="My base currency is EUR", origin=origin, now=MAY)
-
-    written = remember_fact(content="From July my base currency is USD", origin=origin, now=JUNE)
-
-    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
-    undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JULY) == ["My base currency is EUR"]
-
-
-def test_a_fact_said_beside_a_plan_holds_until_the_plan_begins(as_trader):
-    remember_fact(content="From July my base currency is USD", now=MAY)
-
-    fact = remember_fact(content="My base currency is EUR", now=JUNE).fact
-
-    assert fact.valid_until == FIRST_OF_JULY
-    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
-
-
-def test_a_restored_plan_ends_the_current_fact_when_it_begins(as_trader):
-    plan = remember_fact(content="From July my base currency is USD", now=MAY).fact
-    forget_fact(id_or_substring=str(plan.pk), now=MAY)
-    remember_fact(content="My base currency is EUR", now=MAY)
-
-    restore_fact(fact_id=plan.pk, now=JUNE)
-
-    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
-
-
-def test_what_held_before_an_exception_does_not_outlive_a_newer_statement(as_trader):
-    remember_fact(content="My max leverage is 5x", now=MAY)
-    remember_fact(content="Until July my max leverage is 3x", now=MAY)
-
-    remember_fact(content="My max leverage is 2x", now=JUNE)
-
-    assert current(JUNE) == current(JULY) == ["My max leverage is 2x"]
-
-
-def test_a_fact_said_again_after_its_end_ends_what_followed_it(as_trader):
-    remember_fact(content="My base currency is EUR until June", now=MAY)
-    remember_fact(content="My base currency is USD", now=JUNE)
-
-    remember_fact(content="My base currency is EUR", now=JULY)
-
-    assert current(JULY) == ["My base currency is EUR"]
-
-
-def test_forget_and_remember_of_a_plan_in_one_turn_leave_the_fact_until_then(as_trader):
-    _, _, written = turn("My base currency is EUR", "From July my base currency is USD")
-
-    assert (current(JUNE), current(JULY)) == (["My base currency is EUR"], ["From July my base currency is USD"])
-    undo_event(event_id=written.event.pk, now=JUNE)
-    assert current(JULY) == ["My base currency is EUR"]
-
-
 def test_a_learned_fact_does_not_end_an_explicit_plan(as_trader):
     remember_fact(content="From July my base currency is USD", now=MAY)
     values = {"content": "My base currency is EUR", "topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}}
@@ -320,30 +273,3 @@ def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
 )
 def test_cut_leaves_the_part_outside_of_the_other_period(ends, other, left):
     assert Period(MAY, ends).cut(Period(*other)) == (Period(*left) if left else None)
-
-
-@pytest.mark.parametrize("origin", [PAGE, CHAT])
-def test_a_fact_with_an_end_puts_a_plan_off_until_then(as_trader, origin):
-    remember_fact(content="From July my base currency is USD", origin=origin, now=MAY)
-
-    written = remember_fact(content="My base currency is GBP until 20 July", origin=origin, now=JUNE)
-
-    later = FIRST_OF_JULY + 20 * DAY
-    assert current(JUNE) == current(FIRST_OF_JULY) == ["My base currency is GBP until 20 July"]
-    assert current(later) == ["From July my base currency is USD"]
-    undo_batch(batch_id=written.event.batch_id, now=JUNE)
-    assert current(FIRST_OF_JULY) == ["From July my base currency is USD"]
-    assert UserFact.objects.believed().count() == 1
-
-
-def test_a_restored_exception_lets_the_other_fact_hold_again_after_it(as_trader):
-    exception = remember_fact(content="Until July my max leverage is 3x", now=MAY).fact
-    forget_fact(id_or_substring=str(exception.pk), now=MAY)
-    remember_fact(content="My max leverage is 5x", now=MAY + DAY)
-
-    restored = restore_fact(fact_id=exception.pk, now=JUNE)
-
-    assert (current(JUNE), current(FIRST_OF_JULY)) == (["Until July my max leverage is 3x"], ["My max leverage is 5x"])
-    undo_batch(batch_id=restored.event.batch_id, now=JUNE)
-    assert current(JUNE) == current(JULY) == ["My max leverage is 5x"]
-    assert UserFact.objects.believed().count() == 1

@@ -45,12 +45,6 @@ def test_add_place_saves_texts_and_logs_event(as_trader):
     assert (written.event.conversation_id, written.event.message_id) == (origin.conversation_id, 7)
 
 
-def test_add_place_from_the_page_is_no_mention(as_trader):
-    home()
-
-    assert not PlaceMention.objects.exists()
-
-
 def test_add_place_on_a_known_place_updates_its_notes_and_adds_a_mention(as_trader):
     first = home(notes="123 Main St", origin=chat())
 
@@ -92,17 +86,6 @@ def test_remove_place_takes_it_out_of_what_assistants_see(as_trader):
         remove_place(id=place.pk, now=JULY)
 
 
-def test_add_place_brings_a_removed_place_back(as_trader):
-    place = home(notes="123 Main St", origin=chat()).place
-    remove_place(id=place.pk, now=JULY)
-
-    home(now=JULY + DAY)
-
-    assert [(place.name, place.notes, place.conversations) for place in list_places("added_at")] == [
-        ("Home", "123 Main St", 1)
-    ]
-
-
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -124,52 +107,28 @@ def test_add_place_refuses_what_cannot_be_a_place(as_trader, values, says):
     assert not Place.objects.exists()
 
 
-def test_undo_of_a_new_place_takes_it_and_its_mention_away(as_trader):
-    written = home(origin=chat())
+def test_undo_of_each_write_of_a_place_brings_back_what_was_there(as_trader):
+    """The last row: a mention alone, which leaves the place as it is."""
+    here = chat()
 
-    undo_event(event_id=written.event.pk, now=JULY)
+    def look() -> list:
+        return [*Place.objects.values("name", "notes", "removed_at", "updated_at"), PlaceMention.objects.count()]
 
-    assert list_places("added_at") == []
-    assert not PlaceMention.objects.exists()
+    place = home(notes="123 Main St", origin=here).place
+    writes = [
+        lambda: home(name="My home", notes="5 Side St", origin=chat(), now=JULY),
+        lambda: remove_place(id=place.pk, now=JULY),
+        lambda: home(now=JULY + DAY),
+        lambda: home(origin=chat(2, here.conversation_id), now=JULY + DAY),
+    ]
+    for number, write in enumerate(writes):
+        before, written = look(), write()
+        assert look() != before, number
+        undo_event(event_id=written.event.pk, now=JULY + DAY)
+        assert look() == before, number
+        write()
 
-
-def test_undo_of_a_change_brings_the_old_notes_back_and_drops_the_mention(as_trader):
-    home(notes="123 Main St", origin=chat())
-    before = state(Place.objects.get())
-    written = home(name="My home", notes="5 Side St", origin=chat(), now=JULY)
-
-    undo_event(event_id=written.event.pk, now=JULY)
-
-    assert state(written.place) == before
-    assert PlaceMention.objects.count() == 1
-
-
-def test_undo_of_a_removal_brings_the_place_back(as_trader):
-    place = home(notes="123 Main St").place
-    before = state(place)
-
-    undo_event(event_id=remove_place(id=place.pk, now=JULY).event.pk, now=JULY)
-
-    assert state(place) == before
-
-
-def test_undo_of_bringing_a_place_back_removes_it_again(as_trader):
-    place = home().place
-    remove_place(id=place.pk, now=JULY)
-    before = state(place)
-
-    undo_event(event_id=home(now=JULY + DAY).event.pk, now=JULY + DAY)
-
-    assert state(place) == before
-
-
-def test_undo_of_a_mention_drops_it(as_trader):
-    home(origin=chat())
-    written = home(origin=chat(), now=JULY)
-
-    undo_event(event_id=written.event.pk, now=JULY)
-
-    assert PlaceMention.objects.count() == 1
+    assert [(row.name, row.conversations) for row in list_places("added_at")] == [("Home", 2)]
 
 
 @pytest.mark.parametrize("between", [timedelta(0), DAY], ids=["in one turn", "over days"])
@@ -186,15 +145,6 @@ def test_undo_of_a_place_is_refused_while_a_later_write_stands_on_it(as_trader, 
         states.append((state(written.place)["notes"], state(written.place)["removed_at"] is None))
 
     assert states == [("a", True), ("b", True), ("a", True), ("a", False)]
-
-
-def test_undo_of_a_place_does_nothing_the_second_time(as_trader):
-    written = home()
-    undo_event(event_id=written.event.pk, now=JULY)
-    home(now=JULY)
-
-    assert undo_event(event_id=written.event.pk, now=JULY + DAY).undone_at == JULY
-    assert len(list_places("added_at")) == 1
 
 
 def test_list_places_excludes_other_users(stranger, as_trader):

@@ -1,21 +1,10 @@
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
-from memory.facts.queries import (
-    PAGE_SIZE,
-    FactCounts,
-    FactFilter,
-    count_facts,
-    find_event,
-    find_last_version,
-    list_facts,
-    list_shown_facts,
-    list_topics,
-)
-from memory.facts.services import archive_fact, remember_fact, supersede_fact
-from memory.models import ArchivedReason, UserFact
+from memory.facts.queries import FactCounts, FactFilter, count_facts, list_facts, list_shown_facts, list_topics
+from memory.facts.services import archive_fact, supersede_fact
+from memory.models import ArchivedReason
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 
 DAY = timedelta(days=1)
@@ -95,29 +84,6 @@ def test_list_facts_with_an_order_returns_sorted_facts(as_trader, order, expecte
     assert contents(FactFilter(shelf="archived", order=order)) == expected
 
 
-def test_list_facts_orders_by_text_without_case(as_trader):
-    for content in ("beta", "Gamma", "Alpha"):
-        UserFactFactory(content=content)
-
-    assert contents(FactFilter(order="text")) == ["Alpha", "beta", "Gamma"]
-
-
-@pytest.mark.parametrize(("asked", "number"), [(0, 1), (1, 1), (2, 2), (3, 2), (-5, 1)])
-def test_list_facts_turns_to_the_nearest_page(as_trader, asked, number):
-    UserFactFactory.create_batch(PAGE_SIZE + 1)
-
-    page = list_facts(FactFilter(), page=asked, now=JUNE)
-
-    assert (page.number, page.pages, page.total) == (number, 2, PAGE_SIZE + 1)
-    assert len(page.facts) == (PAGE_SIZE if number == 1 else 1)
-
-
-def test_list_facts_has_one_empty_page_without_facts(trader, as_trader, strangers_fact):
-    page = list_facts(FactFilter(), page=1, now=JUNE)
-
-    assert (page.facts, page.number, page.pages, page.total) == ([], 1, 1, 0)
-
-
 def test_list_facts_takes_as_many_queries_for_one_fact_as_for_many(as_trader, django_assert_num_queries):
     UserFactFactory.create_batch(30)
 
@@ -151,14 +117,6 @@ def test_list_as_shown_tells_what_is_stale(as_trader, unused_for, confirmed_befo
     assert (shown.is_stale, shown.is_affirmed) == (is_stale, is_affirmed)
 
 
-def test_list_as_shown_never_warns_of_an_archived_fact(as_trader):
-    fact = UserFactFactory(archived=True, last_referenced_at=JUNE - 90 * DAY)
-
-    (shown,) = list_shown_facts([fact], JUNE)
-
-    assert not shown.is_stale
-
-
 @pytest.mark.parametrize(
     ("traits", "has_begun", "has_ended"),
     [({}, True, False), ({"ended": True}, True, True), ({"begins_later": True}, False, False)],
@@ -186,36 +144,3 @@ def test_list_topics_lists_each_topic_in_use_once(as_trader, strangers_fact):
     UserFactFactory(topic="tax", archived=True)
 
     assert list_topics() == ["goal", "risk", "tax"]
-
-
-def test_find_last_version_leads_from_any_version_to_the_last(as_trader):
-    first = UserFactFactory()
-    second = supersede_fact(fact_id=first.pk, content="second words", now=JUNE).fact
-    archive_fact(fact_id=second.pk, now=JUNE)
-
-    assert find_last_version(first.pk) == second
-    assert find_last_version(second.pk) == second
-
-
-def test_find_last_version_knows_no_fact_of_another_user(as_trader, strangers_fact):
-    assert find_last_version(strangers_fact.pk) is None
-    assert find_last_version(uuid4()) is None
-
-
-def test_find_event_brings_its_rows_along(as_trader, django_assert_num_queries):
-    event = remember_fact(content="trades BTC only", now=JUNE).event
-
-    with django_assert_num_queries(1):
-        found = find_event(event.pk)
-        assert (found.before, found.after.content) == (None, "trades BTC only")
-
-
-def test_find_event_knows_no_event_of_another_user(as_trader, strangers_event):
-    assert find_event(strangers_event.pk) is None
-
-
-def test_facts_of_one_user_use_the_index_among_many_users(as_trader, strangers_fact):
-    fact = UserFactFactory(content="The stranger trades gold too")
-
-    assert contents(FactFilter(words="gold")) == [fact.content]
-    assert UserFact.objects.count() == 1

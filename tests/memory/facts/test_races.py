@@ -131,9 +131,10 @@ def test_twenty_saves_that_promote_leave_one_promotion(trader, fact):
     [
         (lambda fact: supersede_fact(fact_id=fact.pk, content="Retires at 55", now=JUNE), ["Retires at 50"]),
         (lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE), ["Retires at 50"]),
+        (lambda fact: delete_fact(fact_id=fact.pk, now=JUNE), ["Retires at 50"]),
         (lambda fact: remember_fact(content="Never trades alts", now=JUNE), ["Retires at 50"]),
     ],
-    ids=["supersede", "forget", "save"],
+    ids=["supersede", "forget", "delete", "save"],
 )
 def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
     with owned_tx(trader):
@@ -148,6 +149,7 @@ def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
     with owned(trader):
         assert [row.content for row in UserFact.objects.believed()] == believed
         assert UserFact.objects.count() == count + (event.kind != EventKind.SAVE)
+        assert not UserFact.objects.in_trash().exists()
 
 
 @pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
@@ -175,18 +177,6 @@ def test_twenty_concurrent_restores_restore_a_fact_once(trader, fact):
     with owned(trader):
         assert UserFact.objects.believed().count() == 1
         assert UserFact.objects.count() == 2
-
-
-def test_twenty_undos_of_a_delete_bring_the_fact_back_once(trader, fact):
-    with owned_tx(trader):
-        event = delete_fact(fact_id=fact.pk, now=JUNE).event
-
-    race(*[(trader.pk, lambda: undo_event(event_id=event.pk, now=JULY))] * RACERS)
-
-    with owned(trader):
-        assert UserFact.objects.believed().count() == 1
-        assert UserFact.objects.count() == 2
-        assert not UserFact.objects.in_trash().exists()
 
 
 def test_twenty_undos_of_a_batch_act_once(trader):

@@ -1,9 +1,8 @@
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
-from memory.facts.services import forget_fact, remember_fact
+from memory.facts.services import remember_fact
 from memory.facts.versions import Origin
 from memory.models import Confidence, EventKind, FactSource, MemoryEvent, UserFact
 from memory.wording import FactRefused
@@ -27,18 +26,10 @@ def test_remember_fact_keeps_what_was_said_and_where(as_trader):
     assert (fact.valid_until, fact.archived_at, fact.last_confirmed_at, fact.supersedes) == (None, None, None, None)
     assert fact.lineage == fact.pk
     assert fact.user_id == as_trader.pk
-
-
-def test_remember_fact_logs_a_save(as_trader):
-    origin = Origin(conversation_id=uuid4(), message_id=7)
-
-    written = remember_fact(content="Never trades alts", origin=origin, now=JUNE)
-
     event = MemoryEvent.objects.get()
-    assert written.event == event
-    assert (event.kind, event.before, event.after) == (EventKind.SAVE, None, written.fact)
+    assert (written.event, event.kind, event.before, event.after) == (event, EventKind.SAVE, None, fact)
     assert (event.conversation_id, event.message_id) == (origin.conversation_id, 7)
-    assert (event.created_at, event.undone_at, event.lineage) == (JUNE, None, written.fact.lineage)
+    assert (event.created_at, event.undone_at, event.lineage) == (JUNE, None, fact.lineage)
 
 
 def test_remember_fact_takes_a_category_that_is_given(as_trader):
@@ -76,14 +67,6 @@ def test_remember_fact_never_collapses_words_that_are_only_alike(as_trader, othe
     assert UserFact.objects.believed().count() == 2
 
 
-def test_remember_fact_keeps_the_place_of_a_fact_said_again_without_one(as_trader):
-    first = remember_fact(content="Max 5x leverage", topic="risk", now=JUNE)
-
-    second = remember_fact(content="Max 5x leverage", now=JULY)
-
-    assert (second.fact, second.event) == (first.fact, None)
-
-
 @pytest.mark.parametrize(
     ("place", "topic", "category"),
     [
@@ -100,16 +83,6 @@ def test_remember_fact_moves_the_same_words_to_another_place(as_trader, place, t
 
     assert (second.fact.topic, second.fact.category) == (topic, category)
     assert (second.fact.supersedes, second.event.kind) == (first.fact, EventKind.UPDATE)
-    assert believed() == ["Max 5x leverage"]
-
-
-def test_remember_fact_promotes_an_inferred_fact_that_the_user_states(as_trader):
-    first = remember_fact(content="Max 5x leverage", confidence=Confidence.INFERRED, now=JUNE)
-
-    second = remember_fact(content="Max 5x leverage", confidence=Confidence.ASSERTED, now=JULY)
-
-    assert (second.fact.confidence, second.fact.supersedes) == (Confidence.ASSERTED, first.fact)
-    assert second.event.kind == EventKind.PROMOTE
     assert believed() == ["Max 5x leverage"]
 
 
@@ -137,37 +110,6 @@ def test_remember_fact_makes_a_learned_fact_explicit(as_trader, confidence, kind
     assert (fact.conversation_id, written.event.kind) == (here, kind)
 
 
-def test_remember_fact_begins_a_new_lineage_after_a_forget(as_trader):
-    first = remember_fact(content="Max 5x leverage", now=JUNE)
-    forget_fact(id_or_substring="leverage", now=JUNE)
-
-    second = remember_fact(content="Max 5x leverage", now=JULY)
-
-    assert second.event.kind == EventKind.SAVE
-    assert second.fact.lineage != first.fact.lineage
-
-
-@pytest.mark.parametrize("when", ["ended", "begins_later"])
-@pytest.mark.parametrize("change", [{}, {"topic": "risk"}, {"confidence": Confidence.ASSERTED}], ids=str)
-def test_remember_fact_lets_a_fact_that_does_not_hold_hold_from_now_on(as_trader, when, change):
-    old = UserFactFactory(**{when: True}, content="Trades from Lisbon", confidence=Confidence.INFERRED)
-
-    written = remember_fact(content="trades from Lisbon", **change, now=JUNE)
-
-    fact = written.fact
-    assert list(UserFact.objects.current(JUNE)) == [fact]
-    assert (fact.supersedes, fact.valid_from, fact.valid_until) == (old, JUNE, None)
-    assert (fact.content, written.event.kind) == ("trades from Lisbon", EventKind.UPDATE)
-
-
-def test_remember_fact_takes_a_row_of_a_clock_that_runs_ahead_for_the_same(as_trader):
-    first = remember_fact(content="Max 5x leverage", now=JUNE + timedelta(seconds=2))
-
-    second = remember_fact(content="Max 5x leverage", now=JUNE)
-
-    assert (second.fact, second.event) == (first.fact, None)
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -186,14 +128,6 @@ def test_remember_fact_refuses_what_cannot_be_a_fact(as_trader, content, says):
 
     assert not UserFact.objects.exists()
     assert not MemoryEvent.objects.exists()
-
-
-def test_remember_fact_leaves_the_same_words_of_a_stranger_alone(strangers_fact, as_trader):
-    written = remember_fact(content=strangers_fact.content, now=JUNE)
-
-    assert written.event.kind == EventKind.SAVE
-    assert written.fact.pk != strangers_fact.pk
-    assert written.fact.user_id == as_trader.pk
 
 
 def test_remember_fact_leaves_the_clock_of_a_fact_it_knew_alone(as_trader):

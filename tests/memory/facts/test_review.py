@@ -6,7 +6,6 @@ from memory.facts.document import count_document_tokens
 from memory.facts.queries import iter_block_facts
 from memory.facts.review import (
     ProposalDecided,
-    ProposalNotFound,
     accept_proposal,
     close_fulfilled,
     dismiss_proposal,
@@ -16,7 +15,7 @@ from memory.facts.review import (
 )
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import FactChanged, FactNotFound, Origin
+from memory.facts.versions import FactChanged, Origin
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -29,8 +28,7 @@ from memory.models import (
     UserFact,
 )
 from memory.wording import FactRefused
-from tests.factories.memory import JULY, JUNE, MAY, MemoryProposalFactory, UserFactFactory
-from tests.owners import as_owner
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 QUOTE = {"message_id": 7, "start": 0, "end": 9}
 
@@ -87,13 +85,6 @@ def test_propose_fact_returns_none_for_repeated_text(as_trader):
     assert list(MemoryProposal.objects.all()) == [first]
 
 
-def test_propose_fact_with_other_target_is_new_proposal(as_trader):
-    target = UserFactFactory()
-
-    assert propose() != propose(target_id=target.pk)
-    assert MemoryProposal.objects.count() == 2
-
-
 def test_the_same_words_for_a_newer_version_of_the_target_are_proposed_once(as_trader):
     target = UserFactFactory()
     propose(target_id=target.pk)
@@ -132,14 +123,6 @@ def test_proposal_refuses_what_cannot_be_a_fact(as_trader, values):
     assert not MemoryProposal.objects.exists()
 
 
-def test_proposal_sees_no_target_of_a_stranger(as_trader, strangers_fact):
-    for target_id in (strangers_fact.pk, uuid4()):
-        with pytest.raises(FactNotFound):
-            propose(target_id=target_id)
-    with pytest.raises(FactNotFound):
-        propose_merge(fact_id=strangers_fact.pk, into_id=UserFactFactory().pk, why="", now=MAY)
-
-
 # --- Accepting ---
 
 
@@ -159,15 +142,6 @@ def test_accept_proposal_saves_asserted_fact(as_trader, kind, source):
     assert (fact.confidence, fact.score, fact.created_at) == (Confidence.ASSERTED, None, JUNE)
     assert (proposal.status, proposal.decided_at) == (ProposalStatus.ACCEPTED, JUNE)
     assert MemoryEvent.objects.get().batch_id == proposal.batch_id
-
-
-def test_accepting_replaces_the_target(as_trader):
-    target = UserFactFactory(content="Treasures gold bars")
-
-    accept(propose(kind=ProposalKind.CONFLICT, target_id=target.pk))
-
-    fact = UserFact.objects.believed().get()
-    assert (fact.content, fact.supersedes, fact.confidence) == ("Trades silver only", target, Confidence.ASSERTED)
 
 
 def test_accepting_replaces_the_newest_version_of_a_target_that_changed_since(as_trader):
@@ -245,23 +219,7 @@ def test_accepting_a_merge_is_refused_when_a_fact_ended_since(twins, which):
     assert len(believed()) == 1
 
 
-def test_accepting_a_merge_takes_the_newest_versions(twins):
-    proposal = propose_twins(twins)
-    newer = supersede_fact(fact_id=twins[1].pk, content="Funds and bonds only", now=MAY).fact
-
-    accept(proposal)
-
-    assert list(UserFact.objects.believed()) == [newer]
-
-
 # --- Decisions and their undo ---
-
-
-def test_dismissing_writes_no_fact(as_trader):
-    proposal = dismiss(propose())
-
-    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.DISMISSED, JUNE, None)
-    assert not UserFact.objects.exists()
 
 
 @pytest.mark.parametrize("first", [accept, dismiss])
@@ -292,12 +250,6 @@ def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
 
     assert (proposal.status, proposal.decided_at) == (ProposalStatus.PENDING, None)
     assert accept(proposal).status == ProposalStatus.ACCEPTED
-
-
-def test_reopen_proposal_twice_reopens_it_once(as_trader):
-    proposal = reopen(accept(propose()))
-
-    assert reopen(proposal).status == ProposalStatus.PENDING
 
 
 def test_reopen_proposal_refuses_after_later_write(as_trader):
@@ -331,19 +283,6 @@ def test_undo_event_reopens_the_proposal(twins, is_merge):
     )
 
 
-def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
-    old = UserFactFactory(content=LONG_LINE, learned=True)
-    settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
-    proposal = accept(propose())
-    evicted = MemoryEvent.objects.get(kind=EventKind.EVICT)
-
-    undo_event(event_id=evicted.pk, now=JULY)
-
-    proposal.refresh_from_db()
-    assert evicted.batch_id == proposal.batch_id
-    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, ["Trades silver only", old.content])
-
-
 def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
     old = UserFactFactory(content=LONG_LINE, learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
@@ -353,34 +292,6 @@ def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
 
     proposal.refresh_from_db()
     assert (proposal.status, believed()) == (ProposalStatus.PENDING, [old.content])
-
-
-def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):
-    proposal = accept(propose())
-    other = remember_fact(content="Treasures gold bars", origin=Origin(batch_id=uuid4()), now=JUNE)
-
-    undo_event(event_id=other.event.pk, now=JULY)
-
-    proposal.refresh_from_db()
-    assert proposal.status == ProposalStatus.ACCEPTED
-
-
-@pytest.mark.parametrize("decide", [accept, dismiss, reopen])
-def test_decision_refuses_foreign_proposal_like_missing_one(stranger, as_trader, decide):
-    foreign = as_owner(stranger, MemoryProposalFactory)
-    missing = MemoryProposalFactory()
-    missing_pk = missing.pk
-    missing.delete()
-    missing.pk = missing_pk
-
-    refusals = []
-    for proposal in (foreign, missing):
-        with pytest.raises(ProposalNotFound) as refusal:
-            decide(proposal)
-        refusals.append(str(refusal.value))
-
-    assert len(set(refusals)) == 1
-    assert as_owner(stranger, lambda: MemoryProposal.objects.get().status) == ProposalStatus.PENDING
 
 
 # --- Fulfilled by a write ---

@@ -14,35 +14,17 @@ INFERRED = Confidence.INFERRED
 def test_supersede_fact_ends_the_old_row_where_the_new_one_starts(as_trader):
     old = UserFactFactory(content="Retires at 50")
 
-    written = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE)
+    origin = Origin(conversation_id=uuid4(), message_id=3)
+    written = supersede_fact(fact_id=old.pk, content="Retires at 55", origin=origin, now=JUNE)
 
     old.refresh_from_db()
-    new = written.fact
+    new, event = written.fact, MemoryEvent.objects.get()
+    assert (event.kind, event.before, event.after) == (EventKind.UPDATE, old, new)
+    assert (event.conversation_id, event.message_id) == (origin.conversation_id, 3)
+    assert new.conversation_id == origin.conversation_id
     assert (old.archived_at, old.archived_reason, new.valid_from) == (JUNE, ArchivedReason.SUPERSEDED, JUNE)
     assert (new.content, new.supersedes, new.lineage, new.created_at) == ("Retires at 55", old, old.lineage, JUNE)
     assert list(UserFact.objects.current(JUNE)) == [new]
-
-
-def test_supersede_fact_leaves_the_old_row_as_it_was_but_for_its_end(as_trader):
-    old = UserFactFactory(summary="Short", body="Long", topic="goal", valid_until=JULY)
-    before = UserFact.objects.filter(pk=old.pk).values().get()
-
-    supersede_fact(fact_id=old.pk, content="Retires at 55", topic="risk", now=JUNE)
-
-    after = UserFact.objects.filter(pk=old.pk).values().get()
-    assert {name for name in before if before[name] != after[name]} == {"archived_at", "archived_reason"}
-
-
-def test_supersede_fact_logs_an_update(as_trader):
-    old = UserFactFactory()
-    origin = Origin(conversation_id=uuid4(), message_id=3)
-
-    written = supersede_fact(fact_id=old.pk, content="Retires at 55", origin=origin, now=JUNE)
-
-    event = MemoryEvent.objects.get()
-    assert (event.kind, event.before, event.after) == (EventKind.UPDATE, old, written.fact)
-    assert (event.conversation_id, event.message_id) == (origin.conversation_id, 3)
-    assert written.fact.conversation_id == origin.conversation_id
 
 
 def test_successor_inherits_what_the_change_does_not_name(as_trader):
@@ -91,23 +73,6 @@ def test_supersede_fact_makes_a_new_row_for_any_change(as_trader, change):
     assert {name: getattr(written.fact, name) for name in change} == change
 
 
-def test_supersede_fact_changes_nothing_when_nothing_is_new(as_trader):
-    old = UserFactFactory(topic="goal", category="profile")
-
-    written = supersede_fact(fact_id=old.pk, content=f" {old.content} ", topic="Goal", now=JUNE)
-
-    assert (written.fact, written.event) == (old, None)
-    assert UserFact.objects.count() == 1
-
-
-def test_supersede_fact_takes_another_spelling_of_the_same_words(as_trader):
-    old = UserFactFactory(content="max 5x leverage")
-
-    new = supersede_fact(fact_id=old.pk, content="Max 5x leverage.", now=JUNE).fact
-
-    assert (new.content, new.supersedes, new.content_key) == ("Max 5x leverage.", old, old.content_key)
-
-
 def test_supersede_fact_merges_into_the_fact_that_has_these_words(as_trader):
     old, twin = UserFactFactory(content="Max 3x leverage"), UserFactFactory(content="Max 5x leverage")
 
@@ -130,15 +95,6 @@ def test_supersede_fact_merges_into_words_that_then_hold_again(as_trader, when):
     assert list(UserFact.objects.current(JUNE)) == [written.fact]
     assert (written.fact.supersedes, written.fact.valid_from, written.fact.valid_until) == (twin, JUNE, None)
     assert (written.event.kind, written.event.before, written.event.after) == (EventKind.MERGE, old, written.fact)
-
-
-def test_restore_fact_returns_the_row_that_holds_its_words(as_trader):
-    archived = UserFactFactory(archived=True, content="Max 5x leverage")
-    twin = UserFactFactory(content="max 5x leverage")
-
-    written = restore_fact(fact_id=archived.pk, now=JUNE)
-
-    assert (written.fact, written.event) == (twin, None)
 
 
 def test_restore_fact_lets_its_words_hold_again_where_they_had_ended(as_trader):
@@ -165,12 +121,6 @@ def test_supersede_fact_lets_a_fact_that_had_ended_hold_again(as_trader):
     new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon again", now=JUNE).fact
 
     assert (new.valid_from, new.valid_until) == (JUNE, None)
-
-
-def test_supersede_fact_keeps_the_end_of_a_fact_that_has_one(as_trader):
-    old = UserFactFactory(valid_until=JULY)
-
-    assert supersede_fact(fact_id=old.pk, content="Still in Lisbon", now=JUNE).fact.valid_until == JULY
 
 
 def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):

@@ -33,7 +33,6 @@ from memory.models import (
     UserFact,
 )
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
-from tests.owners import as_owner
 from tests.strangers import dump
 
 SECOND = timedelta(seconds=1)
@@ -76,35 +75,6 @@ def test_delete_fact_takes_an_archived_fact_and_keeps_why_it_ended(as_trader):
     fact.refresh_from_db()
     assert ((fact.archived_at, fact.archived_reason), fact.trashed_at) == (ended, JUNE)
     assert written.event.kind == EventKind.DELETE
-
-
-def test_delete_fact_deletes_the_whole_lineage_whichever_version_is_named(as_trader):
-    first = UserFactFactory()
-    newer = supersede_fact(fact_id=first.pk, content="Corrected", now=MAY).fact
-
-    delete(first)
-
-    assert list(UserFact.objects.in_trash()) == [newer]
-
-
-def test_delete_fact_does_nothing_the_second_time(as_trader):
-    fact = UserFactFactory()
-    delete(fact)
-
-    assert delete(fact, now=JULY).event is None
-    assert UserFact.objects.get().trashed_at == JUNE
-    assert MemoryEvent.objects.count() == Tombstone.objects.count() == 1
-
-
-def test_delete_fact_answers_alike_for_a_strangers_fact_and_for_none(strangers_fact, as_trader):
-    refusals = []
-    for pk in (strangers_fact.pk, uuid4()):
-        for act in (lambda pk=pk: delete_fact(fact_id=pk, now=JUNE), lambda pk=pk: erase_fact(fact_id=pk)):
-            with pytest.raises(FactNotFound) as refusal:
-                act()
-            refusals.append(str(refusal.value))
-
-    assert len(set(refusals)) == 1
 
 
 def test_restore_fact_is_refused_after_thirty_days_in_the_trash(as_trader):
@@ -181,13 +151,6 @@ def test_erase_fact_takes_nothing_that_is_not_in_the_trash(as_trader):
             erase_fact(fact_id=fact.pk)
 
     assert UserFact.objects.count() == 2
-
-
-def test_purge_leaves_the_trash_of_a_stranger(stranger, as_trader):
-    as_owner(stranger, lambda: delete(UserFactFactory(), now=MAY))
-
-    assert purge_facts(now=JULY) == Erasure()
-    assert as_owner(stranger, UserFact.objects.count) == 1
 
 
 def make_a_fact_that_everything_speaks_of() -> tuple[UserFact, list[int]]:
@@ -344,18 +307,6 @@ def test_erase_fact_keeps_facts_with_other_text(as_trader):
     assert list(UserFact.objects.all()) == [bystander]
 
 
-def test_links_and_events_of_others_stay(as_trader):
-    ends = [UserFactFactory(content=text) for text in ("Funds only", "Gold only")]
-    link_facts(from_id=str(ends[0].pk), to_id=str(ends[1].pk), relation="relates_to", now=MAY)
-    fact = UserFactFactory()
-    delete(fact)
-
-    erased = erase_fact(fact_id=fact.pk)
-
-    assert FactLink.objects.count() == MemoryEvent.objects.count() == 1
-    assert len(erased.event_ids) == 1
-
-
 def test_drop_quotes_removes_only_quotes_of_purged_messages(as_trader):
     quotes = [{"message_id": number, "start": 0, "end": 4} for number in (1, 2)]
     fact, other = UserFactFactory(quotes=quotes), UserFactFactory(quotes=quotes[1:], archived=True)
@@ -368,12 +319,3 @@ def test_drop_quotes_removes_only_quotes_of_purged_messages(as_trader):
         row.refresh_from_db()
     assert fact.quotes == other.quotes == proposal.evidence["quotes"] == quotes[1:]
     assert proposal.evidence["why"] == "x"
-
-
-def test_drop_quotes_leaves_a_strangers_quotes(stranger, as_trader):
-    quotes = [{"message_id": 1, "start": 0, "end": 4}]
-    as_owner(stranger, lambda: UserFactFactory(quotes=quotes))
-
-    drop_quotes(message_ids=[1])
-
-    assert as_owner(stranger, lambda: UserFact.objects.get().quotes) == quotes

@@ -4,21 +4,23 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from config.lib.owned import ScopeError
+from memory.facts.places import add_place
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
     demote_fact,
     forget_fact,
+    link_facts,
+    merge_facts,
     promote_fact,
     remember_fact,
     render_coach_block,
     restore_fact,
     supersede_fact,
 )
-from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import FactNotFound, FactWrite
-from memory.models import ArchivedReason, MemoryEvent, UserFact
+from memory.facts.undo import _UNDO, UndoRefused, undo_batch, undo_event
+from memory.facts.versions import FactWrite, Origin
+from memory.models import EventKind, FactLink, MemoryEvent, Place, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 Write = Callable[[UserFact, datetime], FactWrite]
@@ -116,146 +118,6 @@ def test_undo_event_brings_back_what_was_there(as_trader, write, made):
     assert {pk: closed_rows()[pk] for pk in closed} == closed
 
 
-@pytest.mark.parametrize("made", [{"ended": True}, {"begins_later": True}, {}], ids=["ended", "begins later", "holds"])
-@pytest.mark.parametrize("write", [edit, move, archive])
-def test_undo_event_leaves_a_fact_in_its_own_time(as_trader, write, made):
-    fact = UserFactFactory(topic="risk", **made)
-    held = [UserFact.objects.current(moment).exists() for moment in (JUNE, JULY)]
-
-    undo(write(fact, JUNE), now=JUNE + DAY)
-
-    assert [UserFact.objects.current(moment).exists() for moment in (JUNE + DAY, JULY)] == held
-
-
-def test_undo_event_of_a_save_takes_the_fact_out_of_use(as_trader):
-    written = save("Max 5x leverage")
-
-    undo(written)
-
-    written.fact.refresh_from_db()
-    assert (written.fact.archived_at, written.fact.archived_reason) == (JULY, ArchivedReason.UNDONE)
-    assert UserFact.objects.count() == 1
-
-
-def test_undo_event_of_a_change_puts_a_new_row_on_top(as_trader):
-    first = save("Max 5x leverage").fact
-    second = edit(first, JUNE + DAY)
-
-    undo(second)
-
-    back = UserFact.objects.believed().get()
-    assert (back.content, back.supersedes, back.created_at) == ("Max 5x leverage", second.fact, JULY)
-    assert back.valid_from == JUNE + DAY  # what held before the wrong row held until it began: no gap, no overlap
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (edit, demote),
-        (edit, archive),
-        (edit, forget),
-        (promote, demote),
-        (promote, edit),
-        (move, edit),
-        (confirm, edit),
-        (confirm, forget),
-        (forget, restore),
-        (archive, restore),
-        (merge, restore),
-    ],
-    ids=lambda write: write.__name__,
-)
-def test_undo_event_is_refused_while_a_later_write_stands_on_it(as_trader, first, second):
-    fact = UserFactFactory(inferred=True)
-    written = first(fact, JUNE)
-    second(UserFact.objects.get(lineage=fact.lineage, superseded_by=None), JUNE)
-    rows = list(UserFact.objects.order_by("pk").values())
-
-    with pytest.raises(UndoRefused, match="changed since"):
-        undo(written)
-
-    assert list(UserFact.objects.order_by("pk").values()) == rows
-    assert MemoryEvent.objects.get(pk=written.event.pk).undone_at is None
-
-
-@pytest.mark.parametrize("between", [timedelta(0), DAY], ids=["in one turn", "over days"])
-@pytest.mark.parametrize(
-    "writes",
-    [
-        [edit],
-        [forget],
-        [confirm, edit],
-        [edit, confirm],
-        [edit, demote, forget, restore, move],
-        [forget, restore, forget],
-        [archive, restore, edit, archive, restore, confirm, demote],
-        [promote, merge, restore, forget],
-    ],
-    ids=lambda writes: ", ".join(write.__name__ for write in writes),
-)
-def test_undo_event_goes_back_write_by_write_to_the_first(as_trader, writes, between):
-    saved = save("Max 5x leverage")
-    lineage = saved.fact.lineage
-    done, states = [saved], [[]]
-    for number, write in enumerate(writes, start=1):
-        states.append(standing(lineage))
-        last = UserFact.objects.get(lineage=lineage, superseded_by=None)
-        done.append(write(last, JUNE + number * between))
-
-    for written, state in zip(reversed(done), reversed(states), strict=True):
-        undo(written)
-        assert standing(lineage) == state
-
-
-def test_undo_event_of_a_save_is_refused_while_another_fact_is_merged_into_it(as_trader):
-    saved = save("Max 5x leverage")
-    other = save("Max 4x leverage on BTC")
-    merged = supersede_fact(fact_id=other.fact.pk, content="Max 5x leverage", now=JUNE)
-
-    with pytest.raises(UndoRefused):
-        undo(saved)
-    undo(merged)
-    undo(saved)
-
-    assert [fact.content for fact in UserFact.objects.believed()] == ["Max 4x leverage on BTC"]
-
-
-def test_undo_event_of_a_forget_leaves_the_same_words_said_again_alone(as_trader):
-    forgotten = forget(save("Max 5x leverage").fact, JUNE)
-    again = save("Max 5x leverage")
-
-    event = undo(forgotten)
-
-    assert list(UserFact.objects.believed()) == [again.fact]
-    assert event.undone_at == JULY
-
-
-def test_undo_event_of_a_change_leaves_its_old_words_said_again_alone(as_trader):
-    saved = save("Max 5x leverage")
-    changed = edit(saved.fact, JUNE)
-    again = save("Max 5x leverage")
-
-    undo(changed)
-
-    assert list(UserFact.objects.believed()) == [again.fact]
-    with pytest.raises(UndoRefused):
-        undo(saved)
-    assert list(UserFact.objects.believed()) == [again.fact]
-
-
-def test_undo_event_takes_affirmations_back_from_the_last(as_trader):
-    fact = UserFactFactory()
-    first, second = confirm(fact, JUNE), confirm(fact, JUNE + DAY)
-
-    with pytest.raises(UndoRefused, match="confirmed again"):
-        undo(first)
-    undo(second)
-    undo(first)
-
-    fact.refresh_from_db()
-    assert fact.last_confirmed_at is None
-
-
 def test_undo_event_keeps_that_the_block_was_rendered_since(as_trader):
     written = edit(UserFactFactory(), JUNE)
     render_coach_block(now=JUNE + DAY)
@@ -283,15 +145,43 @@ def test_undo_event_forgets_what_was_affirmed_of_the_wrong_words(as_trader):
     assert UserFact.objects.believed().get().last_confirmed_at == MAY
 
 
-def test_undo_event_answers_alike_for_a_strangers_event_and_for_none(strangers_event, as_trader):
-    with pytest.raises(FactNotFound) as foreign:
-        undo_event(event_id=strangers_event.pk, now=JULY)
-    with pytest.raises(FactNotFound) as missing:
-        undo_event(event_id=uuid4(), now=JULY)
+def test_undo_batch_goes_back_through_writes_of_one_moment_that_stand_on_each_other(as_trader):
+    batch = Origin(batch_id=uuid4())
 
-    assert str(foreign.value) == str(missing.value)
+    def remember(content: str):
+        return remember_fact(content=content, origin=batch, now=JUNE).fact
+
+    first, second = remember("Funds only"), remember("Only funds")
+    first = supersede_fact(fact_id=first.pk, content="Funds and bonds", origin=batch, now=JUNE).fact
+    link_facts(from_id=str(first.pk), to_id=str(second.pk), relation="relates_to", origin=batch, now=JUNE)
+    promote_fact(fact_id=second.pk, origin=batch, now=JUNE)
+    merge_facts(
+        fact_id=first.pk, into_id=UserFact.objects.believed().get(lineage=second.lineage).pk, origin=batch, now=JUNE
+    )
+    add_place(place_id="home", name="Home", origin=batch, now=JUNE)
+    add_place(place_id="home", name="My home", origin=batch, now=JUNE)
+
+    undone = undo_batch(batch_id=batch.batch_id, now=JULY)
+
+    assert len(undone) == 8
+    assert not UserFact.objects.believed().exists()
+    assert not FactLink.objects.exists()
+    assert not Place.objects.filter(removed_at__isnull=True).exists()
 
 
-def test_undo_event_needs_an_owner_in_scope(db):
-    with pytest.raises(ScopeError):
-        undo_event(event_id=uuid4(), now=JULY)
+def test_undo_batch_is_all_or_nothing(as_trader):
+    batch, facts = Origin(batch_id=uuid4()), [UserFactFactory() for _ in range(3)]
+    for fact in facts:
+        archive_fact(fact_id=fact.pk, origin=batch, now=JUNE)
+    restore_fact(fact_id=facts[1].pk, now=JUNE + DAY)
+    before = list(UserFact.objects.order_by("pk").values())
+
+    with pytest.raises(UndoRefused):
+        undo_batch(batch_id=batch.batch_id, now=JULY)
+
+    assert list(UserFact.objects.order_by("pk").values()) == before
+    assert not MemoryEvent.objects.filter(undone_at__isnull=False).exists()
+
+
+def test_every_kind_of_event_can_be_undone():
+    assert set(_UNDO) == set(EventKind)

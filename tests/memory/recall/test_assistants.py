@@ -52,12 +52,6 @@ def test_advisor_block_in_its_exact_bytes():
     assert block.sha256 == hashlib.sha256(block.text.encode()).hexdigest()
 
 
-def test_advisor_block_omits_empty_categories():
-    block = build_advisor_block([block_fact(category="response_style", line="be concise")], now=JUNE)
-
-    assert block.text == "## Your stored preferences\n### Response style\n- be concise"
-
-
 @pytest.mark.parametrize("facts", [[], [block_fact(score=0.69)]], ids=["none", "none that may be injected"])
 @pytest.mark.parametrize("render", [build_advisor_block, lambda facts, now: build_companion_block(facts, [], now=now)])
 def test_block_of_no_facts_is_no_section(render, facts):
@@ -95,12 +89,6 @@ def test_advisor_block_puts_explicit_facts_before_newer_learned_ones():
     assert numbers(build_advisor_block([learned, *said], now=JUNE)) == [1, 2]
 
 
-def test_advisor_block_takes_the_newest_first():
-    facts = [long_fact(number, 100, category="response_style", created_at=MAY + number * DAY) for number in range(4)]
-
-    assert numbers(build_advisor_block(facts, now=JUNE)) == [2, 3]
-
-
 def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
     facts = [
         long_fact(number, tokens, category="response_style", created_at=JUNE - number * DAY)
@@ -122,15 +110,6 @@ def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line()
 
     assert text.count("more stored") == 1
     assert text.endswith("\n\n25 more stored; recall them with recall_preferences.")
-
-
-def test_advisors_categories_are_those_that_facts_have():
-    facts = [block_fact(number, category=category) for number, category in enumerate(FactCategory.values)]
-
-    block = build_advisor_block(facts, now=JUNE)
-
-    assert numbers(block) == [0, 1, 2, 3]
-    assert [line.removeprefix("### ") for line in block.text.splitlines() if "###" in line] == FactCategory.labels
 
 
 @given(FACTS, st.lists(st.sampled_from(CATEGORIES), min_size=4, max_size=4))
@@ -199,15 +178,6 @@ def test_companion_block_in_its_exact_bytes():
     assert block.sha256 == hashlib.sha256(block.text.encode()).hexdigest()
 
 
-def test_companion_block_omits_an_empty_section():
-    assert build_companion_block([block_fact(1, learned_at=SAID)], [], now=JUNE).text == (
-        "USER'S STORED MEMORIES:\n- [2024-11-20] Fact number 1"
-    )
-    assert build_companion_block([], [block_place()], now=JUNE).text == (
-        "PLACES OF INTEREST:\n- Home (mentioned in 1 conversation)"
-    )
-
-
 def test_companion_block_breaks_a_tie_by_id():
     assert numbers(build_companion_block([block_fact(number) for number in (3, 1, 2)], [], now=JUNE)) == [1, 2, 3]
 
@@ -272,24 +242,6 @@ def test_advisor_and_companion_blocks_mark_no_fact_as_referenced(as_trader):
     rendered(JULY)
 
     assert list(UserFact.objects.order_by("pk").values()) == before
-
-
-def test_places_count_each_conversation_once_in_the_order_they_were_added(as_trader):
-    work, home = add_place("Work", added_at=MAY + DAY), add_place("Home", notes="123 Main St")
-    for conversation, message in [("a", "1"), ("a", "2"), ("b", "1"), ("c", "1")]:
-        mention(home, conversation, message)
-    mention(work, "a", "3")
-
-    assert [(place.name, place.notes, place.conversations) for place in list_places("added_at")] == [
-        ("Home", "123 Main St", 3),
-        ("Work", "", 1),
-    ]
-
-
-def test_removed_place_is_in_no_block(as_trader):
-    add_place("Home", removed_at=JUNE)
-
-    assert list_places("added_at") == []
 
 
 def test_places_take_one_query_however_many(as_trader, django_assert_num_queries):

@@ -61,14 +61,6 @@ def test_coach_block_takes_the_first_ten_that_may_be_injected():
     assert block.text.count("\n- ") == 10
 
 
-def test_coach_block_reads_no_more_facts_than_it_needs():
-    facts = iter([block_fact(number) for number in range(30)])
-
-    build_coach_block(facts, now=JUNE)
-
-    assert next(facts).id == UUID(int=10)
-
-
 @pytest.mark.parametrize(
     ("score", "days", "left"),
     [
@@ -184,12 +176,6 @@ def test_same_rows_give_the_same_bytes(as_trader):
     assert len(blocks) == 1
 
 
-def test_block_holds_the_ten_most_recently_referenced(as_trader):
-    facts = [UserFactFactory(last_referenced_at=MAY + number * DAY) for number in range(12)]
-
-    assert rendered().fact_ids == tuple(fact.pk for fact in reversed(facts[2:]))
-
-
 def test_block_has_five_rules_first_then_the_most_recently_referenced(as_trader):
     rules = [UserFactFactory(content=f"Max leverage is {n}x", last_referenced_at=MAY + n * DAY) for n in range(1, 8)]
     others = [UserFactFactory(last_referenced_at=JUNE + n * DAY) for n in range(8)]
@@ -206,10 +192,6 @@ def test_coach_block_has_a_rule_only_once():
     block = build_coach_block(facts, rules=facts[1:2], now=JUNE)
 
     assert [fact_id.int for fact_id in block.fact_ids] == [1, 0, 2]
-
-
-def test_coach_block_has_no_word_on_more_facts_when_it_has_all():
-    assert "stored" not in build_coach_block([block_fact()], stored=1, now=JUNE).text
 
 
 @given(st.lists(st.text(min_size=4, max_size=500), min_size=1, max_size=30), st.integers(0, 99_999))
@@ -249,10 +231,6 @@ def test_block_holds_current_facts_only(as_trader, state):
     assert rendered().text == ""
 
 
-def test_block_holds_no_fact_of_a_stranger(strangers_fact, as_trader):
-    assert rendered().text == ""
-
-
 def test_block_shows_the_summary_and_never_the_body(as_trader):
     UserFactFactory(content="Trades BTC only, since 2019", summary="BTC only", body="Lost on alts in 2018")
 
@@ -289,15 +267,6 @@ def test_render_coach_block_bumps_exactly_the_facts_in_it(as_trader):
         bumped = {"last_referenced_at": JUNE} if row["id"] in block.fact_ids else {}
         assert row == before[row["id"]] | bumped
     assert not MemoryEvent.objects.exists()
-
-
-def test_render_coach_block_renders_before_it_bumps(as_trader):
-    facts = [UserFactFactory(last_referenced_at=MAY + number * DAY) for number in range(3)]
-
-    first, second = render_coach_block(now=JUNE), render_coach_block(now=JUNE + DAY)
-
-    assert first.fact_ids == tuple(fact.pk for fact in reversed(facts))
-    assert set(second.fact_ids) == set(first.fact_ids)
 
 
 def test_render_coach_block_never_bumps_backwards(as_trader):

@@ -66,10 +66,6 @@ def test_explain_says_which_of_the_advisors_budgets_is_used_up():
     assert said[3] == "in the block"
 
 
-def test_explain_facts_includes_every_fact_for_the_companion():
-    assert reasons([block_fact(number, line="x" * 500) for number in range(30)], "companion") == ["in the block"] * 30
-
-
 @pytest.mark.parametrize(
     ("assistant", "line"),
     [

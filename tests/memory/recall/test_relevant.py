@@ -70,10 +70,6 @@ def test_find_relevant_finds_nothing_for_a_message_without_words(store, message)
     assert relevant(message) == []
 
 
-def test_find_relevant_sees_no_fact_of_a_stranger(strangers_fact, as_trader):
-    assert relevant(strangers_fact.content) == []
-
-
 def test_find_relevant_needs_no_vectors(store, settings):
     settings.MEMORY_EMBEDDING_MODEL = ""
     content, question = ABOUT[28]

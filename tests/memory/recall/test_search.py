@@ -137,14 +137,6 @@ def test_the_best_match_comes_first(as_trader, words_alone):
     ]
 
 
-def test_equal_matches_keep_one_order(as_trader, words_alone):
-    ids = [UUID(int=number) for number in (3, 1, 2)]
-    for number, key in enumerate(ids):
-        UserFactFactory(id=key, content=f"Trades BTC n{number}")
-
-    assert [row.fact.pk for row in recall_facts(query="btc", now=JUNE).rows] == sorted(ids)
-
-
 def test_rows_total_and_whether_there_are_more(as_trader, words_alone):
     for number in range(5):
         UserFactFactory(content=f"Trades BTC n{number}")
@@ -252,13 +244,6 @@ def test_facts_without_a_word_come_in_when_clearly_similar(query, content, is_fo
     UserFactFactory(content=content)
 
     assert contents(query) == [content] * is_found
-
-
-def test_recall_ranks_a_word_above_similar_meaning(as_trader):
-    UserFactFactory(content="Lives near the harbour of Lisbon")
-    UserFactFactory(content="Has notes", body="bought at the lighthouse")
-
-    assert contents("lighthouse")[0] == "Has notes"
 
 
 def test_of_very_many_facts_those_without_a_word_are_not_compared(as_trader, monkeypatch):
@@ -484,27 +469,6 @@ def test_recall_cache_contains_no_plain_words(as_trader):
     assert key in set(vectors._cache)
 
 
-def test_each_owner_is_answered_from_their_own_facts_in_one_process(trader, stranger, words_alone):
-    for user in (trader, stranger):
-        as_owner(user, lambda user=user: UserFactFactory(content=f"BTC of {user.pk}"))
-
-    answers = [as_owner(user, lambda: contents("btc")) for user in (trader, stranger, trader)]
-
-    assert answers == [[f"BTC of {user.pk}"] for user in (trader, stranger, trader)]
-
-
-def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, monkeypatch):
-    gone, _ = UserFactFactory(content="Trades BTC"), UserFactFactory(content="Holds BTC")
-
-    def erase(*_):
-        UserFact.objects.filter(pk=gone.pk).delete()
-        return {}, set()
-
-    monkeypatch.setattr(recall_module, "_compare_facts", erase)
-
-    assert contents("btc") == ["Holds BTC"]
-
-
 def test_a_process_knows_the_facts_of_the_last_users_before_their_first_query(trader, stranger, monkeypatch):
     for user, content in ((trader, "Only funds"), (stranger, "Never options")):
         as_owner(user, lambda content=content: UserFactFactory(content=content))
@@ -554,14 +518,6 @@ def test_the_start_leaves_half_of_the_table_of_words_free(monkeypatch):
     vectors.warm({}, ["Reads charts"])
 
     assert list(words._rows) == ["Only", "funds", "Never", "options"]
-
-
-def test_a_process_loads_no_facts_where_search_goes_by_words_alone(trader, words_alone):
-    as_owner(trader, lambda: UserFactFactory(content="Only funds"))
-
-    recall_module.warm_recall(now=JUNE)
-
-    assert len(recall_module._terms) == 0
 
 
 def test_the_number_of_many_facts_is_counted_again_after_a_minute(as_trader, words_alone, monkeypatch):

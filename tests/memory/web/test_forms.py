@@ -66,12 +66,6 @@ def test_query_string_is_shortest(query, changes, expected):
     assert filters(query).build_query(**changes) == expected
 
 
-def test_topics_to_filter_by_are_those_in_use_and_none():
-    names = [name for name, _ in filters("topic=gone", ("risk", "goal")).fields["topic"].choices]
-
-    assert names == ["", "goal", "gone", "risk", "-"]
-
-
 def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
     assert FactForm({"content": "x" * 4_000}).is_valid()
     assert "maxlength" not in str(FactForm()["content"])
@@ -79,17 +73,6 @@ def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
 
 def test_a_fact_far_too_long_is_refused():
     assert not FactForm({"content": "x" * 6_000}).is_valid()
-
-
-def test_a_topic_and_a_category_need_not_be_given():
-    form = FactForm({"content": "trades BTC only"})
-
-    assert form.is_valid()
-    assert form.cleaned_data == {"content": "trades BTC only", "topic": "", "category": "", "validity": None}
-
-
-def test_a_fact_has_no_field_but_these():
-    assert list(FactForm().fields) == ["content", "topic", "category", "valid_from", "valid_until"]
 
 
 def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
@@ -163,9 +146,3 @@ def test_the_form_to_edit_refuses_beside_the_field(as_trader, name, text):
 
     assert list(form.errors) == [name]
     assert form.has_more
-
-
-def test_two_forms_to_edit_share_no_id(as_trader):
-    first, second = EditFactForm(UserFactFactory()), EditFactForm(UserFactFactory())
-
-    assert first["content"].id_for_label != second["content"].id_for_label

@@ -7,11 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.facts.queries import PAGE_SIZE
-from memory.facts.review import propose_fact
-from memory.facts.services import archive_fact, confirm_fact, remember_fact, supersede_fact
+from memory.facts.services import confirm_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_event
 from memory.facts.versions import Origin
-from memory.models import MemoryEvent, ProposalKind, UserFact
+from memory.models import MemoryEvent, UserFact
 from tests.factories.memory import MAY, UserFactFactory
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, open_menu, slot, text_of
 from tests.owners import as_owner
@@ -34,14 +33,6 @@ def test_facts_shows_each_fact_with_what_is_known_of_it(client, know):
     for words in ("In the next chat, ", "tokens", "Source: Chat", "Last used", "Learned"):
         assert words in text_of(menu)
     assert not is_page(menu)
-
-
-def test_facts_marks_only_where_a_fact_differs_from_the_usual(client, know):
-    know("trades BTC only", confidence="asserted")
-
-    row = client.get(FACTS).content.decode().partition("<article")[2].partition("</article>")[0]
-
-    assert "badge" not in row
 
 
 def test_menu_says_why_a_fact_is_outside_of_the_next_chat_and_what_it_costs(client, trader, know):
@@ -82,17 +73,6 @@ def test_facts_says_why_it_is_empty(client, query, words):
     assert words in text_of(client.get(FACTS, query))
 
 
-def test_facts_shows_the_archived_with_why_and_when(client, trader, know):
-    fact = know("trades BTC only")
-    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
-
-    response = client.get(FACTS, {"show": "archived"})
-
-    assert "Archived by you" in text_of(response)
-    assert "Restore" in text_of(response)
-    assert f'id="fact-{fact.pk}"' not in client.get(FACTS).content.decode()
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -115,17 +95,6 @@ def test_facts_bears_any_address(client, know, query):
     know()
 
     assert client.get(f"{FACTS}?{query}").status_code == 200
-
-
-def test_facts_turns_pages_and_keeps_the_filter(client, trader):
-    as_owner(trader, lambda: UserFactFactory.create_batch(PAGE_SIZE + 1, topic="risk"))
-
-    first, second = client.get(FACTS, {"topic": "risk"}), client.get(FACTS, {"topic": "risk", "page": 2})
-
-    assert f"Show more of the {PAGE_SIZE + 1} facts" in text_of(first)
-    assert "?topic=risk&amp;page=2" in first.content.decode()
-    assert second.content.decode().count("<article") == 1
-    assert "Show the facts before these" in text_of(second)
 
 
 def test_facts_answers_the_end_of_the_list_with_its_next_piece(client, trader):
@@ -185,10 +154,6 @@ def test_changes_list_every_write_with_its_difference(client, trader, know):
     text = text_of(client.get(reverse("memory:changes")))
 
     assert text.index("Memory updated") < text.index("removed: BTC added: ETH") < text.index("Memory saved")
-
-
-def test_changes_of_a_new_memory_say_what_comes_there(client):
-    assert "Nothing has changed yet" in text_of(client.get(reverse("memory:changes")))
 
 
 def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
@@ -292,13 +257,6 @@ def test_add_answers_htmx_with_an_empty_form_and_the_list_with_the_fact(client, 
     assert "Undo" in text_of(response)
 
 
-def test_add_shows_the_undo_line_even_when_the_filter_hides_the_fact(client):
-    response = client.post(FACTS, {"content": "trades BTC only"}, headers=into("add", at=f"{FACTS}?q=zebra"))
-
-    assert "Memory saved “trades BTC only”" in text_of(response)
-    assert "No fact fits" in text_of(response)
-
-
 def test_add_says_what_is_known_already(client, know):
     fact = know("trades BTC only", confidence="asserted")
 
@@ -343,16 +301,6 @@ def test_fact_leads_from_an_older_version_to_the_last(client, trader, know):
     assert response["Location"] == f"{act('fact', new)}?event=x"
 
 
-def test_fact_says_what_it_was_merged_into(client, trader, know):
-    kept, merged = know("trades BTC only"), know("likes bitcoin")
-    as_owner(trader, lambda: supersede_fact(fact_id=merged.pk, content="trades BTC only", now=timezone.now()))
-
-    response = client.get(act("fact", merged))
-
-    assert "Merged into another fact" in text_of(response)
-    assert act("fact", kept) in response.content.decode()
-
-
 @pytest.mark.parametrize(("query", "has_form"), [("?edit", True), ("", False)])
 def test_fact_answers_htmx_in_the_list_with_the_fact_or_its_form(client, know, query, has_form):
     fact = know()
@@ -362,14 +310,6 @@ def test_fact_answers_htmx_in_the_list_with_the_fact_or_its_form(client, know, q
     assert not is_page(response)
     assert ("<textarea" in response.content.decode()) is has_form
     assert "autofocus" in response.content.decode()
-
-
-def test_an_archived_fact_has_no_form(client, trader, know):
-    fact = know()
-    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
-
-    assert "<textarea" not in client.get(act("fact", fact)).content.decode()
-    assert "<textarea" not in client.get(act("fact", fact) + "?edit", headers=into(slot(fact))).content.decode()
 
 
 def test_a_fact_that_does_not_hold_now_says_so(client, trader):
@@ -395,25 +335,11 @@ def test_a_fact_leads_to_the_message_it_came_from(client, know):
     assert f'href="{chat}#message-9"' in client.get(act("fact", told)).content.decode()
 
 
-def test_a_fact_says_since_when_it_holds(client, trader):
-    at = timezone.now() - timedelta(days=40)
-    fact = as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
-
-    assert f"True since {at:%-d %b %Y}" in text_of(open_menu(client, fact))
-
-
 def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):
     fact = know()
 
     for answer in (open_menu(client, fact), client.get(act("fact", fact))):
         assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in answer.content.decode()
-
-
-def test_the_tabs_say_how_much_waits(client, trader):
-    why = {"why": "", "origin": Origin(), "now": timezone.now()}
-    as_owner(trader, lambda: propose_fact(kind=ProposalKind.IMPORT, content="trades SOL", **why))
-
-    assert "To review 1 waiting" in text_of(client.get(FACTS))
 
 
 def test_facts_says_that_the_document_is_full_and_marks_what_is_outside(client, trader, settings):
@@ -429,12 +355,6 @@ def test_facts_says_that_the_document_is_full_and_marks_what_is_outside(client, 
 
     assert "The memory document is full" in page
     assert "Outside the memory document since" in page
-
-
-def test_facts_says_nothing_of_a_short_document(client, trader):
-    as_owner(trader, UserFactFactory)
-
-    assert "memory document" not in client.get(FACTS).content.decode()
 
 
 def test_address_with_a_fact_opens_the_form_with_it(client):

@@ -48,19 +48,6 @@ def test_one_act_on_many_facts_is_undone_at_once(client, know, last, verb, said,
         assert (now.confidence, now.is_archived, now.trashed_at) == ("inferred", False, None)
 
 
-def test_restore_brings_archived_facts_back_together(client, trader, know, last):
-    facts = [know("trades BTC only"), know("wants short answers")]
-    for fact in facts:
-        as_owner(trader, lambda fact=fact: archive_fact(fact_id=fact.pk, now=timezone.now()))
-
-    response = client.post(
-        BULK, {"act": "restore", "fact": ids(*facts)}, headers=into("results", at=f"{FACTS}?show=archived")
-    )
-
-    assert not any(last(fact).is_archived for fact in facts)
-    assert "2 facts restored" in text_of(response)
-
-
 def test_htmx_gets_the_list_as_it_was_asked_for_with_the_undo_line(client, know):
     fact = know("trades BTC only")
     know("trades ETH")
@@ -87,13 +74,6 @@ def test_facts_changed_since_are_skipped_and_reported(client, trader, know, last
     assert last(fine).is_archived
     assert "2 changed since and were left alone" in text_of(response)
     assert "1 fact archived" in text_of(response)
-
-
-def test_an_act_that_changes_nothing_says_so_and_offers_no_undo(client, know):
-    response = client.post(BULK, {"act": "demote", "fact": ids(know())}, follow=True)
-
-    assert "Nothing changed" in text_of(response)
-    assert "Undo" not in text_of(response)
 
 
 @pytest.mark.parametrize("data", [{}, {"act": "archive"}, {"act": "archive", "fact": "x"}, {"act": "erase"}])

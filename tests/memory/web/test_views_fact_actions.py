@@ -1,31 +1,14 @@
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.services import archive_fact, remember_fact, render_coach_block, supersede_fact
+from memory.facts.services import archive_fact, remember_fact, supersede_fact
 from memory.facts.versions import FactWrite
 from memory.models import MemoryEvent
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
-
-ACTS = ("promote", "demote", "confirm", "archive", "delete", "restore", "edit")
-
-
-@pytest.mark.parametrize(
-    ("verb", "confidence", "after"), [("promote", "inferred", "asserted"), ("demote", "asserted", "inferred")]
-)
-def test_promote_and_demote_write_a_version_that_can_be_undone(client, know, last, verb, confidence, after):
-    fact = know(confidence=confidence)
-
-    response = client.post(act(verb, fact), {"next": FACTS}, follow=True)
-
-    assert last(fact).confidence == after
-    assert response.redirect_chain[0][0].startswith(f"{FACTS}?event=")
-    client.post(re.search(r"/profile/facts/events/[^/]+/undo/", response.content.decode())[0])
-    assert last(fact).confidence == confidence
 
 
 def test_archive_leaves_the_undo_line_in_the_place_of_the_fact(client, know, last):
@@ -37,28 +20,6 @@ def test_archive_leaves_the_undo_line_in_the_place_of_the_fact(client, know, las
     assert "<article" not in response.content.decode()
     assert "Memory archived “trades BTC only”" in text_of(response)
     assert 'id="count-archived" hx-swap-oob="innerHTML">1<' in response.content.decode()
-
-
-def test_restore_brings_a_fact_back(client, trader, know, last):
-    fact = know()
-    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
-
-    response = client.post(act("restore", fact), headers=into(slot(fact)))
-
-    assert not last(fact).is_archived
-    assert "Memory restored" in text_of(response)
-    assert f'id="fact-{last(fact).pk}"' in response.content.decode()
-
-
-def test_confirm_resets_the_clock_and_says_so(client, know, last):
-    fact = know(days_ago=90)
-
-    response = client.post(act("confirm", fact), headers=into("fact-page", at=act("fact", fact)))
-
-    assert last(fact).last_confirmed_at is not None
-    assert last(fact).last_referenced_at == fact.last_referenced_at
-    assert "Memory confirmed" in text_of(response)
-    assert "Confirmed" in text_of(response)
 
 
 def test_an_act_that_changes_nothing_says_so(client, know):
@@ -84,15 +45,6 @@ def test_edit_supersedes_and_shows_the_new_version_in_its_place(client, know, la
     assert f'id="slot-{new.pk}"' in response.content.decode()
     assert "Memory updated" in text_of(response)
     assert re.search(r"<article[^>]*autofocus", response.content.decode())
-
-
-def test_edit_without_scripts_comes_back_to_the_fact(client, know, last):
-    fact = know()
-
-    response = client.post(act("edit", fact), {"content": "trades ETH", "topic": "", "category": "fact"}, follow=True)
-
-    assert response.redirect_chain[-1][0].startswith(act("fact", last(fact)))
-    assert "Memory updated" in text_of(response)
 
 
 @pytest.mark.parametrize("content", ["abc", "", SECRET])
@@ -166,23 +118,6 @@ def test_an_act_on_an_older_version_is_refused_and_shows_the_last(client, trader
     assert is_page(response) is (not target)
 
 
-def test_restore_of_a_fact_that_is_not_archived_is_refused(client, know):
-    assert client.post(act("restore", know())).status_code == 409
-
-
-@pytest.mark.parametrize("verb", ACTS)
-def test_fact_action_by_get_is_refused(client, know, verb):
-    assert client.get(act(verb, know())).status_code == 405
-
-
-@pytest.mark.parametrize("verb", ACTS)
-def test_act_requires_csrf_token(trader, know, verb):
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(trader)
-
-    assert client.post(act(verb, know())).status_code == 403
-
-
 @pytest.fixture
 def saved(trader) -> FactWrite:
     """A fact of the trader, just saved."""
@@ -242,16 +177,6 @@ def test_undo_refused_shows_the_fact_as_it_is(client, trader, saved):
         assert "trades ETH" in text_of(response)
 
 
-def test_looking_at_facts_does_not_count_as_using_them(client, trader, know, last):
-    fact = know()
-
-    client.get(FACTS)
-    client.get(act("fact", fact))
-
-    assert last(fact).last_referenced_at == fact.last_referenced_at
-    assert as_owner(trader, lambda: render_coach_block(now=timezone.now())).fact_ids == (fact.pk,)
-
-
 def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_history(client, know, last):
     fact = know("max 5x leverage on any single position", topic="risk")
     data = {
@@ -269,14 +194,3 @@ def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_histor
     assert "Short form used in chats: max 5x" in page
     assert "Shorter line: was none now max 5x" in page
     assert "Detail: was none now Since 2022." in page
-
-
-def test_edit_of_the_words_keeps_the_shorter_line_that_the_form_shows(client, know, last):
-    fact = know("max 5x leverage")
-    client.post(act("edit", fact), {"content": "max 5x leverage", "category": "fact", "summary": "max 5x"})
-
-    form = client.get(act("fact", last(fact)) + "?edit", headers=into(slot(fact)))
-    client.post(act("edit", last(fact)), {"content": "max 3x leverage", "category": "fact", "summary": "max 3x"})
-
-    assert "<details open>" in form.content.decode()
-    assert (last(fact).content, last(fact).summary) == ("max 3x leverage", "max 3x")

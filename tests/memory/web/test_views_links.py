@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.services import archive_fact, link_facts, restore_fact
+from memory.facts.services import link_facts
 from memory.models import FactLink, MemoryEvent
 from tests.memory.browsing import act, into, is_page, text_of
 from tests.owners import as_owner
@@ -37,25 +37,6 @@ def test_link_relates_a_fact_to_the_one_that_is_named(client, trader, pair, by):
     assert (link.from_fact_id, link.to_fact_id, link.relation) == (one.pk, other.pk, "because_of")
     assert "Memories linked" in text_of(response)
     assert "because_of lost 12% in March" in text_of(response)
-
-
-def test_both_ends_show_the_link_in_its_direction(client, pair, link):
-    one, other = pair
-
-    assert "because_of lost 12% in March" in text_of(client.get(act("fact", one)))
-    assert "risks 1% per trade because_of this one" in text_of(client.get(act("fact", other)))
-
-
-def test_a_link_to_an_archived_fact_is_hidden_until_it_is_restored(client, trader, pair, link):
-    one, other = pair
-    now = timezone.now()
-
-    as_owner(trader, lambda: archive_fact(fact_id=other.pk, now=now))
-    hidden = text_of(client.get(act("fact", one)))
-    as_owner(trader, lambda: restore_fact(fact_id=other.pk, now=now))
-
-    assert "Linked to no other fact" in hidden
-    assert "because_of lost 12% in March" in text_of(client.get(act("fact", one)))
 
 
 def test_words_that_fit_several_facts_are_asked_about_and_kept(client, trader, know, pair):
@@ -95,13 +76,6 @@ def test_link_refuses_and_keeps_what_was_typed(client, trader, pair, data, words
         assert words in text_of(response)
     assert f'value="{data["to"]}"' in page.content.decode() or not data["to"]
     assert not as_owner(trader, FactLink.objects.exists)
-
-
-def test_linking_twice_changes_nothing_and_says_so(client, trader, pair, link):
-    response = client.post(act("link", pair[0]), {"relation": "because_of", "to": "lost"}, follow=True)
-
-    assert "Nothing changed" in text_of(response)
-    assert as_owner(trader, FactLink.objects.count) == 1
 
 
 @pytest.mark.parametrize("end", [0, 1], ids=["from", "to"])

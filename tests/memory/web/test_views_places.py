@@ -41,10 +41,6 @@ def test_places_shows_each_with_its_notes_and_how_many_conversations_mention_it(
     assert "Ironworks on 5th Mentioned in 2 conversations Last mentioned" in words
 
 
-def test_places_says_why_it_is_empty(client):
-    assert "Keel knows no place yet" in text_of(client.get(PLACES))
-
-
 @pytest.mark.parametrize(("name", "place_id"), [("Blue Bottle!", "blue-bottle"), ("ร้านกาแฟ", "ร้านกาแฟ"), ("☕", "☕")])
 def test_add_saves_a_place_under_an_id_made_of_its_name_and_undo_removes_it(client, trader, name, place_id):
     response = client.post(PLACES, {"name": f" {name} ", "notes": "coffee"}, follow=True)
@@ -97,13 +93,6 @@ def test_edit_refused_keeps_the_form_open_with_what_was_typed(client, gym):
     assert response.status_code == 422
     assert f'action="{edit(gym)}"' in response.content.decode()
     assert f'value="{SECRET}"' in response.content.decode()
-
-
-def test_edit_that_changes_nothing_says_so(client, trader, gym):
-    response = client.post(edit(gym), {"name": "Ironworks", "notes": "on 5th"}, follow=True)
-
-    assert "Nothing changed" in text_of(response)
-    assert as_owner(trader, MemoryEvent.objects.count) == 1
 
 
 def test_remove_takes_a_place_away_and_undo_brings_it_back(client, gym):

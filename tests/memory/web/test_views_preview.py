@@ -79,13 +79,6 @@ def test_preview_without_facts_gives_the_reason(client, trader, know):
     assert "<pre" not in paused.content.decode()
 
 
-@pytest.mark.parametrize("query", ["assistant=root", "assistant=%00", "page=x", "page=-3", "page=99999999999999999999"])
-def test_preview_accepts_any_address(client, know, query):
-    know()
-
-    assert client.get(f"{PREVIEW}?{query}").status_code == 200
-
-
 def test_preview_takes_as_many_queries_for_many_facts_as_for_few(client, trader):
     counts = []
     for number in (10, 90):

@@ -103,15 +103,6 @@ def test_an_answer_to_a_fact_changed_since_is_kept_and_asked_again(client, trade
     assert last(fact).content == "risks 1%"
 
 
-def test_nothing_answered_changes_nothing_and_says_so(client, know, last):
-    fact = know()
-
-    response = client.post(REVIEW, answers(a=(fact, "later", "")), follow=True)
-
-    assert "nothing changed" in text_of(response)
-    assert last(fact).pk == fact.pk
-
-
 def test_review_asks_about_some_at_a_time(client, trader):
     as_owner(trader, lambda: UserFactFactory.create_batch(ASKED_AT_ONCE + 1, inferred=True))
 
@@ -198,18 +189,6 @@ def test_what_was_decided_is_not_decided_again(client, propose, verb):
     assert "You decided about this before." in text_of(page)
     assert (piece.status_code, is_page(piece)) == (409, False)
     assert "You decided about this before." in text_of(piece)
-
-
-def test_a_decision_that_something_stands_on_is_not_taken_back(client, trader, propose):
-    proposal = propose()
-    client.post(act("accept", proposal))
-    fact = as_owner(trader, lambda: UserFact.objects.believed().get())
-    as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades ETH", now=timezone.now()))
-
-    response = client.post(act("reopen", proposal), headers=into(f"proposal-{proposal.pk}"))
-
-    assert response.status_code == 409
-    assert "undo the later change first" in text_of(response)
 
 
 @pytest.mark.parametrize(("decision", "saved"), [("accept", 2), ("dismiss", 0)])

@@ -4,7 +4,6 @@ import pytest
 from django.utils import timezone
 
 from memory.facts.services import archive_fact, delete_fact, forget_fact
-from memory.facts.trash import purge_facts
 from memory.models import UserFact
 from tests.memory.browsing import FACTS, act, into, open_menu, slot, text_of
 from tests.owners import as_owner
@@ -35,17 +34,6 @@ def test_delete_puts_a_fact_into_the_trash_with_undo_in_its_place(client, know, 
     assert 'id="count-archived" hx-swap-oob="innerHTML">0<' in response.content.decode()
 
 
-def test_delete_takes_an_archived_fact_too_and_its_undo_leaves_it_archived(client, trader, know, last):
-    fact = know()
-    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
-
-    response = client.post(act("delete", fact), {"next": FACTS}, follow=True)
-    event_id = response.redirect_chain[0][0].partition("event=")[2].partition("#")[0]
-    client.post(f"{FACTS}events/{event_id}/undo/")
-
-    assert (last(fact).is_archived, last(fact).trashed_at) == (True, None)
-
-
 @pytest.mark.parametrize(
     ("days_ago", "left"), [(0, "in 30 days"), (29, "in 1 day"), (40, "in 0 days")], ids=["today", "soon", "overdue"]
 )
@@ -59,27 +47,6 @@ def test_the_trash_says_how_long_it_keeps_a_fact(client, throw_away, days_ago, l
     assert "Archived 0" in words
 
 
-def test_the_trash_shows_the_last_deleted_first_and_nothing_else(client, trader, know, throw_away):
-    throw_away("deleted before", days_ago=3)
-    throw_away("deleted lately", days_ago=1)
-    archived = know("merely archived")
-    as_owner(trader, lambda: archive_fact(fact_id=archived.pk, now=timezone.now()))
-
-    words = text_of(client.get(TRASH))
-
-    assert words.index("deleted lately") < words.index("deleted before")
-    assert "merely archived" not in words
-
-
-def test_a_fact_is_restored_from_the_trash(client, throw_away, last):
-    fact = throw_away()
-
-    response = client.post(act("restore", fact), headers=into(slot(fact), at=TRASH))
-
-    assert (last(fact).is_archived, last(fact).trashed_at) == (False, None)
-    assert "Memory restored" in text_of(response)
-
-
 def test_a_fact_in_the_trash_can_be_restored_or_erased_and_nothing_else(client, throw_away):
     fact = throw_away()
 
@@ -89,23 +56,6 @@ def test_a_fact_in_the_trash_can_be_restored_or_erased_and_nothing_else(client, 
         assert f"{act('fact', fact)}erase/" in body
         for verb in ("delete", "archive", "promote", "demote"):
             assert f"{act('fact', fact)}{verb}/" not in body
-
-
-def test_only_the_trash_offers_to_erase(client, trader, know):
-    archived, held = know("is archived"), know("is held")
-    as_owner(trader, lambda: archive_fact(fact_id=archived.pk, now=timezone.now()))
-
-    for fact in (archived, held):
-        assert f"{act('fact', fact)}erase/" not in client.get(act("fact", fact)).content.decode()
-
-
-def test_trash_excludes_purged_facts(client, trader, throw_away):
-    fact = throw_away(days_ago=31)
-    as_owner(trader, lambda: purge_facts(now=timezone.now()))
-
-    assert client.get(act("fact", fact)).status_code == 404
-    assert client.post(act("restore", fact)).status_code == 404
-    assert "The trash is empty" in text_of(client.get(TRASH))
 
 
 def test_what_was_forgotten_lately_is_listed_with_restore(client, trader, know, throw_away, last):
