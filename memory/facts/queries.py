@@ -278,7 +278,7 @@ def list_topics() -> list[str]:
 def find_last_version(fact_id: UUID) -> UserFact | None:
     """Return the newest row of the lineage of `fact_id`, or None."""
     lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
-    return UserFact.objects.last_of_lineage().filter(lineage=lineage[:1]).first()
+    return UserFact.objects.last_of_lineage().filter(lineage=lineage[:1]).first()  # with IN, SQLite reads all facts
 
 
 def find_version(fact_id: UUID) -> UserFact | None:

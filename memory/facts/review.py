@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -108,9 +109,11 @@ def hold_fact(
     the user asked to forget nothing, so that whatever the turn forgot made room for this write.
     """
     lock_memory()
-    ended = list_forgotten(content, topic, origin, is_change=is_change)
-    kept = [event for event in ended if _hold_again(event, now)]
-    facts = [event.before for event in kept if event.before is not None]
+    facts: list[UserFact] = []
+    for event in list_forgotten(content, topic, origin, is_change=is_change):
+        with suppress(UndoRefused):  # something else holds in its place
+            undo_event(event_id=event.pk, now=now)
+            facts += [event.before] if event.before is not None else []
     # Of several that have other subjects it is not known which one this write replaces.
     known = len(facts) == 1 or any(is_about_same(fact, content, topic) for fact in facts)
     target_id = target_id or (facts[0].pk if known else None)
@@ -120,9 +123,9 @@ def hold_fact(
         propose_fact(kind=kind, content=content, topic=topic, target_id=target_id, origin=origin, now=now, **words)
         return facts
     # Asked again, in this chat or another, perhaps after it was dismissed: it belongs to the acts of this turn.
-    held.evidence |= {"message_id": origin.message_id}
-    held.conversation_id, held.target = origin.conversation_id, held.target or target
-    _set_columns(held, evidence=held.evidence, conversation_id=held.conversation_id, target=held.target, **REOPENED)
+    evidence = held.evidence | {"message_id": origin.message_id}
+    chat = {"evidence": evidence, "conversation_id": origin.conversation_id}
+    _set_columns(held, **chat, target=held.target or target, **REOPENED)
     return facts
 
 
@@ -147,15 +150,6 @@ def find_held(fact: UserFact, origin: Origin, *, is_change: bool) -> MemoryPropo
     if len(free) == 1:
         _set_columns(free[0], target=fact)
     return free[0]
-
-
-def _hold_again(event: MemoryEvent, now: datetime) -> bool:
-    """Undo a forget; False if something else holds in its place."""
-    try:
-        undo_event(event_id=event.pk, now=now)
-    except UndoRefused:
-        return False
-    return True
 
 
 def find_proposal(
@@ -273,11 +267,10 @@ def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> 
 
 def _find_validity(payload: Mapping[str, Any]) -> Validity | None:
     """Return when a fact of a dated list holds: from its date on and until its end, if its words name no others."""
-    said_at, ends_at = (
-        datetime.fromisoformat(payload[key]) if key in payload else None for key in ("said_at", "ends_at")
-    )
-    if said_at is None and ends_at is None:
+    dates = {key: datetime.fromisoformat(payload[key]) for key in ("said_at", "ends_at") if key in payload}
+    if not dates:
         return None
+    said_at, ends_at = dates.get("said_at"), dates.get("ends_at")
     said = find_validity(payload["content"], said_at=said_at) if said_at else ALWAYS
     return Validity(said.begins or said_at, said.ends or ends_at)
 

@@ -1,14 +1,15 @@
 """Erase trashed facts for good, after 30 days or at once."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db.models import Q
 
 from config.lib.fields import content_key
+from config.lib.owned import OwnedQuerySet
 from memory.facts.versions import FactChanged, get_last_version, lock_memory
 from memory.models import TRASH_KEPT, EventKind, MemoryEvent, MemoryProposal, UserFact
 
@@ -35,9 +36,7 @@ def erase_fact(*, fact_id: UUID) -> Erasure:
 
 def list_sources(*, fact_id: UUID) -> frozenset[int]:
     """Return the messages that `erase_fact` would name. Raises FactNotFound."""
-    lineages = _add_same_words({get_last_version(fact_id).lineage})
-    rows = UserFact.objects.filter(lineage__in=lineages)
-    return _list_messages(rows, _events_about(frozenset(rows.values_list("pk", flat=True)), lineages))
+    return _describe_erasure(_add_same_words({get_last_version(fact_id).lineage}))[0].message_ids
 
 
 def purge_facts(*, now: datetime) -> Erasure:
@@ -73,13 +72,15 @@ def drop_quotes(*, message_ids: Collection[int]) -> None:
 def _erase_lineages(lineages: set[UUID]) -> Erasure:
     if not lineages:
         return Erasure()
-    lineages = _add_same_words(lineages)
+    erased, events = _describe_erasure(lineages := _add_same_words(lineages))
     rows = UserFact.objects.filter(lineage__in=lineages)
-    fact_ids = frozenset(rows.values_list("pk", flat=True))
-    about = _events_about(fact_ids, lineages)
-    erased = Erasure(fact_ids, frozenset(about.values_list("pk", flat=True)), _list_messages(rows, about))
-    _erase_proposals(set(rows.values_list("content_key", flat=True)), fact_ids)
-    about.delete()
+    keys, ids = set(rows.values_list("content_key", flat=True)), set(map(str, erased.fact_ids))
+    for proposal in MemoryProposal.objects.all():
+        named = {proposal.payload.get("fact_id"), proposal.payload.get("into_id"), str(proposal.target_id)}
+        content = proposal.payload.get("content", "")
+        if named & ids or (content and content_key(content) in keys):
+            proposal.delete()
+    events.delete()
     rows.delete()
     return erased
 
@@ -100,26 +101,16 @@ def _add_same_words(lineages: set[UUID]) -> set[UUID]:
         found = grown
 
 
-def _erase_proposals(keys: set[str], fact_ids: frozenset[UUID]) -> None:
-    ids = {str(fact_id) for fact_id in fact_ids}
-    for proposal in MemoryProposal.objects.all():
-        named = {proposal.payload.get("fact_id"), proposal.payload.get("into_id"), str(proposal.target_id)}
-        content = proposal.payload.get("content", "")
-        if named & ids or (content and content_key(content) in keys):
-            proposal.delete()
-
-
-def _events_about(fact_ids: Collection[UUID], lineages: Collection[UUID]) -> Any:
-    return MemoryEvent.objects.filter(
-        Q(before__in=fact_ids)
-        | Q(after__in=fact_ids)
+def _describe_erasure(lineages: set[UUID]) -> tuple[Erasure, OwnedQuerySet[MemoryEvent]]:
+    """Return what the erasure of lineages erases, and the events about them."""
+    quotes = dict(UserFact.objects.filter(lineage__in=lineages).values_list("pk", "quotes"))
+    events = MemoryEvent.objects.filter(
+        Q(before__in=quotes)
+        | Q(after__in=quotes)
         | Q(lineage__in=lineages)
-        | Q(kind__in=_LINKINGS, detail__to__in=[str(fact_id) for fact_id in fact_ids])
+        | Q(kind__in=_LINKINGS, detail__to__in=list(map(str, quotes)))
     )
-
-
-def _list_messages(rows: Iterable[UserFact], about: Any) -> frozenset[int]:
-    """Return the messages that rows quote and that events came from."""
-    quoted = {quote["message_id"] for row in rows for quote in row.quotes}
-    asked = about.filter(message_id__isnull=False).values_list("message_id", flat=True)
-    return frozenset(quoted | set(asked))
+    asked = dict(events.values_list("pk", "message_id"))
+    messages = {quote["message_id"] for row in quotes.values() for quote in row}
+    messages |= {message_id for message_id in asked.values() if message_id is not None}
+    return Erasure(frozenset(quotes), frozenset(asked), frozenset(messages)), events

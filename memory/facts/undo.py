@@ -15,12 +15,15 @@ from memory.facts.conflicts import list_rivals
 from memory.facts.history import list_versions
 from memory.facts.periods import Period
 from memory.facts.versions import (
+    INHERITED,
+    PAGE,
     FactNotFound,
     archive_version,
     find_twin,
     get_last_version,
+    insert_version,
     lock_memory,
-    revive_version,
+    take_from_trash,
 )
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
 
@@ -132,35 +135,33 @@ def _refuse_rivals(events: list[MemoryEvent], now: datetime) -> None:
             raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
 
 
-def _undo_save(event: MemoryEvent, now: datetime) -> None:
-    archive_version(_get_last_row(event), ArchivedReason.UNDONE, now)
-
-
-def _undo_restore(event: MemoryEvent, now: datetime) -> None:
-    last = _get_last_row(event)
-    archive_version(last, ArchivedReason.UNDONE, now)
-    # A fact restored from the trash returns to it.
-    UserFact.objects.filter(pk=last.pk).update(trashed_at=event.detail.get("trashed_at"))
-
-
-def _undo_import(event: MemoryEvent, now: datetime) -> None:
+def _undo_arrival(event: MemoryEvent, now: datetime) -> None:
+    """Take a fact out of use that was saved, imported or restored; what came from the trash returns to it."""
     last = _get_last_row(event)
     if not last.is_archived:
         archive_version(last, ArchivedReason.UNDONE, now)
     # A fact imported as archived cannot be archived again, so undo moves all imports to the trash.
-    UserFact.objects.filter(pk=last.pk).update(trashed_at=now)
+    trashed_at = now if event.kind == EventKind.IMPORT else event.detail.get("trashed_at")
+    UserFact.objects.filter(pk=last.pk).update(trashed_at=trashed_at)
 
 
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
+    """Let the content before a change or an ending hold again."""
     last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
     _end_later_part(event, now)
-    archive_version(last, ArchivedReason.UNDONE, now)
-    _bring_back(before, last, now)
+    if event.kind not in _ENDINGS:
+        archive_version(last, ArchivedReason.UNDONE, now)
+    if event.kind == EventKind.DELETE:
+        UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
+    models.Tombstone.objects.filter(event=event).delete()
+    models.FactLink.objects.filter(event=event).delete()  # copies of a merged fact's
+    if not event.detail.get("was_archived"):
+        _bring_back(before, last, now)
 
 
 def _bring_back(before: UserFact, last: UserFact, now: datetime) -> None:
-    """Let a row's content hold again on top of `last`, unless another fact says it."""
+    """Let a row's content hold again in a new row on top of `last`, unless another fact says it."""
     if find_twin(before) is not None:
         return
     # A superseded version stays true until its successor began (`as_of`), so the content resumes where the last of them
@@ -172,7 +173,14 @@ def _bring_back(before: UserFact, last: UserFact, now: datetime) -> None:
     ]
     valid_from = max([before.valid_from, *(period.ends for period in told if period and period.ends)])
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
-    revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
+    values = {name: getattr(before, name) for name in INHERITED}
+    values["valid_from"] = before.valid_from if has_ended else valid_from
+    # Times never move back: keep the references and confirmations since `before` was written.
+    values["last_referenced_at"] = last.last_referenced_at
+    if last.content_key == before.content_key:
+        values["last_confirmed_at"] = last.last_confirmed_at
+    take_from_trash(last)
+    insert_version(now=now, origin=PAGE, supersedes=last, **values)
 
 
 def _end_later_part(event: MemoryEvent, now: datetime) -> None:
@@ -191,20 +199,6 @@ def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
         raise UndoRefused("This fact was confirmed again since; there is nothing left to undo.")
     last.last_confirmed_at = event.previous_confirmed_at
     last.save(update_fields=["last_confirmed_at"])
-
-
-def _undo_ending(event: MemoryEvent, now: datetime) -> None:
-    ended = event.before
-    assert ended is not None, "an ending has a row before it"
-    last = _get_last_row(event)
-    _end_later_part(event, now)
-    models.Tombstone.objects.filter(event=event).delete()
-    if event.kind == EventKind.MERGE:
-        models.FactLink.objects.filter(event=event).delete()
-    if event.kind == EventKind.DELETE:
-        UserFact.objects.filter(lineage=ended.lineage).update(trashed_at=None)
-    if not event.detail.get("was_archived"):
-        _bring_back(ended, last, now)
 
 
 def _undo_eviction(event: MemoryEvent, now: datetime) -> None:
@@ -254,13 +248,10 @@ def _undo_mention(event: MemoryEvent, now: datetime) -> None:
 
 
 _UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {
-    EventKind.SAVE: _undo_save,
-    EventKind.IMPORT: _undo_import,
-    **dict.fromkeys((EventKind.UPDATE, EventKind.PROMOTE, EventKind.DEMOTE), _undo_change),
-    **dict.fromkeys(_ENDINGS, _undo_ending),
+    **dict.fromkeys((EventKind.SAVE, EventKind.IMPORT, EventKind.RESTORE), _undo_arrival),
+    **dict.fromkeys((EventKind.UPDATE, EventKind.PROMOTE, EventKind.DEMOTE, *_ENDINGS), _undo_change),
     EventKind.CONFIRM: _undo_confirm,
     EventKind.EVICT: _undo_eviction,
-    EventKind.RESTORE: _undo_restore,
     EventKind.LINK: _undo_link,
     EventKind.UNLINK: _undo_unlink,
     EventKind.PLACE: _undo_place,

@@ -18,7 +18,7 @@ from config.lib.owned import owner_id
 from config.lib.text import normal_form
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
-from memory.facts.queries import is_learning
+from memory.facts.queries import find_last_version, is_learning
 from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Tombstone, UserFact
 from memory.wording import MAX_TOPIC
 
@@ -100,9 +100,9 @@ def get_believed(fact_id: UUID) -> UserFact:
 
 def get_last_version(fact_id: UUID) -> UserFact:
     """Return the newest row of a row's lineage. Raises FactNotFound."""
-    lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
-    rows = UserFact.objects.last_of_lineage().filter(lineage=lineage[:1])  # with IN, SQLite reads all facts by their id
-    return rows.first_or(FactNotFound("There is no such fact."))
+    if (row := find_last_version(fact_id)) is None:
+        raise FactNotFound("There is no such fact.")
+    return row
 
 
 def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
@@ -200,17 +200,6 @@ def copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
                 relation=link.relation,
                 defaults={"event": event, "created_at": link.created_at},
             )
-
-
-def revive_version(last: UserFact, *, values: UserFact, now: datetime, **dates: datetime | None) -> UserFact:
-    """Add a row with the content of `values` and its own `dates` on an archived lineage."""
-    inherited = {name: getattr(values, name) for name in INHERITED} | dates
-    # Times never move back: keep the references and confirmations since `values` was written.
-    inherited["last_referenced_at"] = last.last_referenced_at
-    if last.content_key == values.content_key:
-        inherited["last_confirmed_at"] = last.last_confirmed_at
-    take_from_trash(last)
-    return insert_version(now=now, origin=PAGE, supersedes=last, **inherited)
 
 
 def take_from_trash(fact: UserFact) -> None:

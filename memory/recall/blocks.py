@@ -80,19 +80,10 @@ def build_coach_block(
     known = {fact.id for fact, _ in first}
     others = (line for line in _iter_lines(facts, format_fact, now) if line.fact.id not in known)
     frame = f"{COACH_HEADING}\n\n\n\n{_MORE.format(stored, 'recall_facts')}"
-    chosen = _fit_coach_budget(chain(first, others), room=COACH_TOKENS - count_tokens(frame))
-    if not chosen:
-        return build_empty_block()
-    left_out = stored - len(chosen)
-    more = [_MORE.format(left_out, "recall_facts")] if left_out > 0 else []
-    return _build_block([[COACH_HEADING, "", *(text for _, text in chosen)], more], chosen)
-
-
-def _fit_coach_budget(lines: Iterable[_Line], *, room: int) -> list[_Line]:
-    """Take lines in order, without those that have no room, until there are enough or surely no more have room."""
+    # In order, without those that have no room, until there are enough or surely no more have room.
     chosen: list[_Line] = []
-    missed = 0
-    for line in lines:
+    room, missed = COACH_TOKENS - count_tokens(frame), 0
+    for line in chain(first, others):
         cost = count_tokens(f"{line.text}\n")
         if cost > room:
             missed += 1
@@ -101,7 +92,11 @@ def _fit_coach_budget(lines: Iterable[_Line], *, room: int) -> list[_Line]:
             room -= cost
         if len(chosen) == COACH_LIMIT or missed == _MISSES:
             break
-    return chosen
+    if not chosen:
+        return build_empty_block()
+    left_out = stored - len(chosen)
+    more = [_MORE.format(left_out, "recall_facts")] if left_out > 0 else []
+    return _build_block([[COACH_HEADING, "", *(text for _, text in chosen)], more], chosen)
 
 
 def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
@@ -139,8 +134,12 @@ def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *,
     by_day = sorted(inside, key=lambda fact: (fact.learned_at, fact.id))
     chosen = list(_iter_lines(by_day, _format_dated_line, now))
     memories = [COMPANION_FACTS_HEADING, *(text for _, text in chosen)] if chosen else []
-    known = [_format_place(place) for place in places]
-    return _build_block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
+    visited = []
+    for place in places:
+        said = ": ".join(filter(None, [_format_text(place.name), _format_text(place.notes)]))
+        number = "1 conversation" if place.conversations == 1 else f"{place.conversations} conversations"
+        visited.append(f"- {said} (mentioned in {number})")
+    return _build_block([memories, [COMPANION_PLACES_HEADING, *visited] if visited else []], chosen)
 
 
 def build_empty_block() -> Block:
@@ -209,12 +208,6 @@ def _format_dated_line(fact: UserFact) -> str:
 
 def _format_dated(fact: UserFact) -> str:
     return _format_text(fact.line) + (f" ({fact.period})" if fact.period else "")
-
-
-def _format_place(place: Place) -> str:
-    said = ": ".join(filter(None, [_format_text(place.name), _format_text(place.notes)]))
-    number = "1 conversation" if place.conversations == 1 else f"{place.conversations} conversations"
-    return f"- {said} (mentioned in {number})"
 
 
 def _format_text(text: str) -> str:

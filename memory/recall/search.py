@@ -125,16 +125,12 @@ def warm_recall(*, now: datetime) -> None:
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
     """Recall facts; opens its own scope and calls remote vectors outside."""
     if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and list_query_terms(query):
-        _fetch_vectors(user_id, query, now)
+        with owned(user_id):
+            ranked = _rank_by_words(query, now)
+            texts = _read_texts(ranked.to_compare(), ranked.read)
+        fetch_vectors([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
     with owned(user_id):
         return recall_facts(query=query, limit=limit, now=now)
-
-
-def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
-    with owned(user_id):
-        ranked = _rank_by_words(query, now)
-        texts = _read_texts(ranked.to_compare(), ranked.read)
-    fetch_vectors([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
 
 
 def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:

@@ -3,7 +3,7 @@ from uuid import uuid4
 
 import pytest
 from django.apps import apps
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Model, RestrictedError
 
 from config.lib.fields import content_key
@@ -91,11 +91,6 @@ def test_database_refuses_a_fact_that_cannot_be(as_trader, constraint, row):
     assert not UserFact.objects.exists()
 
 
-def test_database_refuses_a_longer_line_than_a_fact_may_have(as_trader):
-    with pytest.raises((IntegrityError, DataError), match=r"content_length|too long"), transaction.atomic():
-        UserFactFactory(content="x" * 501)
-
-
 @pytest.mark.parametrize(
     "row",
     [
@@ -126,15 +121,6 @@ def test_database_refuses_the_same_words_twice_among_believed_facts(as_trader):
 
     with refused("user_fact_said_once"), transaction.atomic():
         UserFactFactory(content=" never trades ALTS. ", category="profile", topic="symbols")
-
-
-def test_database_takes_the_same_words_again_once_they_are_archived(as_trader):
-    UserFactFactory(content="Never trades alts", archived=True)
-    UserFactFactory(content="Never trades alts", archived=True)
-
-    UserFactFactory(content="Never trades alts")
-
-    assert UserFact.objects.believed().count() == 1
 
 
 def test_database_refuses_two_believed_versions_of_a_fact(as_trader):
@@ -190,6 +176,11 @@ def counts() -> dict[str, int]:
     return {model.__name__: model.objects.count() for model in apps.get_app_config("memory").get_models()}
 
 
+def link_to_itself() -> None:
+    fact = UserFactFactory()
+    FactLinkFactory(from_fact=fact, to_fact=fact)
+
+
 def test_rows_of_every_kind_go_with_their_user(stranger):
     as_owner(stranger, make_one_of_each)
     assert 0 not in as_owner(stranger, counts).values()
@@ -208,16 +199,6 @@ def test_what_hangs_on_a_fact_goes_with_it_and_tombstones_stay(as_trader):
     left = {name for name, count in counts().items() if count}
     assert left == {"Tombstone", "Place", "PlaceMention", "MemorySwitches"}, "add a model whose rows outlive their fact"
     assert Tombstone.objects.get().event is None
-
-
-@pytest.mark.parametrize(
-    ("constraint", "row"),
-    [("memory_event_kind_known", {"kind": "gossip"}), ("memory_event_has_a_row", {"after": None, "lineage": uuid4()})],
-    ids=["kind", "row"],
-)
-def test_database_refuses_an_event_that_cannot_be(as_trader, constraint, row):
-    with refused(constraint), transaction.atomic():
-        MemoryEventFactory(**row)
 
 
 def test_derived_columns_follow_the_content(as_trader):
@@ -259,37 +240,12 @@ def test_current_keeps_what_is_believed_and_holds_now(as_trader, row, is_current
     assert UserFact.objects.current(JUNE).exists() is is_current
 
 
-def test_by_reference_orders_by_reference_then_newest_then_id(as_trader):
-    facts = [
-        UserFactFactory(last_referenced_at=referenced, created_at=created)
-        for referenced in (MAY, JUNE)
-        for created in (MAY, MAY, JUNE)
-    ]
-
-    ordered = list(UserFact.objects.by_reference())
-
-    expected = sorted(facts, key=lambda fact: fact.pk.int)
-    expected.sort(key=lambda fact: (fact.last_referenced_at, fact.created_at), reverse=True)
-    assert ordered == expected
-
-
-@pytest.mark.parametrize(
-    ("referenced", "is_stale"),
-    [(JUNE - timedelta(days=60), True), (JUNE - timedelta(days=60) + SECOND, False), (JUNE, False)],
-    ids=["60 days", "a second less", "today"],
-)
-def test_fact_is_stale_after_sixty_days_without_reference(as_trader, referenced, is_stale):
-    assert UserFactFactory(last_referenced_at=referenced).is_stale(JUNE) is is_stale
-
-
-@pytest.mark.parametrize(("summary", "line"), [("", "Trades BTC only"), ("BTC only", "BTC only")])
-def test_fact_shows_its_summary_when_it_has_one(as_trader, summary, line):
-    assert UserFactFactory(content="Trades BTC only", summary=summary).line == line
-
-
 @pytest.mark.parametrize(
     ("constraint", "make", "values"),
     [
+        ("memory_event_kind_known", MemoryEventFactory, {"kind": "gossip"}),
+        ("memory_event_has_a_row", MemoryEventFactory, {"after": None, "lineage": uuid4()}),
+        ("memory_link_not_to_itself", link_to_itself, {}),
         ("memory_link_has_a_relation", FactLinkFactory, {"relation": ""}),
         ("tombstone_category_known", TombstoneFactory, {"category": "gossip"}),
         ("memory_place_has_a_name", PlaceFactory, {"name": ""}),
@@ -305,13 +261,6 @@ def test_fact_shows_its_summary_when_it_has_one(as_trader, summary, line):
 def test_database_refuses_a_row_that_cannot_be(as_trader, constraint, make, values):
     with refused(constraint), transaction.atomic():
         make(**values)
-
-
-def test_database_refuses_a_link_of_a_fact_to_itself(as_trader):
-    fact = UserFactFactory()
-
-    with refused("memory_link_not_to_itself"), transaction.atomic():
-        FactLinkFactory(from_fact=fact, to_fact=fact)
 
 
 @pytest.mark.parametrize(
@@ -349,16 +298,6 @@ def test_database_refuses_the_same_row_twice_and_takes_a_strangers(stranger, as_
 )
 def test_row_says_what_it_is(as_trader, make, shows):
     assert str(make()) == shows
-
-
-def test_in_trash_keeps_the_newest_row_of_each_deleted_lineage(as_trader):
-    first = UserFactFactory(**ARCHIVED, trashed_at=JUNE)
-    UserFactFactory(archived=True)
-    assert list(UserFact.objects.in_trash()) == [first]
-
-    UserFactFactory(lineage=first.lineage, supersedes=first)
-
-    assert not UserFact.objects.in_trash().exists()
 
 
 def test_search_terms_follow_content_summary_and_body(as_trader):

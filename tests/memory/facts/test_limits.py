@@ -205,19 +205,6 @@ def test_saving_into_a_full_memory_reads_no_fact_outside_the_document(as_trader)
     assert all("left_document_at" in sql.split("WHERE")[1] for sql in read)
 
 
-def test_eviction_leaves_no_tombstone(as_trader):
-    fact = UserFactFactory(learned=True, content=f"Learned {'gold and silver ' * 8}", last_referenced_at=MAY)
-    fill(6)
-    assert fact.pk in enforce(now=JUNE)
-
-    said_at = {1: MAY}
-    origin = Origin(conversation_id=uuid4(), quotes=({"message_id": 1, "start": 0, "end": 4},))
-    written = learn_fact(
-        content="Learned gold", topic="", category=None, score=0.9, said_at=said_at, origin=origin, now=JULY
-    )
-    assert written.event.kind == EventKind.SAVE
-
-
 def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog):
     fill(8)
 
@@ -266,16 +253,6 @@ def test_evictions_of_a_batch_are_undone_with_it(as_trader):
     undo_batch(batch_id=batch.batch_id, now=JULY)
 
     assert kept() == ["Fact 0", "Fact 1", "Fact 2", "Fact 3"]
-
-
-def test_mentions_of_places_and_long_ids_count_however_few_the_facts(as_trader):
-    place = PlaceFactory()
-    PlaceMentionFactory.create_batch(4, place=place)
-    facts = fill(5)
-    assert tokens() > LIMIT
-
-    assert 0 < len(enforce(now=JULY)) < len(facts)
-    assert tokens() <= LIMIT
 
 
 def test_places_never_take_more_than_half_of_the_room_from_facts(as_trader):

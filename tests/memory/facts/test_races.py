@@ -2,6 +2,8 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
+from itertools import cycle
 from threading import Barrier
 from typing import Any
 from uuid import uuid4
@@ -11,7 +13,7 @@ from django.db import connection
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from memory.facts.places import add_place
+from memory.facts.places import PlaceWrite, add_place
 from memory.facts.review import ProposalDecided, accept_proposal, dismiss_proposal, propose_fact
 from memory.facts.services import (
     archive_fact,
@@ -42,7 +44,6 @@ from memory.models import (
     MemorySwitches,
     Place,
     PlaceMention,
-    ProposalStatus,
     Tombstone,
     UserFact,
 )
@@ -115,17 +116,6 @@ def test_twenty_identical_saves_leave_one_row(trader):
         assert MemoryEvent.objects.count() == 1
 
 
-def test_twenty_saves_that_promote_leave_one_promotion(trader, fact):
-    def remember(number: int) -> Work:
-        return lambda: remember_fact(content=fact.content, confidence=Confidence.ASSERTED, now=moment(number))
-
-    race(*[(trader.pk, remember(number)) for number in range(RACERS)])
-
-    with owned(trader):
-        assert UserFact.objects.believed().get().confidence == Confidence.ASSERTED
-        assert [event.kind for event in MemoryEvent.objects.all()] == [EventKind.PROMOTE]
-
-
 @pytest.mark.parametrize(
     ("write", "believed"),
     [
@@ -152,93 +142,73 @@ def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
         assert not UserFact.objects.in_trash().exists()
 
 
-@pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
-def test_twenty_deletes_put_a_fact_into_the_trash_once(trader, made):
-    with owned_tx(trader):
-        fact = UserFactFactory(**made)
-
-    results = race(
-        *[(trader.pk, lambda number=n: delete_fact(fact_id=fact.pk, now=moment(number))) for n in range(RACERS)]
-    )
-
-    with owned(trader):
-        assert [result.event for result in results if result.event] == list(MemoryEvent.objects.all())
-        assert MemoryEvent.objects.count() == Tombstone.objects.count() == 1
-        assert UserFact.objects.in_trash().get().pk == fact.pk
+def delete(**made) -> Work:
+    return partial(delete_fact, fact_id=UserFactFactory(**made).pk, now=JUNE)
 
 
-def test_twenty_concurrent_restores_restore_a_fact_once(trader, fact):
-    with owned_tx(trader):
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-    results = race(*[(trader.pk, lambda: restore_fact(fact_id=fact.pk, now=JULY))] * RACERS)
-
-    assert Counter(map(type, results)) == {FactWrite: 1, FactChanged: RACERS - 1}
-    with owned(trader):
-        assert UserFact.objects.believed().count() == 1
-        assert UserFact.objects.count() == 2
+def restore() -> Work:
+    return partial(restore_fact, fact_id=delete()().fact.pk, now=JULY)
 
 
-def test_twenty_undos_of_a_batch_act_once(trader):
+def undo_a_batch() -> Work:
     batch = Origin(batch_id=uuid4())
+    for fact in UserFactFactory.create_batch(3):
+        archive_fact(fact_id=fact.pk, origin=batch, now=JUNE)
+    return partial(undo_batch, batch_id=batch.batch_id, now=JULY)
+
+
+def promote() -> Work:
+    fact = UserFactFactory(content="Retires at 50", inferred=True)
+    return partial(remember_fact, content=fact.content, confidence=Confidence.ASSERTED, now=JUNE)
+
+
+def link() -> Work:
+    ends = [str(fact.pk) for fact in UserFactFactory.create_batch(2)]
+    return partial(link_facts, from_id=ends[0], to_id=ends[1], relation="relates_to", now=JUNE)
+
+
+def decide() -> Work:
+    pk, decisions = MemoryProposalFactory().pk, cycle([accept_proposal, dismiss_proposal])
+    return lambda: next(decisions)(proposal_id=pk, now=JUNE)
+
+
+PROPOSES = {"kind": "import", "content": "Funds only", "why": "x", "origin": Origin(), "now": JUNE}
+MENTIONS = {"place_id": "home", "name": "Home", "origin": Origin(conversation_id=uuid4(), message_id=1), "now": JUNE}
+
+# What makes the work, the numbers of rows after it was done twenty times, and the results that are not None.
+ONCE = {
+    "delete": (delete, {UserFact: 1, MemoryEvent: 1, Tombstone: 1}, {FactWrite: RACERS}),
+    "delete an archived fact": (
+        partial(delete, archived=True),
+        {UserFact: 1, MemoryEvent: 1, Tombstone: 1},
+        {FactWrite: RACERS},
+    ),
+    "restore": (restore, {UserFact: 2, MemoryEvent: 2}, {FactWrite: 1, FactChanged: RACERS - 1}),
+    "undo a batch": (undo_a_batch, {UserFact: 6, MemoryEvent: 3}, {list: RACERS}),
+    "promote": (promote, {UserFact: 2, MemoryEvent: 1}, {FactWrite: RACERS}),
+    "link": (link, {FactLink: 1, MemoryEvent: 1}, {MemoryEvent: 1}),
+    "propose": (lambda: partial(propose_fact, **PROPOSES), {MemoryProposal: 1}, {MemoryProposal: 1}),
+    "decide": (decide, {MemoryProposal: 1}, {MemoryProposal: 1, ProposalDecided: RACERS - 1}),
+    "switch": (lambda: partial(set_switches, learns=False), {MemorySwitches: 1}, {MemorySwitches: RACERS}),
+    "mention": (
+        lambda: partial(add_place, **MENTIONS),
+        {Place: 1, PlaceMention: 1, MemoryEvent: 1},
+        {PlaceWrite: RACERS},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_what_is_done_twenty_times_at_once_is_done_once(trader, name):
+    make, rows, results = ONCE[name]
     with owned_tx(trader):
-        for fact in UserFactFactory.create_batch(3):
-            archive_fact(fact_id=fact.pk, origin=batch, now=JUNE)
+        work = make()
 
-    results = race(*[(trader.pk, lambda: undo_batch(batch_id=batch.batch_id, now=JULY))] * RACERS)
+    done = race(*[(trader.pk, work)] * RACERS)
 
-    assert sorted(map(len, results)) == [0] * (RACERS - 1) + [3]
+    assert Counter(type(result) for result in done if result is not None) == results
     with owned(trader):
-        assert UserFact.objects.believed().count() == 3
-        assert UserFact.objects.count() == 6
-
-
-def test_twenty_concurrent_decisions_decide_a_proposal_once(trader):
-    with owned_tx(trader):
-        proposal = MemoryProposalFactory()
-    decide = [accept_proposal, dismiss_proposal]
-
-    results = race(
-        *[(trader.pk, lambda n=n: decide[n % 2](proposal_id=proposal.pk, now=moment(n))) for n in range(RACERS)]
-    )
-
-    assert Counter(map(type, results)) == {MemoryProposal: 1, ProposalDecided: RACERS - 1}
-    with owned(trader):
-        is_accepted = MemoryProposal.objects.get().status == ProposalStatus.ACCEPTED
-        assert UserFact.objects.count() == MemoryEvent.objects.count() == int(is_accepted)
-
-
-def test_twenty_links_and_proposals_of_one_kind_leave_one(trader):
-    with owned_tx(trader):
-        ends = [str(fact.pk) for fact in UserFactFactory.create_batch(2)]
-
-    def link() -> object:
-        return link_facts(from_id=ends[0], to_id=ends[1], relation="relates_to", now=JUNE)
-
-    def propose() -> object:
-        return propose_fact(kind="import", content="Funds only", why="x", origin=Origin(), now=JUNE)
-
-    results = race(*[(trader.pk, work) for work in [link, propose] * (RACERS // 2)])
-
-    assert Counter(type(result) for result in results if result) == {MemoryEvent: 1, MemoryProposal: 1}
-    with owned(trader):
-        assert FactLink.objects.count() == MemoryProposal.objects.count() == 1
-
-
-def test_twenty_first_switches_leave_one_row(trader):
-    race(*[(trader.pk, lambda: set_switches(learns=False))] * RACERS)
-
-    with owned(trader):
-        assert not MemorySwitches.objects.get().learns
-
-
-def test_twenty_mentions_of_a_place_from_one_message_count_once(trader):
-    origin = Origin(conversation_id=uuid4(), message_id=1)
-
-    race(*[(trader.pk, lambda: add_place(place_id="home", name="Home", origin=origin, now=JUNE))] * RACERS)
-
-    with owned(trader):
-        assert Place.objects.count() == PlaceMention.objects.count() == MemoryEvent.objects.count() == 1
+        assert {model: model.objects.count() for model in rows} == rows
 
 
 def test_concurrent_extraction_keeps_explicit_fact(trader, fact):

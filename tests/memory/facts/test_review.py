@@ -85,15 +85,6 @@ def test_propose_fact_returns_none_for_repeated_text(as_trader):
     assert list(MemoryProposal.objects.all()) == [first]
 
 
-def test_the_same_words_for_a_newer_version_of_the_target_are_proposed_once(as_trader):
-    target = UserFactFactory()
-    propose(target_id=target.pk)
-    newer = supersede_fact(fact_id=target.pk, content="Corrected", now=JUNE).fact
-
-    assert propose(target_id=newer.pk) is None
-    assert MemoryProposal.objects.count() == 1
-
-
 def test_propose_fact_returns_none_for_known_text(as_trader):
     UserFactFactory(content="Trades silver only")
 
@@ -243,13 +234,6 @@ def test_reopen_proposal_undoes_its_writes(as_trader):
     assert believed() == ["Treasures gold bars"]
     accept(reopened, now=JULY)
     assert believed() == ["Trades silver only"]
-
-
-def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
-    proposal = reopen(dismiss(propose()))
-
-    assert (proposal.status, proposal.decided_at) == (ProposalStatus.PENDING, None)
-    assert accept(proposal).status == ProposalStatus.ACCEPTED
 
 
 def test_reopen_proposal_refuses_after_later_write(as_trader):

@@ -66,17 +66,6 @@ def test_delete_fact_puts_a_fact_into_the_trash_and_buries_it(as_trader):
     assert Tombstone.objects.get().category == fact.category
 
 
-def test_delete_fact_takes_an_archived_fact_and_keeps_why_it_ended(as_trader):
-    fact = UserFactFactory(archived=True)
-    ended = (fact.archived_at, fact.archived_reason)
-
-    written = delete(fact)
-
-    fact.refresh_from_db()
-    assert ((fact.archived_at, fact.archived_reason), fact.trashed_at) == (ended, JUNE)
-    assert written.event.kind == EventKind.DELETE
-
-
 def test_restore_fact_is_refused_after_thirty_days_in_the_trash(as_trader):
     fact = UserFactFactory()
     delete(fact)

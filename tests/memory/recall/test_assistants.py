@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from config.lib.llm.tokens import estimate_tokens
 from memory.facts.queries import get_block, iter_block_facts, list_places
-from memory.models import FactCategory, Place, PlaceMention, UserFact
+from memory.models import FactCategory, Place, PlaceMention
 from memory.recall.blocks import build_advisor_block, build_companion_block, build_empty_block
-from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.blocks import CATEGORIES, FACTS, LINES, assert_opens_nothing, block_fact, block_place, numbers
 
 DAY = timedelta(days=1)
@@ -233,23 +233,6 @@ def test_companion_dates_a_corrected_fact_by_when_its_lineage_was_learned(as_tra
     UserFactFactory(content="User lives in Portland", created_at=JUNE, learned_at=MAY)
 
     assert rendered()[1].text.endswith("- [2026-05-01] User lives in Portland")
-
-
-def test_advisor_and_companion_blocks_mark_no_fact_as_referenced(as_trader):
-    UserFactFactory.create_batch(3)
-    before = list(UserFact.objects.order_by("pk").values())
-
-    rendered(JULY)
-
-    assert list(UserFact.objects.order_by("pk").values()) == before
-
-
-def test_places_take_one_query_however_many(as_trader, django_assert_num_queries):
-    for number in range(60):
-        mention(add_place(f"Place {number}"), "a", "1")
-
-    with django_assert_num_queries(1):
-        assert len(list_places("added_at")) == 60
 
 
 def test_take_candidates_of_many_facts_gives_the_block_of_all(as_trader):

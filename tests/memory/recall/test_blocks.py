@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.text import one_line
 from memory.facts.queries import get_block, iter_block_facts
 from memory.facts.services import mark_referenced, render_coach_block
 from memory.models import MemoryEvent, UserFact
 from memory.recall.blocks import COACH_TOKENS, build_advisor_block, build_coach_block, effective_score, is_injectable
 from tests.factories.memory import JUNE, MAY, UserFactFactory
-from tests.memory.blocks import FACTS, HOSTILE, assert_opens_nothing, block_fact
+from tests.memory.blocks import FACTS, assert_opens_nothing, block_fact
 
 DAY = timedelta(days=1)
 HEADING = "## What I know about you\n\n"
@@ -126,15 +125,6 @@ def test_nothing_in_a_fact_opens_a_line_a_heading_or_a_rule(said, is_inferred):
     assert len(lines) == (len(facts) + 2 if facts else 0)
     assert lines[2:] == [line for line in lines if line.startswith("- ")]
     assert_opens_nothing(text, ["h2"] * bool(facts), lists=bool(facts))
-
-
-@given(HOSTILE)
-def test_coach_block_says_of_a_fact_what_its_line_says(text):
-    plain = "".join(char if char.isalnum() else " " for char in one_line(text))
-
-    line = build_coach_block([block_fact(line=plain)], now=JUNE).text.removeprefix(HEADING)
-
-    assert line == f"- {one_line(plain)}"
 
 
 @pytest.mark.parametrize(

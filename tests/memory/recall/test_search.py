@@ -137,16 +137,6 @@ def test_the_best_match_comes_first(as_trader, words_alone):
     ]
 
 
-def test_rows_total_and_whether_there_are_more(as_trader, words_alone):
-    for number in range(5):
-        UserFactFactory(content=f"Trades BTC n{number}")
-
-    some, all_ = recall_facts(query="btc", limit=3, now=JUNE), recall_facts(query="btc", limit=5, now=JUNE)
-
-    assert (len(some.rows), some.total, some.truncated) == (3, 5, True)
-    assert (len(all_.rows), all_.total, all_.truncated) == (5, 5, False)
-
-
 @pytest.mark.parametrize("limit", [0, -1, MAX_RECALLED + 1])
 def test_a_limit_out_of_bounds_is_refused(limit, as_trader):
     with pytest.raises(ValueError, match="limit"):
@@ -176,20 +166,6 @@ def test_current_facts_are_found_whatever_prompts_carry(state, at, is_found, mod
     answer = recall_facts(query="lighthouse", now=at)
 
     assert (len(answer.rows), answer.total) == (is_found, is_found)
-
-
-def test_origin_and_score_say_who_said_it(as_trader, words_alone):
-    UserFactFactory(content="BTC stated")
-    UserFactFactory(content="BTC inferred", inferred=True)
-    UserFactFactory(content="BTC learned", learned=True, score=0.4)
-
-    rows = {row.fact.content: (row.origin, row.score) for row in recall_facts(query="btc", now=JUNE).rows}
-
-    assert rows == {
-        "BTC stated": ("stated", None),
-        "BTC inferred": ("inferred", None),
-        "BTC learned": ("inferred", 0.4),
-    }
 
 
 @pytest.mark.parametrize("model", ["", "static"])
@@ -246,16 +222,6 @@ def test_facts_without_a_word_come_in_when_clearly_similar(query, content, is_fo
     assert contents(query) == [content] * is_found
 
 
-def test_of_very_many_facts_those_without_a_word_are_not_compared(as_trader, monkeypatch):
-    UserFactFactory(content="Only trades BTC")
-    UserFactFactory(content="Reads about cryptocurrency")
-    assert len(contents("cryptocurrency")) == 2
-
-    monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
-
-    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
-
-
 def test_words_alone_find_when_there_are_no_vectors(as_trader, monkeypatch):
     monkeypatch.setattr(vectors, "_static_files", lambda: None)
     UserFactFactory(content="Only trades BTC")
@@ -293,6 +259,7 @@ def test_recall_asks_a_remote_model_once_for_each_text(remote, fruit, trader):
     answers = [recall_for_user(trader.pk, query="fruit", now=JUNE) for _ in range(2)]
 
     assert [{row.fact.content for row in answer.rows} for answer in answers] == [{"Likes apples", "Likes pears"}] * 2
+    assert not remote.was_asked_in_a_scope
     assert sorted(remote.asked) == sorted(
         ["fruit", "Likes apples", "Likes pears", *(f"Trades n{n}" for n in range(20))]
     )
@@ -312,13 +279,6 @@ def test_recall_inside_of_a_door_calls_no_model(remote, fruit, trader):
 
     assert answer.rows[0].fact.content == "Likes apples"
     assert remote.asked == []
-
-
-def test_recall_calls_the_model_while_no_door_is_open(remote, fruit, trader):
-    recall_for_user(trader.pk, query="fruit", now=JUNE)
-
-    assert remote.asked
-    assert not remote.was_asked_in_a_scope
 
 
 def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
@@ -392,17 +352,6 @@ def test_facts_that_are_all_compared_are_read_once(as_trader, django_assert_num_
     for statements in (3, 2):  # which there are, what they say, the best whole; and what they say is known then
         with django_assert_num_queries(statements):
             assert recall_facts(query="btc", limit=2, now=JUNE).total == 9
-
-
-@pytest.mark.parametrize("most_named", [0, 100])
-def test_only_facts_that_were_not_met_are_read(most_named, as_trader, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr(recall_module, "MAX_NAMED", most_named)
-    UserFactFactory(content="Trades BTC")
-    assert contents("btc coins") == ["Trades BTC"]
-    UserFactFactory(content="Trades coins")
-
-    with django_assert_num_queries(3):
-        assert set(contents("btc coins")) == {"Trades BTC", "Trades coins"}
 
 
 @pytest.mark.parametrize("query", ["gold", "gold silver tin 3 11"])

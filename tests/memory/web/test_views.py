@@ -35,16 +35,6 @@ def test_facts_shows_each_fact_with_what_is_known_of_it(client, know):
     assert not is_page(menu)
 
 
-def test_menu_says_why_a_fact_is_outside_of_the_next_chat_and_what_it_costs(client, trader, know):
-    old = know("lives by the sea", days_ago=20)
-    for number in range(10):
-        know(f"fact number {number}")
-
-    assert "Not in the next chat (rank: beyond your rules and the facts used last, 10 in all)" in text_of(
-        open_menu(client, old)
-    )
-
-
 def test_facts_shows_times_in_the_readers_zone_and_utc_on_pointing(client, trader, as_trader):
     trader.time_zone = "Pacific/Auckland"
     trader.save(update_fields=["time_zone"])

@@ -6,7 +6,6 @@ from django.utils import timezone
 
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
 from memory.facts.versions import FactWrite
-from memory.models import MemoryEvent
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
 
@@ -62,20 +61,6 @@ def test_edit_refuses_and_keeps_what_was_typed(client, know, last, content):
         assert response.status_code == 422
         assert f"{content}</textarea>" in response.content.decode()
         assert "field__error" in response.content.decode()
-
-
-def test_edit_into_the_words_of_another_fact_merges_and_can_be_undone(client, trader, know, last):
-    kept, merged = know("trades BTC only"), know("likes bitcoin")
-
-    data = {"content": "trades BTC only", "topic": "", "category": "fact"}
-    response = client.post(act("edit", merged), data, headers=into(slot(merged)))
-
-    assert last(merged).is_archived
-    assert "Memory merged into “trades BTC only”" in text_of(response)
-    event = as_owner(trader, lambda: MemoryEvent.objects.get(kind="merge"))
-    client.post(act("undo", event), headers=into(slot(merged)))
-    assert (last(merged).content, last(merged).is_archived) == ("likes bitcoin", False)
-    assert last(kept).pk == kept.pk
 
 
 def test_edit_of_a_fact_that_changed_since_loses_nothing_and_can_be_saved_again(client, trader, know, last):
