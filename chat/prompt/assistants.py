@@ -9,7 +9,7 @@ from django.conf import settings
 from chat.prompt import texts
 from memory.facts.queries import get_block
 from memory.facts.services import render_coach_block
-from memory.recall.blocks import Block, build_empty_block
+from memory.recall.blocks import MemoryBlock, build_empty_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Assistant:
     persona: str
     trust_rules: str
 
-    def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
+    def render_block(self, *, now: datetime, uses_facts: bool) -> MemoryBlock:
         """Return the memory block at `now`, empty if facts are off."""
         if not uses_facts:
             return build_empty_block()

@@ -21,7 +21,7 @@ Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not alw
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ClaimTerm:
     """One element of a claim; `start` and `end` are text offsets."""
 
     kind: str  # of _KINDS_OF_TERMS
@@ -37,13 +37,13 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Claims:
     """The terms of a text, in text order."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[ClaimTerm, ...]
     length: int  # in words
 
-    def of_kind(self, *kinds: str) -> list[Term]:
+    def of_kind(self, *kinds: str) -> list[ClaimTerm]:
         """Return the terms of these kinds."""
         return [term for term in self.terms if term.kind in kinds]
 
@@ -69,7 +69,7 @@ _LONGEST_UNSPACED: Final = 3  # characters of a denial, restriction or joint in 
 class _Item:
     """A piece of the text during scanning."""
 
-    kind: str  # a kind of Term, or stop, opens, partly, hard, soft, sentence, blank
+    kind: str  # a kind of ClaimTerm, or stop, opens, partly, hard, soft, sentence, blank
     text: str
     start: int
     end: int
@@ -84,7 +84,7 @@ _ADDED: Final = frozenset({"x", "$"})  # units that go without saying
 _IN_MINUTES: Final = {"min": 1, "h": 60, "d": 1_440, "w": 10_080}
 
 
-def is_same_number(given: Term, wanted: Term) -> bool:
+def is_same_number(given: ClaimTerm, wanted: ClaimTerm) -> bool:
     """Tell whether two numbers are equal by value and unit; a text may omit the unit, or add that of a plain number."""
     (value, unit), (other, wanted_unit) = _convert(given), _convert(wanted)
     if value == other:
@@ -97,7 +97,7 @@ def is_same_number(given: Term, wanted: Term) -> bool:
     return clock in {f"{int(hour):02}:00", f"{int(hour) + 12:02}:00"}  # "six in the evening"
 
 
-def _convert(term: Term) -> tuple[object, str]:
+def _convert(term: ClaimTerm) -> tuple[object, str]:
     if isinstance(term.key, str):
         return term.key, term.unit
     if term.unit == "bp":
@@ -108,7 +108,7 @@ def _convert(term: Term) -> tuple[object, str]:
 
 
 @lru_cache(maxsize=2048)  # a write reads its text for the gate, for its subject and beside known facts
-def read_claims(text: str) -> Reading:
+def read_claims(text: str) -> Claims:
     """Read a text's terms; `MASK` yields none and separates clauses."""
     items = list(_read_items(text))
     _set_clauses(items)
@@ -124,9 +124,9 @@ def read_claims(text: str) -> Reading:
             is_large = written[:1].isupper() and item.sentence == begun
             is_name = kind == "word" and (is_large or any(map(str.isupper, written[1:])))
             meaning = (kind, item.key, item.unit, polarities[item.clause])
-            terms.append(Term(*meaning, item.clause, item.sentence, place, item.start, item.end, is_name))
+            terms.append(ClaimTerm(*meaning, item.clause, item.sentence, place, item.start, item.end, is_name))
         begun = item.sentence if item.kind not in _MARKS_ONLY else begun
-    return Reading(tuple(terms), place)
+    return Claims(tuple(terms), place)
 
 
 _MARKS_ONLY: Final = frozenset({"hard", "soft", "sentence", "blank"})

@@ -6,7 +6,7 @@ from typing import Final
 from config.lib.words.lexer import Token, find_meanings, read_tokens
 from config.lib.words.quantities import meets, word_set
 from config.lib.words.vocabulary import find_meaning
-from memory.claims.claims import Reading, Term, list_stems, read_claims, stem_word
+from memory.claims.claims import Claims, ClaimTerm, list_stems, read_claims, stem_word
 from memory.claims.validity import strip_dates
 
 _CONCEPTS: Final = word_set(
@@ -27,7 +27,7 @@ class Line:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[Token] = read_tokens(text)
-        self.reading: Reading = read_claims(text)
+        self.reading: Claims = read_claims(text)
         found = find_meanings(self.tokens, _CONCEPTS)
         covered = {(one.concept, at) for one in found for at in range(one.at, one.at + one.length)}
         self.found = [one for one in found if not any((by, one.at) in covered for by in _COVERED.get(one.concept, ()))]
@@ -40,7 +40,7 @@ class Line:
         """Tell whether each needed concept is there (`A|B`: one of two; `-A`: not A)."""
         return meets(self.concepts, needed)
 
-    def numbers(self, units: str) -> list[Term]:
+    def numbers(self, units: str) -> list[ClaimTerm]:
         """Return the numbers in some units; "none" stands for those without one."""
         wanted = {"" if unit == "none" else unit for unit in units.split()}
         return [term for term in self.reading.of_kind("number") if term.unit in wanted]
@@ -174,5 +174,5 @@ def read_line(text: str) -> Line:
     return Line(strip_dates(text))
 
 
-def _list_figures(reading: Reading) -> set[tuple[object, str]]:
+def _list_figures(reading: Claims) -> set[tuple[object, str]]:
     return {(term.key, term.unit) for term in reading.of_kind("number")}

@@ -10,7 +10,7 @@ from config.lib.words.lexer import MASK, find_phrases, has_phrase, read_tokens
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import find_clauses, parse_request, strip_lead_in, strip_preface
 from config.lib.words.vocabulary import find_meaning
-from memory.claims.claims import Reading, Term, is_same_number, list_stems, read_claims
+from memory.claims.claims import Claims, ClaimTerm, is_same_number, list_stems, read_claims
 from memory.claims.statements import find_tag, keep_typed_words
 from memory.claims.support import Quote, TypedMessage, locate_quotes, verify_quotes
 
@@ -30,7 +30,7 @@ class Wording:
 class _Sentence:
     quote: Quote
     text: str
-    reading: Reading
+    reading: Claims
     is_asked_for: bool  # "remember that ..."
 
     def contains(self, other: "_Sentence") -> bool:
@@ -69,7 +69,7 @@ def find_untyped(content: str, messages: Sequence[TypedMessage], *known: str) ->
     typed = [term for text in texts for term in _read_numbers(text)]
     for start, end, meaning in (phrase for text in texts for phrase in find_phrases(text, "TIME")):  # noon
         hour, minute = divmod(int(meaning.value) % (24 * 60), 60)
-        typed.append(Term("number", f"{hour:02}:{minute:02}", "time", "+", 0, 0, 0, start, end))
+        typed.append(ClaimTerm("number", f"{hour:02}:{minute:02}", "time", "+", 0, 0, 0, start, end))
     wanted = [term for term in _read_numbers(content) if content[term.start : term.end].casefold() != "one"]
     return [content[term.start : term.end] for term in wanted if not any(is_same_number(one, term) for one in typed)]
 
@@ -89,7 +89,7 @@ def swap_value(line: str, text: str) -> str | None:
     return f"{line[: old[0].start]}{new}{unit}{line[old[0].end :]}"
 
 
-def _read_numbers(text: str) -> list[Term]:
+def _read_numbers(text: str) -> list[ClaimTerm]:
     return read_claims(text).of_kind("number")
 
 
@@ -123,7 +123,7 @@ def _lies(sentence: _Sentence, quotes: Sequence[Quote]) -> bool:
     )
 
 
-def _count_shared(claim: Reading, sentence: Reading) -> int:
+def _count_shared(claim: Claims, sentence: Claims) -> int:
     """Return how many terms of a claim a sentence has, whatever it says of them; -1 if it lacks a number."""
     figures = sentence.of_kind("number")
     wanted = claim.of_kind("number")
@@ -133,7 +133,7 @@ def _count_shared(claim: Reading, sentence: Reading) -> int:
     return len({term.key for term in claim.of_kind("word", "bound")} & given) + len(wanted)
 
 
-def _repeats(claim: Reading, sentence: Reading) -> bool:
+def _repeats(claim: Claims, sentence: Claims) -> bool:
     """Tell whether a claim has the terms of a sentence in its order and leaves none out that tells something.
 
     Each word of the claim that tells little stands in the sentence, too.
@@ -147,7 +147,7 @@ def _repeats(claim: Reading, sentence: Reading) -> bool:
     return len(given) == len(wanted) and all(map(_is_equal, given, wanted)) and is_known
 
 
-def _is_equal(given: Term, wanted: Term) -> bool:
+def _is_equal(given: ClaimTerm, wanted: ClaimTerm) -> bool:
     if given.kind == wanted.kind == "number":
         return is_same_number(given, wanted)
     return (given.kind, given.key, given.polarity) == (wanted.kind, wanted.key, wanted.polarity)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from config.lib.words.lexer import MASK
 from config.lib.words.sentences import straight
-from memory.claims.claims import Reading, Term, is_same_number, list_stems, read_claims
+from memory.claims.claims import Claims, ClaimTerm, is_same_number, list_stems, read_claims
 from memory.claims.statements import Voices, mask_parts, read_voices
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
@@ -25,7 +25,7 @@ LONGEST_QUOTE: Final = 300  # characters; a longer quote is cut to its tightest 
 
 _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n")
 Content = tuple[str, Any, str, str]
-Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's terms it meets
+Held = tuple[ClaimTerm, frozenset[Content]]  # a term of a message with the claim's terms it meets
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TypedMessage:
         return read_voices(self.text, is_opened=self.is_opened, following=self.following)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> Claims:
         """The claims of the user's own statements."""
         return read_claims(mask_parts(self.voices))
 
@@ -73,7 +73,7 @@ def find_support(content: str, messages: Sequence[TypedMessage], *, is_exact: bo
     With `is_exact`, for chats with untrusted text in view, the content may add no word that carries meaning, and leave
     out no condition or doubt.
     """
-    claim = _Claim(read_claims(content), is_exact=is_exact)
+    claim = _Requirement(read_claims(content), is_exact=is_exact)
     spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
     if not spans:
         return None
@@ -93,7 +93,7 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
     A quote is literal text, or a mapping `{message_id, text}`, whose message id is optional. Other values are ignored.
     Without a valid quote the result is that of `find_support`.
     """
-    claim = _Claim(read_claims(content))
+    claim = _Requirement(read_claims(content))
 
     def verify(message: TypedMessage, start: int, end: int) -> Quote | None:
         span = claim.find_span(message.reading, start, end)
@@ -134,10 +134,10 @@ def _iter_places(quote: object, messages: Sequence[TypedMessage]) -> Iterator[tu
             yield message, at, at + len(literal)
 
 
-class _Claim:
+class _Requirement:
     """The terms that a span must contain to support a content."""
 
-    def __init__(self, reading: Reading, *, is_exact: bool = False) -> None:
+    def __init__(self, reading: Claims, *, is_exact: bool = False) -> None:
         self.is_exact = is_exact
         self.words = _list_distinct(reading.of_kind("word", "bound"))
         self.figures = _list_distinct(reading.of_kind("number"))
@@ -156,7 +156,7 @@ class _Claim:
             i for i, term in enumerate(self.words) if term.clause in heavy and term.key in list_stems("LIGHT")
         }
 
-    def _denied_clauses(self, reading: Reading) -> list[list[Term]]:
+    def _denied_clauses(self, reading: Claims) -> list[list[ClaimTerm]]:
         """Return per denying clause the terms of which a span needs one."""
         groups = []
         for clause in dict.fromkeys(term.clause for term in reading.of_kind("not")):
@@ -164,7 +164,7 @@ class _Claim:
             groups.append([term for term in terms if term.key not in list_stems("LIGHT")] or terms)
         return [group for group in groups if group]
 
-    def find_span(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
+    def find_span(self, message: Claims, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
         """Return the tightest sufficient span in the bounds, if any."""
         given = [
             (term, self._list_met(term))
@@ -184,7 +184,7 @@ class _Claim:
                 spans.append((held[0][0].start, held[-1][0].end))
         return min(spans, key=lambda span: span[1] - span[0], default=None)
 
-    def _is_too_long(self, start: Term, end: Term) -> bool:
+    def _is_too_long(self, start: ClaimTerm, end: ClaimTerm) -> bool:
         return end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest
 
     def _is_whole(self, held: Sequence[Held], given: Sequence[Held]) -> bool:
@@ -219,14 +219,14 @@ class _Claim:
         denied = frozenset().union(*(names for term, names in held if term.clause in denying))
         return all(any(_term_key(term) in denied for term in group) for group in self.denied)
 
-    def _list_met(self, given: Term) -> frozenset[Content]:
+    def _list_met(self, given: ClaimTerm) -> frozenset[Content]:
         """Return the claim's terms that a message's term meets."""
         met = [term for at, term in enumerate(self.words) if _is_match(given, term, is_relaxed=at in self.relaxed)]
         exact = (term for term in [*self.figures, *self.conditions] if _is_match(given, term))
         return frozenset(map(_term_key, [*met, *exact]))
 
 
-def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
+def _is_match(given: ClaimTerm, wanted: ClaimTerm, *, is_relaxed: bool = False) -> bool:
     is_said = is_same_number(given, wanted) if wanted.kind == "number" else given.key == wanted.key
     if given.kind != wanted.kind or not is_said:
         return False
@@ -234,9 +234,9 @@ def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
     return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))
 
 
-def _term_key(term: Term) -> Content:
+def _term_key(term: ClaimTerm) -> Content:
     return term.kind, term.key, term.unit, term.polarity
 
 
-def _list_distinct(terms: Sequence[Term]) -> list[Term]:
+def _list_distinct(terms: Sequence[ClaimTerm]) -> list[ClaimTerm]:
     return list({_term_key(term): term for term in terms}.values())

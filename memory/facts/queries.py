@@ -18,7 +18,7 @@ from memory import models
 from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
-from memory.recall.blocks import Block
+from memory.recall.blocks import MemoryBlock
 from memory.recall.search import find_relevant, select_marked
 
 PAGE_SIZE: Final = 100  # facts that the list shows at a time
@@ -137,17 +137,17 @@ def list_places(*order: str) -> list[Place]:
     return list(Place.objects.filter(removed_at__isnull=True).annotate(**mentioned).order_by(*order, "id"))
 
 
-def get_next_block(*, assistant: str, now: datetime) -> Block:
+def get_next_block(*, assistant: str, now: datetime) -> MemoryBlock:
     """Return the next chat's block, empty if facts are switched off."""
     return get_block(assistant, now) if uses_facts() else blocks.build_empty_block()
 
 
-def get_block(assistant: str, now: datetime) -> Block:
+def get_block(assistant: str, now: datetime) -> MemoryBlock:
     """Return the assistant's block, regardless of the switch."""
     return _BLOCKS[assistant](now)
 
 
-_BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
+_BLOCKS: Final[dict[str, Callable[[datetime], MemoryBlock]]] = {
     "coach": lambda now: _build_coach_block(now),
     "advisor": lambda now: _build_advisor_block(now),
     "companion": lambda now: blocks.build_companion_block(
@@ -156,13 +156,13 @@ _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
 }
 
 
-def _build_coach_block(now: datetime) -> Block:
+def _build_coach_block(now: datetime) -> MemoryBlock:
     rules = select_marked(_select_injectable(now), RULE).by_reference().only(*_BLOCK_COLUMNS)[: blocks.RULES_FIRST]
     stored = UserFact.objects.current(now).count()
     return blocks.build_coach_block(iter_block_facts(now), rules=read_block_facts(rules), stored=stored, now=now)
 
 
-def _build_advisor_block(now: datetime) -> Block:
+def _build_advisor_block(now: datetime) -> MemoryBlock:
     """Build the advisor's block; of many facts only the first of each category can have room."""
     facts = _select_injectable(now)
     total = facts.count()

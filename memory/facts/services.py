@@ -31,7 +31,7 @@ from memory.models import (
     MemorySwitches,
     UserFact,
 )
-from memory.recall.blocks import Block
+from memory.recall.blocks import MemoryBlock
 
 MAX_MATCHES: Final = 10  # facts that an ambiguous reference names
 
@@ -286,7 +286,7 @@ def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) 
     return MemorySwitches.objects.update_or_create(defaults=given)[0]
 
 
-def render_coach_block(*, now: datetime) -> Block:
+def render_coach_block(*, now: datetime) -> MemoryBlock:
     """Render the coach's block; mark its facts as referenced at `now`."""
     # Without the lock a concurrent write could replace a row, and its successor would stay unmarked.
     lock_memory()

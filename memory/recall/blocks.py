@@ -34,7 +34,7 @@ _LAST_MARK: Final = re.compile(r"\s+#+$")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """A rendered block with its sha256 and facts; empty without facts."""
 
     text: str
@@ -74,7 +74,7 @@ def is_injectable(fact: UserFact, now: datetime) -> bool:
 
 def build_coach_block(
     facts: Iterable[UserFact], *, rules: Iterable[UserFact] = (), stored: int = 0, now: datetime
-) -> Block:
+) -> MemoryBlock:
     """Build the coach's block: `rules` in force, then facts, last referenced first; `stored` facts there are."""
     first = list(islice(_iter_lines(rules, format_fact, now), RULES_FIRST))
     known = {fact.id for fact, _ in first}
@@ -99,7 +99,7 @@ def build_coach_block(
     return _build_block([[COACH_HEADING, "", *(text for _, text in chosen)], more], chosen)
 
 
-def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> Block:
+def build_advisor_block(facts: Iterable[UserFact], *, now: datetime, unread: int = 0) -> MemoryBlock:
     """Build the advisor's block by category, within its token budget; `unread` more facts surely have no room."""
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
@@ -128,7 +128,7 @@ def take_candidates(facts: Iterable[UserFact], *, now: datetime) -> list[UserFac
     return taken
 
 
-def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *, now: datetime) -> Block:
+def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *, now: datetime) -> MemoryBlock:
     """Build the companion's block: facts by first learning, then places."""
     inside = (fact for fact in facts if fact.left_document_at is None)
     by_day = sorted(inside, key=lambda fact: (fact.learned_at, fact.id))
@@ -142,7 +142,7 @@ def build_companion_block(facts: Iterable[UserFact], places: Iterable[Place], *,
     return _build_block([memories, [COMPANION_PLACES_HEADING, *visited] if visited else []], chosen)
 
 
-def build_empty_block() -> Block:
+def build_empty_block() -> MemoryBlock:
     """Return the empty block."""
     return _build_block([], [])
 
@@ -227,6 +227,6 @@ def _estimate_line(text: str) -> int:
     return estimate_tokens(text + "\n")
 
 
-def _build_block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> Block:
+def _build_block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> MemoryBlock:
     text = "\n\n".join("\n".join(lines) for lines in parts if lines)
-    return Block(text, hashlib.sha256(text.encode()).hexdigest(), tuple(fact.id for fact, _ in chosen))
+    return MemoryBlock(text, hashlib.sha256(text.encode()).hexdigest(), tuple(fact.id for fact, _ in chosen))

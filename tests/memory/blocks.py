@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from memory.models import Place, UserFact
-from memory.recall.blocks import Block
+from memory.recall.blocks import MemoryBlock
 from memory.wording import MAX_CONTENT, MAX_TOPIC
 from tests.factories.memory import JUNE
 
@@ -36,7 +36,7 @@ def block_place(name: str = "Home", notes: str = "", conversations: int = 1) -> 
     return place
 
 
-def numbers(block: Block) -> list[int]:
+def numbers(block: MemoryBlock) -> list[int]:
     """Return the numbers of the facts in a block, in order."""
     return [fact_id.int for fact_id in block.fact_ids]
 
