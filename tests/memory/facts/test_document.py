@@ -5,7 +5,7 @@ from uuid import uuid4
 from config.lib.llm.tokens import count_tokens
 from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
-from memory.facts.services import archive_fact, forget_fact, restore_fact, supersede_fact
+from memory.facts.services import archive_fact, delete_fact, forget_fact, restore_fact, supersede_fact
 from memory.facts.versions import Origin
 from memory.models import UserFact
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
@@ -104,6 +104,7 @@ def test_document_marks_facts_that_are_over_as_inactive(as_trader):
     supersede_fact(fact_id=first.pk, content="Version two", now=JUNE)
     archive_fact(fact_id=UserFactFactory(content="Archived").pk, now=JUNE)
     forget_fact(id_or_substring=str(UserFactFactory(content="Forgotten").pk), now=JUNE)
+    delete_fact(fact_id=UserFactFactory(content="In the trash").pk, now=JUNE)
     UserFactFactory(content="Ended", ended=True)
     UserFactFactory(content="Later", valid_from=JULY + timedelta(seconds=1))
 

@@ -10,7 +10,7 @@ from memory.facts.document import build_document, count_document_tokens
 from memory.facts.limits import enforce_token_limit, measure_document
 from memory.facts.places import add_place
 from memory.facts.queries import count_facts, get_block
-from memory.facts.services import forget_fact, remember_fact, supersede_fact
+from memory.facts.services import forget_fact, remember_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
@@ -77,19 +77,6 @@ def test_extracted_facts_leave_before_explicit_ones_however_recently_they_were_r
 
     assert ids == [fact.pk for fact in reversed(learned)][: len(ids)]
     assert set(UserFact.objects.believed().in_document()) >= set(explicit)
-
-
-def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trader):
-    fact = fill(4)[-1]
-    for number in range(4):
-        fact = supersede_fact(fact_id=fact.pk, content=f"Version {number} {'gold and silver ' * 8}", now=JUNE).fact
-
-    assert enforce(now=JULY) == []
-    document = build_document(now=JULY)
-    assert document.metadata.token_count <= LIMIT
-    assert document.metadata.total_active_facts == 4
-    assert 4 <= document.metadata.total_facts < 8
-    assert UserFact.objects.count() == 8
 
 
 def test_evicted_facts_stay_believed_with_a_mark_and_an_event(as_trader):
@@ -264,14 +251,3 @@ def test_places_never_take_more_than_half_of_the_room_from_facts(as_trader):
     places = count_document_tokens([])
     assert places > LIMIT
     assert 150 < tokens() - places <= LIMIT // 2
-
-
-def test_short_memory_is_never_counted_as_too_long_nor_a_long_one_as_short(as_trader):
-    # Dense text: as many tokens as bytes, nearly.
-    UserFactFactory.create_batch(2)
-    UserFactFactory(content="ༀ" * 300, external={"id": "ༀ" * 64, "conversation_id": "ༀ" * 64, "message_id": "ༀ" * 64})
-    assert tokens() > LIMIT
-
-    enforce(now=JULY)
-
-    assert tokens() <= LIMIT

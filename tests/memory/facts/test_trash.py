@@ -5,7 +5,6 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from memory.facts.document import build_document
 from memory.facts.review import propose_fact, propose_merge
 from memory.facts.services import (
     archive_fact,
@@ -95,13 +94,6 @@ def test_undo_of_a_restore_from_the_trash_puts_the_fact_back_into_it(as_trader):
 
     assert [row.trashed_at for row in UserFact.objects.in_trash()] == [JUNE]
     assert believed() == []
-
-
-def test_document_excludes_trashed_facts(as_trader):
-    fact = UserFactFactory(content="Retires at 50")
-    delete(supersede_fact(fact_id=fact.pk, content="Retires at 55", now=MAY).fact)
-
-    assert build_document(now=JULY).facts == []
 
 
 # --- Gone for good ---

@@ -98,20 +98,6 @@ def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
     assert numbers(build_advisor_block(facts, now=JUNE)) == [0, 2]
 
 
-def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line():
-    facts = [
-        long_fact(index * 10 + number, 100, category=category)
-        for index, category in enumerate(CATEGORIES)
-        for number in range(10)
-    ]
-    weak = [block_fact(100, score=0.5)]  # kept for recall whatever the room
-
-    text = build_advisor_block(facts + weak, now=JUNE).text
-
-    assert text.count("more stored") == 1
-    assert text.endswith("\n\n25 more stored; recall them with recall_preferences.")
-
-
 @given(FACTS, st.lists(st.sampled_from(CATEGORIES), min_size=4, max_size=4))
 def test_nothing_in_a_fact_opens_a_line_or_a_section_of_the_advisors_block(said, categories):
     facts = [

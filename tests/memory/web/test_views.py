@@ -302,17 +302,6 @@ def test_fact_answers_htmx_in_the_list_with_the_fact_or_its_form(client, know, q
     assert "autofocus" in response.content.decode()
 
 
-def test_a_fact_that_does_not_hold_now_says_so(client, trader):
-    ends_at = timezone.now() + timedelta(days=9)
-    as_owner(trader, lambda: UserFactFactory(content="until then", valid_until=ends_at))
-    as_owner(trader, lambda: UserFactFactory(content="from then", valid_from=ends_at))
-
-    words = text_of(client.get(FACTS))
-
-    assert "True until" in words
-    assert "True from" in words
-
-
 def test_a_fact_leads_to_the_message_it_came_from(client, know):
     conversation_id = uuid4()
     quote = {"message_id": 7, "start": 0, "end": 16}
@@ -323,13 +312,6 @@ def test_a_fact_leads_to_the_message_it_came_from(client, know):
     assert f'href="{chat}#message-7"' in open_menu(client, quoted).content.decode()
     assert f'href="{chat}#message-7"' in client.get(act("fact", quoted)).content.decode()
     assert f'href="{chat}#message-9"' in client.get(act("fact", told)).content.decode()
-
-
-def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):
-    fact = know()
-
-    for answer in (open_menu(client, fact), client.get(act("fact", fact))):
-        assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in answer.content.decode()
 
 
 def test_facts_says_that_the_document_is_full_and_marks_what_is_outside(client, trader, settings):

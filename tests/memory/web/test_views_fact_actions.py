@@ -160,22 +160,3 @@ def test_undo_refused_shows_the_fact_as_it_is(client, trader, saved):
         assert response.status_code == 409
         assert "undo the later change first" in text_of(response)
         assert "trades ETH" in text_of(response)
-
-
-def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_history(client, know, last):
-    fact = know("max 5x leverage on any single position", topic="risk")
-    data = {
-        "content": fact.content,
-        "topic": "risk",
-        "category": "profile",
-        "summary": "max 5x",
-        "detail": "Since 2022.",
-    }
-
-    client.post(act("edit", fact), data)
-
-    assert (last(fact).summary, last(fact).body) == ("max 5x", "Since 2022.")
-    page = text_of(client.get(act("fact", last(fact))))
-    assert "Short form used in chats: max 5x" in page
-    assert "Shorter line: was none now max 5x" in page
-    assert "Detail: was none now Since 2022." in page
