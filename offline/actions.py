@@ -14,7 +14,7 @@ from config.lib.words.lexer import find_phrases, read_tokens, skip_phrases
 from config.lib.words.markets import symbols_in
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
-from offline.messages import Call, Known, best_matches
+from offline.messages import Call, FactLine, best_matches
 from offline.talk import Steps, Talk, say_text
 from offline.telling import LABEL, VIEWS, Row, escape, exact, fill, listing, paragraphs, rows, tell
 from trading.asking.periods import DAY, parse_period, take_period
@@ -116,7 +116,7 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
 
 def _pick_targets(every: list[Row], action: str, name: str) -> list[Row]:
     """Return the rows that a name means, exact or by shared words, and that fit the action."""
-    known = [Known(exact(row, "name") or exact(row, "skill_name"), id=str(at)) for at, row in enumerate(every)]
+    known = [FactLine(exact(row, "name") or exact(row, "skill_name"), id=str(at)) for at, row in enumerate(every)]
     same = [one for one in known if not name or normal_form(one.text) == normal_form(name)]
     named = [every[int(one.id)] for one in same or best_matches(name, known, least=0.5)]
     statuses = _STATUSES.get(action, ())

@@ -7,21 +7,19 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
-from config.lib.words.clauses import Reading, load_forms
+from config.lib.words.clauses import TaggedText
 from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_phrases, take_number
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
 from config.lib.words.vocabulary import Meaning
-from offline.messages import Call, Known, Outcome, best_matches, key_words
-from offline.phrases import TERMS
+from offline.messages import Call, CallResult, FactLine, best_matches, key_words
 from offline.statements import read_statements
 from offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
-from offline.telling import TEXTS, escape, exact, fill_rows, listing, paragraphs, rows, spell
+from offline.telling import FORMS, TERMS, TEXTS, escape, exact, fill_rows, listing, paragraphs, rows, spell
 from trading.skills.templates import TEMPLATES
 
 Fields = dict[str, Any]  # by argument of the tools
@@ -45,9 +43,8 @@ _ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"}
 _MANNERS: Final = {name: name for name in ("mean_reversion", "breakout", "trend", "range", "fade", "carry")}
 _MANNERS["fade"] = "mean_reversion"
 _HORIZONS: Final = {"scalp": "day", "day": "day", "swing": "swing", "position": "position"}
-_FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
 # A number is read and taken out of its clause: what bounds the day or the whole before the cap of a position.
-_SAID, _NUMBERS = _FORMS["a draft"], _FORMS["numbers of a draft"]
+_SAID, _NUMBERS = FORMS["a draft"], FORMS["numbers of a draft"]
 _LABEL: Final = re.compile(r"^(?:[-*•]\s*)?([\w ]{2,14}?)\s*[:=]\s*(?=\S)")
 _BREAK: Final = re.compile(
     r"[,;]\s+(?:(?:and|then|but)\s+)*|\s+(?:and|then)\s+(?=(?:exit|cover|close|sell|stop|never|risk)s?\b)"
@@ -105,7 +102,7 @@ def _is_built(sentence: str) -> bool:
     return "built" in _read(sentence)
 
 
-def _read(sentence: str) -> Reading:
+def _read(sentence: str) -> TaggedText:
     return _SAID.read(strip_lead_in(straight(sentence).strip()).strip(" .!?;"))
 
 
@@ -242,7 +239,7 @@ def _camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
 
 
-def _write(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Outcome]]:
+def _write(fields: Fields) -> Generator[tuple[Call, ...], list[CallResult], list[CallResult]]:
     """Yield a patch for each tool, refused ones once more without their errors; return results."""
     by_tool = {
         tool: {name: fields[name] for name in names.split() if fields.get(name)} for tool, names in TOOLS.items()
@@ -252,14 +249,14 @@ def _write(fields: Fields) -> Generator[tuple[Call, ...], list[Outcome], list[Ou
     return [*done, *(yield tuple(again))]
 
 
-def _list_accepted(outcome: Outcome) -> Fields:
+def _list_accepted(outcome: CallResult) -> Fields:
     """Return the arguments that the tool did not refuse by name."""
     paths = [exact(one, "field") or exact(one, "argument") for one in outcome.entries("error")]
     wrong = {_camel(step) for path in paths for step in re.split(r"\W+", path)}
     return {name: value for name, value in outcome.arguments.items() if name not in wrong}
 
 
-def _ask_next(talk: Talk, known: Fields, done: Sequence[Outcome]) -> str:
+def _ask_next(talk: Talk, known: Fields, done: Sequence[CallResult]) -> str:
     """Return the next question. Every draft begins with caps and bars: that they are there answers none."""
     said = {name for one in (*talk.earlier, *done) if one.name in TOOLS and not one.error for name in one.arguments}
     said |= known.keys() - {*CAPS, "barsInterval"}
@@ -273,7 +270,7 @@ def _ask_next(talk: Talk, known: Fields, done: Sequence[Outcome]) -> str:
 # --- Texts and short commands ---
 
 
-def _report(done: Sequence[Outcome], *notes: str) -> str:
+def _report(done: Sequence[CallResult], *notes: str) -> str:
     """Describe written, refused and missing fields, with notes, and say where Save is."""
     written, refused = ([one for one in done if bool(one.error) is is_refused] for is_refused in (False, True))
     last = written[-1].as_row if written else {}
@@ -305,7 +302,7 @@ def _review(intro: str) -> Steps:
     return paragraphs(intro, spell(found.as_row, "summary"), told or "No finding.")
 
 
-def _command_steps(talk: Talk, said: Reading) -> Steps | None:
+def _command_steps(talk: Talk, said: TaggedText) -> Steps | None:
     """Return the steps of a short command: show or use a template, begin safer, review, save; or None."""
     named = said.find("template")
     if named and (template := _find_template(named["name"])):
@@ -329,7 +326,7 @@ def _patch(fields: Fields, *notes: str) -> Steps:
 def _find_template(text: str) -> str:
     """Return the template whose name shares most words with a text, "" when none does."""
     names = {one["name"]: name for name, one in TEMPLATES.items()}
-    return next((names[match.text] for match in best_matches(text, [*map(Known, names)])), "")
+    return next((names[match.text] for match in best_matches(text, [*map(FactLine, names)])), "")
 
 
 def _describe_templates() -> str:

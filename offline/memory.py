@@ -1,24 +1,22 @@
 """Rules that change memory on request, report what was done, and answer from what is known."""
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from config.lib.text import parse_uuid
-from config.lib.words.clauses import load_forms
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import is_question, sentences, spell_out, strip_lead_in
 from memory.claims.judge import judge_change
 from offline.drafting import list_drafted
-from offline.messages import COACH_TOOLS, LOOKUPS, Call, Known, Outcome, best_matches, key_words
-from offline.phrases import FACTS_PAGE, asks_for_help, knows_nothing
-from offline.requests import MAX_ARGUMENT, Request, memory_requests, read_change, read_place
+from offline.messages import COACH_TOOLS, LOOKUPS, Call, CallResult, FactLine, best_matches, key_words
+from offline.requests import MAX_ARGUMENT, MemoryRequest, memory_requests, read_change, read_place
 from offline.statements import passing_states
-from offline.talk import Reply, Steps, Talk, follow_steps, say_text
-from offline.telling import exact, listing, paragraphs, tell
+from offline.talk import ModelReply, Steps, Talk, follow_steps, say_text
+from offline.telling import FORMS, exact, listing, paragraphs, tell
 from trading.asking.words import read_words
 
+FACTS_PAGE: Final = "[facts page](/profile/facts/)"
 WHICH: Final = "Which one should I forget? Say “forget that ...” with its words."
 _REPLACES_OR_BOTH: Final = "Does it replace that, or do both hold?"
 _ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
@@ -40,31 +38,31 @@ What lasts and bounds a trade: risk, hours, markets and goals.
 - what the account is for, and the drawdown you accept
 - how you like answers"""
 _OBJECTS: Final = word_set("trade trades trading market markets account accounts position positions")  # of many facts
-_SAID: Final = load_forms(Path(__file__).with_name("tables.forms"))["questions about the user"]
+_SAID: Final = FORMS["questions about the user"]
 
 
 # --- Changes ---
 
 
-def answer_conflict(talk: Talk) -> Reply | None:
+def answer_conflict(talk: Talk) -> ModelReply | None:
     """After "does it replace that, or do both hold?": save what was held back."""
     if talk.results or _REPLACES_OR_BOTH not in talk.before or "replaces" not in _SAID.read(talk.text):
         return None
     waiting = [outcome for outcome in talk.earlier if outcome.held and outcome.conflicts_with]
-    return Reply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),)) if waiting else None
+    return ModelReply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),)) if waiting else None
 
 
-def change_named_fact(talk: Talk) -> Reply | None:
+def change_named_fact(talk: Talk) -> ModelReply | None:
     """Change the one fact that this chat was opened for."""
     if talk.about is None:
         return None
     if "none" in _SAID.read(talk.text):
-        return Reply(f"All right, it stays as it is: **{talk.about.text}**")
+        return ModelReply(f"All right, it stays as it is: **{talk.about.text}**")
     request = read_change(talk.about, talk.text)
-    return _carry_out(talk, [request]) if request else Reply(_ASK_AGAIN.format(talk.about.text))
+    return _carry_out(talk, [request]) if request else ModelReply(_ASK_AGAIN.format(talk.about.text))
 
 
-def change_memory(talk: Talk) -> Reply | None:
+def change_memory(talk: Talk) -> ModelReply | None:
     """Carry out a message's memory requests and statements."""
     # What goes into a draft is a rule of the strategy, not of the person.
     pieces = list(sentences(talk.text))
@@ -75,14 +73,14 @@ def change_memory(talk: Talk) -> Reply | None:
     has_listed = any(outcome.name in LOOKUPS for outcome in talk.results)
     if "list" in talk.acts and not has_listed and (requests or "still" in talk.text.casefold().split()):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
-        return Reply(tool_calls=(Call("list", {}),))
+        return ModelReply(tool_calls=(Call("list", {}),))
     if requests:
         return _carry_out(talk, requests)
     note = passing_note(talk)
-    return Reply(note) if note else None
+    return ModelReply(note) if note else None
 
 
-def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
+def _carry_out(talk: Talk, requests: Sequence[MemoryRequest]) -> ModelReply:
     """Return the calls that requests become, or why there are none."""
     calls: list[Call] = []
     notes: list[str] = []
@@ -108,7 +106,7 @@ def _carry_out(talk: Talk, requests: Sequence[Request]) -> Reply:
             notes.append(paragraphs(head, listing([fact.text for fact in request.choices]), WHICH))
         else:
             notes.append("I see nothing to forget: I know nothing about you in this chat yet.")
-    return Reply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
+    return ModelReply("\n\n".join(notes[:1]), tuple(call for at, call in enumerate(calls) if call not in calls[:at]))
 
 
 # --- Reports ---
@@ -120,7 +118,7 @@ def passing_note(talk: Talk) -> str:
     return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment." if passing else ""
 
 
-def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
+def format_report(results: Sequence[CallResult], names: Mapping[str, str]) -> list[str]:
     """Return paragraphs on all writes, refusals and unknown tools."""
     done: dict[str, list[str]] = {}
     refused = []
@@ -142,7 +140,7 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
     return [*told, *([f"You can change or undo this on your {FACTS_PAGE}."] if told else []), *refused]
 
 
-def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
+def failure(outcome: CallResult, names: Mapping[str, str]) -> str:
     """Explain a tool's refusal, or ask which fact is meant."""
     candidates = [exact(one, "fact") for one in outcome.entries("candidates")]
     reference = str(outcome.arguments.get("fact_id") or "")
@@ -155,13 +153,13 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     return f"`{outcome.tool}` could not answer: {outcome.told_error}"
 
 
-def _format_text(outcome: Outcome) -> str:
+def _format_text(outcome: CallResult) -> str:
     old = exact(outcome.before, "fact") or exact(outcome.as_row, "replaced")
     is_changed = outcome.name in {"change", "remember"} and not outcome.was_so and old
     return f"{old}** to **{outcome.changed_text()}" if is_changed else outcome.changed_text()
 
 
-def _format_held(outcome: Outcome) -> str:
+def _format_held(outcome: CallResult) -> str:
     if outcome.conflicts_with:
         known = f"it may contradict **{outcome.conflicts_with}**"
         return f"I have not saved **{outcome.held}** yet: {known}. {_REPLACES_OR_BOTH}"
@@ -174,15 +172,15 @@ def _format_held(outcome: Outcome) -> str:
 # --- Questions about the user ---
 
 
-def answer_about_user(talk: Talk) -> Reply | None:
+def answer_about_user(talk: Talk) -> ModelReply | None:
     """Answer questions about the user from memory or lookups."""
     for sentence in sentences(talk.text):
         plain = spell_out(strip_lead_in(sentence))
-        if asks_for_help(plain):
+        if "help" in FORMS["about Keel"].read(plain):
             continue
         asked = _SAID.read(plain)
         if "to tell" in asked:
-            return Reply(_LASTING)
+            return ModelReply(_LASTING)
         steps = _tell_all(talk, plain) if "all" in asked else None
         if steps is None and is_question(sentence) and "own" in asked:
             steps = _answer_question(talk, plain)
@@ -191,7 +189,7 @@ def answer_about_user(talk: Talk) -> Reply | None:
     return None
 
 
-def _list_facts(facts: Sequence[Known]) -> str:
+def _list_facts(facts: Sequence[FactLine]) -> str:
     """Return facts as the block has them, one a line."""
     return listing([f"{fact.text}{' (inferred)' if fact.inferred else ''}" for fact in facts])
 
@@ -200,7 +198,7 @@ def _tell_all(talk: Talk, question: str) -> Steps:
     listed = (yield (Call("list", {}),)) if "list" in talk.acts else []
     if not talk.known:
         failed = [failure(outcome, talk.names) for outcome in listed if outcome.error]
-        return paragraphs(*failed) or knows_nothing(talk.acts)
+        return paragraphs(*failed) or _deny_knowledge(talk.acts)
     about = _SAID.read(question).find("about")
     if about is None:
         more = f"There may be more on your {FACTS_PAGE}, where you can change all of it."
@@ -208,6 +206,14 @@ def _tell_all(talk: Talk, question: str) -> Steps:
     if met := _find_matches(about["what"], talk, 0.0):
         return paragraphs("This is what I know about that:", _list_facts(met))
     return f"I know nothing about your {about['what'].strip()} yet. I know {len(talk.known)} other things about you."
+
+
+def _deny_knowledge(acts: Collection[str]) -> str:
+    """Say that nothing is known of the user, and how that changes."""
+    if "remember" not in acts:
+        return f"I know nothing about you in this chat. What you want known you can add on your {FACTS_PAGE}."
+    how = f"Tell me something lasting, such as “I never trade alts”, or add it on your {FACTS_PAGE}"
+    return f"I know nothing about you yet. {how}, and I will remember it."
 
 
 def _answer_question(talk: Talk, question: str) -> Steps | None:
@@ -225,7 +231,7 @@ def _answer_question(talk: Talk, question: str) -> Steps | None:
     query = " ".join(key_words(question))[:MAX_ARGUMENT]
     if query and "recall" in talk.acts:
         return _recall(talk, query, advice)
-    nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else knows_nothing(talk.acts)
+    nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else _deny_knowledge(talk.acts)
     return say_text(nothing) if "for fact" in asked else None
 
 
@@ -239,7 +245,7 @@ def _recall(talk: Talk, query: str, advice: str) -> Steps:
     return paragraphs(told, advice)
 
 
-def _find_matches(question: str, talk: Talk, least: float) -> list[Known]:
+def _find_matches(question: str, talk: Talk, least: float) -> list[FactLine]:
     asked = _SAID.read(question)
     topic = next((topic for topic in ("session", "symbols", "risk") if topic in asked), "")
     about = [fact for fact in talk.known if topic and fact.topic == topic]

@@ -43,7 +43,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FactLine:
     """One fact the model can see."""
 
     text: str
@@ -53,7 +53,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResult:
     """A tool call of this conversation with what came back."""
 
     name: str  # of the act, else of the tool
@@ -129,7 +129,7 @@ def content_text(message: Row) -> str:
     return content if isinstance(content, str) else ""
 
 
-def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: float = 0.0) -> list[Known]:
+def best_matches(words: str, facts: Sequence[FactLine], *, topic: str = "", least: float = 0.0) -> list[FactLine]:
     """Return the best matching facts, several when they tie.
 
     A word that many facts have counts less; `least` is the share (0..1) of the words that must be met.
@@ -214,39 +214,41 @@ def translate_act(call: Call, tools: Sequence[str]) -> Call:
     return Call(tool.name, {"operation": operation, **given} if operation else given)
 
 
-def read_acts(messages: Iterable[Row]) -> list[Outcome]:
+def read_acts(messages: Iterable[Row]) -> list[CallResult]:
     """Return the finished tool calls as outcomes of acts, in the order of their results."""
     calls: dict[str, tuple[str, Row]] = {}
     found = []
     for message in messages:
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
-            arguments = _parse_json(function.get("arguments") or "{}")
+            arguments = parse_json(function.get("arguments") or "{}")
             calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, Mapping) else {})
         if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
-            found.append(_as_act(*made, _parse_json(content_text(message))))
+            text = content_text(message)
+            found.append(_as_act(*made, text if (value := parse_json(text)) is None else value))
     return found
 
 
-def _parse_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
+    """Return the value of JSON; None for another text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return None
 
 
-def _as_act(tool: str, arguments: Row, result: Any) -> Outcome:
+def _as_act(tool: str, arguments: Row, result: Any) -> CallResult:
     operation = exact(arguments, "operation")
     for act, one, name, keys in _ACTS:
         if (one.name, name) == (tool, operation):
             given = {to: arguments[key] for key, to in keys.items() if key in arguments}
             if "fact" in given and one is not remember:
                 given |= {"topic": guess_topic(str(given["fact"])), "confidence": "asserted"}
-            return Outcome(act, given, result, tool)
-    return Outcome(tool, arguments, result, tool)
+            return CallResult(act, given, result, tool)
+    return CallResult(tool, arguments, result, tool)
 
 
-def read_memory(messages: Sequence[Row]) -> list[Known]:
+def read_memory(messages: Sequence[Row]) -> list[FactLine]:
     """Return the known facts: the prompt's, as changed since."""
     prompts = [content_text(message) for message in messages if message.get("role") == "system"]
     facts = [fact for prompt in prompts for fact in _facts_of(prompt)]
@@ -256,19 +258,19 @@ def read_memory(messages: Sequence[Row]) -> list[Known]:
     return facts
 
 
-def read_opening(preamble: str) -> Known | None:
+def read_opening(preamble: str) -> FactLine | None:
     """Return the fact to change from the first message's preamble."""
     match = _OPENING.search(preamble)
-    return Known(match["fact"], guess_topic(match["fact"]), id=match["id"].strip()) if match else None
+    return FactLine(match["fact"], guess_topic(match["fact"]), id=match["id"].strip()) if match else None
 
 
-def _facts_of(prompt: str) -> Iterator[Known]:
+def _facts_of(prompt: str) -> Iterator[FactLine]:
     """Yield the facts of the blocks; the coach's tags are topics, the companion's are dates."""
     for heading in _HEADINGS:
         for match in filter(None, map(_LINE.match, _lines_under(heading, prompt))):
             topic = (match["tag"] or "") if heading == COACH_HEADING else guess_topic(match["text"])
             if match["text"] != "...":
-                yield Known(match["text"], topic, match["inferred"] is not None)
+                yield FactLine(match["text"], topic, match["inferred"] is not None)
 
 
 def _lines_under(heading: str, prompt: str) -> Iterator[str]:
@@ -282,12 +284,12 @@ def _lines_under(heading: str, prompt: str) -> Iterator[str]:
             return
 
 
-def _after(outcome: Outcome, facts: list[Known]) -> list[Known]:
+def _after(outcome: CallResult, facts: list[FactLine]) -> list[FactLine]:
     """Return the facts after a write, or with those of a lookup; a whole list replaces them."""
     if outcome.name in LOOKUPS:
         listed = [row for row in outcome.entries("preferences") if exact(row, "content") and row.get("id")]
         told = [(exact(row, "content"), row.get("confidence") == "inferred", str(row["id"])) for row in listed]
-        new = [Known(text, guess_topic(text), inferred, id) for text, inferred, id in told]
+        new = [FactLine(text, guess_topic(text), inferred, id) for text, inferred, id in told]
         texts, ids = [one.text for one in new], [one.id for one in new]
         is_all = outcome.name == "list" and not outcome.arguments.get("category")
         facts = [] if is_all and not outcome.as_row.get("truncated") else facts
@@ -296,6 +298,6 @@ def _after(outcome: Outcome, facts: list[Known]) -> list[Known]:
         texts, ids = [text, exact(outcome.before, "fact")], [outcome.fact_id, exact(outcome.before, "fact_id")]
         inferred = given.get("confidence") != "asserted"
         is_known = text and outcome.name != "forget"
-        new = [Known(text, str(given.get("topic") or ""), inferred, outcome.fact_id)] if is_known else []
+        new = [FactLine(text, str(given.get("topic") or ""), inferred, outcome.fact_id)] if is_known else []
     gone = set(map(normal_form, texts))
     return [*new, *(one for one in facts if normal_form(one.text) not in gone and (not one.id or one.id not in ids))]

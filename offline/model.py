@@ -7,9 +7,9 @@ prompt, and says plainly when it has no rule. Pure: the same messages and tools 
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from django.conf import settings
@@ -19,28 +19,51 @@ from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.lib.llm.answer import Piece, Usage
 from config.lib.llm.requests import Request
 from config.lib.llm.tokens import estimate_tokens
+from config.lib.text import normal_form, one_line
 from memory.learning.prompts import TASK
+from memory.wording import find_category
 from offline import memory
-from offline.extraction import extraction_answer
-from offline.messages import COACH_TOOLS, LOOKUPS, Call, content_text, translate_act
-from offline.phrases import NO_RULE, make_small_talk, suggest
+from offline.messages import (
+    COACH_TOOLS,
+    LOOKUPS,
+    Call,
+    FactLine,
+    content_text,
+    content_words,
+    parse_json,
+    translate_act,
+)
 from offline.questions import answer_as_coach
-from offline.talk import Reply, Talk, read_talk
-from offline.telling import Row
+from offline.requests import MemoryRequest, memory_requests
+from offline.talk import ModelReply, Talk, read_talk
+from offline.telling import FORMS, TEXTS, Row, exact, listing, paragraphs
 from trading.agent.by_rules import DECIDING, decide_by_rules
 from trading.agent.prompts import CRITIQUE, REFLECTION
 from trading.reviews.by_rules import reflect_by_rules
 
 _ROLES: Final = ("system", "user")
+WHAT_I_AM: Final = "I am Keel's offline model: I work by rules, not with a language model."
+REAL_MODEL: Final = (
+    "For a real conversation, whoever runs this site sets `CHAT_AGENT_MODEL` (for example"
+    " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
+)
+NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
+_ABLE: Final = {
+    act: (what, said.split(" / "))
+    for act, what, said in (row.split(": ") for row in re.sub(r"\n +", " ", TEXTS["abilities"].strip()).split("\n"))
+}
+_STATEMENTS: Final = frozenset({"remember", "forget", "confirm", "prepare_action"})
+_CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
+_LONGEST_SUMMARY: Final = 600  # characters, of an extraction
 _WORD: Final = re.compile(r"\s*\S+\s?|\s+")
 
 
-def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
+def decide(messages: Sequence[Row], tools: Sequence[Row]) -> ModelReply:
     """Answer OpenAI-format messages by the first matching rule."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
         seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
-        return Reply(tool_calls=(Call(*decide_by_rules(*seen)),))
+        return ModelReply(tool_calls=(Call(*decide_by_rules(*seen)),))
     broken = _find_broken(messages)
     talk = read_talk(messages[: len(messages) - (0 if broken is None else 2 if broken else 1)], names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
@@ -57,12 +80,12 @@ def _find_broken(messages: Sequence[Row]) -> str | None:
     return content_text(broken) if is_answer else ""
 
 
-def do_task(talk: Talk) -> Reply | None:
+def do_task(talk: Talk) -> ModelReply | None:
     """Answer a task: extraction, reflection, critique, title or summary."""
-    return next((Reply(answer(talk.text)) for task, answer in _TASKS.items() if talk.task.startswith(task)), None)
+    return next((ModelReply(answer(talk.text)) for task, answer in _TASKS.items() if talk.task.startswith(task)), None)
 
 
-def report_results(talk: Talk) -> Reply | None:
+def report_results(talk: Talk) -> ModelReply | None:
     """Report memory writes, then answer the remaining questions."""
     if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
         return None
@@ -70,25 +93,112 @@ def report_results(talk: Talk) -> Reply | None:
     if asked and asked.tool_calls:
         return asked
     parts = [*memory.format_report(talk.results, talk.names), memory.passing_note(talk), asked.text if asked else ""]
-    return Reply("\n\n".join(part for part in parts if part))
+    return ModelReply("\n\n".join(part for part in parts if part))
 
 
-def _without_rule(talk: Talk) -> Reply:
+def _without_rule(talk: Talk) -> ModelReply:
     looked = [memory.failure(outcome, talk.names) for outcome in talk.results if outcome.error]
     if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
         looked = ["I looked through what I know about you and found nothing for that."]
-    return Reply("\n\n".join([*looked, NO_RULE, suggest(talk.text, talk.acts)]))
+    return ModelReply("\n\n".join([*looked, NO_RULE, suggest(talk.text, talk.acts)]))
+
+
+def make_small_talk(talk: Talk) -> ModelReply | None:
+    """Answer greetings, thanks and questions about the model itself."""
+    said, brief = FORMS["about Keel"].read(talk.text), FORMS["small talk"].read(talk.text)
+    if "what" in said or "help" in said:
+        return ModelReply(paragraphs(_list_abilities(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
+    if len(talk.text.split()) > 6:
+        return None
+    if "greeting" in said:
+        return ModelReply(f"Hello. {WHAT_I_AM} {suggest('', talk.acts)}")
+    return next((ModelReply(answer) for answer in FORMS["small talk"].rows if answer in brief), None)
+
+
+def suggest(text: str, acts: Collection[str]) -> str:
+    """Offer three questions that can be answered, the ones nearest to a text."""
+    open_to = {"any", *acts} - _STATEMENTS
+    able = [question for act, (_, questions) in _ABLE.items() if act in open_to for question in questions]
+    wanted = content_words(text)
+    first, *others = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
+    return f"Try {', '.join(f'“{one}”' for one in [first, *others[:-1]])} or “{others[-1]}”."
+
+
+def _list_abilities(acts: Collection[str]) -> str:
+    """List the model's abilities, with examples for this assistant."""
+    told = [
+        f"**{what}**: {', '.join(f'“{one}”' for one in questions[:2])}"
+        for act, (what, questions) in _ABLE.items()
+        if act in {"any", *acts}
+    ]
+    told += [] if acts else ["I can **save nothing** here: this chat has no tool for it"]
+    page = f"You see and edit all that I know of you on your {memory.FACTS_PAGE}."
+    return paragraphs("Here is what I can do:", listing(told), page)
+
+
+# --- Tasks ---
+
+
+def answer_extraction(request: str) -> str:
+    """Return the extraction's JSON: facts of the user's turns."""
+    known = {str(row.get("id")): row for row in _read_lines(request, "known_facts", dict)}
+    turns = [turn for turn in _read_lines(request, "transcript", dict) if exact(turn, "text")]
+    typed = [(turns[at - 1 : at], turn) for at, turn in enumerate(turns) if turn.get("role") == "user"]
+    facts: dict[str, dict[str, Any]] = {}  # by their words: later ones win
+    for before, turn in typed:
+        replaced = {fact["target_id"] for fact in facts.values()}
+        rows = [{**row, "id": key} for key, row in known.items() if key not in replaced]
+        standing = [FactLine(exact(row, "content"), exact(row, "topic"), id=row["id"]) for row in rows]
+        standing += [FactLine(fact["content"], fact["topic"]) for fact in facts.values()]
+        for asked in memory_requests(turn["text"], standing, "\n".join(exact(one, "text") for one in before)):
+            # What was known is forgotten by the chat's tools alone.
+            old = facts.pop(normal_form(exact(asked.arguments, "fact_id")), {})
+            if "fact" in asked.arguments:
+                facts[normal_form(asked.arguments["fact"])] = _build_fact(asked, turn, known, old)
+    told = [f"Person: {one_line(turn['text'])}" for _, turn in typed]
+    summaries = [
+        *_read_lines(request, "earlier_summary", str),
+        *([summarise_by_rules("\n".join(told))] if told else []),
+    ]
+    summary = "\n".join(summaries)[-_LONGEST_SUMMARY:]
+    return json.dumps({"summary": summary, "facts": [*facts.values()]}, ensure_ascii=False)
+
+
+def _read_lines(request: str, tag: str, kind: type) -> list[Any]:
+    """Return the values of a type in a section, which has a line of JSON for each."""
+    match = re.search(rf"^<{tag}>\n(.*?)^</{tag}>", request, re.MULTILINE | re.DOTALL)
+    # Not by splitlines: a line of JSON may hold other characters that end lines.
+    return [value for value in map(parse_json, match[1].split("\n") if match else ()) if isinstance(value, kind)]
+
+
+def _build_fact(asked: MemoryRequest, turn: Row, known: Mapping[str, Row], before: Row) -> dict[str, Any]:
+    text, topic = str(asked.arguments["fact"]), str(asked.arguments.get("topic", ""))
+    same = next((key for key, row in known.items() if normal_form(exact(row, "content")) == normal_form(text)), None)
+    meant = asked.arguments.get("fact_id")
+    target = same or (meant if meant in known else before.get("target_id"))
+    op = "skip" if same else "update" if target else "add"
+    at = turn["text"].lower().find(text.lower())
+    return {
+        "op": op,
+        "target_id": target,
+        "category": find_category(topic, text),
+        "topic": topic,
+        "content": text,
+        "confidence": _CONFIDENCE[str(asked.arguments.get("confidence", "inferred"))],
+        "conflicts_with": target if op == "update" and known.get(str(target), {}).get("explicit") is True else None,
+        "quotes": [{"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}] if at >= 0 else [],
+    }
 
 
 _TASKS: Final[dict[str, Callable[[str], str]]] = {
-    TASK: extraction_answer,
+    TASK: answer_extraction,
     REFLECTION: reflect_by_rules,
     # The findings of a review by rules are the reviewer's own: `trading.skills.lint`.
     CRITIQUE: lambda _: '{"summary": "Reviewed by rules, without a language model.", "findings": []}',
     TITLE_TASK: title_by_rules,
     SUMMARY_TASK: summarise_by_rules,
 }
-RULES: Final[tuple[Callable[[Talk], Reply | None], ...]] = (
+RULES: Final[tuple[Callable[[Talk], ModelReply | None], ...]] = (
     do_task,
     report_results,
     memory.answer_conflict,
@@ -117,7 +227,7 @@ class OfflineProvider:
         yield _last_piece(request, reply)
 
 
-def _last_piece(request: Request, reply: Reply, *, text: str = "") -> Piece:
+def _last_piece(request: Request, reply: ModelReply, *, text: str = "") -> Piece:
     prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
     functions = [{"name": call.name, "arguments": json.dumps(call.arguments)} for call in reply.tool_calls]
     written = reply.text + "".join(function["arguments"] for function in functions)

@@ -20,13 +20,30 @@ from config.lib.words.markets import is_market
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import QUOTED, is_question, sentences, spell_out, straight, strip_lead_in, strip_preface
 from memory.claims.wishes import read_contrast
-from offline import ledger, sizing
+from offline import sizing
 from offline.actions import action_steps, click_steps, order_steps
 from offline.drafting import drafting_steps, is_drafting
 from offline.messages import Call
-from offline.phrases import TERMS
-from offline.talk import Reply, Steps, Talk, follow_steps, one_after_another, say_text
-from offline.telling import TEXTS, VIEWS, Row, block, exact, list_inside, number, paragraphs, parse_instant, rows, tell
+from offline.talk import ModelReply, Steps, Talk, follow_steps, one_after_another, say_text
+from offline.telling import (
+    TERMS,
+    TEXTS,
+    VIEWS,
+    Row,
+    block,
+    escape,
+    exact,
+    fill,
+    list_inside,
+    listing,
+    number,
+    paragraphs,
+    parse_instant,
+    rows,
+    spell,
+    tell,
+)
+from trading.asking.in_words import read_question
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
@@ -36,13 +53,18 @@ _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
 _MAX_SENTENCES: Final = 12  # of a message that are read for questions
 _MAX_ANSWERS: Final = 3  # to one message
 
+_KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
+_FIRST: Final = {"long": "Longest", "short": "Shortest"}
+_MOST_GROUPS: Final = 8
+_LIKE: Final = ("symbol", "side", "regime", "exit")  # groups in which losing trades may be alike
+
 _ENDINGS: Final = (" mean", " stand for", " strategy", " trade", " trading")  # of a question for a term
 _COMMANDS: Final = "^show|^list|^count|^rank|^compare|^break|^split|^summarise|^summarize"
 _WHILE: Final = re.compile(r"\s+while (?:I|we)\b.*$", re.IGNORECASE)  # what else the person does
 _STATES: Final = word_set("is are was were has have had am not")
 
 
-def answer_as_coach(talk: Talk) -> Reply | None:
+def answer_as_coach(talk: Talk) -> ModelReply | None:
     """Answer about agents, markets, drafts and actions; None if nothing matches."""
     answered = click_steps(talk)
     plans = [answered] if answered is not None else _list_plans(talk)
@@ -183,7 +205,7 @@ def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
     day = min(written).date()
     periods = (f"until {day - timedelta(days=1)}", f"since {day}")
     asked = [{"measure": "expectancy", "period": period, "where": where} for period in periods]
-    told = yield from ledger.ask_record(talk, words, asked)
+    told = yield from ask_record(talk, words, asked)
     return paragraphs(f"The oldest lesson in use is of {day}. Trades before it and since:", told, _NO_PROOF)
 
 
@@ -204,12 +226,83 @@ def _pick_market(listed: list[Row], words: Words) -> list[Row]:
     return [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
 
 
+# --- The record ---
+
+
+def query_steps(talk: Talk, words: Words, view: str) -> Steps:
+    """Return the steps that ask the record and tell its answer."""
+    where = read_question(words)
+    first = {key: where.pop(key, "") for key in ("measure", "period", "group")}
+    if words.has("it -me") and "deployment_id" in talk.scene.focus:
+        where["deployment"] = talk.scene.focus["deployment_id"]
+    groups = _LIKE if "common" in words.tags else (first["group"],)
+    return (yield from ask_record(talk, words, [{**first, "where": where, "group": one} for one in groups]))
+
+
+def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
+    """Ask the record several questions and tell the answers."""
+    found = yield tuple(Call(query_trades.name, {key: one[key] for key in one if one[key]}) for one in asked)
+    told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
+    return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
+
+
+def _list_parts(result: Row, words: Words) -> list[str]:
+    """Return value, sample, interval, groups and link of an answer."""
+    measure, unknown = exact(result, "measure"), number(result, "not_known")
+    label = MEASURES[measure].label if measure in MEASURES else "Net"
+    if not number(result, "n"):
+        scope = escape(exact(result, "scope"))
+        return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
+    told = {key: _spell(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}
+    link = exact(result, "link")
+    return [
+        fill(VIEWS["record"].head, {**result, "label": label, **told}),
+        _format_groups(result, words),
+        fill("|{groups_left_out} more groups not shown.", result),
+        _judge(result) if "trust" in words.tags else "",
+        f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
+    ]
+
+
+def _spell(result: Row, value: object) -> str:
+    """Return a value of an answer, or the bounds of its interval, in its unit."""
+    unit = exact(result, "unit")
+    is_paid = unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}
+    key = "paid_usd" if is_paid else _KEYS.get(unit, "profit_factor")
+    key = f"interval_{key}" if isinstance(value, list) else key
+    told = spell({key: value}, key)
+    return f"{told} R" if told and unit == "r" else told
+
+
+def _judge(result: Row) -> str:
+    bounds = result.get("interval_90pct")
+    if not isinstance(bounds, list) or result.get("is_too_few") or None in bounds:
+        return "That is too few trades to tell an edge from luck."
+    if bounds[0] <= 0 <= bounds[-1]:
+        return "The interval holds zero: this cannot be told from luck yet."
+    return "The interval does not hold zero: that is more than luck would usually give."
+
+
+def _format_groups(result: Row, words: Words) -> str:
+    """List the groups, the one that was asked for first."""
+    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost|effect|pay"))
+    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=not is_low)
+    lines = []
+    for one in groups[:_MOST_GROUPS]:
+        told = {**one, "told": _spell(result, one.get("value"))}
+        lines.append(fill(VIEWS["ranked" if "trade_id" in one else "record"].row, told))
+    if not lines or not words.has("top|low|long|short|which|versus"):
+        return listing(lines)
+    which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")
+    return paragraphs(f"{which}: **{lines[0]}**", listing(lines[1:]))
+
+
 _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
     "risk": _answer_risk,
     "events": _answer_events,
     "help": _answer_help,
     "why": _answer_why,
-    "record": ledger.query_steps,
+    "record": query_steps,
 }
 _MEASURES: Final = "|".join(MEASURES)
 _QUESTIONS: Final = [

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Final
 
 from config.lib.text import make_slug, normal_form, one_line
-from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import find_phrases, read_tokens, take_number
 from config.lib.words.sentences import (
     LONGEST_REQUEST,
@@ -24,35 +22,35 @@ from memory.claims.judge import judge_change
 from memory.claims.topics import guess_topic
 from memory.claims.wishes import list_wishes, read_contrast
 from memory.wording import MAX_CONTENT, MAX_PLACE_ID, MIN_CONTENT
-from offline.messages import Known, Outcome, best_matches, content_words
-from offline.statements import Statement, read_statements
+from offline.messages import CallResult, FactLine, best_matches, content_words
+from offline.statements import LastingStatement, read_statements
+from offline.telling import FORMS
 
 MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MemoryRequest:
     """One memory request; without a tool, `choices` asks which fact."""
 
     tool: str = ""  # an act: remember, forget, change, confirm or place
     arguments: dict[str, Any] = field(default_factory=dict)
-    choices: tuple[Known, ...] = ()
+    choices: tuple[FactLine, ...] = ()
 
 
-_TABLES: Final = load_forms(Path(__file__).with_name("tables.forms"))
-_FORMS, _PLACE = _TABLES["requests to the memory"], _TABLES["places"]
+_FORMS, _PLACE = FORMS["requests to the memory"], FORMS["places"]
 
 
 def memory_requests(
-    message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
-) -> list[Request]:
+    message: str, known: Sequence[FactLine], before: str = "", earlier: Sequence[CallResult] = ()
+) -> list[MemoryRequest]:
     """Return a message's memory requests, each once.
 
     `before` is the model's last text and `earlier` the tool calls until now: "that" points at them.
     """
     if "never mind" in _FORMS.read(message.strip(" .!")):
         return []
-    requests: list[Request] = []
+    requests: list[MemoryRequest] = []
     stated: list[str] = []
     pieces = list(sentences(message))
     pointed = point_at(known, before, earlier)
@@ -75,17 +73,17 @@ def memory_requests(
     return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
-def read_place(sentence: str) -> Request | None:
+def read_place(sentence: str) -> MemoryRequest | None:
     """Return the request to save the place that a sentence names."""
     found = _PLACE.read(sentence.rstrip(" .!")).find("place")
     if found is None:
         return None
     name = "home" if found["name"].casefold() == "live" else found["name"]
     slug = make_slug(name, max_length=MAX_PLACE_ID)
-    return Request("place", {"place_id": slug, "place_name": name.capitalize(), "notes": found["notes"]})
+    return MemoryRequest("place", {"place_id": slug, "place_name": name.capitalize(), "notes": found["notes"]})
 
 
-def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
+def point_at(known: Sequence[FactLine], before: str, earlier: Sequence[CallResult]) -> Sequence[FactLine]:
     """Resolve "that": the last quoted fact, the last written, else all, or none when the chat spoke of other things."""
     quoted = [fact for fact in known if fact.text in before]
     by_id = {fact.id: fact for fact in known if fact.id}
@@ -93,7 +91,7 @@ def point_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) ->
     return quoted or ([by_id[written[-1]]] if written else [] if before else known)
 
 
-def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+def _read_request(plain: str, known: Sequence[FactLine], pointed: Sequence[FactLine]) -> list[MemoryRequest]:
     """Parse a request to forget, to change or to keep."""
     said = _FORMS.read(plain)
     if untrue := said.find("untrue"):
@@ -108,16 +106,16 @@ def _read_request(plain: str, known: Sequence[Known], pointed: Sequence[Known]) 
         return [_forget_fact(fact, "user_corrected") for fact in pointed[:1] if len(pointed) == 1]
     if "outdated" in said or "denied" in said:
         reason = "" if "outdated" in said else "user_corrected"
-        return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else Request(choices=tuple(pointed or known))]
+        return _forget_one(pointed, known, reason)
     if (ended := said.find("ended")) and (met := _find_named(ended["what"], known)):
         return [_forget_fact(met[0])]
-    kept: Sequence[Known] = pointed if "holds" in said else ()
+    kept: Sequence[FactLine] = pointed if "holds" in said else ()
     if not kept and "still" in said and not is_question(plain):
         denies = "denies" in said
         named = _find_named(plain, known)[:_FEW]
         kept = [fact for fact in named if ("denies" in _FORMS.read(fact.text)) == denies]
     if len(kept) == 1:
-        return [Request("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
+        return [MemoryRequest("confirm", _forget_fact(kept[0]).arguments, (kept[0],))]
     return _change(plain, known, pointed)
 
 
@@ -125,30 +123,35 @@ _FEW: Final = 5  # facts that fit equally well
 _normalise: Final = lru_cache(maxsize=1_024)(normal_form)
 
 
-def _find_named(words: str, known: Sequence[Known]) -> list[Known]:
+def _find_named(words: str, known: Sequence[FactLine]) -> list[FactLine]:
     """Return the facts that have all these words, the one with no others alone."""
     wanted = normal_form(words)
     same = [fact for fact in known if _normalise(fact.text) == wanted]
     return same or best_matches(words, known, least=1.0)
 
 
-def _forget(what: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+def _forget(what: str, known: Sequence[FactLine], pointed: Sequence[FactLine]) -> list[MemoryRequest]:
     said = _FORMS.read(what)
     if "all" in said:
-        return [_forget_fact(fact) for fact in known] or [Request()]
+        return [_forget_fact(fact) for fact in known] or [MemoryRequest()]
     if (instead := said.find("instead")) and (changed := _set_value(instead["old"], instead["new"], known)):
         return changed
     if "pointing" in said:
-        return [_forget_fact(pointed[0])] if len(pointed) == 1 else [Request(choices=tuple(pointed or known))]
+        return _forget_one(pointed, known)
     about = said.find("all about")
     what = about["what"] if about else what
     if (met := _find_named(what, known)) and (about or len(met) == 1):
         return [_forget_fact(fact) for fact in met]
     near = met or best_matches(what, known, least=0.5)
-    return [Request(choices=tuple(near)) if near else Request("forget", {"fact_id": what[:MAX_ARGUMENT]})]
+    return [MemoryRequest(choices=tuple(near)) if near else MemoryRequest("forget", {"fact_id": what[:MAX_ARGUMENT]})]
 
 
-def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> list[Request]:
+def _forget_one(pointed: Sequence[FactLine], known: Sequence[FactLine], reason: str = "") -> list[MemoryRequest]:
+    """Return the request to forget "that"; where several facts may be meant, the question which one."""
+    return [_forget_fact(pointed[0], reason) if len(pointed) == 1 else MemoryRequest(choices=tuple(pointed or known))]
+
+
+def _change(plain: str, known: Sequence[FactLine], pointed: Sequence[FactLine]) -> list[MemoryRequest]:
     """Parse "change 5x to 3x", "set my max leverage to 3x" and "make it 55"."""
     said = _FORMS.read(plain)
     if (asked := said.find("change")) and "one trade" not in said:
@@ -172,7 +175,7 @@ def _change(plain: str, known: Sequence[Known], pointed: Sequence[Known]) -> lis
     return []
 
 
-def _swap(old: str, new: str, known: Sequence[Known]) -> list[Request]:
+def _swap(old: str, new: str, known: Sequence[FactLine]) -> list[MemoryRequest]:
     """Return the request that puts a value in the place of another, which one fact alone has."""
     literal = re.compile(rf"(?<![\w.]){re.escape(old)}(?![\w.])", re.IGNORECASE)
     holding = [fact for fact in known if literal.search(fact.text)]
@@ -197,7 +200,7 @@ def replace_value(fact: str, said: str) -> str | None:
     return f"{fact[:start]}{said[first:last]}{fact[end if is_bare else after :]}"
 
 
-def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
+def _set_value(old: str, new: str, known: Sequence[FactLine]) -> list[MemoryRequest]:
     """Return the request that gives "my stop" another value."""
     met = best_matches(old, known, topic=guess_topic(old), least=0.5)
     if len(met) == 1 and (text := replace_value(met[0].text, new)):
@@ -208,7 +211,7 @@ def _set_value(old: str, new: str, known: Sequence[Known]) -> list[Request]:
     return [replace_fact(_find_outdated(statement, known), statement) for statement in stated]
 
 
-def _find_outdated(statement: Statement, known: Sequence[Known]) -> Known | None:
+def _find_outdated(statement: LastingStatement, known: Sequence[FactLine]) -> FactLine | None:
     """Return the fact that a statement corrects or replaces, if any."""
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     if replaced := [fact for fact in others if _excludes(fact.text, statement.text)]:
@@ -252,27 +255,27 @@ def _excludes(one: str, other: str) -> bool:
     return is_same or judge_change(one, other) == "replaces"
 
 
-def replace_fact(outdated: Known | None, statement: Statement) -> Request:
+def replace_fact(outdated: FactLine | None, statement: LastingStatement) -> MemoryRequest:
     """Return the request to remember a statement, instead of a fact where it makes one untrue."""
     arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
     given = {name: value for name, value in arguments.items() if value}
     if outdated is None:
-        return Request("remember", given)
-    return Request(
+        return MemoryRequest("remember", given)
+    return MemoryRequest(
         "change", given | _forget_fact(outdated, "user_corrected" if statement.is_correction else "").arguments
     )
 
 
-def _rewrite(fact: Known, text: str) -> Request:
-    return replace_fact(fact, Statement(text, fact.topic, "asserted"))
+def _rewrite(fact: FactLine, text: str) -> MemoryRequest:
+    return replace_fact(fact, LastingStatement(text, fact.topic, "asserted"))
 
 
-def _forget_fact(fact: Known, reason: str = "") -> Request:
+def _forget_fact(fact: FactLine, reason: str = "") -> MemoryRequest:
     arguments = {"fact_id": fact.id or fact.text[:MAX_ARGUMENT], "reason": reason}
-    return Request("forget", {name: value for name, value in arguments.items() if value})
+    return MemoryRequest("forget", {name: value for name, value in arguments.items() if value})
 
 
-def read_change(fact: Known, answer: str) -> Request | None:
+def read_change(fact: FactLine, answer: str) -> MemoryRequest | None:
     """Return what the answer to "what should change?" asks of a fact, None when that is unclear."""
     if "never mind" in _FORMS.read(one_line(strip_lead_in(answer.strip(" .!")))):
         return _forget_fact(fact)
@@ -287,7 +290,11 @@ def read_change(fact: Known, answer: str) -> Request | None:
     stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
     content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
     is_fit = MIN_CONTENT <= len(content) <= MAX_CONTENT
-    return replace_fact(fact, Statement(content, guess_topic(content) or fact.topic, "asserted")) if is_fit else None
+    return (
+        replace_fact(fact, LastingStatement(content, guess_topic(content) or fact.topic, "asserted"))
+        if is_fit
+        else None
+    )
 
 
 def _find_figures(text: str) -> list[tuple[int, int, int]]:

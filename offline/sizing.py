@@ -16,7 +16,7 @@ from config.lib.words.quantities import map_words, word_set
 from config.lib.words.sentences import sentences
 from config.lib.words.vocabulary import find_meaning
 from memory.claims.subjects import read_subject
-from offline.messages import Call, Outcome
+from offline.messages import Call, CallResult
 from offline.talk import Steps, Talk
 from offline.telling import Row, block, escape, exact, number, paragraphs, rows, tell
 from trading.asking.words import Words, read_words
@@ -260,7 +260,7 @@ def _tell_check(plan: Row) -> str:
     return tell("check", {**plan, **block(plan, "similar")}, [*({"told": one} for one in why), *others])
 
 
-def _find_price(symbol: str) -> Generator[tuple[Call, ...], list[Outcome], Decimal | None]:
+def _find_price(symbol: str) -> Generator[tuple[Call, ...], list[CallResult], Decimal | None]:
     [market] = yield (Call(get_market_overview.name, {"symbols": [symbol]}),)
     return next((value for one in market.entries("markets") if (value := number(one, "last_price"))), None)
 

@@ -8,11 +8,9 @@ sentences of the tests, and rounded. Whoever wants something kept that no form k
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
 
 from config.lib.text import normal_form, one_line
-from config.lib.words.clauses import load_forms
 from config.lib.words.lexer import MASK, skip_phrases
 from config.lib.words.sentences import (
     find_clauses,
@@ -26,6 +24,7 @@ from memory.claims.statements import keep_statements
 from memory.claims.subjects import read_subject
 from memory.claims.topics import guess_topic
 from memory.wording import MAX_CONTENT, MIN_CONTENT
+from offline.telling import FORMS
 
 MAX_FACTS: Final = 10  # of one message
 _LONGEST_SENTENCE: Final = 700  # longer ones are prose that was pasted; they are read only after "remember that"
@@ -38,12 +37,11 @@ _SUBJECT: Final = 3  # for a value of the store's table of subjects
 _NEVER: Final = -100
 _APART: Final = -5  # below it a clause belongs to no other
 _MOMENT: Final = frozenset({"no supposition", "no open", "-6 state", "-4 time"})
-_FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
-_FRAMES, _EVIDENCE = _FORMS["frames of a statement"], _FORMS["evidence of what lasts"]
+_FRAMES, _EVIDENCE = FORMS["frames of a statement"], FORMS["evidence of what lasts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class LastingStatement:
     """One lasting statement, in the user's own words."""
 
     text: str
@@ -52,9 +50,9 @@ class Statement:
     is_correction: bool = False  # corrects an earlier statement
 
 
-def read_statements(message: str) -> list[Statement]:
+def read_statements(message: str) -> list[LastingStatement]:
     """Return at most MAX_FACTS distinct lasting statements, in order."""
-    found: dict[str, Statement] = {}
+    found: dict[str, LastingStatement] = {}
     in_list, before = False, ""
     for sentence in sentences(keep_statements(message).replace(MASK, "\n")):
         bullet = _BULLET.match(sentence)
@@ -109,7 +107,7 @@ def _parse_explicit(sentence: str) -> str | None:
     return rest if rest or sentence.rstrip().endswith(":") else None
 
 
-def _plain_statements(sentence: str) -> Iterator[Statement]:
+def _plain_statements(sentence: str) -> Iterator[LastingStatement]:
     sentence = strip_lead_in(skip_phrases(sentence, "FROMNOW")) if len(sentence) <= _LONGEST_SENTENCE else ""
     ended = _FRAMES.read(sentence.rstrip(" .!")).find("after all")
     sentence = ended["said"] if ended else sentence
@@ -141,9 +139,9 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
     yield from (subject + sentence[begin:end] for subject, begin, end in found)
 
 
-def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Statement:
+def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> LastingStatement:
     text = _tidy_clause(clause)
-    return Statement(text, guess_topic(text), confidence, is_correction)
+    return LastingStatement(text, guess_topic(text), confidence, is_correction)
 
 
 def _tidy_clause(clause: str) -> str:

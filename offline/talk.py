@@ -4,7 +4,6 @@ A rule of several steps is a generator: it yields the calls that it needs next, 
 to say. `follow_steps` runs it on the results there are, from its beginning each time, so nothing is kept between steps.
 """
 
-import json
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,20 @@ from typing import Any, Final
 from chat.parts import split_preamble
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
-from offline.messages import Call, Known, Outcome, acts_of, content_text, read_acts, read_memory, read_opening
+from offline.messages import (
+    Call,
+    CallResult,
+    FactLine,
+    acts_of,
+    content_text,
+    parse_json,
+    read_acts,
+    read_memory,
+    read_opening,
+)
 from offline.telling import Row, parse_instant
 
-Steps = Generator[tuple[Call, ...], list[Outcome], str]
+Steps = Generator[tuple[Call, ...], list[CallResult], str]
 NOVICE: Final = "novice"
 EXPERT: Final = "expert"
 
@@ -41,10 +50,7 @@ class Scene:
     @property
     def draft(self) -> dict[str, Any]:
         """Return the visible blocks of the draft in focus."""
-        try:
-            blocks = json.loads(self.focus.get("draft, as it stands (data)", "{}"))
-        except (ValueError, RecursionError):
-            return {}
+        blocks = parse_json(self.focus.get("draft, as it stands (data)", ""))
         return blocks if isinstance(blocks, dict) else {}
 
 
@@ -64,7 +70,7 @@ def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What the model answers: text in Markdown, tool calls, or both."""
 
     text: str = ""
@@ -78,10 +84,10 @@ class Talk:
     text: str  # the user's last message
     before: str  # the model's text before it
     acts: frozenset[str]  # what the chat's tools can do
-    known: list[Known]
-    about: Known | None = None  # the fact that the user was asked how to change
-    results: list[Outcome] = field(default_factory=list)  # of the tools called for this message, if they have run
-    earlier: list[Outcome] = field(default_factory=list)  # of the tools called before it
+    known: list[FactLine]
+    about: FactLine | None = None  # the fact that the user was asked how to change
+    results: list[CallResult] = field(default_factory=list)  # of the tools called for this message, if they have run
+    earlier: list[CallResult] = field(default_factory=list)  # of the tools called before it
     task: str = ""  # the system text, which says so when this is no chat
     scene: Scene = field(default_factory=Scene)
 
@@ -90,7 +96,7 @@ class Talk:
         """Return the texts of facts by their ids."""
         return {fact.id: fact.text for fact in self.known if fact.id}
 
-    def tell_errors(self, outcomes: Iterable[Outcome]) -> str:
+    def tell_errors(self, outcomes: Iterable[CallResult]) -> str:
         """Say which lookups failed, "" when none did."""
         failed = (outcome for outcome in outcomes if outcome.error)
         return "\n\n".join(f"`{one.tool}` could not answer: {one.told_error}" for one in failed)
@@ -118,7 +124,7 @@ def read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
     )
 
 
-def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
+def follow_steps(steps: Steps, results: Sequence[CallResult]) -> ModelReply:
     """Return a rule's pending calls, or its final text.
 
     Outcomes are taken by name alone: what stands in the record may be written otherwise than it was sent.
@@ -127,16 +133,16 @@ def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
     try:
         wanted = next(steps)
         while True:
-            found: list[Outcome] = []
+            found: list[CallResult] = []
             for call in wanted:
                 outcome = next((outcome for outcome in waiting if outcome.name == call.name), None)
                 if outcome is None:
-                    return Reply(tool_calls=wanted[len(found) :])
+                    return ModelReply(tool_calls=wanted[len(found) :])
                 waiting.remove(outcome)
                 found.append(outcome)
             wanted = steps.send(found)
     except StopIteration as done:
-        return Reply(str(done.value))
+        return ModelReply(str(done.value))
 
 
 def one_after_another(rules: Iterable[Steps]) -> Steps:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from config.lib import figures
 from config.lib.text import prompt_line
-from config.lib.words.clauses import read_sections
+from config.lib.words.clauses import load_forms, read_sections
 
 UNKNOWN: Final = "?"
 MAX_QUOTED: Final = 300  # characters
@@ -145,6 +145,12 @@ def paragraphs(*parts: str) -> str:
 
 _MOST: Final = 10  # rows of a list
 TEXTS: Final = read_sections(Path(__file__).with_name("replies.txt"))
+FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
+TERMS: Final = {
+    name.casefold(): f"**{names.partition('|')[0]}**: {told}."
+    for names, told in (row.split(": ", 1) for row in TEXTS["terms"].strip().splitlines())
+    for name in names.split("|")
+}
 LABEL: Final = "{skill_name}| v{version}| ({broker_kind}|, {status})"
 _PART = re.compile(r"<(\w+)>")
 _PARTS: Final = {
@@ -158,7 +164,7 @@ _INSIDE: Final = ("positions", "recent_rejections", "your_exposure")  # lists in
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ResultView:
     """How a list of a tool's result is told."""
 
     tool: str
@@ -170,11 +176,11 @@ class View:
     note: str = ""
 
 
-def _parse_view(text: str) -> tuple[str, View]:
+def _parse_view(text: str) -> tuple[str, ResultView]:
     names, *parts = text.split("\n    ")
     name, *fields = names.split()
     filled = (_PART.sub(lambda match: _PARTS[match[1]], part) for part in parts)
-    return name, View(*fields, **dict(part.split(": ", 1) for part in filled))
+    return name, ResultView(*fields, **dict(part.split(": ", 1) for part in filled))
 
 
 VIEWS: Final = dict(map(_parse_view, re.split(r"\n(?! )", re.sub(r"\n {8}", " ", TEXTS["views"].strip()))))

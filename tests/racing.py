@@ -28,7 +28,7 @@ from chat.endings.closing import ClosingOutcome, close_conversation
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from memory.claims.support import Quote
-from memory.learning.extraction import Candidate, Extraction, Turn
+from memory.learning.extraction import Candidate, ChatEntry, Extraction
 from memory.models import UserFact
 from tests.factories.memory import JUNE
 
@@ -120,7 +120,7 @@ def close_chat(user_id: int, conversation_id: UUID) -> ClosingOutcome:
 
 
 async def _extract(
-    calls: Path, turns: Sequence[Turn], known: Sequence[UserFact], summary: str, *, models: Sequence[str]
+    calls: Path, turns: Sequence[ChatEntry], known: Sequence[UserFact], summary: str, *, models: Sequence[str]
 ) -> Extraction:
     """Stand in for the model: it takes a while, and finds what the user typed."""
     with calls.open("a") as log:

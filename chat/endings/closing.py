@@ -34,7 +34,7 @@ from config.lib.work.jobs import Clock
 from config.lib.work.leases import keep_lease
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
-from memory.learning.extraction import CHUNK_TOKENS, Extraction, Turn, chunk_turns, extract_facts, strip_block
+from memory.learning.extraction import CHUNK_TOKENS, ChatEntry, Extraction, chunk_turns, extract_facts, strip_block
 from memory.learning.reconcile import ReconcileCounts, list_known_facts, reconcile_candidates
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Closed:
 @dataclass(frozen=True, slots=True)
 class _ClosingWork:
     claim: Claim
-    batches: list[list[Turn]]  # each fits one extraction
+    batches: list[list[ChatEntry]]  # each fits one extraction
     said_at: dict[int, datetime]
     is_tainted: bool
     through: int  # the newest message, or the watermark
@@ -148,7 +148,7 @@ def _plan_work(claim: Claim) -> _ClosingWork:
     )
 
 
-def _build_batches(messages: Sequence[Message]) -> list[list[Turn]]:
+def _build_batches(messages: Sequence[Message]) -> list[list[ChatEntry]]:
     """Return what was said in batches of about one model call."""
     turns = []
     for row in messages:
@@ -156,7 +156,7 @@ def _build_batches(messages: Sequence[Message]) -> list[list[Turn]]:
         block = row.snapshot.text if row.snapshot is not None and row.role == Role.ASSISTANT else ""
         if row.content:
             said = strip_block(row.content, block)
-            turns.append(Turn(row.pk, "user" if row.role == Role.USER else "assistant", said, row.is_untrusted))
+            turns.append(ChatEntry(row.pk, "user" if row.role == Role.USER else "assistant", said, row.is_untrusted))
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     through = [0, *(end for end in ends if end is not None)]
     return [[turn for turn in turns if after < turn.message_id <= end] for after, end in pairwise(through)]

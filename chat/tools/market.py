@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from chat.tools.base import Args, Result, ToolContext, tool
 from chat.tools.records import Row, count_rows, take, within_limits
 from config.lib.figures import format_instant, round_pct
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from trading.market.queries import Overview, get_overview, list_events, list_news, list_symbols
 from trading.record.exposure import Exposure, list_deployment_exposures
 from trading.record.trade_queries import list_symbols_in_use
@@ -27,7 +27,7 @@ class GetMarketOverviewArgs(Args):
 
 
 # As a list of values, which every provider reads; not as a reference to a definition.
-_Kind = Annotated[EventKind, WithJsonSchema({"type": "string", "enum": [kind.value for kind in EventKind]})]
+_Kind = Annotated[CalendarKind, WithJsonSchema({"type": "string", "enum": [kind.value for kind in CalendarKind]})]
 
 
 class _CamelArgs(Args):
@@ -44,7 +44,7 @@ class GetRecentNewsArgs(_CamelArgs):
 
 class GetUpcomingEventsArgs(_CamelArgs):
     lookahead_hours: int = Field(24, ge=1, le=MAX_EVENT_LOOKAHEAD_HOURS)
-    types: list[_Kind] = Field([], max_length=len(EventKind))
+    types: list[_Kind] = Field([], max_length=len(CalendarKind))
     symbols: list[Symbol] = Field([], max_length=MARKETS)
     min_importance: float = Field(0.4, ge=0, le=1)
     deployment_id: UUID | None = None

@@ -28,7 +28,7 @@ UNUSED: Final = Usage(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatEntry:
     """A chat's entry; `is_tainted`: it contains or followed foreign text."""
 
     message_id: int
@@ -61,10 +61,10 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class ChatPart:
     """Turns of one call; `through_message_id` is the last complete message."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatEntry, ...]
     through_message_id: int | None
 
 
@@ -85,7 +85,7 @@ class Extraction:
 
 
 async def extract_facts(
-    turns: Sequence[Turn],
+    turns: Sequence[ChatEntry],
     known_facts: Sequence[UserFact],
     summary: str,
     *,
@@ -117,10 +117,10 @@ async def extract_facts(
     return Extraction(tuple(candidates), summary, through, is_complete, is_tainted, usage)
 
 
-def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
+def chunk_turns(turns: Sequence[ChatEntry], max_tokens: int) -> list[ChatPart]:
     """Split turns into chunks of `max_tokens`, and only oversized turns."""
-    chunks: list[Chunk] = []
-    held: list[Turn] = []
+    chunks: list[ChatPart] = []
+    held: list[ChatEntry] = []
     used = 0
     through: int | None = None
     for turn in turns:
@@ -128,13 +128,13 @@ def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
         for number, piece in enumerate(pieces, start=1):
             size = _estimate_turn(piece)
             if held and used + size > max_tokens:
-                chunks.append(Chunk(tuple(held), through))
+                chunks.append(ChatPart(tuple(held), through))
                 held, used = [], 0
             held.append(piece)
             used += size
             if number == len(pieces):
                 through = turn.message_id
-    return [*chunks, Chunk(tuple(held), through)] if held else chunks
+    return [*chunks, ChatPart(tuple(held), through)] if held else chunks
 
 
 def strip_block(text: str, block_text: str) -> str:
@@ -144,7 +144,7 @@ def strip_block(text: str, block_text: str) -> str:
 
 
 async def _ask_model(
-    chunk: Chunk, known_facts: Sequence[UserFact], summary: str, models: Sequence[str]
+    chunk: ChatPart, known_facts: Sequence[UserFact], summary: str, models: Sequence[str]
 ) -> tuple[ExtractionAnswer, Usage]:
     request = format_request(known_facts=known_facts, summary=summary, turns=map(_describe_turn, chunk.turns))
     messages, usage = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}], UNUSED
@@ -157,7 +157,7 @@ async def _ask_model(
     raise LLMUnavailable("empty", "The model's answers could not be read. Please try again in a moment.")
 
 
-def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
+def _split_turn(turn: ChatEntry, max_tokens: int) -> Iterator[ChatEntry]:
     """Yield the turn, or pieces of it that fit one chunk each."""
     if _estimate_turn(turn) <= max_tokens:
         yield turn
@@ -173,11 +173,11 @@ def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
         rest = rest[length:]
 
 
-def _estimate_turn(turn: Turn) -> int:
+def _estimate_turn(turn: ChatEntry) -> int:
     return estimate_tokens(format_line(_describe_turn(turn)) + "\n")
 
 
-def _describe_turn(turn: Turn) -> dict[str, Any]:
+def _describe_turn(turn: ChatEntry) -> dict[str, Any]:
     untrusted = {"untrusted": True} if turn.is_tainted or turn.role == "tool" else {}
     return {"id": turn.message_id, "role": turn.role, **untrusted, "text": turn.text}
 

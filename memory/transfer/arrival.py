@@ -60,7 +60,7 @@ def import_archive(data: Archive, *, now: datetime) -> ImportResult:
     places. Raises DocumentRefused.
     """
     lock_memory()
-    arrival = Arrival(now)
+    arrival = MemoryImport(now)
     has_own_facts = arrival.has_facts
     try:
         with transaction.atomic():
@@ -111,7 +111,7 @@ def check_archive(data: Any) -> Archive:
     return {**parts, "switches": data.get("switches", {"uses_facts": True, "learns": True})}
 
 
-class Arrival:
+class MemoryImport:
     """One import in progress. Entries are objects of an archive."""
 
     def __init__(self, now: datetime, *, is_document: bool = False) -> None:

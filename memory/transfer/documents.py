@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from memory.facts.schemas import MAX_DOCUMENT, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import lock_memory
 from memory.models import ArchivedReason, Confidence, FactSource
-from memory.transfer.arrival import Arrival, DocumentRefused, ImportResult, refuse_large, shorten_text
+from memory.transfer.arrival import DocumentRefused, ImportResult, MemoryImport, refuse_large, shorten_text
 from memory.transfer.foreign import parse_moment
 
 
@@ -21,7 +21,7 @@ def import_document(document: MemoryDocument, *, now: datetime) -> ImportResult:
     """
     lock_memory()
     updated_at = min(_parse_instant(document.metadata.last_updated), now)
-    arrival = Arrival(now, is_document=True)
+    arrival = MemoryImport(now, is_document=True)
     for fact in document.facts:  # one by one, because two of them may contradict each other
         arrival.add_facts([_archive_fact(fact, updated_at, now)])
     arrival.add_places([_archive_place(place, updated_at) for place in document.placer_user_datapoints])

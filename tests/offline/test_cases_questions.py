@@ -18,7 +18,7 @@ from chat.web.page_context import _BY_PAGE
 from config.lib.figures import format_count, format_duration, format_pct, format_ratio, format_signed_usd, format_usd
 from config.lib.owned import owned
 from memory.models import UserFact
-from offline.phrases import NO_RULE
+from offline.model import NO_RULE
 from tests.factories.trading import TraderFactory
 from tests.offline.chat import NEW_DRAFT
 from tests.offline.real import RealChat

@@ -3,12 +3,12 @@
 import pytest
 
 from chat.turns.turn import find_requested_acts
-from offline.messages import Known
-from offline.requests import Request, memory_requests
+from offline.messages import FactLine
+from offline.requests import MemoryRequest, memory_requests
 from offline.statements import read_statements
 
-LOSSES = Known("I stop for the day after three losses in a row", id="1")
-RISK = Known("I never risk more than 2 % on a trade", id="2")
+LOSSES = FactLine("I stop for the day after three losses in a row", id="1")
+RISK = FactLine("I never risk more than 2 % on a trade", id="2")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_memory_requests_leaves_an_unknown_forget_to_the_tool():
 
 @pytest.mark.parametrize("said", ["just kidding", "Haha, I was only joking!", "That was a joke", "scratch that"])
 def test_joke_takes_back_what_was_said_before_it(said):
-    known = [Known("I never trade alts"), Known("I live in Berlin")]
-    taken = [Request("forget", {"fact_id": "I live in Berlin", "reason": "user_corrected"})]
+    known = [FactLine("I never trade alts"), FactLine("I live in Berlin")]
+    taken = [MemoryRequest("forget", {"fact_id": "I live in Berlin", "reason": "user_corrected"})]
 
     assert memory_requests(said, known, "I have saved: **I live in Berlin**") == taken
     assert memory_requests(said, known, "Hello.") == []

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.learning.prompts import TASK
-from offline.extraction import extraction_answer
-from offline.model import decide
+from offline.model import answer_extraction, decide
 
 LEVERAGE, GOAL, ALTS = (str(UUID(int=n)) for n in (1, 2, 3))
 KNOWN = [
@@ -25,7 +24,7 @@ def request(*texts, known=(), summary="", role="user"):
 
 
 def facts(*texts, **given):
-    return json.loads(extraction_answer(request(*texts, **given)))["facts"]
+    return json.loads(answer_extraction(request(*texts, **given)))["facts"]
 
 
 def contents(*texts, **given):
@@ -123,7 +122,7 @@ def test_forgetting_is_left_to_the_tools_of_the_chat():
 
 
 def test_the_summary_is_extended_by_what_the_user_wrote():
-    text = extraction_answer(request("Hi. How do I size a trade?", "Ok", summary="They met."))
+    text = answer_extraction(request("Hi. How do I size a trade?", "Ok", summary="They met."))
 
     assert json.loads(text)["summary"] == "They met.\nPerson: How do I size a trade?"
 
@@ -131,7 +130,7 @@ def test_the_summary_is_extended_by_what_the_user_wrote():
 def test_a_long_summary_loses_what_is_oldest():
     texts = [f"This is what I wrote in message {n}" for n in range(60)]
 
-    summary = json.loads(extraction_answer(request(*texts, summary="They met.")))["summary"]
+    summary = json.loads(answer_extraction(request(*texts, summary="They met.")))["summary"]
 
     assert len(summary) <= 600
     assert summary.endswith("message 59")
@@ -155,7 +154,7 @@ def test_text_in_the_data_cannot_add_a_turn():
 
 @given(st.text() | st.lists(st.text(max_size=40)).map(lambda texts: request(*texts, known=KNOWN)))
 def test_any_request_is_answered_in_the_form(text):
-    answer = json.loads(extraction_answer(text))
+    answer = json.loads(answer_extraction(text))
 
     assert isinstance(answer["summary"], str)
     assert all(fact["op"] in {"add", "update", "skip"} for fact in answer["facts"])

@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-from offline.messages import Known, best_matches, content_words, read_acts, read_memory
+from offline.messages import FactLine, best_matches, content_words, read_acts, read_memory
 
 FACTS = [
-    Known("I usually trade BTC", "symbols"),
-    Known("I only buy BTC after a trade that lost", "risk"),
-    Known("I trade BTC in the morning", "session"),
-    Known("I hedge with options"),
+    FactLine("I usually trade BTC", "symbols"),
+    FactLine("I only buy BTC after a trade that lost", "risk"),
+    FactLine("I trade BTC in the morning", "session"),
+    FactLine("I hedge with options"),
 ]
 
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiView, PageQuery, page_serializer
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from trading import models
 from trading.api.fields import AmountField, ExactRowSerializer, SymbolsField, ValueSerializer
 from trading.market.queries import is_about
@@ -20,7 +20,7 @@ MAX_AHEAD_HOURS = 366 * 24
 
 class EventQuery(PageQuery):
     lookahead_hours = serializers.IntegerField(default=72, min_value=1, max_value=MAX_AHEAD_HOURS)
-    kind = serializers.ChoiceField([kind.value for kind in EventKind], default="")
+    kind = serializers.ChoiceField([kind.value for kind in CalendarKind], default="")
     symbol = serializers.CharField(default="", max_length=32, help_text="Those that concern it.")
     min_importance = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     deployment_id = serializers.UUIDField(default=None, help_text="Whose open positions to hold against the events.")

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
-from config.lib.words.markets import EVENT_LABELS, EventKind
+from config.lib.words.markets import EVENT_LABELS, CalendarKind
 from trading.models.choices import INTERVALS
 from trading.models.columns import amount_column, one_of_rule
 
@@ -109,7 +109,7 @@ class MarketEvent(models.Model):
         db_table = "market_events"
         indexes = (models.Index(fields=("starts_at",), name="events_by_time"),)
         constraints = (
-            one_of_rule("kind", [kind.value for kind in EventKind], "event_kind_known"),
+            one_of_rule("kind", [kind.value for kind in CalendarKind], "event_kind_known"),
             models.CheckConstraint(condition=Q(importance__gte=0, importance__lte=1), name="event_importance_in_range"),
         )
 

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from config.lib.errors import DomainError
 from config.lib.text import clean_text, one_line
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from trading.models.choices import INTERVALS
 
 SYMBOL: Final = re.compile(r"[A-Z0-9@][A-Z0-9@/:._-]{0,31}")
@@ -148,7 +148,7 @@ class EventDial(Block):
     min_importance: float = Field(
         default=0.4, ge=0, le=1, title="Importance from", description="0 to 1: medium from 0.4, high from 0.7."
     )
-    kinds: Unique[EventKind] = Field(default=[], title="Kinds", description="None chosen: all kinds.")
+    kinds: Unique[CalendarKind] = Field(default=[], title="Kinds", description="None chosen: all kinds.")
 
 
 class Context(Block):

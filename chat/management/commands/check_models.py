@@ -20,7 +20,7 @@ from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, Usage
 from config.lib.text import one_line
 from config.lib.work.commands import KeelCommand
-from memory.learning.extraction import Turn, extract_facts
+from memory.learning.extraction import ChatEntry, extract_facts
 
 _MAX_DETAIL: Final = 60  # characters in the table
 
@@ -103,7 +103,7 @@ async def _write_title(model: str) -> Asked:
 
 
 async def _extract_fact(model: str) -> Asked:
-    turns = [Turn(1, "user", "I never trade alts. My max leverage is 3x."), Turn(2, "assistant", "Noted.")]
+    turns = [ChatEntry(1, "user", "I never trade alts. My max leverage is 3x."), ChatEntry(2, "assistant", "Noted.")]
     found = await extract_facts(turns, [], "", models=[model])
     kept = [candidate.content for candidate in found.candidates if candidate.is_supported]
     return bool(kept), "; ".join(kept) or "No supported fact", found.usage

@@ -32,9 +32,9 @@ class Forms:
         self.rows: Final = dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", table.strip()).split("\n"))
         self._concepts: Final = frozenset(_CONCEPT.findall(" ".join(self.rows.values())))
 
-    def read(self, text: str) -> "Reading":
+    def read(self, text: str) -> "TaggedText":
         """Cut a text into its words and phrases."""
-        return Reading(text, self._compiled, _cut_pieces(text, self._concepts))
+        return TaggedText(text, self._compiled, _cut_pieces(text, self._concepts))
 
     @cached_property
     def _compiled(self) -> dict[str, list[re.Pattern[str]]]:
@@ -54,7 +54,7 @@ def read_sections(path: Path) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-class Reading:
+class TaggedText:
     """A text by the forms of a table."""
 
     def __init__(

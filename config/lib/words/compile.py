@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from config.lib.words import rules as grammar
 from config.lib.words.lexer import Clock
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from config.lib.words.quantities import word_set
 from config.lib.words.rules import Rule
 from config.lib.words.typed import Word, read_bare_hour, split_words
@@ -44,7 +44,7 @@ def compile_rule(text: str, *, zone: str, symbols: frozenset[str] = frozenset())
     is_near = _is_near(words)
     if (reason := _refuse_words(text, words)) or not words:
         return Refusal(reason or "It says nothing that a trade could keep or break.", is_near)
-    sentence = _Sentence(words, zone)
+    sentence = _RuleSentence(words, zone)
     try:
         found = [rule for read in _READERS if (rule := read(sentence)) is not None]
     except _Unread as error:
@@ -74,7 +74,7 @@ def _refuse_words(text: str, words: Sequence[Word]) -> str:
     return ""
 
 
-def _explain_misfit(text: str, sentence: "_Sentence", zone: str, symbols: frozenset[str]) -> str:
+def _explain_misfit(text: str, sentence: "_RuleSentence", zone: str, symbols: frozenset[str]) -> str:
     split = (part.strip() for part in re.split(r"[;.,]\s+|\s+(?:and|but)\s+", text))
     parts = [part for part in split if 0 < len(part) < len(text)]
     if sum(not isinstance(compile_rule(part, zone=zone, symbols=symbols), Refusal) for part in parts) > 1:
@@ -89,7 +89,7 @@ def _explain_misfit(text: str, sentence: "_Sentence", zone: str, symbols: frozen
     return "Its words together fit none of the rules that Keel can check."
 
 
-class _Sentence:
+class _RuleSentence:
     """The typed words of a sentence, lists merged and comparisons resolved."""
 
     def __init__(self, words: Sequence[Word], zone: str) -> None:
@@ -188,14 +188,14 @@ def _expand_losses(words: Sequence[Word]) -> list[Word]:
     return done
 
 
-def _read_risk(said: _Sentence) -> Rule | None:
+def _read_risk(said: _RuleSentence) -> Rule | None:
     if not said.fits("RISK MAX|UNDER PCT|USD PERTRADE", "ACCOUNT TRADE"):
         return None
     unit: grammar.Unit = "pct" if said.has("PCT") else "usd"
     return grammar.RiskPerTrade(limit=said.value("PCT|USD"), unit=unit, is_strict=said.has("UNDER"))
 
 
-def _read_leverage(said: _Sentence) -> Rule | None:
+def _read_leverage(said: _RuleSentence) -> Rule | None:
     if said.fits("NOT|WITHOUT LEVERAGE", "TRADE") and said.types[:2] != ["LEVERAGE", "NOT"]:
         return grammar.Leverage(limit=Decimal(1))
     named = said.fits("LEVERAGE MAX|UNDER MULT|NUMBER|TIMES", "TRADE PERTRADE ONLY")
@@ -204,7 +204,7 @@ def _read_leverage(said: _Sentence) -> Rule | None:
     return grammar.Leverage(limit=said.value("MULT|NUMBER|TIMES"), is_strict=said.has("UNDER"))
 
 
-def _read_symbols(said: _Sentence) -> Rule | None:
+def _read_symbols(said: _RuleSentence) -> Rule | None:
     allowed = "TRADE PERTRADE MARKETS"
     if said.fits("SYMBOL ONLY", allowed):
         return grammar.Symbols(mode="only", symbols=said.value("SYMBOL"))
@@ -215,7 +215,7 @@ def _read_symbols(said: _Sentence) -> Rule | None:
     return None
 
 
-def _read_days(said: _Sentence) -> Rule | None:
+def _read_days(said: _RuleSentence) -> Rule | None:
     allowed = "TRADE PERTRADE ZONE"
     if said.fits("DAY ONLY", allowed):
         return grammar.Days(mode="only", days=said.value("DAY"), zone=said.zone)
@@ -235,7 +235,7 @@ _HOUR_FORMS: Final[tuple[tuple[str, str], ...]] = (  # the types in order, and h
 )
 
 
-def _read_hours(said: _Sentence) -> Rule | None:
+def _read_hours(said: _RuleSentence) -> Rule | None:
     if not said.has("TIME") and not said.has("NUMBER"):
         return None
     # "Not past 5 pm" came out as a maximum.
@@ -270,7 +270,7 @@ def _refuse_unclear(clocks: Sequence[Clock], *, is_zone_named: bool) -> None:
     raise _Unread("Its times may be of the morning or of the evening. Write them as 09:00, 17:00 or 5 pm.")
 
 
-def _read_trades_per_day(said: _Sentence) -> Rule | None:
+def _read_trades_per_day(said: _RuleSentence) -> Rule | None:
     if not (said.fits("NUMBER|TIMES|MULT MAX|UNDER|ONLY PERDAY", "TRADE ZONE") and said.has("TRADE")):
         return None
     limit = said.value("NUMBER|TIMES|MULT")
@@ -279,7 +279,7 @@ def _read_trades_per_day(said: _Sentence) -> Rule | None:
     return grammar.TradesPerDay(limit=int(limit) - said.has("UNDER"), zone=said.zone)
 
 
-def _read_daily_loss(said: _Sentence) -> Rule | None:
+def _read_daily_loss(said: _RuleSentence) -> Rule | None:
     day = "PERDAY FORDAY" if said.has("PERDAY") or said.has("FORDAY") else ""
     allowed = f"{day} ACCOUNT AFTER WHEN TRADE"
     is_stop = said.fits("LOSE PCT|USD STOP", f"{allowed} MAX")
@@ -293,7 +293,7 @@ def _read_daily_loss(said: _Sentence) -> Rule | None:
 _MOST_LOSSES: Final = 50  # "if I lose 500 in a day" is of money
 
 
-def _read_pause(said: _Sentence) -> Rule | None:
+def _read_pause(said: _RuleSentence) -> Rule | None:
     allowed = "AFTER WHEN TRADE INROW PERDAY FORDAY"
     if not (
         said.fits("NUMBER LOSE STOP|PAUSE|OFF", f"{allowed} SPAN")
@@ -320,7 +320,7 @@ _EVENT_FORMS: Final[tuple[tuple[str, str], ...]] = (
 )
 
 
-def _read_events(said: _Sentence) -> Rule | None:
+def _read_events(said: _RuleSentence) -> Rule | None:
     spelled = re.sub(r"HIGH (?=CALENDAR)", "", said.spell(without="TRADE PERTRADE")).replace("CALENDAR", "EVENT")
     if "EVENT" not in spelled or said.types.count("NOT") != 1 or len(said.zones) > 1:
         return None
@@ -332,11 +332,11 @@ def _read_events(said: _Sentence) -> Rule | None:
         return None
     spans = [word.value for word in said.words if word.type == "SPAN"] or [None]
     before, after = {"before": (spans[0], 0), "after": (0, spans[0])}.get(form, (spans[0], spans[-1]))
-    kinds = tuple(EventKind(kind) for kind in said.value("EVENT") or ())
+    kinds = tuple(CalendarKind(kind) for kind in said.value("EVENT") or ())
     return grammar.Events(kinds=kinds, is_high=said.has("HIGH"), before=before, after=after, zone=said.zone)
 
 
-def _read_stop(said: _Sentence) -> Rule | None:
+def _read_stop(said: _RuleSentence) -> Rule | None:
     allowed = "TRADE PERTRADE"
     always = said.fits("STOPLOSS", allowed) and (said.has("ALWAYS") or said.has("PERTRADE"))
     needed = said.fits("STOPLOSS REQUIRED", allowed)
@@ -345,7 +345,7 @@ def _read_stop(said: _Sentence) -> Rule | None:
     return grammar.StopRequired() if always or needed or never_without or no_stop_no_trade else None
 
 
-_READERS: Final[tuple[Callable[[_Sentence], Rule | None], ...]] = (
+_READERS: Final[tuple[Callable[[_RuleSentence], Rule | None], ...]] = (
     _read_risk,
     _read_leverage,
     _read_symbols,

@@ -9,7 +9,7 @@ from typing import Final
 from config.lib.words.lexer import find_phrases
 
 
-class EventKind(StrEnum):
+class CalendarKind(StrEnum):
     """The kinds of scheduled events."""
 
     FOMC = "fomc"
@@ -24,15 +24,15 @@ class EventKind(StrEnum):
 
 
 EVENT_LABELS: Final = {
-    EventKind.FOMC: "Fed decision",
-    EventKind.CPI: "Consumer prices",
-    EventKind.NFP: "Jobs report",
-    EventKind.PPI: "Producer prices",
-    EventKind.GDP: "Growth",
-    EventKind.TOKEN_UNLOCK: "Token unlock",
-    EventKind.OPTIONS_EXPIRY: "Options expiry",
-    EventKind.UPGRADE: "Network upgrade",
-    EventKind.OTHER: "Other",
+    CalendarKind.FOMC: "Fed decision",
+    CalendarKind.CPI: "Consumer prices",
+    CalendarKind.NFP: "Jobs report",
+    CalendarKind.PPI: "Producer prices",
+    CalendarKind.GDP: "Growth",
+    CalendarKind.TOKEN_UNLOCK: "Token unlock",
+    CalendarKind.OPTIONS_EXPIRY: "Options expiry",
+    CalendarKind.UPGRADE: "Network upgrade",
+    CalendarKind.OTHER: "Other",
 }
 
 
@@ -47,7 +47,7 @@ def symbols_in(text: str) -> list[str]:
 def events_in(text: str) -> list[str]:
     """Return the kinds of scheduled events that a text names."""
     found = {meaning.value for _, _, meaning in find_phrases(text, "EVENT")}
-    return [kind.value for kind in EventKind if kind in found]
+    return [kind.value for kind in CalendarKind if kind in found]
 
 
 def is_market(symbol: str, named: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, assert_never, get_args
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from config.lib.figures import format_count, format_quantity
-from config.lib.words.markets import EVENT_LABELS, EventKind
+from config.lib.words.markets import EVENT_LABELS, CalendarKind
 
 DAY_MINUTES: Final = 24 * 60
 HIGH_IMPORTANCE: Final = 0.7
@@ -86,7 +86,7 @@ class Events(_Rule):
     """No entry around events: a span before and after them, or their whole day."""
 
     kind: Literal["events"] = "events"
-    kinds: tuple[EventKind, ...]  # empty: all
+    kinds: tuple[CalendarKind, ...]  # empty: all
     is_high: bool = False  # only those of high importance
     before: Span | None  # None, with `after`: the whole day
     after: Span | None

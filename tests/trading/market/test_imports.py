@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.core.management import CommandError, call_command
 
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from tests.trading.data import BARS, needs_bars, real_hours
 from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
 from trading.market.imports.events import SHIPPED, iter_shipped_events
@@ -242,7 +242,7 @@ def days_of(kind: str) -> list[date]:
 def test_shipped_calendar_has_each_date_once_on_a_working_day(kind):
     days = days_of(kind)
 
-    assert kind in list(EventKind)
+    assert kind in list(CalendarKind)
     assert days == sorted(set(days))
     assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
     assert all(15 <= (after - before).days <= 95 for before, after in itertools.pairwise(days))

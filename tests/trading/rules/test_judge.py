@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from config.lib.words.rules import (
     DailyLoss,
     Days,
@@ -91,13 +91,13 @@ RULES = st.one_of(
     st.builds(LossPause, losses=st.integers(1, 3), is_in_row=st.just(True), minutes=st.just(120), zone=ZONES),
     st.builds(
         Events,
-        kinds=st.sampled_from([(), (EventKind.CPI,), (EventKind.CPI, EventKind.FOMC)]),
+        kinds=st.sampled_from([(), (CalendarKind.CPI,), (CalendarKind.CPI, CalendarKind.FOMC)]),
         is_high=st.booleans(),
         before=st.sampled_from([0, 30, 600]),
         after=st.sampled_from([0, 60]),
         zone=ZONES,
     ),
-    st.builds(Events, kinds=st.just((EventKind.CPI,)), before=st.none(), after=st.none(), zone=ZONES),
+    st.builds(Events, kinds=st.just((CalendarKind.CPI,)), before=st.none(), after=st.none(), zone=ZONES),
     st.just(StopRequired()),
 )
 EVENTS = st.lists(
@@ -296,7 +296,7 @@ def test_judge_pause_after_a_win_between_losses_keeps_a_row():
 
 
 def test_judge_events_without_a_calendar_cannot_tell():
-    rule = Events(kinds=(EventKind.CPI,), before=30, after=30, zone="UTC")
+    rule = Events(kinds=(CalendarKind.CPI,), before=30, after=30, zone="UTC")
     month = timedelta(days=30)
     around = [ScheduledEvent("cpi", BEGINNING + n * month, is_high=True) for n in (-1, 1)]
     near = ScheduledEvent("cpi", BEGINNING + timedelta(minutes=30), is_high=True)

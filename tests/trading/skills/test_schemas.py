@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from trading.models.choices import INTERVALS
 from trading.skills.patches import BASICS, BLOCKS, default_payload, list_changes, merge_patch, parse_partial
 from trading.skills.schemas import (
@@ -38,7 +38,7 @@ def test_each_interval_has_its_span():
 def test_events_have_the_kinds_that_were_settled():
     settled = "fomc cpi nfp ppi gdp token_unlock options_expiry upgrade other"
 
-    assert [kind.value for kind in EventKind] == settled.split()
+    assert [kind.value for kind in CalendarKind] == settled.split()
 
 
 def test_the_agent_has_no_tool_for_memory():

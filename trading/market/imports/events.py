@@ -9,7 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from config.lib.text import one_line
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import MarketEvent
 from trading.skills.schemas import symbol_name
@@ -55,7 +55,7 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
 
     def parse(row: Row) -> MarketEvent:
         return _make_event(
-            kind=EventKind(str(row["kind"]).strip().lower()).value,
+            kind=CalendarKind(str(row["kind"]).strip().lower()).value,
             title=one_line(str(row["title"]))[:160],
             starts_at=_parse_start(row),
             importance=float(parse_number(row.get("importance") or "0.5")),

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Final
 
-from config.lib.words.markets import EventKind
+from config.lib.words.markets import CalendarKind
 from config.lib.words.rules import (
     DailyLoss,
     Days,
@@ -58,7 +58,7 @@ def _pause(losses: int, minutes: int | None = None, *, is_in_row: bool = True) -
     return LossPause(losses=losses, is_in_row=is_in_row, minutes=minutes, zone=ZONE)
 
 
-def _events(*kinds: EventKind, before: int | None, after: int | None) -> Events:
+def _events(*kinds: CalendarKind, before: int | None, after: int | None) -> Events:
     return Events(kinds=kinds, before=before, after=after, zone=ZONE)
 
 
@@ -108,9 +108,12 @@ WITHIN: Final[list[tuple[str, Rule]]] = [
     ("After two losing trades in a row I take a break of 2 hours", _pause(2, 120)),
     ("I quit for the day after 3 losses", _pause(3, is_in_row=False)),
     ("After a loss I wait 30 minutes", _pause(1, 30)),
-    ("No trades within 30 minutes of CPI", _events(EventKind.CPI, before=30, after=30)),
-    ("I don't trade on FOMC days", _events(EventKind.FOMC, before=None, after=None)),
-    ("No new position within 2 hours before FOMC or CPI", _events(EventKind.FOMC, EventKind.CPI, before=120, after=0)),
+    ("No trades within 30 minutes of CPI", _events(CalendarKind.CPI, before=30, after=30)),
+    ("I don't trade on FOMC days", _events(CalendarKind.FOMC, before=None, after=None)),
+    (
+        "No new position within 2 hours before FOMC or CPI",
+        _events(CalendarKind.FOMC, CalendarKind.CPI, before=120, after=0),
+    ),
     ("Always uses a stop loss", StopRequired()),
     ("I never trade without a stop", StopRequired()),
     ("Every trade has a stop", StopRequired()),
