@@ -11,8 +11,7 @@ from config.lib.work.jobs import Job
 from config.lib.work.per_user import for_each_user
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import lock_memory
-from memory.learning.consolidation import propose_merges
-from memory.learning.decay import report_faded_facts
+from memory.learning.consolidation import propose_merges, report_faded_facts
 from memory.models import UserFact
 
 logger = logging.getLogger(__name__)

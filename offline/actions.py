@@ -16,7 +16,7 @@ from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
 from offline.messages import Call, FactLine, best_matches
 from offline.talk import Steps, Talk, say_text
-from offline.telling import LABEL, VIEWS, Row, escape, exact, fill, listing, paragraphs, rows, tell
+from offline.telling import SAYS, VIEWS, Row, escape, exact, fill, listing, paragraphs, rows, tell
 from trading.asking.periods import DAY, parse_period, take_period
 from trading.asking.words import find_tag
 
@@ -35,10 +35,6 @@ _STATUSES: Final = {
 }
 _ALONE: Final = word_set("start_backtest deploy redeploy flatten")  # need no target
 _LONGEST_ORDER: Final = 100  # characters; longer ones are prose
-_NO_ORDER: Final = (
-    "I cannot place an order: no chat here can. A card for what is deployed, such as “close everything”, takes effect"
-    " by your click."
-)
 
 
 def action_steps(talk: Talk, sentence: str) -> Steps | None:
@@ -81,7 +77,7 @@ def order_steps(talk: Talk, sentence: str) -> Steps | None:
     if get_my_deployments.name not in talk.acts or start or len(asked) > _LONGEST_ORDER:
         return None
     is_order = symbols_in(asked[end:].upper()) or not {"order", "orders"}.isdisjoint(asked.casefold().split())
-    return say_text(_NO_ORDER) if is_order else None
+    return say_text(SAYS["no order"]) if is_order else None
 
 
 def click_steps(talk: Talk) -> Steps | None:
@@ -130,7 +126,7 @@ def _ask_which(meant: list[Row], every: list[Row], action: str, name: str) -> st
         statuses = " or ".join(_STATUSES.get(action, ()))
         return f"There is nothing to {action}: no deployment is {statuses or 'with an open position'}."
     head = "There are several:" if meant else f"I find nothing called “{escape(name)}”."
-    lines = [fill(LABEL if "status" in one else "{name}", one) for one in meant or every]
+    lines = [fill(VIEWS["paper"].row if "status" in one else "{name}", one) for one in meant or every]
     return paragraphs(head, listing(lines), "Say it again with its name.")
 
 

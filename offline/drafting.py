@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from chat.tools.drafts import SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, critique_draft
 from config.lib.text import one_line
-from config.lib.words.clauses import TaggedText
+from config.lib.words.clauses import TaggedText, read_rows
 from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_phrases, take_number
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
@@ -36,7 +36,7 @@ CAPS: Final = tuple(TOOLS[SET_RISK.name].split())
 # A beginner should start with a risk whose loss teaches and does not end the account.
 SAFE_CAPS: Final = {"maxPositionPct": 5, "maxTotalExposurePct": 10, "maxLeverage": 1, "dailyLossHaltPct": 2}
 # An area, and the fields that answer it with their question.
-AREAS: Final = {row[0]: row[1:] for row in (line.split(": ") for line in TEXTS["areas"].strip().splitlines())}
+AREAS: Final = {area: row.split(": ") for area, row in read_rows(TEXTS["areas"]).items()}
 _ASIDE: Final = frozenset({"symbols", "style", "thesis", "tradingStyle", "type"})  # one of them alone is no rule
 
 # The value of a phrase, the first one that a message names, and what the field says.

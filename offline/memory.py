@@ -13,7 +13,7 @@ from offline.messages import COACH_TOOLS, LOOKUPS, Call, CallResult, FactLine, b
 from offline.requests import MAX_ARGUMENT, MemoryRequest, memory_requests, read_change, read_place
 from offline.statements import passing_states
 from offline.talk import ModelReply, Steps, Talk, follow_steps, say_text
-from offline.telling import FORMS, exact, listing, paragraphs, tell
+from offline.telling import FORMS, TEXTS, exact, listing, paragraphs, tell
 from trading.asking.words import read_words
 
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
@@ -29,14 +29,6 @@ _WRITES: Final = {
     "confirm": ("I have noted that this still holds", ""),
     "place": ("I have saved the place", "save that"),
 }
-_LASTING: Final = """\
-What lasts and bounds a trade: risk, hours, markets and goals.
-
-- how much you risk per trade and your highest leverage
-- the markets you trade, and those you never touch
-- the hours and days at which you trade
-- what the account is for, and the drawdown you accept
-- how you like answers"""
 _OBJECTS: Final = word_set("trade trades trading market markets account accounts position positions")  # of many facts
 _SAID: Final = FORMS["questions about the user"]
 
@@ -180,7 +172,7 @@ def answer_about_user(talk: Talk) -> ModelReply | None:
             continue
         asked = _SAID.read(plain)
         if "to tell" in asked:
-            return ModelReply(_LASTING)
+            return ModelReply(TEXTS["what lasts"].strip())
         steps = _tell_all(talk, plain) if "all" in asked else None
         if steps is None and is_question(sentence) and "own" in asked:
             steps = _answer_question(talk, plain)

@@ -137,7 +137,9 @@ def best_matches(words: str, facts: Sequence[FactLine], *, topic: str = "", leas
     wanted = content_words(words)
     if not wanted or not facts:
         return []
-    bags = [content_words(f"{fact.text} {fact.topic} {_name_subject(fact.text)}") for fact in facts]
+    subjects = [read_subject(fact.text) for fact in facts]
+    said = zip(facts, subjects, strict=True)
+    bags = [content_words(f"{fact.text} {fact.topic} {one.key if one.is_single else ''}") for fact, one in said]
     frequency = Counter(word for bag in bags for word in bag)
     scores = []
     for fact, bag in zip(facts, bags, strict=True):
@@ -146,11 +148,6 @@ def best_matches(words: str, facts: Sequence[FactLine], *, topic: str = "", leas
         scores.append(score + (0.5 if score and topic and fact.topic == topic else 0.0))
     best = max(scores)
     return [fact for fact, score in zip(facts, scores, strict=True) if best and score > best - 1e-9]
-
-
-def _name_subject(text: str) -> str:
-    subject = read_subject(text)
-    return subject.key if subject.is_single else ""
 
 
 @lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence
@@ -225,16 +222,16 @@ def read_acts(messages: Iterable[Row]) -> list[CallResult]:
             calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, Mapping) else {})
         if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
             text = content_text(message)
-            found.append(_as_act(*made, text if (value := parse_json(text)) is None else value))
+            found.append(_as_act(*made, parse_json(text, other=text)))
     return found
 
 
-def parse_json(text: str) -> Any:
-    """Return the value of JSON; None for another text."""
+def parse_json(text: str, other: Any = None) -> Any:
+    """Return the value of JSON; `other` for another text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return other
 
 
 def _as_act(tool: str, arguments: Row, result: Any) -> CallResult:

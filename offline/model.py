@@ -20,6 +20,7 @@ from config.lib.llm.answer import Piece, Usage
 from config.lib.llm.requests import Request
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.text import normal_form, one_line
+from config.lib.words.clauses import read_rows
 from memory.learning.prompts import TASK
 from memory.wording import find_category
 from offline import memory
@@ -36,21 +37,16 @@ from offline.messages import (
 from offline.questions import answer_as_coach
 from offline.requests import MemoryRequest, memory_requests
 from offline.talk import ModelReply, Talk, read_talk
-from offline.telling import FORMS, TEXTS, Row, exact, listing, paragraphs
+from offline.telling import FORMS, SAYS, TEXTS, Row, exact, listing, paragraphs
 from trading.agent.by_rules import DECIDING, decide_by_rules
 from trading.agent.prompts import CRITIQUE, REFLECTION
 from trading.reviews.by_rules import reflect_by_rules
 
 _ROLES: Final = ("system", "user")
-WHAT_I_AM: Final = "I am Keel's offline model: I work by rules, not with a language model."
-REAL_MODEL: Final = (
-    "For a real conversation, whoever runs this site sets `CHAT_AGENT_MODEL` (for example"
-    " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
-)
 NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
 _ABLE: Final = {
     act: (what, said.split(" / "))
-    for act, what, said in (row.split(": ") for row in re.sub(r"\n +", " ", TEXTS["abilities"].strip()).split("\n"))
+    for act, (what, said) in ((act, row.split(": ")) for act, row in read_rows(TEXTS["abilities"]).items())
 }
 _STATEMENTS: Final = frozenset({"remember", "forget", "confirm", "prepare_action"})
 _CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
@@ -107,11 +103,11 @@ def make_small_talk(talk: Talk) -> ModelReply | None:
     """Answer greetings, thanks and questions about the model itself."""
     said, brief = FORMS["about Keel"].read(talk.text), FORMS["small talk"].read(talk.text)
     if "what" in said or "help" in said:
-        return ModelReply(paragraphs(_list_abilities(talk.acts), f"{WHAT_I_AM} {REAL_MODEL}"))
+        return ModelReply(paragraphs(_list_abilities(talk.acts), f"{SAYS['what I am']} {SAYS['real model']}"))
     if len(talk.text.split()) > 6:
         return None
     if "greeting" in said:
-        return ModelReply(f"Hello. {WHAT_I_AM} {suggest('', talk.acts)}")
+        return ModelReply(f"Hello. {SAYS['what I am']} {suggest('', talk.acts)}")
     return next((ModelReply(answer) for answer in FORMS["small talk"].rows if answer in brief), None)
 
 

@@ -20,29 +20,12 @@ from config.lib.words.markets import is_market
 from config.lib.words.quantities import word_set
 from config.lib.words.sentences import QUOTED, is_question, sentences, spell_out, straight, strip_lead_in, strip_preface
 from memory.claims.wishes import read_contrast
-from offline import sizing
+from offline import sizing, telling
 from offline.actions import action_steps, click_steps, order_steps
 from offline.drafting import drafting_steps, is_drafting
 from offline.messages import Call
 from offline.talk import ModelReply, Steps, Talk, follow_steps, one_after_another, say_text
-from offline.telling import (
-    TERMS,
-    TEXTS,
-    VIEWS,
-    Row,
-    block,
-    escape,
-    exact,
-    fill,
-    list_inside,
-    listing,
-    number,
-    paragraphs,
-    parse_instant,
-    rows,
-    spell,
-    tell,
-)
+from offline.telling import TERMS, VIEWS, Row, block, exact, list_inside, number, paragraphs, parse_instant, rows, tell
 from trading.asking.in_words import read_question
 from trading.asking.query import MEASURES
 from trading.asking.words import Words, find_window, read_words
@@ -53,9 +36,6 @@ _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
 _MAX_SENTENCES: Final = 12  # of a message that are read for questions
 _MAX_ANSWERS: Final = 3  # to one message
 
-_KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
-_FIRST: Final = {"long": "Longest", "short": "Shortest"}
-_MOST_GROUPS: Final = 8
 _LIKE: Final = ("symbol", "side", "regime", "exit")  # groups in which losing trades may be alike
 
 _ENDINGS: Final = (" mean", " stand for", " strategy", " trade", " trading")  # of a question for a term
@@ -242,59 +222,8 @@ def query_steps(talk: Talk, words: Words, view: str) -> Steps:
 def ask_record(talk: Talk, words: Words, asked: Sequence[Row]) -> Steps:
     """Ask the record several questions and tell the answers."""
     found = yield tuple(Call(query_trades.name, {key: one[key] for key in one if one[key]}) for one in asked)
-    told = [part for outcome in found for part in _list_parts(outcome.as_row, words) if not outcome.error]
+    told = [part for outcome in found for part in telling.list_record_parts(outcome.as_row, words) if not outcome.error]
     return paragraphs(talk.tell_errors(found), *dict.fromkeys(told))
-
-
-def _list_parts(result: Row, words: Words) -> list[str]:
-    """Return value, sample, interval, groups and link of an answer."""
-    measure, unknown = exact(result, "measure"), number(result, "not_known")
-    label = MEASURES[measure].label if measure in MEASURES else "Net"
-    if not number(result, "n"):
-        scope = escape(exact(result, "scope"))
-        return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
-    told = {key: _spell(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}
-    link = exact(result, "link")
-    return [
-        fill(VIEWS["record"].head, {**result, "label": label, **told}),
-        _format_groups(result, words),
-        fill("|{groups_left_out} more groups not shown.", result),
-        _judge(result) if "trust" in words.tags else "",
-        f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
-    ]
-
-
-def _spell(result: Row, value: object) -> str:
-    """Return a value of an answer, or the bounds of its interval, in its unit."""
-    unit = exact(result, "unit")
-    is_paid = unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}
-    key = "paid_usd" if is_paid else _KEYS.get(unit, "profit_factor")
-    key = f"interval_{key}" if isinstance(value, list) else key
-    told = spell({key: value}, key)
-    return f"{told} R" if told and unit == "r" else told
-
-
-def _judge(result: Row) -> str:
-    bounds = result.get("interval_90pct")
-    if not isinstance(bounds, list) or result.get("is_too_few") or None in bounds:
-        return "That is too few trades to tell an edge from luck."
-    if bounds[0] <= 0 <= bounds[-1]:
-        return "The interval holds zero: this cannot be told from luck yet."
-    return "The interval does not hold zero: that is more than luck would usually give."
-
-
-def _format_groups(result: Row, words: Words) -> str:
-    """List the groups, the one that was asked for first."""
-    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost|effect|pay"))
-    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=not is_low)
-    lines = []
-    for one in groups[:_MOST_GROUPS]:
-        told = {**one, "told": _spell(result, one.get("value"))}
-        lines.append(fill(VIEWS["ranked" if "trade_id" in one else "record"].row, told))
-    if not lines or not words.has("top|low|long|short|which|versus"):
-        return listing(lines)
-    which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")
-    return paragraphs(f"{which}: **{lines[0]}**", listing(lines[1:]))
 
 
 _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
@@ -306,5 +235,5 @@ _SEVERAL: Final[dict[str, Callable[[Talk, Words, str], Steps]]] = {
 }
 _MEASURES: Final = "|".join(MEASURES)
 _QUESTIONS: Final = [
-    row.split(": ") for row in TEXTS["questions"].replace("<measures>", _MEASURES).strip().splitlines()
+    row.split(": ") for row in telling.TEXTS["questions"].replace("<measures>", _MEASURES).strip().splitlines()
 ]

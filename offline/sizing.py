@@ -10,6 +10,7 @@ from typing import Final
 from chat.tools.market import get_market_overview
 from chat.tools.questions import query_trades
 from config.lib import figures
+from config.lib.words.clauses import read_rows
 from config.lib.words.lexer import Number, Token, find_phrase, read_tokens, take_number
 from config.lib.words.markets import symbols_in
 from config.lib.words.quantities import map_words, word_set
@@ -18,19 +19,9 @@ from config.lib.words.vocabulary import find_meaning
 from memory.claims.subjects import read_subject
 from offline.messages import Call, CallResult
 from offline.talk import Steps, Talk
-from offline.telling import Row, block, escape, exact, number, paragraphs, rows, tell
+from offline.telling import SAYS, TEXTS, Row, block, escape, exact, number, paragraphs, rows, tell
 from trading.asking.words import Words, read_words
 
-_ASK_CHECK: Final = (
-    "Name one market, one side and the stop, and I size it and check it against your rules and record: “how big can a"
-    " BTC long be with a stop 4% away?”"
-)
-_ASK_NAMES: Final = (
-    "I compute nothing before I know what each figure is. Name each one, once: “entry …, stop …, account …, risk …%”."
-)
-_ASK_SIZE: Final = (
-    "How large is your account? Ask again with it and the risk (“account …, risk …%”), or with a size in dollars."
-)
 # What the words of other readers are here; of a phrase with two meanings, PLAN goes first.
 _KIND_OF: Final = {
     **{"STOPLOSS": "stop", "RISK": "risk", "ACCOUNT": "equity", "LEVERAGE": "leverage"},
@@ -50,14 +41,11 @@ _NAME_OF: Final[dict[str, dict[str, str]]] = {
     "$": {**_OF_AMOUNT, "trade": "size_usd", "symbol": "size_usd"},
     "": {**_OF_AMOUNT, "leverage": "leverage"},
 }
-# What the reply calls the figures of a check, in the order in which they are repeated: a price `p`, dollars `u`.
-_CALLED: Final = (
-    "quantity: coins {n} / price: entry {p} / stop: stop {p} / away: stop {n}% away / target: target {p} / equity_usd:"
-    " account {u} / size_usd: size {u} / risk_usd: risk {u} / risk_pct: risk {n}% / leverage: leverage {n}x"
-)
 # Names that exclude each other: a second stop, and what already says how large the trade is.
 _SLOTS: Final = {"away": "stop", "risk_pct": "size", "risk_usd": "size", "size_usd": "size", "quantity": "size"}
 _MOST_RATIO: Final = 2  # of entry and stop; beyond it one of them is something else
+
+_CALLED: Final = read_rows(TEXTS["figures"])
 
 _Name = tuple[str, int | None]  # of a figure, and the place of the label that says so
 
@@ -108,7 +96,7 @@ def _is_plausible(numbers: Mapping[str, float]) -> bool:
 def tell_figures(numbers: Mapping[str, float]) -> str:
     """Return what was read as a line of the reply."""
     told = []
-    for name, text in (row.split(": ") for row in _CALLED.split(" / ")):
+    for name, text in _CALLED.items():
         value = Decimal(str(numbers.get(name, 0)))
         p, u, n = figures.format_price(value), figures.format_usd(value), figures.format_quantity(value)
         told += [text.format(p=p, u=u, n=n)] if name in numbers else []
@@ -229,9 +217,9 @@ def check_steps(talk: Talk, words: Words) -> Steps:
     limit = next((fact.text for fact in talk.known if read_subject(fact.text).key == "risk per trade"), "")
     read = read_figures(plan, symbol)
     if not symbol or not side or (read is not None and not {"stop", "away"} & read.keys()):
-        return f"You told me: {escape(limit)}. {_ASK_CHECK}" if limit else _ASK_CHECK
+        return f"You told me: {escape(limit)}. {SAYS['ask check']}" if limit else SAYS["ask check"]
     if read is None:
-        return _ASK_NAMES
+        return SAYS["ask names"]
     check = {name: value for name, value in read.items() if name != "target"}
     share = [word.amount for word in _split(limit, "") if word.unit == "%"]
     is_by_limit = len(share) == 1 and not {"risk_pct", "risk_usd", "size_usd", "quantity"} & check.keys()
@@ -248,9 +236,9 @@ def check_steps(talk: Talk, words: Words) -> Steps:
     told = [tell_figures(read), f"By what you told me: {escape(limit)}." if is_by_limit else ""]
     price, stop = (float(number(checked, key) or 0) for key in ("price", "stop_price"))
     if not _is_plausible({"price": price, "stop": stop}):
-        return _ASK_NAMES
+        return SAYS["ask names"]
     is_judged = number(checked, "size_usd") or exact(checked, "verdict") == "breaks a rule"
-    return paragraphs(*told, talk.tell_errors([answer]) or (_tell_check(checked) if is_judged else _ASK_SIZE))
+    return paragraphs(*told, talk.tell_errors([answer]) or (_tell_check(checked) if is_judged else SAYS["ask size"]))
 
 
 def _tell_check(plan: Row) -> str:

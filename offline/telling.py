@@ -20,7 +20,9 @@ from typing import Any, Final
 
 from config.lib import figures
 from config.lib.text import prompt_line
-from config.lib.words.clauses import load_forms, read_sections
+from config.lib.words.clauses import load_forms, read_rows, read_sections
+from trading.asking.query import MEASURES
+from trading.asking.words import Words
 
 UNKNOWN: Final = "?"
 MAX_QUOTED: Final = 300  # characters
@@ -145,21 +147,15 @@ def paragraphs(*parts: str) -> str:
 
 _MOST: Final = 10  # rows of a list
 TEXTS: Final = read_sections(Path(__file__).with_name("replies.txt"))
+SAYS: Final = read_rows(TEXTS["texts"])
 FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
 TERMS: Final = {
     name.casefold(): f"**{names.partition('|')[0]}**: {told}."
-    for names, told in (row.split(": ", 1) for row in TEXTS["terms"].strip().splitlines())
+    for names, told in read_rows(TEXTS["terms"]).items()
     for name in names.split("|")
 }
-LABEL: Final = "{skill_name}| v{version}| ({broker_kind}|, {status})"
 _PART = re.compile(r"<(\w+)>")
-_PARTS: Final = {
-    "label": LABEL,
-    "held": "{size_usd} since {entry_at} at {entry_price}|, unrealised {unrealised_pnl_usd}| at a mark of {mark_price}",
-    "test": "|, last backtest {starts_at} to {ends_at}: net {net_pnl_usd}|, max drawdown {max_drawdown_pct}|, win rate"
-    " {win_rate_pct}|, Sharpe {sharpe}|, n={closed_trades}|!starts_at , never backtested",
-    "break": "\n\n",
-}
+_PARTS: Final = {"break": "\n\n", **read_rows(TEXTS["parts"])}
 _INSIDE: Final = ("positions", "recent_rejections", "your_exposure")  # lists inside a row
 
 
@@ -206,3 +202,61 @@ def list_inside(found: Row, key: str) -> list[Row]:
         for one in rows(found, "deployments")
         for row in rows(one, key)
     ]
+
+
+# --- Answers of the record ---
+
+_KEYS: Final = {"usd": "pnl_usd", "pct": "value_pct", "minutes": "minutes", "count": "count", "ratio": "profit_factor"}
+_FIRST: Final = {"long": "Longest", "short": "Shortest"}
+_MOST_GROUPS: Final = 8
+
+
+def list_record_parts(result: Row, words: Words) -> list[str]:
+    """Return value, sample, interval, groups and link of an answer."""
+    measure, unknown = exact(result, "measure"), number(result, "not_known")
+    label = MEASURES[measure].label if measure in MEASURES else "Net"
+    if not number(result, "n"):
+        scope = escape(exact(result, "scope"))
+        return [f"{label}: not known for {unknown} trades." if unknown else f"No closed trade fits: {scope}."]
+    told = {key: _spell_measure(result, result.get(key)) for key in ("value", "mean", "interval_90pct")}
+    link = exact(result, "link")
+    return [
+        fill(VIEWS["record"].head, {**result, "label": label, **told}),
+        _format_groups(result, words),
+        fill("|{groups_left_out} more groups not shown.", result),
+        _judge(result) if "trust" in words.tags else "",
+        f"[The trades behind it]({link})" if re.fullmatch(r"/trades/[\w/?&=%+.,:-]*", link) else "",
+    ]
+
+
+def _spell_measure(result: Row, value: object) -> str:
+    """Return a value of an answer, or the bounds of its interval, in its unit."""
+    unit = exact(result, "unit")
+    is_paid = unit == "usd" and exact(result, "measure") in {"fees", "drawdown"}
+    key = "paid_usd" if is_paid else _KEYS.get(unit, "profit_factor")
+    key = f"interval_{key}" if isinstance(value, list) else key
+    told = spell({key: value}, key)
+    return f"{told} R" if told and unit == "r" else told
+
+
+def _judge(result: Row) -> str:
+    bounds = result.get("interval_90pct")
+    if not isinstance(bounds, list) or result.get("is_too_few") or None in bounds:
+        return "That is too few trades to tell an edge from luck."
+    if bounds[0] <= 0 <= bounds[-1]:
+        return "The interval holds zero: this cannot be told from luck yet."
+    return "The interval does not hold zero: that is more than luck would usually give."
+
+
+def _format_groups(result: Row, words: Words) -> str:
+    """List the groups, the one that was asked for first."""
+    is_low = words.has("low|short") or (exact(result, "measure") == "net" and words.has("result=lost|effect|pay"))
+    groups = sorted(rows(result, "groups"), key=lambda one: number(one, "value") or 0, reverse=not is_low)
+    lines = []
+    for one in groups[:_MOST_GROUPS]:
+        told = {**one, "told": _spell_measure(result, one.get("value"))}
+        lines.append(fill(VIEWS["ranked" if "trade_id" in one else "record"].row, told))
+    if not lines or not words.has("top|low|long|short|which|versus"):
+        return listing(lines)
+    which = next((word for tag, word in _FIRST.items() if tag in words.tags), "Worst" if is_low else "Best")
+    return paragraphs(f"{which}: **{lines[0]}**", listing(lines[1:]))

@@ -1,4 +1,4 @@
-"""Find facts that say the same and propose to merge them."""
+"""Look after what was learned: propose to merge facts that say the same, report those that faded from prompts."""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ from config.lib.llm.vectors import STATIC, compute_cosines
 from memory.claims.claims import read_claims
 from memory.claims.judge import excludes, judge_change
 from memory.facts.review import propose_merge
+from memory.facts.services import set_switches
 from memory.models import UserFact
+from memory.recall.blocks import INJECTION_FLOOR, is_injectable
 
 ALIKE: Final = 0.82  # cosine of static vectors; a table of test cases fixes it
 MOST: Final = 500  # facts compared, the most recently referenced
@@ -84,3 +86,13 @@ def _explain_merge(old: UserFact, into: UserFact) -> str:
     if excludes(old.content, into.content):
         return "These two seem to exclude each other; the newer one stays."
     return "These two seem to say the same."
+
+
+def report_faded_facts(*, now: datetime) -> list[UserFact]:
+    """Return the learned facts that faded since the last report, and note the report."""
+    switches = set_switches()
+    since = switches.decay_reported_at
+    learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")
+    switches.decay_reported_at = max(since or now, now)
+    switches.save(update_fields=["decay_reported_at"])
+    return [fact for fact in learned if not is_injectable(fact, now) and (since is None or is_injectable(fact, since))]

@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.utils.dateparse import parse_date, parse_datetime
 
 from config.lib.text import one_line
+from config.lib.words.quantities import word_set
 from memory.claims.topics import guess_topic
 
 
@@ -61,10 +62,10 @@ _HEADING_WORDS: Final = 5  # of a line without a mark above a list
 _PERSONAL: Final = {"work context", "personal context"}
 
 _ADVERBS: Final = (
-    *("never", "always", "usually", "often", "only", "also", "currently", "now", "generally", "typically", "primarily"),
-    *("mostly", "mainly", "still", "rarely", "sometimes", "really", "strongly", "actively", "regularly", "no longer"),
+    "never|always|usually|often|only|also|currently|now|generally|typically|primarily|mostly|mainly|still|rarely"
+    "|sometimes|really|strongly|actively|regularly|no longer"
 )
-_ADVERB: Final = rf"(?:(?:{'|'.join(_ADVERBS)})\s+)*"
+_ADVERB: Final = rf"(?:(?:{_ADVERBS})\s+)*"
 _PERSON: Final = r"(?:the )?(?:user|human)"
 _SUBJECT: Final = re.compile(rf"^(?:{_PERSON}|you)\s+(?P<adverb>{_ADVERB})(?P<verb>[a-z']+)", re.IGNORECASE)
 _OWNER: Final = re.compile(rf"^{_PERSON}['’]s\b|^your\b", re.IGNORECASE)
@@ -73,41 +74,25 @@ _IRREGULAR: Final = {
     **{"is": "am", "are": "am", "has": "have", "does": "do", "was": "was", "goes": "go", "focuses": "focus"},
     **{"doesn't": "don't", "isn't": "am not", "aren't": "am not", "hasn't": "haven't", "you're": "I'm"},
 }
-_FORMS: Final = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("zzes", "zz"))
-_VERBS: Final = (
-    *(
-        "is",
-        "has",
-        "does",
-        "prefers",
-        "trades",
-        "uses",
-        "likes",
-        "wants",
-        "lives",
-        "works",
-        "enjoys",
-        "avoids",
-        "needs",
-    ),
-    *("keeps", "focuses", "risks", "holds", "plans", "aims", "follows", "runs", "takes", "values", "dislikes", "hates"),
-    *("loves", "tries", "believes", "considers", "closes", "opens", "stops", "sizes", "tracks"),
+_THIRD_PERSON: Final = re.compile(r"(?<=ss|sh|ch|zz)es$|(?<=x)es$|(?<!s)s$")
+_VERBS: Final = word_set(
+    "is has does prefers trades uses likes wants lives works enjoys avoids needs keeps focuses risks holds plans aims"
+    " follows runs takes values dislikes hates loves tries believes considers closes opens stops sizes tracks"
 )
 # "Is planning to ...", "Never risks more than 1%"; in "Trades after 17:00 are small" and "Stops at 2%" it is a noun.
 _IMPLIED: Final = re.compile(
-    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops|plans for)(?:{'|'.join(_VERBS)}))"
+    rf"^(?P<adverb>{_ADVERB})(?P<verb>was|doesn't|isn't|hasn't|(?!stops|plans for)(?:{'|'.join(sorted(_VERBS))}))"
     r"(?=\s(?!of\b)(?!.*\b(?:are|were|must|should)\b)[^?]+$)",
     re.IGNORECASE,
 )
 _NAMED: Final = re.compile(rf"(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?:['’]s\s|\s+{_ADVERB}(?:was|[a-z]*s)\b)")
-_SECOND: Final = (
-    *((r"\byourself\b", "myself"), (r"\byour\b", "my")),
-    *((r"\byou are\b", "I am"), (r"\byou have\b", "I have")),
-)
-_THIRD: Final = (
-    *((rf"\b{_PERSON}['’]s\b", "my"), (r"\b(?:their|his|her)\b", "my")),
-    (r"\b(?:themselves|himself|herself)\b", "myself"),
-)
+_SECOND: Final = {
+    **{r"\byourself\b": "myself", r"\byour\b": "my", r"\byou are\b": "I am", r"\byou have\b": "I have"},
+    # After a conjunction "you" is a subject, elsewhere an object; with a capital it begins a sentence.
+    r"(?-i:(?<=\band |\bbut )you\b|(?<=\bthat |\bwhen )you\b|(?<=\bif )you\b)": "I",
+    r"(?-i:\byou\b)": "me",
+}
+_THIRD: Final = {rf"\b{_PERSON}['’]s\b|\b(?:their|his|her)\b": "my", r"\b(?:themselves|himself|herself)\b": "myself"}
 
 
 def read_foreign(text: str) -> Iterator[ForeignFact]:
@@ -127,21 +112,15 @@ def in_first_person(text: str) -> str:
         return re.sub(r"^You(?=['’](?:ve|d|ll)\b)", "I", text)
     is_second = text[:3].lower() == "you"
     if owner is not None:
-        rest = text[owner.end() :]
-        start = "My"
+        start, rest = "My", text[owner.end() :]
     else:
         assert subject is not None, "one of the two matched"
         verb = subject["verb"].lower()
         start = f"I {subject['adverb'].lower()}{verb if is_second and verb not in _IRREGULAR else _base_form(verb)}"
         rest = text[subject.end() :]
-        if not is_second:
-            rest = _NAMED_BY.sub(_rewrite_joined, rest)
-    for pattern, word in _SECOND if is_second else _THIRD:
+        rest = rest if is_second else _NAMED_BY.sub(_rewrite_joined, rest)
+    for pattern, word in (_SECOND if is_second else _THIRD).items():
         rest = re.sub(pattern, word, rest, flags=re.IGNORECASE)
-    if is_second:
-        # After a conjunction "you" is a subject, elsewhere an object.
-        rest = re.sub(r"(?<=\band |\bbut )you\b|(?<=\bthat |\bwhen )you\b|(?<=\bif )you\b", "I", rest)
-        rest = re.sub(r"\byou\b", "me", rest)
     return start + rest
 
 
@@ -151,14 +130,8 @@ def _rewrite_joined(match: re.Match[str]) -> str:
 
 
 def _base_form(verb: str) -> str:
-    if verb in _IRREGULAR:
-        return _IRREGULAR[verb]
-    if not verb.endswith("s") or verb.endswith("ss"):
-        return verb
-    for ending, base in _FORMS:
-        if verb.endswith(ending):
-            return verb.removesuffix(ending) + base
-    return verb[:-1]
+    """Return "trade" of "trades", "pass" of "passes" and "carry" of "carries"."""
+    return _IRREGULAR.get(verb) or _THIRD_PERSON.sub("", re.sub(r"ies$", "y", verb))
 
 
 def _read_table(text: str) -> list[dict[str, str]]:

@@ -29,7 +29,7 @@ class Forms:
     """The forms of a table, a row each: `name: form / form`."""
 
     def __init__(self, table: str) -> None:
-        self.rows: Final = dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", table.strip()).split("\n"))
+        self.rows: Final = read_rows(table)
         self._concepts: Final = frozenset(_CONCEPT.findall(" ".join(self.rows.values())))
 
     def read(self, text: str) -> "TaggedText":
@@ -52,6 +52,11 @@ def read_sections(path: Path) -> dict[str, str]:
     text = re.sub(r"^//.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     _, *parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def read_rows(table: str) -> dict[str, str]:
+    """Return the rows of a table, `name: text`, by their names; an indented line goes on with the one before."""
+    return dict(line.split(": ", 1) for line in re.sub(r"\n +", " ", table.strip()).split("\n"))
 
 
 class TaggedText:

@@ -6,7 +6,7 @@ import pytest
 
 from memory.facts.queries import iter_block_facts
 from memory.facts.services import confirm_fact
-from memory.learning.decay import report_faded_facts
+from memory.learning.consolidation import report_faded_facts
 from memory.models import MemorySwitches, UserFact
 from memory.recall.blocks import build_coach_block
 from tests.factories.memory import MAY, UserFactFactory

@@ -98,7 +98,7 @@ def list_readers() -> dict[str, set[str]]:
     readers: dict[str, set[str]] = {concept: set() for concept in concepts}
     for name, text in texts:
         for concept in concepts & set(re.findall(r"\b[A-Z]{2,}\b", text)):
-            readers[concept].add("/".join(name.split("/")[:2]))
+            readers[concept].add("/".join(name.split("/")[: 1 if name.startswith("offline/") else 2]))
     return readers
 
 
