@@ -17,6 +17,7 @@ from tests.offline.chat import (
     first_calls,
     skill,
 )
+from tests.offline.sets import SETS
 
 TREND = deployed(deployment_id=OTHER, skill_name="Trend breakout", status="paused", positions=[])
 SKILLS = {"skills": [skill(), skill(skill_id=SKILL_2, name="Trend breakout")], "open_drafts": []}
@@ -79,8 +80,8 @@ def test_a_card_is_named_and_nothing_claimed():
     assert "Open positions" not in told, "the card says it"
 
 
-@pytest.mark.parametrize("text", ["yes", "Yes please", "confirm", "ok, do it", "go ahead", "yes, confirm it"])
-def test_a_yes_in_words_does_nothing(text):
+@pytest.mark.parametrize("text", ["yes", "Yes please", "ok, do it", "go ahead", "yes, confirm it", "no, cancel"])
+def test_a_yes_or_no_in_words_does_nothing(text):
     chat = chat_of(focus=FOCUS)
     chat.say("stop it")
 
@@ -88,13 +89,6 @@ def test_a_yes_in_words_does_nothing(text):
 
     assert ONLY_YOUR_CLICK in told
     assert len(chat.calls) == 1
-
-
-def test_a_no_in_words_leaves_the_card_to_expire():
-    chat = chat_of(focus=FOCUS)
-    chat.say("stop it")
-
-    assert chat.say("no, cancel").startswith("A word in the chat does nothing")
 
 
 def test_a_yes_without_a_card_is_small_talk():
@@ -193,53 +187,16 @@ def test_the_advisor_prepares_nothing(text):
     assert "prepare_action" not in [name for name, _ in first_calls(text, tools=ADVISOR)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "buy BTC now",
-        "Place an order",
-        "place a market order for 1 ETH",
-        "sell my ETH",
-        "go long 1 BTC",
-        "please short SOL",
-        "open a long in BTC",
-        "buy $500 of bitcoin",
-    ],
-)
-def test_orders_are_refused_plainly(text):
-    chat = chat_of()
+def test_orders_are_refused_plainly():
+    told = {text: Chat({}).say(text) for text in SETS["coach: orders"]}
 
-    told = chat.say(text)
-
-    assert told.startswith("I cannot place an order")
-    assert "close everything" in told
-    assert chat.calls == []
+    assert [text for text, said in told.items() if not said.startswith("I cannot place an order")] == []
+    assert all("close everything" in said for said in told.values())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "buy me a coffee",
-        "I want to buy low and sell high",
-        "stop talking about it",
-        "stop it right there, that is wrong",
-        "close the chat",
-        "pause for breath",
-        "resume my studies",
-        "deploy the troops",
-        "test",
-        "end",
-        "I stopped it",
-        "Did you stop it?",
-        "what happens if I stop it?",
-        "don't stop it",
-        "kill the lights in my room",
-        "Stop",
-    ],
-)
-def test_what_is_no_action_prepares_none(text):
-    chat = chat_of(deployed())
+def test_what_is_no_action_prepares_none():
+    chats = {text: chat_of(deployed()) for text in SETS["coach: no action"]}
+    for text, chat in chats.items():
+        chat.say(text)
 
-    chat.say(text)
-
-    assert "prepare_action" not in [name for name, _ in chat.calls]
+    assert [text for text, chat in chats.items() if "prepare_action" in dict(chat.calls)] == []

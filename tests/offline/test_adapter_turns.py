@@ -6,11 +6,10 @@ import pytest
 from django.utils import timezone
 
 from chat.conversations.services import ask_about_fact, start_conversation
-from chat.models import Message
 from chat.prompt.texts import about_fact
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
-from memory.models import MemoryEvent, MemoryProposal, MemorySwitches, UserFact
+from memory.models import MemoryEvent, UserFact
 from offline.messages import read_opening
 from tests.chat.talk import Talk
 from tests.factories.memory import PlaceFactory, UserFactFactory
@@ -102,16 +101,6 @@ async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
     assert "(inferred)" in answer.text
 
 
-async def test_advisor_edits_a_fact_saved_by_another_chat(trader):
-    talk = await run_in_thread(begin, trader, "advisor")
-    await talk.ask("hello")
-    await read(trader, lambda: UserFactFactory(content="My max leverage is 5x", topic="risk", category="profile"))
-
-    await talk.ask("My max leverage is 3x")
-
-    assert await facts(trader) == ["My max leverage is 3x"]
-
-
 @pytest.mark.parametrize(
     ("said", "left"),
     [("55", ["My goal is to retire at 55"]), ("Forget it", []), ("Never mind", ["My goal is to retire at 50"])],
@@ -156,43 +145,3 @@ async def test_companion_knows_saved_facts_in_its_next_chat(trader):
     assert "- My name is Alex" in answer.text
     assert "- Gym: on Pike Street" in answer.text
     assert tools_of(answer) == []
-
-
-SAYINGS = {"coach": "I never trade alts", "advisor": "I never trade alts", "companion": "I never eat late"}
-
-
-@pytest.mark.parametrize("assistant", SAYINGS)
-async def test_a_temporary_chat_says_that_it_keeps_nothing(trader, assistant):
-    talk = await run_in_thread(lambda: begin(trader, assistant, is_temporary=True))
-
-    answer = await talk.ask(SAYINGS[assistant])
-
-    assert "This chat is temporary: nothing of it is kept." in answer.text
-    assert "I have saved" not in answer.text
-    assert await kinds(trader) == []
-
-
-@pytest.mark.parametrize("assistant", SAYINGS)
-async def test_a_paused_memory_is_named_as_the_reason(trader, assistant):
-    await read(trader, lambda: MemorySwitches.objects.create(learns=False))
-    talk = await run_in_thread(begin, trader, assistant)
-
-    answer = await talk.ask(SAYINGS[assistant])
-
-    assert "could not save that" in answer.text
-    assert answer.tool_results[-1]["error"] in answer.text
-    assert await kinds(trader) == []
-
-
-async def test_what_is_held_for_review_is_not_said_to_be_saved(trader):
-    fact = await read(trader, lambda: UserFactFactory(content="I don't take leverage above 5x", topic="risk"))
-    talk = await run_in_thread(begin, trader, "advisor")
-    await talk.ask("hello")
-    # As if news had been read; "change 5x to 3x" does not say the whole fact in the user's own words.
-    await read(trader, lambda: Message.objects.filter(reply_to__isnull=False).update(is_untrusted=True))
-
-    answer = await talk.ask("change 5x to 3x")
-
-    assert "I did not save **I don't take leverage above 3x**" in answer.text
-    assert await facts(trader) == ["I don't take leverage above 5x"]
-    assert await read(trader, lambda: MemoryProposal.objects.get().target_id) == fact.pk

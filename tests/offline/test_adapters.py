@@ -112,22 +112,6 @@ def test_rules_that_speak_of_a_heading_are_no_block():
 
 
 @pytest.mark.parametrize(
-    ("fact", "category"),
-    [
-        ("My max drawdown is 10%", "profile"),
-        ("I want to live off my trading", "profile"),
-        ("I never trade alts", "finance_context"),
-        ("My broker is Kraken", "finance_context"),
-        ("I pay capital gains tax in Germany", "finance_context"),
-        ("I prefer short answers", "response_style"),
-        ("Call me Sam", "fact"),
-    ],
-)
-def test_advisor_saves_under_the_category_of_the_topic(fact, category):
-    assert calls("advisor", fact, *LISTED, block="") == [("save_preference", {"category": category, "content": fact})]
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "I never trade alts",
@@ -247,16 +231,15 @@ def test_the_answer_changes_the_fact_the_chat_is_about(answer, content):
 
 
 @pytest.mark.parametrize(
-    "answer", ["forget it", "Delete this fact.", "That's no longer true", "please forget about it"]
+    ("answer", "tool"),
+    [
+        *((text, "forget_preference") for text in ("forget it", "Delete this fact.", "please forget about it")),
+        ("That's no longer true", "forget_preference"),
+        ("That still holds.", "confirm_preference"),
+    ],
 )
-def test_the_fact_the_chat_is_about_is_forgotten_when_asked(answer):
-    assert calls("advisor", about(answer, full="\n- in full: more")) == [
-        ("forget_preference", {"id_or_substring": GOAL})
-    ]
-
-
-def test_the_fact_the_chat_is_about_is_confirmed_when_it_holds():
-    assert calls("advisor", about("That still holds.")) == [("confirm_preference", {"id_or_substring": GOAL})]
+def test_the_fact_the_chat_is_about_is_forgotten_or_confirmed_when_asked(answer, tool):
+    assert calls("advisor", about(answer, full="\n- in full: more")) == [(tool, {"id_or_substring": GOAL})]
 
 
 @pytest.mark.parametrize(
@@ -290,16 +273,6 @@ def test_advisor_tells_all_from_the_list():
         "- I only buy funds",
         "- I seem to short too early (inferred)",
     ]
-
-
-def test_advisor_lists_only_what_was_asked_for():
-    answer = said("advisor", "list my goals", *LISTED)
-
-    assert [line for line in answer.splitlines() if line.startswith("- ")] == ["- My goal is to retire at 50"]
-
-
-def test_advisor_answers_from_the_block_when_it_can():
-    assert "- My goal is to retire at 50" in said("advisor", "what is my goal?")
 
 
 def test_advisor_recalls_what_the_block_does_not_answer():
@@ -359,67 +332,28 @@ def event(kind, before=None, after=None):
     return {"id": RISK, "kind": kind, **states}
 
 
+GOLD = {"id": FUNDS, "content": "I like gold"}
+SAVED = GOLD | {"memoryEvent": event("save", after="I like gold")}
+CHANGED = GOLD | {"memoryEvent": event("update", "I like lead", "I like gold")}
+FORGOTTEN = {"id": GOAL, "memoryEvent": event("forget", "I like lead")}
+ADD, DEACTIVATE = (
+    {"operation": "add_fact", "content": "I like gold"},
+    {"operation": "deactivate_fact", "fact_id": "lead"},
+)
+
+
 @pytest.mark.parametrize(
     ("face", "name", "arguments", "result", "told"),
     [
-        (
-            "advisor",
-            "save_preference",
-            {"category": "fact", "content": "I like gold"},
-            {"id": FUNDS, "content": "I like gold", "memoryEvent": event("save", after="I like gold")},
-            "I have saved: **I like gold**",
-        ),
-        (
-            "advisor",
-            "save_preference",
-            {"category": "fact", "content": "I like gold"},
-            {"id": FUNDS, "content": "I like gold", "message": "It was so already; nothing changed."},
-            "I knew this already: **I like gold**",
-        ),
-        (
-            "coach",
-            "remember",
-            {"fact": "I like gold"},
-            {"fact_id": FUNDS, "saved": "I like gold", "note": "This was known already."},
-            "I knew this already: **I like gold**",
-        ),
-        (
-            "advisor",
-            "update_preference",
-            {"id_or_substring": GOAL, "new_content": "I like gold"},
-            {"id": FUNDS, "content": "I like gold", "memoryEvent": event("update", "I like lead", "I like gold")},
-            "I have changed: **I like lead** to **I like gold**",
-        ),
-        (
-            "advisor",
-            "forget_preference",
-            {"id_or_substring": GOAL},
-            {"id": GOAL, "content": "I like lead", "memoryEvent": event("forget", "I like lead")},
-            "I have forgotten: **I like lead**",
-        ),
-        (
-            "advisor",
-            "confirm_preference",
-            {"id_or_substring": GOAL},
-            {"id": FUNDS, "content": "I like gold", "memoryEvent": event("confirm", after="I like gold")},
-            "I have noted that this still holds: **I like gold**",
-        ),
-        (
-            "companion",
-            "manage_user_memory",
-            {"operation": "add_fact", "content": "I like gold"},
-            {"fact_id": FUNDS, "content": "I like gold", "memoryEvent": event("save", after="I like gold")},
-            "I have saved: **I like gold**",
-        ),
-        (
-            "companion",
-            "manage_user_memory",
-            {"operation": "deactivate_fact", "fact_id": "lead"},
-            {"fact_id": GOAL, "message": "Deactivated.", "memoryEvent": event("forget", "I like lead")},
-            "I have forgotten: **I like lead**",
-        ),
+        ("advisor", "save_preference", {}, SAVED, "I have saved: **I like gold**"),
+        ("advisor", "save_preference", {}, GOLD | {"message": "It was so already; nothing changed."}, "I knew this"),
+        ("coach", "remember", {}, {"saved": "I like gold", "note": "This was known already."}, "I knew this already:"),
+        ("advisor", "update_preference", {}, CHANGED, "I have changed: **I like lead** to **I like gold**"),
+        ("advisor", "forget_preference", {}, FORGOTTEN, "I have forgotten: **I like lead**"),
+        ("advisor", "confirm_preference", {}, GOLD, "I have noted that this still holds: **I like gold**"),
+        ("companion", "manage_user_memory", ADD, SAVED, "I have saved: **I like gold**"),
+        ("companion", "manage_user_memory", DEACTIVATE, FORGOTTEN, "I have forgotten: **I like lead**"),
     ],
-    ids=lambda value: value if isinstance(value, str) and "_" in value else "",
 )
 def test_tool_outcome_is_reported_to_the_user(face, name, arguments, result, told):
     assert said(face, "x", *called(name, arguments, result)).startswith(told)
@@ -502,22 +436,6 @@ def test_memory_follows_what_the_chat_changed():
 
 
 # What it says of itself.
-
-
-@pytest.mark.parametrize(
-    ("face", "has", "lacks"),
-    [
-        ("coach", ["never trade alts"], ["still funds"]),
-        ("advisor", ["still funds only"], []),
-        ("companion", ["never trade alts"], ["still funds"]),
-    ],
-)
-def test_help_fits_the_tools(face, has, lacks):
-    answer = said(face, "help")
-
-    assert all(words in answer for words in has)
-    assert not any(words in answer for words in lacks)
-    assert "I work by rules, not with a language model" in answer
 
 
 @pytest.mark.parametrize("face", TOOLS)

@@ -5,35 +5,9 @@ import pytest
 from chat.turns.turn import find_requested_acts
 from offline.messages import FactLine
 from offline.requests import MemoryRequest, memory_requests
-from offline.statements import read_statements
 
 LOSSES = FactLine("I stop for the day after three losses in a row", id="1")
 RISK = FactLine("I never risk more than 2 % on a trade", id="2")
-
-
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ("Actually I now risk at most 2% per trade", "I now risk at most 2% per trade"),
-        ("I changed my mind, my limit is 2 % per trade", "My limit is 2 % per trade"),
-        ("I moved from Binance to Kraken", "I moved from Binance to Kraken"),
-        ("I now trade from 13:00", "I now trade from 13:00"),
-        ("I lowered my daily loss limit to 2%", "I lowered my daily loss limit to 2%"),
-    ],
-)
-def test_read_statements_takes_a_new_value_of_a_subject(message, text):
-    assert [statement.text for statement in read_statements(message)] == [text]
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        *("I risk 5% on this trade", "I used 5x leverage", "My friend is a scalper", "I moved my stop to 61000"),
-        *("I'm thinking about 10x leverage", "Should I trade on Kraken?", "I lost 3% today"),
-    ],
-)
-def test_read_statements_leaves_passing_remarks(message):
-    assert read_statements(message) == []
 
 
 @pytest.mark.parametrize("message", ["From now on, keep answers short", "Keep that in mind."])

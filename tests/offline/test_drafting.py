@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from offline.drafting import AREAS, CAPS, SAFE_CAPS, read_fields
 from tests.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
+from tests.offline.sets import SETS, pairs
 from trading.skills.patches import parse_partial
 from trading.skills.templates import TEMPLATES as SHIPPED
 
@@ -52,102 +53,19 @@ def given_to(chat, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "context"),
+    ("part", "fields"),
     [
-        ("BTC and ETH on 4h bars", {"symbols": ["BTC", "ETH"], "barsInterval": "4h"}),
-        ("solana, 15-minute candles", {"symbols": ["SOL"], "barsInterval": "15m"}),
-        ("Daily bars on ETH", {"symbols": ["ETH"], "barsInterval": "1d"}),
-        ("ether on the daily chart", {"symbols": ["ETH"], "barsInterval": "1d"}),
-        ("LINK on hourly bars", {"symbols": ["LINK"], "barsInterval": "1h"}),
-        ("link these facts", {}),
-        ("no trades within 2h before CPI", {}),
-        ("hold for 48 hours", {}),
+        ("context", ("symbols", "barsInterval")),
+        ("caps", CAPS),
+        ("texts", ("thesis", "entry", "exit", "avoid")),
+        ("schedule", ("type", "value")),
+        ("style", ("style",)),
     ],
 )
-def test_symbols_and_bars_are_read(text, context):
-    assert pick(text, "symbols", "barsInterval") == context
+def test_fields_of_a_draft_are_read(part, fields):
+    rows = pairs(f"drafts: {part}")
 
-
-@pytest.mark.parametrize(
-    ("text", "caps"),
-    [
-        ("use 2x leverage", {"maxLeverage": 2}),
-        ("leverage at most 3x", {"maxLeverage": 3}),
-        ("max leverage 2.5", {"maxLeverage": 2.5}),
-        ("no leverage", {"maxLeverage": 1}),
-        ("spot only", {"maxLeverage": 1}),
-        ("5% per position", {"maxPositionPct": 5}),
-        ("position size of 7.5%", {"maxPositionPct": 7.5}),
-        ("at most 10% of equity", {"maxPositionPct": 10}),
-        ("total exposure 30%", {"maxTotalExposurePct": 30}),
-        ("daily loss halt 3%", {"dailyLossHaltPct": 3}),
-        ("stop for the day at -4%", {"dailyLossHaltPct": 4}),
-        ("2% daily loss", {"dailyLossHaltPct": 2}),
-        ("at most 5 trades per day", {"maxOrdersPerDay": 5}),
-        ("risk 1% per trade", {}),
-        ("grow the account 2x in a year", {}),
-        ("a stop at 2x ATR", {}),
-        ("funding above 40%", {}),
-    ],
-)
-def test_caps_are_read_and_nothing_else_is_one(text, caps):
-    assert pick(text, *CAPS) == caps
-
-
-@pytest.mark.parametrize(
-    ("text", "texts"),
-    [
-        (
-            "build me a strategy that buys BTC dips below the 20 day average and exits at the average",
-            {"entry": "Buys BTC dips below the 20 day average.", "exit": "Exits at the average."},
-        ),
-        (
-            "make an agent that shorts ETH when funding is above 0.05% and covers when it is below 0.01%",
-            {"entry": "Shorts ETH when funding is above 0.05%.", "exit": "Covers when it is below 0.01%."},
-        ),
-        (
-            "I want a strategy which goes long on oversold RSI and sells when RSI is above 60",
-            {"entry": "Goes long on oversold RSI.", "exit": "Sells when RSI is above 60."},
-        ),
-        (
-            "create a bot: long SOL on a 55-bar breakout, stop 2 ATR, never around CPI",
-            {"entry": "Long SOL on a 55-bar breakout.", "exit": "Stop 2 ATR.", "avoid": ["Never around CPI"]},
-        ),
-    ],
-)
-def test_sentence_about_what_a_strategy_does_is_read_by_its_verbs(text, texts):
-    assert pick(text, "thesis", "entry", "exit", "avoid") == texts
-
-
-@pytest.mark.parametrize(
-    ("text", "schedule"),
-    [
-        ("check every 15 minutes", {"type": "interval", "value": "15m"}),
-        ("every 4 hours", {"type": "interval", "value": "4h"}),
-        ("run daily at 13:30 UTC", {"type": "daily", "value": "13:30"}),
-        ("once a day at 9:05", {"type": "daily", "value": "09:05"}),
-        ("on 4h bars", {"type": "interval", "value": "4h"}),
-        ("trade BTC", {}),
-    ],
-)
-def test_pitch_with_a_schedule_sets_it(text, schedule):
-    assert pick(text, "type", "value") == schedule
-
-
-@pytest.mark.parametrize(
-    ("text", "style"),
-    [
-        ("BTC funding flip", "mean_reversion"),
-        ("buy breakouts", "breakout"),
-        ("follow the trend", "trend"),
-        ("momentum on SOL", "trend"),
-        ("fade the range", "range"),
-        ("cash and carry", "carry"),
-        ("buy BTC", ""),
-    ],
-)
-def test_pitch_with_a_style_sets_it(text, style):
-    assert read_fields(text).get("style", "") == style
+    assert {text: pick(text, *fields) for text in rows} == {text: json.loads(row) for text, row in rows.items()}
 
 
 def test_sentences_go_where_they_belong():
@@ -516,31 +434,11 @@ def test_what_stays_refused_is_explained(error):
 # What is none.
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Help me build a shed",
-        "use 2x leverage",
-        "add ETH",
-        "review it",
-        "what is missing?",
-        "write a poem",
-        "create a reminder",
-        "Short answers please",
-        "I think the range of topics is wide",
-        "5%",
-        "enter the room",
-    ],
-)
-def test_without_a_draft_at_hand_nothing_is_drafted(text):
-    assert not [name for name, _ in first_calls(text) if name.startswith(("set_", "critique"))]
+@pytest.mark.parametrize(("name", "focus"), [("drafts: none begun", ""), ("drafts: none of it", NEW_DRAFT)])
+def test_what_is_not_of_a_draft_writes_none(name, focus):
+    calls = {text: first_calls(text, focus=focus) for text in SETS[name]}
 
-
-@pytest.mark.parametrize(
-    "text", ["thanks", "hello", "ok", "what's running?", "I never trade alts", "Tell me a joke", "why?"]
-)
-def test_in_a_chat_about_a_draft_not_all_is_of_it(text):
-    assert not [name for name, _ in first_calls(text, focus=NEW_DRAFT) if name.startswith(("set_", "critique"))]
+    assert [text for text, made in calls.items() if any(one.startswith(("set_", "critique")) for one, _ in made)] == []
 
 
 def test_the_advisor_drafts_nothing():

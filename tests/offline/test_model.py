@@ -68,13 +68,6 @@ def answer_to(text, *around, tools=TOOLS, prompt=BLOCK):
     return reply.text
 
 
-def test_decide_remembers_each_lasting_statement():
-    assert calls_for("I never trade alts. I seem to exit too early.", prompt="") == [
-        ("remember", {"fact": "I never trade alts", "topic": "symbols", "confidence": "asserted"}),
-        ("remember", {"fact": "I seem to exit too early", "confidence": "inferred"}),
-    ]
-
-
 def test_decide_does_not_save_the_state_of_a_moment():
     assert "I'm long 2 BTC today" in answer_to("Remember that I'm long 2 BTC today")
 
@@ -176,12 +169,6 @@ def test_decide_changes_no_fact_for_a_wish_about_a_trade(text):
     assert calls_for(text) == []
 
 
-def test_decide_keeps_facts_that_can_both_be_true():
-    assert calls_for("I never trade on Mondays") == [
-        ("remember", {"fact": "I never trade on Mondays", "topic": "session", "confidence": "asserted"})
-    ]
-
-
 def test_decide_tells_all_it_knows_line_by_line():
     reply = answer_to("What do you know about me?")
 
@@ -251,20 +238,6 @@ def test_decide_knows_what_this_chat_has_changed():
     assert "refused" not in reply
 
 
-def test_decide_reports_what_was_saved_and_forgotten():
-    reply = answer_to(
-        "Actually my max leverage is 3x",
-        *called(
-            ("forget", {"fact_id": "5x"}, {"fact_id": str(uuid4()), "forgotten": "I don't take leverage above 5x"}),
-            remembered("My max leverage is 3x"),
-        ),
-    )
-
-    assert reply.index("forgotten: **I don't take leverage above 5x**") < reply.index(
-        "saved: **My max leverage is 3x**"
-    )
-
-
 @pytest.mark.parametrize(
     "error", ["That looks like a password.", [{"loc": ["fact"], "msg": "That looks like a password."}]]
 )
@@ -274,13 +247,6 @@ def test_decide_reports_why_something_was_not_saved(error):
     assert "could not save that: That looks like a password." in reply
     assert "1234" not in reply
     assert "I have saved" not in reply
-
-
-def test_decide_answers_the_question_beside_a_statement():
-    reply = answer_to("I never trade alts. What do you know about me?", *called(remembered("I never trade alts")))
-
-    assert "saved: **I never trade alts**" in reply
-    assert "- I don't take leverage above 5x" in reply
 
 
 @pytest.mark.parametrize(
@@ -297,14 +263,6 @@ def test_decide_never_pretends_to_be_a_language_model(text):
 
     assert "I am Keel's offline model: I work by rules, not with a language model" in reply
     assert "`CHAT_AGENT_MODEL`" in reply
-
-
-def test_decide_admits_that_it_has_no_rule():
-    reply = answer_to("Write a poem about funding rates")
-
-    assert "I have no rule for what you just wrote" in reply
-    assert "not with a language model" in reply
-    assert "“What do you know about me?”" in reply
 
 
 @pytest.mark.parametrize(
@@ -368,14 +326,6 @@ def test_offline_model_calls_tools_through_the_door():
         ("remember", "I risk 1% per trade"),
     ]
     assert len({call.id for call in last.tool_calls}) == 2
-
-
-def test_offline_model_completes_through_the_door():
-    answer = asyncio.run(door.complete([system(), user("I never trade alts")], models=MODEL, tools=TOOLS))
-
-    assert answer.finish_reason == "tool_calls"
-    assert answer.usage.estimated
-    assert json.loads(answer.tool_calls[0].arguments)["fact"] == "I never trade alts"
 
 
 def test_offline_model_takes_its_time_between_words(settings):

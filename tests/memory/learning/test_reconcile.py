@@ -286,41 +286,26 @@ def test_accepted_conflict_replaces_the_fact_and_a_dismissed_one_is_not_made_aga
 # --- Not in the user's words ---
 
 
+@pytest.mark.parametrize("is_tainted", [False, True])
 @pytest.mark.parametrize("values", [{}, {"conflicts_with": "said"}, {"target_id": "learned"}, {"target_id": "said"}])
-def test_words_that_the_user_did_not_type_are_dropped(as_trader, values):
-    given = plant_targets(values)
-
-    assert weigh(candidate(PLANTED, confidence=1.0, **given)) == ReconcileCounts(dropped=1)
-
-    assert believed() == ["Likes calm markets", "Trades gold only"]
-    assert not MemoryProposal.objects.exists()
-
-
-def plant_targets(values):
+def test_words_that_the_user_did_not_type_are_dropped_or_wait_where_other_text_was_in_view(
+    as_trader, values, is_tainted
+):
     ids = {
         "said": UserFactFactory(content="Trades gold only").pk,
         "learned": UserFactFactory(content="Likes calm markets", learned=True).pk,
     }
-    return {name: ids[which] for name, which in values.items()}
+    given = {name: ids[which] for name, which in values.items()}
 
+    counted = weigh(candidate(PLANTED, confidence=1.0, **given), is_tainted=is_tainted)
 
-@pytest.mark.parametrize("values", [{}, {"conflicts_with": "said"}, {"target_id": "learned"}, {"target_id": "said"}])
-def test_words_that_the_user_did_not_type_wait_for_the_user_when_other_text_was_in_view(as_trader, values):
-    given = plant_targets(values)
-
-    counted = weigh(candidate(PLANTED, confidence=1.0, **given), is_tainted=True)
-
-    assert counted == ReconcileCounts(proposed=1)
-    assert proposals() == [(ProposalKind.UNTRUSTED, PLANTED, next(iter(given.values()), None))]
-    assert MemoryProposal.objects.get().evidence == {"why": NOT_YOURS, "quotes": [], "message_id": None}
+    assert counted == (ReconcileCounts(proposed=1) if is_tainted else ReconcileCounts(dropped=1))
+    target = next(iter(given.values()), None)
+    assert proposals() == ([(ProposalKind.UNTRUSTED, PLANTED, target)] if is_tainted else [])
+    for proposal in MemoryProposal.objects.all():
+        assert proposal.evidence == {"why": NOT_YOURS, "quotes": [], "message_id": None}
     assert believed() == ["Likes calm markets", "Trades gold only"]
     assert "doge" not in blocks()
-
-
-def test_words_of_the_user_are_learned_also_when_other_text_was_in_view(as_trader):
-    assert weigh(candidate(PERPS), candidate(PLANTED), is_tainted=True) == ReconcileCounts(saved=1, proposed=1)
-
-    assert believed() == [PERPS]
 
 
 @pytest.mark.parametrize("topic", ["risk", "symbols", "goal", "btc", "eth-perps", "", "my-own-tag"])
@@ -423,16 +408,16 @@ def test_forgotten_words_are_learned_once_their_owner_says_them_again(forgotten)
     ) == ReconcileCounts(saved=1)
 
 
-def test_a_strangers_tombstone_buries_nothing(stranger, as_trader):
-    as_owner(stranger, lambda: FORGETS["forget"](UserFactFactory(content=PERPS, topic="symbols")))
-
-    assert weigh(candidate(PERPS, topic="symbols")) == ReconcileCounts(saved=1)
-
-
 CORRECTIONS = {
     "replaced": lambda fact: supersede_fact(fact_id=fact.pk, content="Max leverage is 2x, ever", now=JUNE),
     "taken back": lambda fact: undo_event(event_id=MemoryEvent.objects.get().pk, now=JUNE),
+    "corrected by name": lambda fact: correct_by_name(),
 }
+
+
+def correct_by_name():
+    forget_fact(id_or_substring="leverage", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
+    Tombstone.objects.all().delete()  # so that the reason alone decides
 
 
 @pytest.mark.parametrize("how", CORRECTIONS)
@@ -445,14 +430,6 @@ def test_corrected_words_are_not_learned_from_earlier_messages(as_trader, how, i
 
     assert LEVERAGE not in believed()
     assert not MemoryProposal.objects.exists()
-
-
-def test_words_corrected_by_name_are_not_learned_from_earlier_messages(as_trader):
-    remember_fact(content=LEVERAGE, now=MAY)
-    forget_fact(id_or_substring="leverage", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
-    Tombstone.objects.all().delete()  # so that the reason alone decides
-
-    assert weigh(candidate(LEVERAGE)) == ReconcileCounts(dropped=1)
 
 
 def test_merged_words_are_no_correction(as_trader):
@@ -482,37 +459,15 @@ def test_what_was_said_before_a_confirmation_does_not_replace_what_was_confirmed
 
 # --- Refused, changed meanwhile, paused ---
 
-SECRETS = [
-    "My password is hunter2",
-    "My api key is sk-abcdefghijklmnopqrstuvwxyz123456",
-    "Pays with 4111 1111 1111 1111",
-    "My IBAN is DE89370400440532013000",
-    "My ssn is 078-05-1120",
-]
 
-
-@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("content", ["abc", "x" * 501, "\u200b" * 4, "", "My password is hunter2"])
 @pytest.mark.parametrize("is_tainted", [False, True])
-def test_secrets_are_refused_and_counted_and_stop_no_other(as_trader, secret, is_tainted):
-    typed = TypedMessage(1, f"{secret}. {TYPED[1]}")
-    said = UserFactFactory(content="Keeps secrets")
-    hostile = [
-        candidate(secret, quotes=verify_quotes(secret, [], [typed])),
-        candidate(secret, quotes=verify_quotes(secret, [], [typed]), conflicts_with=said.pk),
-        candidate(PERPS),
-    ]
+def test_what_cannot_be_a_fact_is_refused_and_counted(as_trader, content, is_tainted):
+    said, quotes = UserFactFactory(content="Keeps secrets"), candidate(PERPS).quotes
+    refused = [candidate(content, quotes=quotes, conflicts_with=against) for against in (None, said.pk)]
 
-    assert weigh(*hostile, is_tainted=is_tainted) == ReconcileCounts(saved=1, dropped=2)
-
-    assert believed() == ["Keeps secrets", PERPS]
+    assert weigh(*refused, candidate(RISK), is_tainted=is_tainted) == ReconcileCounts(saved=1, dropped=2)
     assert not MemoryProposal.objects.exists()
-
-
-@pytest.mark.parametrize("content", ["abc", "x" * 501, "\u200b\u200b\u200b\u200b", ""])
-def test_what_cannot_be_a_fact_is_refused_and_counted(as_trader, content):
-    quotes = candidate(PERPS).quotes
-
-    assert weigh(candidate(content, quotes=quotes), candidate(RISK)) == ReconcileCounts(saved=1, dropped=1)
 
 
 MEANWHILE = {
@@ -562,12 +517,6 @@ def test_paused_learning_drops_all(as_trader):
     assert not MemoryProposal.objects.exists()
 
 
-def test_a_strangers_pause_stops_nobody_else(stranger, as_trader):
-    as_owner(stranger, lambda: set_switches(learns=False))
-
-    assert weigh(candidate(PERPS)) == ReconcileCounts(saved=1)
-
-
 # --- All together ---
 
 
@@ -596,12 +545,6 @@ def test_every_candidate_is_counted_once_and_no_bad_one_stops_another(as_trader)
     assert counted == ReconcileCounts(saved=2, updated=1, proposed=2, known=1, dropped=4)
     assert sum(astuple(counted)) == len(mixed)
     assert believed() == sorted(["Max leverage is 5x", RISK, PERPS, JOURNAL])
-
-
-def test_reconcile_counts_add_up():
-    parts = ReconcileCounts(1, 2, 3, 4, 5) + ReconcileCounts(known=10, saved=1)
-
-    assert parts == ReconcileCounts(saved=2, updated=2, proposed=3, known=14, dropped=5)
 
 
 def test_known_facts_are_the_current_ones_and_say_who_said_them(stranger, as_trader):

@@ -5,7 +5,6 @@ import pytest
 
 from memory.facts.places import add_place, remove_place
 from memory.facts.queries import is_learning
-from memory.facts.review import propose_fact
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
@@ -42,23 +41,6 @@ def learn(content: str = "Trades from Lisbon", *, messages=(1,), now=JUNE, **val
 
 
 # --- What is learned ---
-
-
-@pytest.mark.parametrize("score", [0.8, 0.5])
-def test_learn_fact_changes_nothing_for_the_same_words_unless_the_score_is_higher(as_trader, score):
-    first = learn(score=0.8)
-
-    again = learn("trades from LISBON.", score=score, now=JULY)
-
-    assert (again.fact, again.event) == (first.fact, None)
-
-
-def test_learn_fact_leaves_what_was_said_outright_as_it_is(as_trader):
-    said = remember_fact(content="Trades from Lisbon", now=MAY)
-
-    written = learn(score=1.0, topic="session")
-
-    assert (written.fact, written.event) == (said.fact, None)
 
 
 # --- Trust tiers ---
@@ -213,16 +195,3 @@ def test_paused_memory_can_be_undone_and_tidied_from_the_page(paused):
     promote_fact(fact_id=UserFactFactory(inferred=True).pk, now=JUNE)
 
     assert "Funds only" in believed()
-
-
-def test_switches_are_one_row_a_user(as_trader):
-    for learns in (True, False, True):
-        set_switches(learns=learns)
-
-    assert set_switches().pk == MemorySwitchesFactory._meta.model.objects.get().pk
-
-
-def test_paused_memory_still_proposes_nothing_of_a_chat_as_a_fact(paused):
-    propose_fact(kind="untrusted", content="Silver only", why="x", origin=Origin(conversation_id=uuid4()), now=JUNE)
-
-    assert "Silver only" not in believed()

@@ -11,7 +11,6 @@ from config.lib.owned import owned_tx
 from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.queries import list_current
-from memory.facts.review import accept_proposal
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
 from memory.facts.services import archive_fact, delete_fact, promote_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch
@@ -102,12 +101,6 @@ def test_export_import_export_is_byte_equal_for_another_user(stranger, trader):
     assert (done.known, done.refused) == (0, [])
     assert done.added == len(json.loads(exported)["facts"]) + 2
     assert json.loads(exported)["metadata"]["total_active_facts"] == 3
-
-
-def test_export_import_export_is_byte_equal_for_an_empty_document(as_trader, stranger):
-    exported = as_owner(stranger, lambda: export_document(now=JULY))
-
-    assert (bring(exported).batch_id, export_document(now=LATER)) == (None, exported)
 
 
 def test_export_import_export_is_byte_equal_where_versions_were_left_out(trader, stranger, settings):
@@ -377,15 +370,6 @@ def test_import_list_proposes_each_line(as_trader):
     assert {row.kind for row in proposals} == {ProposalKind.IMPORT}
     assert (done.added, done.known, done.refused, done.batch_id) == (5, 0, [], None)
     assert not UserFact.objects.exists()
-
-
-def test_accepted_line_is_asserted_and_imported(as_trader):
-    import_list(parse_list("Trades gold only"), now=JUNE)
-
-    accept_proposal(proposal_id=MemoryProposal.objects.get().pk, now=JULY)
-
-    row = UserFact.objects.get()
-    assert (row.source, row.confidence, row.score) == (FactSource.IMPORTED, Confidence.ASSERTED, None)
 
 
 def test_import_list_counts_known_and_refused_lines(as_trader):

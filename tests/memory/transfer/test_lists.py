@@ -6,10 +6,10 @@ from zipfile import ZipFile
 import pytest
 
 from memory.facts.review import accept_proposal
-from memory.models import MemoryProposal, UserFact
+from memory.models import Confidence, FactSource, MemoryProposal, UserFact
 from memory.transfer.arrival import DocumentRefused
 from memory.transfer.lists import import_list, parse_list, parse_memory, read_upload
-from tests.factories.memory import JULY, JUNE, UserFactFactory
+from tests.factories.memory import JULY, JUNE
 
 
 def pack(**files: object) -> bytes:
@@ -30,14 +30,7 @@ def test_import_dated_list_proposes_facts_with_date_and_topic(as_trader):
     accept_proposal(proposal_id=proposal.pk, now=JULY)
     fact = UserFact.objects.get()
     assert (fact.valid_from, fact.category) == (datetime(2025, 4, 2, tzinfo=UTC), "profile")
-
-
-def test_import_list_leaves_out_a_fact_known_in_the_first_person(as_trader):
-    UserFactFactory(content="I trade BTC only")
-
-    done = import_list(parse_list("[2025-04-02] - The user trades BTC only."), now=JUNE)
-
-    assert (done.added, done.known) == (0, 1)
+    assert (fact.source, fact.confidence, fact.score) == (FactSource.IMPORTED, Confidence.ASSERTED, None)
 
 
 def test_import_list_ignores_a_date_in_the_future(as_trader):
