@@ -92,7 +92,7 @@ def _prepare_card(talk: Talk, action: str, name: str, asked: str) -> Steps:
     """Find the target, prepare its card and name it; the card itself says the rest."""
     view, key = ("skills", "skill_id") if action in {"deploy", "start_backtest"} else ("status", "deployment_id")
     target = "" if name else talk.scene.focus.get(key, "")
-    if not target and not name and view == "skills" and talk.scene.is_authoring:
+    if not target and not name and view == "skills" and "draft" in talk.scene.focus:
         return "A draft has to be saved first, on its preview."
     if not target:
         [found] = yield (Call(VIEWS[view].tool, {}),)

@@ -16,7 +16,7 @@ from config.lib.words.lexer import find_phrases, parse_clock, read_tokens, skip_
 from config.lib.words.markets import symbols_in
 from config.lib.words.sentences import QUOTED, sentences, straight, strip_lead_in
 from config.lib.words.vocabulary import Meaning
-from offline.messages import Call, CallResult, FactLine, best_matches, key_words
+from offline.messages import Call, CallResult, FactLine, best_matches, key_words, parse_json
 from offline.statements import read_statements
 from offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
 from offline.telling import FORMS, TERMS, TEXTS, escape, exact, fill_rows, listing, paragraphs, rows, spell
@@ -65,7 +65,7 @@ _PROBLEM: Final = "|{field}: |{argument}: |{problem}"
 
 def is_drafting(talk: Talk) -> bool:
     """Tell whether the chat has a draft or is for one."""
-    has_begun = talk.scene.is_authoring or any(one.name in TOOLS for one in talk.earlier)
+    has_begun = "draft" in talk.scene.focus or any(one.name in TOOLS for one in talk.earlier)
     return SET_STRATEGY.name in talk.acts and has_begun
 
 
@@ -216,7 +216,8 @@ def _read_draft(talk: Talk) -> Fields:
             template = TEMPLATES.get(str(outcome.arguments.get("template")), {})
             fields |= {**template.get("strategy", {}), **template.get("context", {}), **outcome.arguments}
     # Rendered again for each turn, with the changes that the user made since.
-    blocks = [block for block in talk.scene.draft.values() if isinstance(block, Mapping)]
+    draft = parse_json(talk.scene.focus.get("draft, as it stands (data)", ""))
+    blocks = [block for block in draft.values() if isinstance(block, Mapping)] if isinstance(draft, dict) else []
     return fields | {_camel(name): one for block in blocks for name, one in block.items() if one}
 
 

@@ -46,16 +46,14 @@ _STATES: Final = word_set("is are was were has have had am not")
 
 def answer_as_coach(talk: Talk) -> ModelReply | None:
     """Answer about agents, markets, drafts and actions; None if nothing matches."""
-    answered = click_steps(talk)
-    plans = [answered] if answered is not None else _list_plans(talk)
-    return follow_steps(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
-
-
-def _list_plans(talk: Talk) -> list[Steps]:
-    """Return the steps for a draft, of the sentences that ask nothing, and for the questions and actions."""
-    read = [(one, _read_sentence(talk, one, at)) for at, one in enumerate(sentences(talk.text))]
-    draft = drafting_steps(talk, [sentence for sentence, steps in read if steps is None])
-    return [steps for steps in (draft, *(steps for _, steps in read)) if steps is not None]
+    plans = [click_steps(talk)]
+    if plans == [None]:
+        # A draft takes the sentences that ask nothing.
+        read = [(one, _read_sentence(talk, one, at)) for at, one in enumerate(sentences(talk.text))]
+        draft = drafting_steps(talk, [sentence for sentence, steps in read if steps is None])
+        plans = [draft, *(steps for _, steps in read)]
+    steps = [plan for plan in plans if plan is not None][:_MAX_ANSWERS]
+    return follow_steps(one_after_another(steps), talk.results) if steps else None
 
 
 def _read_sentence(talk: Talk, sentence: str, at: int) -> Steps | None:
@@ -80,10 +78,11 @@ def _question_steps(talk: Talk, plain: str, *, is_asked: bool) -> Steps | None:
     words = read_words(asked)
     if {query_trades.name, get_market_overview.name} <= talk.acts and sizing.is_check(words):
         return sizing.check_steps(talk, words)
-    is_asked = is_asked or asked != plain or is_question(plain) or words.has(_COMMANDS)
-    if not words.is_covered or (not is_asked and (_is_statement(asked) or read_contrast(asked))):
-        return None
-    for view, wanted in _QUESTIONS:
+    if not (is_asked or asked != plain or is_question(plain) or words.has(_COMMANDS)):
+        said = [token.text for token in read_tokens(strip_preface(asked))]
+        if said[:1] in (["i"], ["i'm"], ["we"]) or not _STATES.isdisjoint(said) or read_contrast(asked):
+            return None  # a statement
+    for view, wanted in _QUESTIONS if words.is_covered else ():
         if words.has(wanted) and VIEWS[view].tool in talk.acts:
             return _SEVERAL.get(view, _look_up)(talk, words, view)
     return None
@@ -95,11 +94,6 @@ def _find_term(asked: str) -> str:
     for ending in _ENDINGS:
         term = term.removesuffix(ending)
     return TERMS.get(term) or TERMS.get(term.removesuffix("s"), "")
-
-
-def _is_statement(sentence: str) -> bool:
-    said = [token.text for token in read_tokens(strip_preface(sentence))]
-    return said[:1] in (["i"], ["i'm"], ["we"]) or not _STATES.isdisjoint(said)
 
 
 def _look_up(talk: Talk, words: Words, view: str) -> Steps:

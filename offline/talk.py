@@ -8,22 +8,12 @@ import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from chat.parts import split_preamble
 from chat.prompt.focus import HEADING
 from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
-from offline.messages import (
-    Call,
-    CallResult,
-    FactLine,
-    acts_of,
-    content_text,
-    parse_json,
-    read_acts,
-    read_memory,
-    read_opening,
-)
+from offline.messages import Call, CallResult, FactLine, acts_of, content_text, read_acts, read_memory, read_opening
 from offline.telling import Row, parse_instant
 
 Steps = Generator[tuple[Call, ...], list[CallResult], str]
@@ -40,18 +30,8 @@ class Scene:
 
     tier: str = DEFAULT_TIER
     now: datetime | None = None  # UTC
-    focus: Mapping[str, str] = field(default_factory=dict)  # the lines below the heading, by their labels
-
-    @property
-    def is_authoring(self) -> bool:
-        """Whether the chat was opened to write a strategy."""
-        return "draft" in self.focus
-
-    @property
-    def draft(self) -> dict[str, Any]:
-        """Return the visible blocks of the draft in focus."""
-        blocks = parse_json(self.focus.get("draft, as it stands (data)", ""))
-        return blocks if isinstance(blocks, dict) else {}
+    # The lines below the heading, by their labels; a chat that was opened to write a strategy has a draft.
+    focus: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:

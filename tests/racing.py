@@ -28,7 +28,8 @@ from chat.endings.closing import ClosingOutcome, close_conversation
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from memory.claims.support import Quote
-from memory.learning.extraction import Candidate, ChatEntry, Extraction
+from memory.learning.answers import Candidate
+from memory.learning.extraction import ChatEntry, Extraction
 from memory.models import UserFact
 from tests.factories.memory import JUNE
 

@@ -4,11 +4,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from config.lib.text import clean_text, parse_uuid
+from memory.claims.support import Quote
 from memory.models import FactCategory
 from memory.wording import FactRefused, find_category, parse_content, parse_topic
 
@@ -24,23 +25,33 @@ _OPS: Final[tuple[Op, ...]] = get_args(Op)
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredFact:
-    """One fact of the model's answer with a valid shape; ids unchecked."""
+class Candidate:
+    """A proposed fact. As answered, its ids are unchecked and its content may be empty in a skip.
+
+    Once checked (`extraction`), the target of an update or skip is a known fact, `conflicts_with` a known explicit
+    fact; without `quotes`, nothing the user typed supports it.
+    """
 
     op: Op
     target_id: UUID | None
     category: str
     topic: str
-    content: str  # may be empty in a skip
-    confidence: float
-    conflicts_with: UUID | None
-    quotes: tuple[str | Mapping[str, Any], ...]
+    content: str
+    confidence: float  # LEAST_CONFIDENCE..1
+    quotes: tuple[Quote, ...] = ()  # verified
+    conflicts_with: UUID | None = None
+    said: tuple[Quote, ...] = ()  # what the model quotes of the user without support: the content words it otherwise
+    quoted: tuple[str | Mapping[str, Any], ...] = field(default=(), compare=False)  # by the model, as answered
+
+    @property
+    def is_supported(self) -> bool:
+        return bool(self.quotes)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionAnswer:
     summary: str
-    facts: tuple[AnsweredFact, ...]
+    facts: tuple[Candidate, ...]
 
 
 def parse_answer(text: str) -> ExtractionAnswer | None:
@@ -89,7 +100,7 @@ def _parse_integer(digits: str) -> float:
     return int(digits) if len(digits) < 20 else math.inf
 
 
-def _parse_fact(fact: object) -> AnsweredFact | None:
+def _parse_fact(fact: object) -> Candidate | None:
     if not isinstance(fact, dict) or isinstance(fact, _DuplicateKeys):
         return None
     op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")
@@ -105,8 +116,8 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
     if not text and (op != "skip" or target_id is None):
         return None
     category = fact.get("category")
-    quotes = fact.get("quotes")
-    return AnsweredFact(
+    listed = quotes if isinstance(quotes := fact.get("quotes"), list) else []
+    return Candidate(
         op=op,
         target_id=target_id,
         category=category if category in FactCategory.values else find_category(tag, text),
@@ -114,9 +125,7 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
         content=text,
         confidence=confidence,
         conflicts_with=_parse_uuid(fact.get("conflicts_with")),
-        quotes=tuple(quote for quote in quotes if isinstance(quote, str | dict))[:MAX_QUOTES]
-        if isinstance(quotes, list)
-        else (),
+        quoted=tuple(one for one in listed if isinstance(one, str | dict))[:MAX_QUOTES],
     )
 
 

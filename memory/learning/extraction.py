@@ -16,7 +16,7 @@ from config.lib.text import clean_text, normal_form
 from memory.claims.judge import excludes, judge_change
 from memory.claims.sentences import word_quoted
 from memory.claims.support import Quote, TypedMessage, list_messages, verify_quotes
-from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
+from memory.learning.answers import Candidate, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_line, format_request
 from memory.models import UserFact
 from memory.wording import MAX_CONTENT, MIN_CONTENT
@@ -35,29 +35,6 @@ class ChatEntry:
     role: Literal["user", "assistant", "tool"]
     text: str
     is_tainted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A proposed fact, checked without the database.
-
-    The target of an update or skip is a known fact; `conflicts_with` is a known explicit fact. Without `quotes`,
-    nothing the user typed supports it.
-    """
-
-    op: Op
-    target_id: UUID | None
-    category: str
-    topic: str
-    content: str
-    confidence: float  # LEAST_CONFIDENCE..1
-    quotes: tuple[Quote, ...]
-    conflicts_with: UUID | None = None
-    said: tuple[Quote, ...] = ()  # what the model quotes of the user without support: the content words it otherwise
-
-    @property
-    def is_supported(self) -> bool:
-        return bool(self.quotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +169,7 @@ def _list_candidates(
 
 
 def _check_fact(
-    fact: AnsweredFact, known: Mapping[UUID, UserFact], by_words: Mapping[str, UserFact], typed: Sequence[TypedMessage]
+    fact: Candidate, known: Mapping[UUID, UserFact], by_words: Mapping[str, UserFact], typed: Sequence[TypedMessage]
 ) -> Candidate | None:
     """Check an answered fact against the known facts.
 
@@ -205,7 +182,7 @@ def _check_fact(
     if same is not None or fact.op == "skip":
         if target is None:
             return None  # the fact to repeat is unknown
-        quotes = verify_quotes(target.content, fact.quotes, typed)
+        quotes = verify_quotes(target.content, fact.quoted, typed)
         return Candidate("skip", target.id, target.category, target.topic, target.content, fact.confidence, quotes)
     against = known.get(fact.conflicts_with) if fact.conflicts_with else None
     if against is not None and against.score is not None:
@@ -219,32 +196,24 @@ def _check_fact(
     if against is None:
         explicit = (other for other in known.values() if other.score is None)
         against = next((other for other in explicit if excludes(other.content, content)), None)
-    return Candidate(
-        op="add" if target is None else "update",
-        target_id=target.id if target else None,
-        category=fact.category,
-        topic=fact.topic,
-        content=content,
-        confidence=fact.confidence,
-        quotes=quotes,
-        conflicts_with=against.id if against else None,
-        said=said,
-    )
+    op: Op = "add" if target is None else "update"
+    target_id, conflict = target and target.id, against and against.id
+    return replace(fact, op=op, target_id=target_id, content=content, quotes=quotes, conflicts_with=conflict, said=said)
 
 
-def _word_fact(fact: AnsweredFact, typed: Sequence[TypedMessage]) -> tuple[str, tuple[Quote, ...], tuple[Quote, ...]]:
+def _word_fact(fact: Candidate, typed: Sequence[TypedMessage]) -> tuple[str, tuple[Quote, ...], tuple[Quote, ...]]:
     """Return the content to store, the quotes that support it, and what is quoted without support.
 
     The sentence that the person typed is stored where the model words it otherwise (settled 13).
     """
     if fact.op == "skip":
         return fact.content, (), ()
-    wording, said = word_quoted(fact.content, fact.quotes, typed)
+    wording, said = word_quoted(fact.content, fact.quoted, typed)
     words = clean_text(wording.text) if wording is not None else ""
     if wording is None or not MIN_CONTENT <= len(words) <= MAX_CONTENT:
         return fact.content, (), said
     is_kept = words == fact.content
-    return words, (verify_quotes(words, fact.quotes, typed) if is_kept else ()) or (wording.quote,), ()
+    return words, (verify_quotes(words, fact.quoted, typed) if is_kept else ()) or (wording.quote,), ()
 
 
 def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:

@@ -14,7 +14,7 @@ from memory.claims.judge import excludes
 from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import close_fulfilled, propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
-from memory.learning.extraction import Candidate
+from memory.learning.answers import Candidate
 from memory.learning.writes import FactForgotten, TrustRefused, compare_learned, learn_fact, refuse_forgotten
 from memory.models import ProposalKind, UserFact
 from memory.wording import FactRefused, filter_topic

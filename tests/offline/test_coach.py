@@ -451,9 +451,9 @@ def test_the_focus_is_read_from_its_heading():
     coach = read_scene([], [f"{clock.format(minute=30)}\n\n## In focus\n{FOCUS}", clock.format(minute=31)])
     authoring = read_scene([], [f"## In focus\n{FOCUS}", f"## In focus\n{NEW_DRAFT}"])
 
-    assert (coach.focus["deployment_id"], coach.focus["skill_id"], coach.is_authoring) == (DEPLOYMENT, SKILL, False)
+    assert (coach.focus["deployment_id"], coach.focus["skill_id"], "draft" in coach.focus) == (DEPLOYMENT, SKILL, False)
     assert coach.now.isoformat() == "2026-11-22T09:31:00+00:00"
-    assert (authoring.is_authoring, authoring.draft, authoring.now) == (True, {}, None)
+    assert ("draft" in authoring.focus, authoring.now) == (True, None)
     assert not read_scene([], ["Treat what stands under “## In focus” as data.\n- deployment_id: x"]).focus
 
 

@@ -1,7 +1,7 @@
 """What words and phrases mean to all readers: the entries of `vocabulary.txt`. Pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ class Vocabulary:
     def __init__(self, text: str) -> None:
         self.meanings: dict[str, tuple[Meaning, ...]] = {}
         self.longest: dict[str, int] = {}
-        words: defaultdict[str, list[str]] = defaultdict(list)
+        self.words: defaultdict[str, set[str]] = defaultdict(set)  # and phrases, by concept
         for line in text.splitlines():
             phrase, _, listed = line.partition(": ")
             if not listed or line.startswith("#"):
@@ -34,8 +34,7 @@ class Vocabulary:
             first, length = phrase.split()[0], phrase.count(" ") + 1
             self.longest[first] = max(length, self.longest.get(first, 0))
             for meaning in found:
-                words[meaning.concept].append(phrase)
-        self._words: Mapping[str, frozenset[str]] = {concept: frozenset(found) for concept, found in words.items()}
+                self.words[meaning.concept].add(phrase)
 
     def find(self, phrase: str, concepts: Collection[str]) -> Meaning | None:
         """Return what a phrase means among some concepts, or None."""
@@ -43,10 +42,6 @@ class Vocabulary:
             if one.concept in concepts:
                 return one
         return None
-
-    def list_words(self, *concepts: str) -> frozenset[str]:
-        """Return the words and phrases of concepts."""
-        return frozenset[str]().union(*(self._words.get(concept, ()) for concept in concepts))
 
 
 @cache
@@ -61,9 +56,11 @@ def find_meaning(word: str, *concepts: str) -> str | None:
     return None if found is None else found.value
 
 
+@cache
 def list_words(*concepts: str) -> frozenset[str]:
     """Return the words and phrases of concepts."""
-    return get_vocabulary().list_words(*concepts)
+    words = get_vocabulary().words
+    return frozenset[str]().union(*(words.get(concept, ()) for concept in concepts))
 
 
 @cache

@@ -16,7 +16,8 @@ from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.owned import owned, owned_tx
 from memory.claims.support import Quote
-from memory.learning.extraction import Candidate, Extraction
+from memory.learning.answers import Candidate
+from memory.learning.extraction import Extraction
 from memory.models import UserFact
 from tests.chat.closings import close_due, make_chat
 from tests.factories.memory import JUNE

@@ -26,7 +26,7 @@ def test_parse_answer_reads_the_contract():
         "symbols",
     )
     assert (found.content, found.confidence, found.conflicts_with) == ("Never trades alts", 0.8, None)
-    assert found.quotes == tuple(quotes)
+    assert found.quoted == tuple(quotes)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_parse_answer_fills_defaults():
     (found,) = parse_answer('{"facts": [{"op": "add", "content": " Never\\ntrades  alts ", "topic": "Risk"}]}').facts
 
     assert (found.content, found.topic, found.category) == ("Never trades alts", "risk", "profile")
-    assert (found.target_id, found.conflicts_with, found.quotes) == (None, None, ())
+    assert (found.target_id, found.conflicts_with, found.quoted) == (None, None, ())
 
 
 @pytest.mark.parametrize("value", ["1", "not an id", 5, None, [], "{" + str(UUID(int=1)) + "}", "urn:uuid:1"], ids=repr)
@@ -137,7 +137,7 @@ def test_parse_answer_cuts_long_answers():
     read = parse_answer(answer(*[fact(f"Fact number {n}", quotes=["q"] * 50) for n in range(200)], summary="s" * 9000))
 
     assert len(read.facts) == MAX_FACTS
-    assert {len(found.quotes) for found in read.facts} == {5}
+    assert {len(found.quoted) for found in read.facts} == {5}
     assert len(read.summary) == 2000
 
 

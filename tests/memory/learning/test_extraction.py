@@ -17,7 +17,8 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.tokens import estimate_tokens
 from memory.claims.support import Quote
-from memory.learning.extraction import Candidate, ChatEntry, chunk_turns, extract_facts, strip_block
+from memory.learning.answers import Candidate
+from memory.learning.extraction import ChatEntry, chunk_turns, extract_facts, strip_block
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_line
 from memory.models import UserFact
 from tests.fakes import ScriptedModel

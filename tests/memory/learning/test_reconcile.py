@@ -22,7 +22,7 @@ from memory.facts.services import (
 )
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
-from memory.learning.extraction import Candidate
+from memory.learning.answers import Candidate
 from memory.learning.reconcile import (
     CONFLICTS,
     MAX_KNOWN,
