@@ -112,6 +112,19 @@ def test_rules_that_speak_of_a_heading_are_no_block():
 
 
 @pytest.mark.parametrize(
+    ("fact", "category"),
+    [
+        ("My max drawdown is 10%", "profile"),
+        ("I never trade alts", "finance_context"),
+        ("I prefer short answers", "response_style"),
+        ("Call me Sam", "fact"),
+    ],
+)
+def test_advisor_saves_under_the_category_of_the_topic(fact, category):
+    assert calls("advisor", fact, *LISTED, block="") == [("save_preference", {"category": category, "content": fact})]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I never trade alts",

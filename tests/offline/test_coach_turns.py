@@ -109,6 +109,7 @@ async def test_an_intermediate_is_asked_until_the_draft_can_be_saved(trader):
     done = await talk.ask("2x and 3%")
 
     assert "**Entry**" in asked.text
+    assert "More questions follow." in asked.text
     assert "review it" in done.text
     draft = await draft_of(trader)
     assert list_problems(draft.payload) == []

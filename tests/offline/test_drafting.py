@@ -102,17 +102,6 @@ def test_whatever_is_read_fits_the_schema(text):
     assert all(len(rule) <= 280 for rule in words.get("avoid", []))
 
 
-def test_a_whole_pitch_fits_the_schema():
-    parse_partial(
-        {
-            "strategy": pick(PITCH, *STRATEGY),
-            "context": pick(PITCH, "symbols", "barsInterval"),
-            "risk": pick(PITCH, *CAPS),
-            "schedule": pick(PITCH, "type", "value"),
-        }
-    )
-
-
 @pytest.mark.parametrize(
     ("idea", "name"),
     [
@@ -150,18 +139,6 @@ def test_a_novice_gets_a_template_small_caps_and_the_terms():
     assert "Backtest it before you deploy it" in told
 
 
-def test_a_novice_without_an_idea_is_asked_and_then_led():
-    chat = Chat({}, tier="novice", focus=NEW_DRAFT)
-
-    asked = chat.say("Help me build a strategy")
-    told = chat.say("BTC, because funding gets crazy at tops")
-
-    assert "What do you want to trade" in asked
-    assert all(one["name"] in asked for one in SHIPPED.values())
-    assert given_to(chat, "set_strategy") == {"template": "funding_mean_reversion"}
-    assert "symbols: BTC" in told
-
-
 def test_a_novices_own_words_and_numbers_stand_over_the_template():
     chat = Chat({}, tier="novice", focus=NEW_DRAFT)
 
@@ -181,36 +158,6 @@ def test_a_novices_own_words_and_numbers_stand_over_the_template():
 
 def asked_in(text):
     return [area for area in AREAS if f"**{area}**" in text]
-
-
-def test_an_intermediate_is_asked_one_question_after_another_until_all_are_answered():
-    chat = Chat({}, focus=NEW_DRAFT)
-
-    asked = chat.say(BUILD)
-    assert asked_in(asked) == ["Entry"]
-    assert "More questions follow." in asked
-
-    asked = chat.say(
-        "Short when funding is above 40% annualised. Exit when it is back under 10%. No trades around FOMC."
-    )
-    assert asked_in(asked) == ["Sizing"]
-
-    asked = chat.say("5% per position, a few days on 1h bars")
-    assert asked_in(asked) == ["Risk"]
-
-    done = chat.say("2x and 3%")
-    assert asked_in(done) == []
-    assert "review it" in done
-    assert given_to(chat, "set_strategy") == {
-        "mode": "rules",
-        "style": "mean_reversion",
-        "entry": "Short when funding is above 40% annualised.",
-        "exit": "Exit when it is back under 10%.",
-        "avoid": ["No trades around FOMC"],
-    }
-    assert given_to(chat, "set_risk") == {"maxPositionPct": 5, "maxLeverage": 2, "dailyLossHaltPct": 3}
-    assert given_to(chat, "set_basics") == {"name": "BTC mean reversion", "tradingStyle": "swing"}
-    assert given_to(chat, "set_context") == {"symbols": ["BTC"], "barsInterval": "1h"}
 
 
 def test_a_few_words_answer_the_question_before_them():

@@ -25,12 +25,6 @@ def names(faded):
     return [fact.content for fact in faded]
 
 
-def test_a_fact_is_reported_when_its_score_falls_below_what_a_prompt_may_carry(learned):
-    assert report_faded_facts(now=MAY + 3 * PERIOD - SECOND) == []
-
-    assert report_faded_facts(now=MAY + 3 * PERIOD) == [learned]
-
-
 def test_what_is_reported_has_left_the_prompt(learned):
     def block(now):
         return build_coach_block(iter_block_facts(now), now=now).fact_ids
@@ -40,11 +34,13 @@ def test_what_is_reported_has_left_the_prompt(learned):
 
 
 def test_running_it_twice_reports_nothing_more(learned):
-    now = MAY + 3 * PERIOD
+    now, before = MAY + 3 * PERIOD, list(UserFact.objects.values())
 
+    assert report_faded_facts(now=now - SECOND) == []
     assert names(report_faded_facts(now=now)) == ["Prefers gold"]
     assert report_faded_facts(now=now) == []
     assert report_faded_facts(now=now + PERIOD) == []
+    assert list(UserFact.objects.values()) == before
 
 
 def test_a_report_of_an_earlier_time_does_not_set_the_clock_back(learned):
@@ -69,11 +65,3 @@ def test_only_current_learned_facts_fade(as_trader):
     UserFactFactory(content="Over", learned=True, ended=True)
 
     assert report_faded_facts(now=MAY + 10 * PERIOD) == []
-
-
-def test_decay_writes_nothing_to_facts(learned):
-    before = list(UserFact.objects.values())
-
-    report_faded_facts(now=MAY + 3 * PERIOD)
-
-    assert list(UserFact.objects.values()) == before

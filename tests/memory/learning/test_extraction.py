@@ -187,67 +187,38 @@ def test_only_turns_of_the_user_support(model, role):
     assert not found.is_supported
 
 
-def test_an_update_of_a_learned_fact_keeps_its_target(model):
-    (found,) = candidates_of(model, fact("Wants to triple the account", op="update", target_id=str(GOAL.id)))
-
-    assert (found.op, found.target_id, found.conflicts_with) == ("update", GOAL.id, None)
-    assert found.is_supported
+ON_LEVERAGE, ON_GOAL, ON_UNKNOWN = ({"target_id": str(pk)} for pk in (LEVERAGE.id, GOAL.id, UNKNOWN))
 
 
-def test_an_update_of_an_explicit_fact_is_a_conflict(model):
-    (found,) = candidates_of(model, fact("My ceiling is 3x", op="update", target_id=str(LEVERAGE.id)))
+@pytest.mark.parametrize(
+    ("answered", "op", "target", "against"),
+    [
+        (fact("Wants to triple the account", op="update", **ON_GOAL), "update", GOAL, None),
+        (fact("My ceiling is 3x", op="update", **ON_LEVERAGE), "update", LEVERAGE, LEVERAGE),
+        (fact("Max leverage is 3x"), "add", None, LEVERAGE),  # though the model does not say so
+        (fact("Wants short answers", conflicts_with=str(LEVERAGE.id)), "add", None, LEVERAGE),
+        (fact(conflicts_with=str(UNKNOWN)), "add", None, None),
+        (fact("Wants to triple the account", conflicts_with=str(GOAL.id)), "update", GOAL, None),  # learned: replaced
+        (fact(op="update", **ON_UNKNOWN), "add", None, None),
+        (fact(op="update", target_id=None), "add", None, None),
+        (fact(op="update", target_id="nonsense"), "add", None, None),
+        (fact(op="add", **ON_GOAL), "add", None, None),
+        *(
+            (fact(" max leverage is 5X. ", op=op, **ON_GOAL), "skip", LEVERAGE, None)
+            for op in ("add", "update", "skip")
+        ),
+        (fact("", op="skip", **ON_GOAL), "skip", GOAL, None),
+    ],
+)
+def test_answered_fact_is_checked_against_what_is_known(model, answered, op, target, against):
+    (found,) = candidates_of(model, answered)
 
-    assert (found.op, found.target_id, found.conflicts_with) == ("update", LEVERAGE.id, LEVERAGE.id)
-
-
-def test_an_addition_against_an_explicit_fact_is_a_conflict_though_the_model_does_not_say_so(model):
-    (found,) = candidates_of(model, fact("Max leverage is 3x"))
-
-    assert (found.op, found.target_id, found.conflicts_with) == ("add", None, LEVERAGE.id)
-
-
-def test_a_conflict_that_the_model_names_is_kept_when_it_is_known_and_explicit(model):
-    named, unknown, learned = candidates_of(
-        model,
-        fact("Wants short answers", conflicts_with=str(LEVERAGE.id)),
-        fact("Never trades alts", conflicts_with=str(UNKNOWN)),
-        fact("Wants to triple the account", conflicts_with=str(GOAL.id)),
-    )
-
-    assert (named.op, named.conflicts_with) == ("add", LEVERAGE.id)
-    assert (unknown.op, unknown.conflicts_with) == ("add", None)
-    # A learned fact in the way is replaced.
-    assert (learned.op, learned.target_id, learned.conflicts_with) == ("update", GOAL.id, None)
-
-
-@pytest.mark.parametrize("target_id", [str(UNKNOWN), None, "nonsense"], ids=["unknown", "none", "no id"])
-def test_an_update_of_nothing_known_is_an_addition(model, target_id):
-    (found,) = candidates_of(model, fact(op="update", target_id=target_id))
-
-    assert (found.op, found.target_id) == ("add", None)
-
-
-def test_an_addition_has_no_target(model):
-    (found,) = candidates_of(model, fact(op="add", target_id=str(GOAL.id)))
-
-    assert (found.op, found.target_id) == ("add", None)
+    assert (found.op, found.target_id, found.conflicts_with) == (op, target and target.id, against and against.id)
+    assert op != "skip" or found.content == target.content
 
 
 def test_a_skip_of_nothing_known_is_dropped(model):
     assert candidates_of(model, fact(op="skip", target_id=str(UNKNOWN))) == ()
-
-
-@pytest.mark.parametrize("op", ["add", "update", "skip"])
-def test_the_same_words_are_a_skip_whatever_the_model_calls_it(model, op):
-    (found,) = candidates_of(model, fact(" max leverage is 5X. ", op=op, target_id=str(GOAL.id)))
-
-    assert (found.op, found.target_id, found.content) == ("skip", LEVERAGE.id, "Max leverage is 5x")
-
-
-def test_skip_needs_no_quotes(model):
-    (found,) = candidates_of(model, fact("", op="skip", target_id=str(GOAL.id)))
-
-    assert (found.op, found.target_id, found.content) == ("skip", GOAL.id, GOAL.content)
 
 
 def test_what_was_said_later_replaces_what_it_goes_against(model):
