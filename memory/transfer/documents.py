@@ -1,6 +1,5 @@
 """Import the memory document of seed 004: each fact is an archive's fact with one version."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -58,14 +57,12 @@ def _archive_place(place: DocumentPlace, updated_at: datetime) -> dict[str, Any]
         "notes": place.notes or "",
         "added_at": _parse_instant(place.added_at),
         "updated_at": updated_at,
-        "mentions": list(_iter_mentions(place)),
+        "mentions": [
+            {"conversation_ref": conversation, "message_ref": message, "mentioned_at": _parse_instant(moment)}
+            for conversation, mentions in place.mentioned_in.items()
+            for message, moment in dict(reversed(mentions)).items()
+        ],
     }
-
-
-def _iter_mentions(place: DocumentPlace) -> Iterator[dict[str, Any]]:
-    for conversation, mentions in place.mentioned_in.items():
-        for message, moment in dict(reversed(mentions)).items():
-            yield {"conversation_ref": conversation, "message_ref": message, "mentioned_at": _parse_instant(moment)}
 
 
 def parse_document(text: str) -> MemoryDocument:

@@ -130,17 +130,12 @@ def _merge_lists(words: Sequence[Word]) -> list[Word]:
     merged: list[Word] = []
     for word in words:
         tail = [other.type for other in merged[-3:]]
-        joined = next((n for n in (0, 1) if tail[-1 - n :] == [word.type, "AND"][: n + 1]), None)
-        if word.type in _LISTED and tail[-2:] == [word.type, "TO"] and word.type == "DAY":
+        if word.type == "DAY" and tail[-2:] == ["DAY", "TO"]:
             first, last = merged[-2].value[0], word.value[-1]
             days = tuple(day % 7 for day in range(first, last + 1 + 7 * (last < first)))
             merged[-2:] = [replace(merged[-2], value=tuple(sorted(set(days))))]
-        elif word.type in _LISTED and tail[-3:] == [word.type, "AND", "NOT"] and _is_denied(merged[:-3]):
-            merged[-3:] = [_join(merged[-3], word)]
-        elif word.type in _LISTED and tail[-2:] == [word.type, "NOT"] and _is_denied(merged[:-2]):
-            merged[-2:] = [_join(merged[-2], word)]
-        elif word.type in _LISTED and joined is not None:
-            merged[-1 - joined :] = [_join(merged[-1 - joined], word)]
+        elif word.type in _LISTED and (at := _find_joined(merged, [*tail, word.type])):
+            merged[at:] = [_join(merged[at], word)]
         elif word.type == "TO" and tail[-1:] not in (["DAY"], ["TIME"], ["NUMBER"]):
             continue
         elif not (word.type in ("TRADE", "PERDAY", "FORDAY") and tail[-1:] == [word.type]):
@@ -148,8 +143,14 @@ def _merge_lists(words: Sequence[Word]) -> list[Word]:
     return merged
 
 
-def _is_denied(words: Sequence[Word]) -> bool:
-    return any(word.type == "NOT" for word in words)
+def _find_joined(words: Sequence[Word], types: Sequence[str]) -> int:
+    """Return the place, from the end, of the word that the last of these types goes on with; 0 without one."""
+    for joint in ([], ["AND"], ["NOT"], ["AND", "NOT"]):
+        at = -1 - len(joint)
+        is_joined = types[at - 1 :] == [types[-1], *joint, types[-1]]
+        if is_joined and ("NOT" not in joint or any(word.type == "NOT" for word in words[:at])):
+            return at
+    return 0
 
 
 def _join(one: Word, other: Word) -> Word:

@@ -176,13 +176,9 @@ def _iter_phrases(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Seque
         phrase = " ".join(words[:length])
         meant = vocabulary.meanings.get(phrase, ())
         if "'" in phrase:
-            meant += vocabulary.meanings.get(_shorten(phrase), ())
+            meant += vocabulary.meanings.get(" ".join(word.partition("'")[0] for word in phrase.split()), ())
         if meant:
             yield length, meant
-
-
-def _shorten(phrase: str) -> str:
-    return " ".join(word.partition("'")[0] for word in phrase.split())
 
 
 _ENDING: Final = frozenset(",;:()–—")
@@ -246,8 +242,7 @@ def _take_digits(tokens: Sequence[Token], at: int) -> Number:
     digits = spell_digits(match["digits"])
     value = parse_digits(digits or match["digits"])
     unit, length, scale = find_meaning(match["money"] or "", "UNIT") or "", 1, 1
-    following = _token_at(tokens, at + 1)
-    if following is not None and (name := _read_scale(following, unit)):
+    if at + 1 < len(tokens) and (name := _read_scale(tokens[at + 1], unit)):
         scale, length = name, 2
     more_unit, more = _take_unit(tokens, at + length, unit)
     if unit == "" and more_unit == "" and length == 1 and is_joined(tokens, at) and tokens[at + 1].kind == "word":
@@ -296,17 +291,8 @@ def _take_words(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None
 
 def _continues(tokens: Sequence[Token], at: int) -> bool:
     """Tell whether "and" joins two parts of one number."""
-    before, after = _token_at(tokens, at - 1), _token_at(tokens, at + 1)
-    return (
-        before is not None
-        and after is not None
-        and find_meaning(before.text, "TIMES") is not None
-        and find_meaning(after.text, "NUMBER") is not None
-    )
-
-
-def _token_at(tokens: Sequence[Token], at: int) -> Token | None:
-    return tokens[at] if 0 <= at < len(tokens) else None
+    is_hundred = find_meaning(tokens[at - 1].text, "TIMES") is not None
+    return is_hundred and find_meaning(text_at(tokens, at + 1), "NUMBER") is not None
 
 
 def text_at(tokens: Sequence[Token], at: int) -> str:

@@ -75,7 +75,11 @@ def _read_zone(tokens: Sequence[Token], at: int) -> _Reading | None:
     while at + length < len(tokens) and tokens[at + length].start == tokens[at + length - 1].end:
         length += 1
     name = "".join(token.written for token in tokens[at : at + length])
-    if "/" not in name or not _is_zone(name):
+    if "/" not in name:
+        return None
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
         return None
     return length, (Word("ZONE", name, name),)
 
@@ -125,10 +129,3 @@ def read_bare_hour(value: Decimal) -> Clock | None:
     if value != int(value) or not 0 <= value <= DAY_MINUTES // 60:
         return None
     return Clock(int(value) * 60, is_clear=value > 12, is_24h=value > 12)
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        return bool(ZoneInfo(name))
-    except (ZoneInfoNotFoundError, ValueError):
-        return False
