@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from chat.parts import add_preamble
 from offline.messages import read_memory
 from offline.model import decide
+from tests.offline.sets import pairs
 
 TOOLS = {
     "coach": ("remember", "forget"),
@@ -139,41 +140,17 @@ def test_advisor_lists_what_is_stored_first(text):
     assert calls("advisor", text) == [("list_preferences", {})]
 
 
-@pytest.mark.parametrize(
-    ("text", "call"),
-    [
-        ("Actually my goal is to retire at 55", ("update_preference", GOAL, "My goal is to retire at 55")),
-        ("change 50 to 55", ("update_preference", GOAL, "My goal is to retire at 55")),
-        ("I no longer buy funds", ("update_preference", FUNDS, "I no longer buy funds")),
-        ("forget my goal", ("forget_preference", GOAL)),
-        ("forget that I short too early", ("forget_preference", SHORTS)),
-        ("forget my dog", ("forget_preference", "my dog")),
-        ("yes, still funds only", ("confirm_preference", FUNDS)),
-        ("I still only buy funds.", ("confirm_preference", FUNDS)),
-        ("My goal is still to retire at 50", ("confirm_preference", GOAL)),
-    ],
-)
-def test_advisor_changes_the_fact_that_is_meant_by_its_id(text, call):
-    name, fact_id, *new = call
-    arguments = {"id_or_substring": fact_id} | ({"new_content": new[0]} if new else {})
+def test_advisor_changes_the_fact_that_is_meant_by_its_id():
+    names = {GOAL: "GOAL", FUNDS: "FUNDS", SHORTS: "SHORTS"}
+    found = {}
+    for text in pairs("advisor: changes"):
+        made = [
+            [name, *(names.get(str(value), value) for value in given.values())]
+            for name, given in calls("advisor", text, *LISTED)
+        ]
+        found[text] = " / ".join(part for call in made for part in call) or "-"
 
-    assert calls("advisor", text, *LISTED) == [(name, arguments)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I still buy single stocks",
-        "My goal is still to retire at 55",
-        "I still don't buy funds",
-        "Do I still only buy funds?",
-        "the news contradicts the chart",
-        "link my dog and my goal",
-        "Still waiting for you",
-    ],
-)
-def test_advisor_affirms_nothing_that_is_not_meant(text):
-    assert calls("advisor", text, *LISTED) == []
+    assert found == pairs("advisor: changes")
 
 
 def test_advisor_takes_that_for_the_fact_it_just_quoted():
@@ -225,22 +202,14 @@ def test_who_cannot_confirm_keeps_what_is_affirmed(face):
 # A chat about one fact.
 
 
-@pytest.mark.parametrize(
-    ("answer", "content"),
-    [
-        ("55", "My goal is to retire at 55"),
-        ("Actually 55 now", "My goal is to retire at 55"),
-        ("make it 55.", "My goal is to retire at 55"),
-        ("change 50 to 55", "My goal is to retire at 55"),
-        ("My goal is to retire at 55 with a house", "My goal is to retire at 55 with a house"),
-        ("It should say: I retire at 60", "I retire at 60"),
-        ("I no longer want to retire", "I no longer want to retire"),
-        ("55. And I never trade alts.", "My goal is to retire at 55"),
-        ("Things changed. My goal is to sail at 60.", "My goal is to sail at 60"),
-    ],
-)
-def test_the_answer_changes_the_fact_the_chat_is_about(answer, content):
-    assert calls("advisor", about(answer)) == [("update_preference", {"id_or_substring": GOAL, "new_content": content})]
+def test_the_answer_changes_the_fact_the_chat_is_about():
+    rows = pairs("about a fact: changes")
+    found = {answer: calls("advisor", about(answer)) for answer in rows}
+
+    assert found == {
+        answer: [("update_preference", {"id_or_substring": GOAL, "new_content": content})]
+        for answer, content in rows.items()
+    }
 
 
 @pytest.mark.parametrize(

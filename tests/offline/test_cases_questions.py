@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -51,6 +52,7 @@ def trader(django_db_setup, django_db_blocker):
 # --- The figures, from rows, without the code that answers ---
 
 
+@cache  # the user is one for all tests here, which only read
 def list_closed():
     rows = Trade.objects.filter(exit_at__isnull=False).exclude(deployment__broker_kind="backtest")
     return list(rows.select_related("deployment__skill", "deployment__version").order_by("exit_at"))
@@ -148,7 +150,7 @@ def list_expected(wanted):
     if first in {"top", "low"}:
         name, group = rest[0].split()
         return find_extreme(first, name, group, trades)
-    words = dict(part.split("=") for part in rest[0].split(" ", 1)[:1]) if rest and "period" not in rest[0] else {}
+    words = {}
     if rest and "period" in rest[0]:
         words = {"period": rest[0].removeprefix("period=")}
     elif rest:
@@ -163,7 +165,7 @@ def list_expected(wanted):
 def is_right(user, row):
     question, _, wanted = row.partition(" | ")
     chat = RealChat(user, TOOLS["coach"], NOW)
-    answer = chat.say(question)
+    answer, expected = chat.say(question), wanted
     if wanted.startswith("calls "):
         made = iter(name for name, _ in chat.calls)
         right = (
@@ -174,8 +176,9 @@ def is_right(user, row):
     elif wanted.startswith("says "):
         right = any(word.casefold() in answer.casefold() for word in wanted.removeprefix("says ").split("&"))
     else:
-        right = all(word in answer for word in list_expected(wanted))
-    return right, answer, list_expected(wanted) if not wanted.startswith(("says", "calls")) else wanted, chat.calls
+        expected = list_expected(wanted)
+        right = all(word in answer for word in expected)
+    return right, answer, expected, chat.calls
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])

@@ -243,7 +243,7 @@ def test_import_of_a_secret_leaves_that_fact_out(full):
         assert not UserFact.objects.filter(content__contains="hunter2").exists()
 
 
-ACTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), max_size=25)
+ACTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), max_size=12)
 
 
 def _act(kind: int, which: int, number: int, now) -> None:  # noqa: C901

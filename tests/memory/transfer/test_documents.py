@@ -167,17 +167,6 @@ def test_current_facts_come_in_as_asserted_and_imported_ended_ones_as_archived(a
     assert list_current(JULY, limit=9) == ([current], 1)
 
 
-def test_import_again_changes_nothing(as_trader):
-    text = written([fact(), fact(content="Ended then", is_active=False)], [place()])
-    bring(text)
-    before = everything()
-
-    done = bring(text, now=LATER)
-
-    assert everything() == before
-    assert (done.batch_id, done.added, done.known, done.refused) == (None, 0, 3, [])
-
-
 def test_import_of_ones_own_document_changes_nothing(as_trader):
     live_a_little()
     before = everything()
@@ -275,19 +264,6 @@ def test_import_is_undone_as_one_batch(as_trader):
 
     assert export_document(now=LATER) == before
     assert "Trades gold only" not in believed()
-
-
-def test_import_that_was_undone_can_be_repeated(as_trader):
-    mentions = {"c": [["7", "2026-05-01T12:00:00Z"]]}
-    text = written([fact(), fact(content="Ended then", is_active=False)], [place(mentioned_in=mentions)])
-    done = bring(text)
-    exported = export_document(now=JULY)
-    undo_batch(batch_id=done.batch_id, now=LATER)
-
-    again = bring(text, now=LATER)
-
-    assert (again.added, again.known) == (3, 0)
-    assert export_document(now=LATER) == exported
 
 
 def test_undo_of_an_import_is_refused_while_a_later_write_stands_on_it(as_trader):
