@@ -3,19 +3,19 @@
 import io
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from memory.facts.review import propose_fact
-from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, MemoryDocument
+from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
 from memory.facts.versions import Origin
 from memory.models import MemoryProposal, ProposalKind
 from memory.transfer.arrival import (
     MAX_ARCHIVE,
-    Archive,
     DocumentRefused,
     ImportResult,
     import_archive,
@@ -28,8 +28,6 @@ from memory.transfer.arrival import (
 from memory.transfer.documents import import_document, parse_document
 from memory.transfer.foreign import ForeignFact, read_foreign
 from memory.wording import FactRefused
-
-Memory = Archive | MemoryDocument | list[ForeignFact]
 
 _MAX_LINES: Final = 5 * MAX_ITEMS  # of a list, with headings and empty ones
 
@@ -82,20 +80,16 @@ def _propose_line(fact: ForeignFact, now: datetime) -> MemoryProposal | None:
     )
 
 
-def parse_memory(text: str, *, is_list: bool) -> Memory:
-    """Return the facts of a list, or what Keel exported, outside of transactions. Raises DocumentRefused."""
+def parse_memory(text: str, *, is_list: bool) -> Callable[..., ImportResult]:
+    """Return the import of a list or of what Keel exported, which takes `now`. Raises DocumentRefused.
+
+    Parse outside of transactions; the import, in one, raises DocumentRefused, too.
+    """
     if is_list:
-        return parse_list(text)
-    return parse_archive(text) if is_archive(text) else parse_document(text)
-
-
-def import_memory(memory: Memory, *, now: datetime) -> ImportResult:
-    """Propose the facts of a list, or import what Keel exported. Raises DocumentRefused."""
-    if isinstance(memory, list):
-        return import_list(memory, now=now)
-    if isinstance(memory, MemoryDocument):
-        return import_document(memory, now=now)
-    return import_archive(memory, now=now)
+        return partial(import_list, parse_list(text))
+    if is_archive(text):
+        return partial(import_archive, parse_archive(text))
+    return partial(import_document, parse_document(text))
 
 
 def read_upload(data: bytes) -> str:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.transfer.lists import import_memory, parse_memory, read_upload
+from memory.transfer.lists import parse_memory, read_upload
 
 
 class Command(KeelCommand):
@@ -26,9 +26,9 @@ class Command(KeelCommand):
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
         """Import the file and print the counts."""
         text, owner = _read_file(file), get_user_by_email(user)
-        memory = parse_memory(text, is_list=is_list)
+        bring = parse_memory(text, is_list=is_list)
         with owned_tx(owner):
-            done = import_memory(memory, now=timezone.now())
+            done = bring(now=timezone.now())
         for line in done.refused:
             self.say(f"Left out: {line}", refused=line)
         verb = "proposed" if is_list else "added"

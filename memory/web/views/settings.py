@@ -12,7 +12,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.web import PageRequest, owned_form, owned_page, render_now, scoped_form
 from memory.facts.document import export_document
 from memory.facts.services import set_switches
-from memory.transfer.lists import import_memory, parse_memory
+from memory.transfer.lists import parse_memory
 from memory.web.forms import ImportForm, SwitchForm
 from memory.web.views.responses import REFUSED, is_for_element, redirect_back, show_page
 
@@ -52,9 +52,9 @@ def bring_memory(request: PageRequest) -> HttpResponseBase:
     if form.is_valid():
         is_list = form.cleaned_data["kind"] == "list"
         try:
-            brought = parse_memory(form.cleaned_data["brought"], is_list=is_list)
+            bring = parse_memory(form.cleaned_data["brought"], is_list=is_list)
             with owned_tx(request.user):
-                done = import_memory(brought, now=timezone.now())
+                done = bring(now=timezone.now())
         except DomainError as error:
             form.add_error("text", str(error))
         else:

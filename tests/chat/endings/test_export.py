@@ -13,7 +13,7 @@ from django.urls import reverse
 from chat.endings import export
 from chat.endings.erasure import erase_user
 from config.lib.owned import OwnedModel, owned, owned_tx
-from memory.transfer.lists import import_memory, parse_memory, read_upload
+from memory.transfer.lists import parse_memory, read_upload
 from tests.factories.memory import JULY
 from tests.factories.trading import TraderFactory
 from tests.strangers import make_person
@@ -80,7 +80,7 @@ def test_memory_of_the_zip_comes_back_after_erasure(person, packed):
     target = TraderFactory()
 
     with owned_tx(target):
-        import_memory(parse_memory(read_upload(packed), is_list=False), now=JULY)
+        parse_memory(read_upload(packed), is_list=False)(now=JULY)
 
     again = b"".join(export.iter_zip(target.pk, now=JULY))
     assert unpack(again)["memory.json"] == unpack(packed)["memory.json"]
