@@ -19,7 +19,7 @@ from config.lib.words.vocabulary import Meaning
 from offline.messages import Call, CallResult, FactLine, best_matches, key_words, parse_json
 from offline.statements import read_statements
 from offline.talk import EXPERT, NOVICE, Steps, Talk, say_text
-from offline.telling import FORMS, TERMS, TEXTS, escape, exact, fill_rows, listing, paragraphs, rows, spell
+from offline.telling import FORMS, SAYS, TERMS, TEXTS, escape, exact, fill, listing, paragraphs, rows, spell
 from trading.skills.templates import TEMPLATES
 
 Fields = dict[str, Any]  # by argument of the tools
@@ -56,10 +56,8 @@ _NAMED: Final = re.compile(
 _MAX_TEXT, _MAX_RULE = 2000, 280  # characters
 _MOST_SENTENCES: Final = 100  # of a message that are read for a draft
 
-_NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
-_EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
-_BACKTEST_FIRST: Final = "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”."
 _SAVE: Final = "You see it on the [preview]({}). Save is on the preview, not here: it becomes a version by your click."
+_FINDING: Final = "**{severity}** {title}: {detail}| Suggestion: {suggestion}"
 _PROBLEM: Final = "|{field}: |{argument}: |{problem}"
 
 
@@ -95,7 +93,8 @@ def _is_open(talk: Talk, said: Sequence[str]) -> bool:
 
 
 def _has_asked(talk: Talk) -> bool:
-    return any(one in talk.before for one in (_NOVICE_ASK, _EXPERT_ASK, *(f"**{area}**: " for area in AREAS)))
+    asked = (SAYS["ask idea"], SAYS["ask pitch"], *(f"**{area}**: " for area in AREAS))
+    return any(one in talk.before for one in asked)
 
 
 def _is_built(sentence: str) -> bool:
@@ -184,20 +183,20 @@ def _read_interval(text: str) -> str:
 
 
 def _draft(talk: Talk, given: Fields, text: str) -> Steps:
-    """Write fields; explain them to a novice, ask an intermediate for more, push back on an expert's pitch."""
+    """Write fields; explain them to a novice, ask an intermediate for more, push back on an ask pitch."""
     known, tier = _read_draft(talk), talk.scene.tier
     is_new = known.keys().isdisjoint(("thesis", "entry", "exit")) and "skill_id" not in talk.scene.focus
     notes: tuple[str, ...] = ()
     if tier == NOVICE and is_new:
         if given.keys().isdisjoint(("style", "symbols", "entry")):
-            return f"I walk you through it. {_NOVICE_ASK}\n\n{_describe_templates()}"
+            return f"I walk you through it. {SAYS['ask idea']}\n\n{_describe_templates()}"
         template = _find_template(text) or "trend_breakout"
         known = TEMPLATES[template]["strategy"] | known
         given = {**SAFE_CAPS, **given, "style": "", "template": template}
-        notes = (_explain(text, template), _BACKTEST_FIRST)
+        notes = (_explain(text, template), SAYS["backtest first"])
     elif tier == EXPERT and is_new:
         if len(given) < 2:
-            return _EXPERT_ASK
+            return SAYS["ask pitch"]
         given = {"tradingStyle": "swing", **given}
     elif "skill_id" in talk.scene.focus and (unseen := {"avoid", "symbols"} & given.keys() - known.keys()):
         given = {name: value for name, value in given.items() if name not in unseen}  # they would be replaced
@@ -276,11 +275,11 @@ def _report(done: Sequence[CallResult], *notes: str) -> str:
     written, refused = ([one for one in done if bool(one.error) is is_refused] for is_refused in (False, True))
     last = written[-1].as_row if written else {}
     fields = [_format_field(*field) for one in written for field in one.arguments.items()]
-    problems = (fill_rows(_PROBLEM, one.entries("error")) or f"- {one.error}" for one in refused)
+    problems = [[fill(_PROBLEM, row) for row in one.entries("error")] or [one.error] for one in refused]
     parts = {
         "I wrote this into the draft:": listing(fields),
-        "Refused, and not in the draft:": "\n".join(problems),
-        "Still missing before it can be saved:": fill_rows(_PROBLEM, rows(last, "still_missing")),
+        "Refused, and not in the draft:": listing([line for lines in problems for line in lines]),
+        "Still missing before it can be saved:": listing([fill(_PROBLEM, row) for row in rows(last, "still_missing")]),
         "Warnings:": listing([escape(str(one)) for one in last.get("warnings") or ()]),
     }
     told = [f"{head}\n\n{lines}" for head, lines in parts.items() if lines]
@@ -299,8 +298,8 @@ def _review(intro: str) -> Steps:
     [found] = yield (Call(critique_draft.name, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
-    told = fill_rows("**{severity}** {title}: {detail}| Suggestion: {suggestion}", found.entries("findings"))
-    return paragraphs(intro, spell(found.as_row, "summary"), told or "No finding.")
+    told = [fill(_FINDING, row) for row in found.entries("findings")]
+    return paragraphs(intro, spell(found.as_row, "summary"), listing(told) or "No finding.")
 
 
 def _command_steps(talk: Talk, said: TaggedText) -> Steps | None:
@@ -313,7 +312,7 @@ def _command_steps(talk: Talk, said: TaggedText) -> Steps | None:
     if not is_drafting(talk):
         return None
     if "safer" in said:
-        return _patch(SAFE_CAPS, _NOVICE_ASK)
+        return _patch(SAFE_CAPS, SAYS["ask idea"])
     if "save" in said:
         return say_text(f"What you did not name keeps the default of the draft. {_SAVE.format('/skills/new/')}")
     is_review = "review" in said and critique_draft.name in talk.acts

@@ -13,14 +13,11 @@ from offline.messages import COACH_TOOLS, LOOKUPS, Call, CallResult, FactLine, b
 from offline.requests import MAX_ARGUMENT, MemoryRequest, memory_requests, read_change, read_place
 from offline.statements import passing_states
 from offline.talk import ModelReply, Steps, Talk, follow_steps, say_text
-from offline.telling import FORMS, TEXTS, exact, listing, paragraphs, tell
+from offline.telling import FORMS, SAYS, TEXTS, exact, listing, paragraphs, tell
 from trading.asking.words import read_words
 
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
 WHICH: Final = "Which one should I forget? Say “forget that ...” with its words."
-_REPLACES_OR_BOTH: Final = "Does it replace that, or do both hold?"
-_ASK_AGAIN: Final = "Tell me what holds now instead of “{}”: “it should say ...”; or say “forget it”."
-_TELL_ME: Final = "Tell me, as a plain sentence, and I will remember it."
 # What was done, and what could not be; the words are not repeated: they may have been refused as a secret.
 _WRITES: Final = {
     "forget": ("I have forgotten", ""),
@@ -38,7 +35,7 @@ _SAID: Final = FORMS["questions about the user"]
 
 def answer_conflict(talk: Talk) -> ModelReply | None:
     """After "does it replace that, or do both hold?": save what was held back."""
-    if talk.results or _REPLACES_OR_BOTH not in talk.before or "replaces" not in _SAID.read(talk.text):
+    if talk.results or SAYS["replaces or both"] not in talk.before or "replaces" not in _SAID.read(talk.text):
         return None
     waiting = [outcome for outcome in talk.earlier if outcome.held and outcome.conflicts_with]
     return ModelReply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),)) if waiting else None
@@ -51,7 +48,7 @@ def change_named_fact(talk: Talk) -> ModelReply | None:
     if "none" in _SAID.read(talk.text):
         return ModelReply(f"All right, it stays as it is: **{talk.about.text}**")
     request = read_change(talk.about, talk.text)
-    return _carry_out(talk, [request]) if request else ModelReply(_ASK_AGAIN.format(talk.about.text))
+    return _carry_out(talk, [request]) if request else ModelReply(SAYS["what holds now"].format(talk.about.text))
 
 
 def change_memory(talk: Talk) -> ModelReply | None:
@@ -154,7 +151,7 @@ def _format_text(outcome: CallResult) -> str:
 def _format_held(outcome: CallResult) -> str:
     if outcome.conflicts_with:
         known = f"it may contradict **{outcome.conflicts_with}**"
-        return f"I have not saved **{outcome.held}** yet: {known}. {_REPLACES_OR_BOTH}"
+        return f"I have not saved **{outcome.held}** yet: {known}. {SAYS['replaces or both']}"
     return (
         f"I did not save **{outcome.held}**: there is text in view that you did not write, and I do not find this in"
         f" your own words. It waits for you on your {FACTS_PAGE}."
@@ -223,13 +220,15 @@ def _answer_question(talk: Talk, question: str) -> Steps | None:
     query = " ".join(key_words(question))[:MAX_ARGUMENT]
     if query and "recall" in talk.acts:
         return _recall(talk, query, advice)
-    nothing = f"That is not among what I know about you. {_TELL_ME}" if talk.known else _deny_knowledge(talk.acts)
-    return say_text(nothing) if "for fact" in asked else None
+    if "for fact" not in asked:
+        return None
+    unknown = f"That is not among what I know about you. {SAYS['tell me']}"
+    return say_text(unknown if talk.known else _deny_knowledge(talk.acts))
 
 
 def _recall(talk: Talk, query: str, advice: str) -> Steps:
     [recalled] = yield (Call("recall", {"query": query}),)
-    told = f"I looked through all that I know about you and found nothing about that. {_TELL_ME}"
+    told = f"I looked through all that I know about you and found nothing about that. {SAYS['tell me']}"
     if recalled.error:
         told = failure(recalled, talk.names)
     elif recalled.entries("preferences"):

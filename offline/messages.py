@@ -44,12 +44,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """One fact the model can see."""
+    """One line about the user: a fact that the model can see, or a statement in the user's own words."""
 
     text: str
-    topic: str = ""
+    topic: str = ""  # risk, symbols, session, goal, style, account, tax or empty
     inferred: bool = False
     id: str = ""  # known only for facts of tool results
+    is_correction: bool = False  # of an earlier statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,6 @@ def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
 
 LOOKUPS: Final = frozenset({"list", "recall"})
 # Tools that are acts of their own, under their own names; the advisor has some of them.
-_CHANGING: Final = LOOKUPS | {"remember", "change", "forget"}
 COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - {remember.name, forget.name}
 # An act, its tool with an operation, and the act's argument behind each argument of the tool.
 _ACTS: Final[tuple[tuple[str, Tool[Any], str, dict[str, str]], ...]] = (
@@ -250,7 +250,7 @@ def read_memory(messages: Sequence[Row]) -> list[FactLine]:
     prompts = [content_text(message) for message in messages if message.get("role") == "system"]
     facts = [fact for prompt in prompts for fact in _facts_of(prompt)]
     for outcome in read_acts(messages):
-        if not outcome.error and not outcome.held and outcome.name in _CHANGING:
+        if not outcome.error and not outcome.held and outcome.name in LOOKUPS | {"remember", "change", "forget"}:
             facts = _after(outcome, facts)
     return facts
 

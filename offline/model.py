@@ -42,14 +42,11 @@ from trading.agent.by_rules import DECIDING, decide_by_rules
 from trading.agent.prompts import CRITIQUE, REFLECTION
 from trading.reviews.by_rules import reflect_by_rules
 
-_ROLES: Final = ("system", "user")
 NO_RULE: Final = "I have no rule for what you just wrote: I work by rules, not with a language model."
 _ABLE: Final = {
     act: (what, said.split(" / "))
     for act, (what, said) in ((act, row.split(": ")) for act, row in read_rows(TEXTS["abilities"]).items())
 }
-_STATEMENTS: Final = frozenset({"remember", "forget", "confirm", "prepare_action"})
-_CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
 _LONGEST_SUMMARY: Final = 600  # characters, of an extraction
 _WORD: Final = re.compile(r"\s*\S+\s?|\s+")
 
@@ -58,11 +55,12 @@ def decide(messages: Sequence[Row], tools: Sequence[Row]) -> ModelReply:
     """Answer OpenAI-format messages by the first matching rule."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
-        seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
+        seen = ("\n".join(content_text(m) for m in messages if m.get("role") == role) for role in ("system", "user"))
         return ModelReply(tool_calls=(Call(*decide_by_rules(*seen)),))
     broken = _find_broken(messages)
     talk = read_talk(messages[: len(messages) - (0 if broken is None else 2 if broken else 1)], names)
-    reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
+    task = next((task for task in _TASKS if talk.task.startswith(task)), "")
+    reply = ModelReply(_TASKS[task](talk.text)) if task else _follow_rules(talk)
     text = reply.text.removeprefix(broken or "")
     return replace(reply, text=text, tool_calls=tuple(translate_act(call, names) for call in reply.tool_calls))
 
@@ -76,11 +74,6 @@ def _find_broken(messages: Sequence[Row]) -> str | None:
     return content_text(broken) if is_answer else ""
 
 
-def do_task(talk: Talk) -> ModelReply | None:
-    """Answer a task: extraction, reflection, critique, title or summary."""
-    return next((ModelReply(answer(talk.text)) for task, answer in _TASKS.items() if talk.task.startswith(task)), None)
-
-
 def report_results(talk: Talk) -> ModelReply | None:
     """Report memory writes, then answer the remaining questions."""
     if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
@@ -92,7 +85,9 @@ def report_results(talk: Talk) -> ModelReply | None:
     return ModelReply("\n\n".join(part for part in parts if part))
 
 
-def _without_rule(talk: Talk) -> ModelReply:
+def _follow_rules(talk: Talk) -> ModelReply:
+    if reply := next((reply for rule in RULES if (reply := rule(talk)) is not None), None):
+        return reply
     looked = [memory.failure(outcome, talk.names) for outcome in talk.results if outcome.error]
     if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
         looked = ["I looked through what I know about you and found nothing for that."]
@@ -113,7 +108,7 @@ def make_small_talk(talk: Talk) -> ModelReply | None:
 
 def suggest(text: str, acts: Collection[str]) -> str:
     """Offer three questions that can be answered, the ones nearest to a text."""
-    open_to = {"any", *acts} - _STATEMENTS
+    open_to = {"any", *acts} - {"remember", "forget", "confirm", "prepare_action"}  # they are no questions
     able = [question for act, (_, questions) in _ABLE.items() if act in open_to for question in questions]
     wanted = content_words(text)
     first, *others = sorted(able, key=lambda question: -len(wanted & content_words(question)))[:3]
@@ -180,7 +175,7 @@ def _build_fact(asked: MemoryRequest, turn: Row, known: Mapping[str, Row], befor
         "category": find_category(topic, text),
         "topic": topic,
         "content": text,
-        "confidence": _CONFIDENCE[str(asked.arguments.get("confidence", "inferred"))],
+        "confidence": 0.9 if asked.arguments.get("confidence") == "asserted" else 0.5,
         "conflicts_with": target if op == "update" and known.get(str(target), {}).get("explicit") is True else None,
         "quotes": [{"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}] if at >= 0 else [],
     }
@@ -195,7 +190,6 @@ _TASKS: Final[dict[str, Callable[[str], str]]] = {
     SUMMARY_TASK: summarise_by_rules,
 }
 RULES: Final[tuple[Callable[[Talk], ModelReply | None], ...]] = (
-    do_task,
     report_results,
     memory.answer_conflict,
     memory.change_named_fact,

@@ -118,9 +118,6 @@ def _look_up(talk: Talk, words: Words, view: str) -> Steps:
     return talk.tell_errors([found]) or paragraphs(told, tell("open_drafts", result))
 
 
-_NO_PROOF: Final = "That compares; it proves nothing: the market was another one, too."
-
-
 def _own(talk: Talk) -> dict[str, Any]:
     return {key: value for key, value in talk.scene.focus.items() if key == "deployment_id"}
 
@@ -180,7 +177,7 @@ def _answer_help(talk: Talk, words: Words, view: str) -> Steps:
     periods = (f"until {day - timedelta(days=1)}", f"since {day}")
     asked = [{"measure": "expectancy", "period": period, "where": where} for period in periods]
     told = yield from ask_record(talk, words, asked)
-    return paragraphs(f"The oldest lesson in use is of {day}. Trades before it and since:", told, _NO_PROOF)
+    return paragraphs(telling.SAYS["since the lessons"].format(day=day), told, telling.SAYS["no proof"])
 
 
 def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
@@ -198,9 +195,6 @@ def _answer_why(talk: Talk, words: Words, view: str) -> Steps:
 
 def _pick_market(listed: list[Row], words: Words) -> list[Row]:
     return [one for one in listed if is_market(exact(one, "symbol"), words.symbols)]
-
-
-# --- The record ---
 
 
 def query_steps(talk: Talk, words: Words, view: str) -> Steps:

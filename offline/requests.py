@@ -23,7 +23,7 @@ from memory.claims.topics import guess_topic
 from memory.claims.wishes import list_wishes, read_contrast
 from memory.wording import MAX_CONTENT, MAX_PLACE_ID, MIN_CONTENT
 from offline.messages import CallResult, FactLine, best_matches, content_words
-from offline.statements import LastingStatement, read_statements
+from offline.statements import read_statements
 from offline.telling import FORMS
 
 MAX_ARGUMENT: Final = 500  # characters of `forget.fact_id`
@@ -211,7 +211,7 @@ def _set_value(old: str, new: str, known: Sequence[FactLine]) -> list[MemoryRequ
     return [replace_fact(_find_outdated(statement, known), statement) for statement in stated]
 
 
-def _find_outdated(statement: LastingStatement, known: Sequence[FactLine]) -> FactLine | None:
+def _find_outdated(statement: FactLine, known: Sequence[FactLine]) -> FactLine | None:
     """Return the fact that a statement corrects or replaces, if any."""
     others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
     if replaced := [fact for fact in others if _excludes(fact.text, statement.text)]:
@@ -255,9 +255,10 @@ def _excludes(one: str, other: str) -> bool:
     return is_same or judge_change(one, other) == "replaces"
 
 
-def replace_fact(outdated: FactLine | None, statement: LastingStatement) -> MemoryRequest:
+def replace_fact(outdated: FactLine | None, statement: FactLine) -> MemoryRequest:
     """Return the request to remember a statement, instead of a fact where it makes one untrue."""
-    arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
+    confidence = "inferred" if statement.inferred else "asserted"
+    arguments = {"fact": statement.text, "topic": statement.topic, "confidence": confidence}
     given = {name: value for name, value in arguments.items() if value}
     if outdated is None:
         return MemoryRequest("remember", given)
@@ -267,7 +268,7 @@ def replace_fact(outdated: FactLine | None, statement: LastingStatement) -> Memo
 
 
 def _rewrite(fact: FactLine, text: str) -> MemoryRequest:
-    return replace_fact(fact, LastingStatement(text, fact.topic, "asserted"))
+    return replace_fact(fact, FactLine(text, fact.topic))
 
 
 def _forget_fact(fact: FactLine, reason: str = "") -> MemoryRequest:
@@ -290,11 +291,7 @@ def read_change(fact: FactLine, answer: str) -> MemoryRequest | None:
     stated = [request.arguments["fact"] for request in requests if "fact" in request.arguments]
     content = replace_value(fact.text, said) or (said[:1].upper() + said[1:] if marked else next(iter(stated), ""))
     is_fit = MIN_CONTENT <= len(content) <= MAX_CONTENT
-    return (
-        replace_fact(fact, LastingStatement(content, guess_topic(content) or fact.topic, "asserted"))
-        if is_fit
-        else None
-    )
+    return replace_fact(fact, FactLine(content, guess_topic(content) or fact.topic)) if is_fit else None
 
 
 def _find_figures(text: str) -> list[tuple[int, int, int]]:

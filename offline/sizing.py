@@ -72,7 +72,9 @@ def read_figures(text: str, symbol: str) -> dict[str, float] | None:
     """
     words = _split(text, symbol)
     places = [at for at, word in enumerate(words) if word.kind == "figure"]
-    if len(places) > _MOST_FIGURES or not _is_plain(words):
+    # A clause with a figure has no word that could change it.
+    clauses = ({word.kind for word in clause} for _, clause in groupby(words, lambda word: word.kind == "cut"))
+    if len(places) > _MOST_FIGURES or any("odd" in kinds or {"figure", "unknown"} <= kinds for kinds in clauses):
         return None
     readings = set()
     for names in product(*(_list_names(words, at) for at in places)):
@@ -140,12 +142,6 @@ def _read_figure(token: Token, number: Number | None) -> tuple[int, _Word]:
     value = abs(number.value)
     amount = int(value) if value.denominator == 1 else float(value)
     return number.length, _Word("figure" if number.unit in _NAME_OF else "odd", token.text, number.unit, amount)
-
-
-def _is_plain(words: Sequence[_Word]) -> bool:
-    """Tell whether each clause has no figure, or no word that could change one."""
-    clauses = ({word.kind for word in clause} for _, clause in groupby(words, lambda word: word.kind == "cut"))
-    return all("odd" not in kinds and not {"figure", "unknown"} <= kinds for kinds in clauses)
 
 
 def _list_names(words: Sequence[_Word], at: int) -> list[_Name]:

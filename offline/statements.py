@@ -7,8 +7,8 @@ sentences of the tests, and rounded. Whoever wants something kept that no form k
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
 from config.lib.text import normal_form, one_line
 from config.lib.words.lexer import MASK, skip_phrases
@@ -24,12 +24,11 @@ from memory.claims.statements import keep_statements
 from memory.claims.subjects import read_subject
 from memory.claims.topics import guess_topic
 from memory.wording import MAX_CONTENT, MIN_CONTENT
+from offline.messages import FactLine
 from offline.telling import FORMS
 
 MAX_FACTS: Final = 10  # of one message
 _LONGEST_SENTENCE: Final = 700  # longer ones are prose that was pasted; they are read only after "remember that"
-
-Confidence = Literal["asserted", "inferred"]
 
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 _BIAS: Final = -6
@@ -40,19 +39,9 @@ _MOMENT: Final = frozenset({"no supposition", "no open", "-6 state", "-4 time"})
 _FRAMES, _EVIDENCE = FORMS["frames of a statement"], FORMS["evidence of what lasts"]
 
 
-@dataclass(frozen=True, slots=True)
-class LastingStatement:
-    """One lasting statement, in the user's own words."""
-
-    text: str
-    topic: str  # risk, symbols, session, goal, style, account, tax or empty
-    confidence: Confidence
-    is_correction: bool = False  # corrects an earlier statement
-
-
-def read_statements(message: str) -> list[LastingStatement]:
+def read_statements(message: str) -> list[FactLine]:
     """Return at most MAX_FACTS distinct lasting statements, in order."""
-    found: dict[str, LastingStatement] = {}
+    found: dict[str, FactLine] = {}
     in_list, before = False, ""
     for sentence in sentences(keep_statements(message).replace(MASK, "\n")):
         bullet = _BULLET.match(sentence)
@@ -69,7 +58,7 @@ def read_statements(message: str) -> list[LastingStatement]:
             statements = [*_plain_statements(sentence)]
         else:
             clauses = [clause for clause in split_clauses(rest or sentence) if not _is_of_moment(clause)]
-            statements = [_make_statement(re.sub(r"^to\s+", "", clause), "asserted") for clause in clauses]
+            statements = [_make_statement(re.sub(r"^to\s+", "", clause)) for clause in clauses]
         for statement in statements:
             found.setdefault(normal_form(statement.text), statement)
     return [statement for statement in found.values() if len(statement.text) >= MIN_CONTENT][:MAX_FACTS]
@@ -107,15 +96,15 @@ def _parse_explicit(sentence: str) -> str | None:
     return rest if rest or sentence.rstrip().endswith(":") else None
 
 
-def _plain_statements(sentence: str) -> Iterator[LastingStatement]:
+def _plain_statements(sentence: str) -> Iterator[FactLine]:
     sentence = strip_lead_in(skip_phrases(sentence, "FROMNOW")) if len(sentence) <= _LONGEST_SENTENCE else ""
     ended = _FRAMES.read(sentence.rstrip(" .!")).find("after all")
     sentence = ended["said"] if ended else sentence
     rest = strip_correction(sentence)
     begun = rest != sentence
     for clause in _iter_lasting(strip_lead_in(rest) if begun else sentence):
-        hedged = "hedge" in _FRAMES.read(clause)
-        yield _make_statement(clause, "inferred" if hedged else "asserted", is_correction=begun or ended is not None)
+        line = _make_statement(clause)
+        yield replace(line, inferred="hedge" in _FRAMES.read(clause), is_correction=begun or ended is not None)
 
 
 def _iter_lasting(sentence: str) -> Iterator[str]:
@@ -139,9 +128,9 @@ def _iter_lasting(sentence: str) -> Iterator[str]:
     yield from (subject + sentence[begin:end] for subject, begin, end in found)
 
 
-def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> LastingStatement:
+def _make_statement(clause: str) -> FactLine:
     text = _tidy_clause(clause)
-    return LastingStatement(text, guess_topic(text), confidence, is_correction)
+    return FactLine(text, guess_topic(text))
 
 
 def _tidy_clause(clause: str) -> str:

@@ -10,7 +10,7 @@ stands around it. Lists inside a row are told by the views of their names. What 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -24,7 +24,6 @@ from config.lib.words.clauses import load_forms, read_rows, read_sections
 from trading.asking.query import MEASURES
 from trading.asking.words import Words
 
-UNKNOWN: Final = "?"
 MAX_QUOTED: Final = 300  # characters
 
 _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
@@ -72,7 +71,7 @@ def escape(text: str) -> str:
 def fill(template: str, row: Row) -> str:
     """Return a template with the values of a row."""
     first, *optional = template.split("|")
-    told = [_KEY.sub(lambda match: spell(row, match[1]) or UNKNOWN, first)]
+    told = [_KEY.sub(lambda match: spell(row, match[1]) or "?", first)]
     for part in optional:
         if part.startswith("!"):
             key, _, text = part[1:].partition(" ")
@@ -81,11 +80,6 @@ def fill(template: str, row: Row) -> str:
         values = {key: spell(row, key) for key in _KEY.findall(part)}
         told += [part.format(**values)] if all(values.values()) else []
     return "".join(told)
-
-
-def fill_rows(template: str, found: Iterable[Row]) -> str:
-    """Return a Markdown list with a line for each row."""
-    return listing([fill(template, row) for row in found])
 
 
 def spell(row: Row, key: str) -> str:
@@ -145,7 +139,6 @@ def paragraphs(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-_MOST: Final = 10  # rows of a list
 TEXTS: Final = read_sections(Path(__file__).with_name("replies.txt"))
 SAYS: Final = read_rows(TEXTS["texts"])
 FORMS: Final = load_forms(Path(__file__).with_name("tables.forms"))
@@ -182,7 +175,7 @@ def _parse_view(text: str) -> tuple[str, ResultView]:
 VIEWS: Final = dict(map(_parse_view, re.split(r"\n(?! )", re.sub(r"\n {8}", " ", TEXTS["views"].strip()))))
 
 
-def tell(name: str, found: Row, listed: Sequence[Row] | None = None, most: int = _MOST) -> str:
+def tell(name: str, found: Row, listed: Sequence[Row] | None = None, most: int = 10) -> str:
     """Return a list of a result by its view, or the rows that were picked of it."""
     view = VIEWS[name]
     listed = rows(found, view.key) if listed is None else listed

@@ -13,7 +13,10 @@ def facts(message):
 
 def test_read_statements_keeps_what_lasts_in_the_users_words():
     found = {
-        text: [f"{one.text} | {one.topic or '-'} | {one.confidence}" for one in read_statements(text)]
+        text: [
+            f"{one.text} | {one.topic or '-'} | {'inferred' if one.inferred else 'asserted'}"
+            for one in read_statements(text)
+        ]
         for text in pairs("read: kept")
     }
 
