@@ -130,13 +130,7 @@ def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts
 def _propose_candidate(
     candidate: Candidate, kind: ProposalKind, target_id: UUID | None, origin: Origin, scene: _Scene
 ) -> ReconcileCounts:
-    refuse_forgotten(
-        content=candidate.content,
-        topic=candidate.topic,
-        category=candidate.category,
-        quotes=origin.quotes,
-        said_at=scene.said_at,
-    )
+    refuse_forgotten(candidate.content, (candidate.category, candidate.topic), origin.quotes, scene.said_at)
     proposal = propose_fact(
         kind=kind,
         content=candidate.content,

@@ -59,7 +59,7 @@ def learn_fact(
     found = compare_learned(content, origin.quotes, said_at, now) if isinstance(content, str) else content
     text, tag = found.statement.text, parse_topic(topic)
     kind = category or find_category(tag, text)
-    refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
+    refuse_forgotten(text, (kind, tag), origin.quotes, said_at)
     known = found.fact if found.is_twin else None
     values: dict[str, Any] = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
     if known is not None and (target_id in (None, known.pk) or not known.is_valid_at(now)):
@@ -106,18 +106,18 @@ def _refuse_explicit(conflicts: Iterable[Conflict]) -> None:
 
 
 def refuse_forgotten(
-    *, content: str, topic: str, category: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
+    content: str, kind: tuple[str, str], quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
 ) -> None:
-    """Raise FactForgotten for a text forgotten after its quotes."""
+    """Raise FactForgotten for a text forgotten after its quotes; `kind` is its category and topic."""
     if Tombstone.objects.filter(digest=versions.digest_content(content)).exists():
         raise FactForgotten("The user had this forgotten.")
     if not quotes:
         return
     quoted = {quote["message_id"] for quote in quotes}
     newest = max(said_at[message_id] for message_id in quoted)
-    kind = (category, versions.digest_topic(topic))
+    category, topic = kind[0], versions.digest_topic(kind[1])
     for tombstone in Tombstone.objects.all():
-        is_older = newest <= tombstone.created_at and (tombstone.category, tombstone.topic) == kind
+        is_older = newest <= tombstone.created_at and (tombstone.category, tombstone.topic) == (category, topic)
         if is_older or quoted <= set(tombstone.message_ids):
             raise FactForgotten("The user had this forgotten.")
     corrected = UserFact.objects.filter(content_key=content_key(content), archived_reason__in=_CORRECTED)

@@ -135,6 +135,25 @@ def written(arguments, *, missing=(), name="BTC funding mean reversion"):
     }
 
 
+def converse(messages: list[dict[str, Any]], tools: list[dict[str, Any]], run: Callable[..., Any]) -> str:
+    """Let the model answer, run the tools that it calls, and return what it says; all of it joins the messages."""
+    ids = (f"call_{len(messages)}_{number}" for number in count())
+    for _ in range(MOST_STEPS):
+        reply = decide(messages, tools)
+        made = [(next(ids), call.name, call.arguments) for call in reply.tool_calls]
+        functions = [
+            {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for id_, name, arguments in made
+        ]
+        messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": functions})
+        if not made:
+            return reply.text
+        for id_, name, arguments in made:
+            content = json.dumps(run(name, arguments))
+            messages.append({"role": "tool", "tool_call_id": id_, "content": content})
+    raise AssertionError(f"the model never came to an answer: {messages[-1]}")
+
+
 class Chat:
     """A conversation; `calls` holds all tool calls as (name, arguments)."""
 
@@ -148,32 +167,18 @@ class Chat:
         self.tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in tools]
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": prompt}]
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        self._ids = count()
 
     def say(self, text: str) -> str:
         """Send a message, run the tools that are called, and return the answer."""
         self.messages.append(self.typed(text))
-        for _ in range(MOST_STEPS):
-            reply = decide(self.messages, self.tools)
-            made = [(f"call_{next(self._ids)}", call.name, call.arguments) for call in reply.tool_calls]
-            functions = [
-                {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-                for id_, name, arguments in made
-            ]
-            self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": functions})
-            if not made:
-                return reply.text
-            for id_, name, arguments in made:
-                self.calls.append((name, arguments))
-                content = json.dumps(self._result(name, arguments))
-                self.messages.append({"role": "tool", "tool_call_id": id_, "content": content})
-        raise AssertionError(f"the model never came to an answer: {self.calls}")
+        return converse(self.messages, self.tools, self._result)
 
     def typed(self, text: str) -> dict[str, Any]:
         """Return a user's message as a model reads it."""
         return {"role": "user", "content": add_preamble(self.preamble, text)}
 
-    def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
+    def _result(self, name: str, arguments: dict[str, Any]) -> Any:
+        self.calls.append((name, arguments))
         if name not in self.results and name.startswith("set_"):
             return written(arguments)
         if name not in self.results and name == "prepare_action":

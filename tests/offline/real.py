@@ -1,7 +1,6 @@
 """A chat with the offline model and the real tools, on the rows of a user in scope."""
 
 import json
-from itertools import count
 from typing import Any
 
 from chat.conversations.services import start_conversation
@@ -9,10 +8,8 @@ from chat.parts import add_preamble
 from chat.tools.base import ToolContext
 from memory.models import UserFact
 from memory.recall.blocks import COACH_HEADING
-from offline.model import decide
 from tests.factories.chat import MessageFactory
-
-MOST_STEPS = 8
+from tests.offline.chat import converse
 
 
 class RealChat:
@@ -39,17 +36,10 @@ class RealChat:
             {"role": "system", "content": f"You are Keel.\n\n{COACH_HEADING}\n\n{lines}"},
             {"role": "user", "content": add_preamble(self.preamble, text)},
         ]
-        ids = count()
-        for _ in range(MOST_STEPS):
-            reply = decide(messages, [tool.schema for tool in self.tools.values()])
-            made = [(f"call_{next(ids)}", call.name, call.arguments) for call in reply.tool_calls]
-            if not made:
-                return reply.text
-            asked = [{"id": key, "function": {"name": name, "arguments": json.dumps(args)}} for key, name, args in made]
-            messages.append({"role": "assistant", "content": None, "tool_calls": asked})
-            for key, name, args in made:
-                result = self.tools[name].call(context, json.dumps(args))
-                self.calls.append((name, args))
-                self.results.append(result)
-                messages.append({"role": "tool", "tool_call_id": key, "content": json.dumps(result)})
-        raise AssertionError(f"the model never came to an answer: {self.calls}")
+
+        def run(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            self.calls.append((name, arguments))
+            self.results.append(self.tools[name].call(context, json.dumps(arguments)))
+            return self.results[-1]
+
+        return converse(messages, [tool.schema for tool in self.tools.values()], run)

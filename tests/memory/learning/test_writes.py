@@ -114,11 +114,10 @@ def test_tombstone_is_lifted_by(fact, how, lift):
 
 def test_without_quotes_only_the_words_themselves_are_buried(fact):
     FORGETS["forget"](fact)
-    given = {"topic": "goal", "category": "profile", "quotes": [], "said_at": {}}
 
-    refuse_forgotten(content="Stops working at fifty", **given)
+    refuse_forgotten("Stops working at fifty", ("profile", "goal"), [], {})
     with pytest.raises(FactForgotten):
-        refuse_forgotten(content="Retires at 50", **given)
+        refuse_forgotten("Retires at 50", ("profile", "goal"), [], {})
 
 
 # --- The switches ---
