@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Self
 from django import forms
 from django.core.validators import MaxLengthValidator
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
@@ -259,7 +260,7 @@ class FactFilterForm(ListForm):
     sort = forms.ChoiceField(label="Order", required=False)
 
     def __init__(self, data: QueryDict, *, topics: Iterable[str], **kwargs: Any) -> None:
-        super().__init__(data, auto_id="filter-%s", **kwargs)
+        super().__init__(data, home=reverse("memory:facts"), auto_id="filter-%s", **kwargs)
         asked = data.get("topic", "")
         # Accept a topic that is no longer in use; its list is empty.
         names = sorted({*topics, asked} - {"", NO_TOPIC})

@@ -9,7 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from config.lib.paging import build_page_links
+from config.lib.lists import address
 from config.lib.web import PageRequest
 from memory.facts.conflicts import list_clashes
 from memory.facts.history import list_history
@@ -34,15 +34,9 @@ def build_listing(
     counts = count_facts(now)
     filters = FactFilterForm(query, topics=counts.topics)
     wanted = filters.build_filter()
-    page = list_facts(wanted, page=filters.known.get("page", 1), now=now)
+    page = list_facts(wanted, page=filters.number, now=now)
     event = event or responses.find_query_event(query)
     is_front = not filters.known.keys() - {"sort", "group"}
-    home = reverse("memory:facts")
-    here = home + filters.build_query(page=page.number if page.number > 1 else None)
-
-    def shelf(name: str | None) -> str:
-        return home + filters.build_query(show=name, sort=None, group=None, page=None)
-
     return {
         "filters": filters,
         "page": page,
@@ -59,16 +53,7 @@ def build_listing(
         "event_is_listed": event is not None and any(event.lineage == shown.fact.lineage for shown in page.facts),
         "batch": responses.find_named(query, "batch", find_batch),
         "notice": notice,
-        "here": here,
-        "links": {
-            "believed": shelf(None),
-            "archived": shelf("archived"),
-            "trash": shelf("trash"),
-            "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
-            "today": home + filters.build_query(as_of=None, by=None, page=None),
-            "select": here + ("&" if "?" in here else "?") + "select=all",
-            **build_page_links(page, lambda number: home + filters.build_query(page=number)),
-        },
+        "here": address(filters, page=page.number),
     }
 
 

@@ -18,13 +18,13 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import PageRequest, or_404, owned_act, owned_form, owned_page, owned_view, render_results
+from config.lib.web import PageRequest, or_404, owned_act, owned_form, owned_page, owned_view
 from memory.facts import services
 from memory.facts.queries import list_shown_facts
 from memory.facts.review import close_fulfilled
 from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, get_last_version
 from memory.models import Confidence, FactSource
-from memory.web.forms import EditFactForm, FactForm, LinkForm
+from memory.web.forms import EditFactForm, FactFilterForm, FactForm, LinkForm
 from memory.web.views import fact_list, responses
 from memory.web.views.responses import CONFLICT, REFUSED, get_source_address, is_for_element, parse_source_query
 
@@ -57,7 +57,8 @@ def show_facts(request: PageRequest) -> HttpResponse:
         return TemplateResponse(request, "memory/_pieces.html", {**shown, "is_more": True})
     if not is_for_element(request, "results"):
         return fact_list.show_facts_page(request, shown)
-    return render_results(request, "memory/_found.html", shown, here=shown["here"], typed="q")
+    filters: FactFilterForm = shown["filters"]
+    return filters.respond(request, "memory/facts.html", "memory/_found.html", shown, typed="q")
 
 
 @owned_page
