@@ -5,7 +5,7 @@ and lists, where empty is a value.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -76,25 +76,27 @@ def read_url(name: str, schemes: Iterable[str], example: str) -> str:
 
 def read_database(name: str, default: str) -> dict[str, Any]:
     """Return Django's settings of a SQLite or PostgreSQL database. Raises ImproperlyConfigured."""
-    text = read_text(name) or default
-    if urlsplit(text).scheme not in ("sqlite", "postgres", "postgresql", "psql", "pgsql"):
-        raise _refusal(name, text, "postgresql://user:password@host:5432/name or sqlite:///file")
-    try:
-        return dict(environ.Env.db_url_config(text))
-    except ValueError as error:  # a port that is no number
-        raise _refusal(name, text, "postgresql://user:password@host:5432/name or sqlite:///file") from error
+    example = "postgresql://user:password@host:5432/name or sqlite:///file"
+    schemes = ("sqlite", "postgres", "postgresql", "psql", "pgsql")
+    return _parse_url(name, default, schemes, example, environ.Env.db_url_config)
 
 
 def read_email(name: str, default: str) -> dict[str, Any]:
     """Return Django's settings of a mail server. Raises ImproperlyConfigured."""
-    text = read_text(name) or default
     example = "smtp+tls://user:password@host:587 or consolemail://"
-    if urlsplit(text).scheme not in environ.Env.EMAIL_SCHEMES:
-        raise _refusal(name, text, example)
+    return _parse_url(name, default, environ.Env.EMAIL_SCHEMES, example, environ.Env.email_url_config)
+
+
+def _parse_url(
+    name: str, default: str, schemes: Iterable[str], example: str, parse: Callable[[str], dict[str, Any]]
+) -> dict[str, Any]:
+    text = read_text(name) or default
     try:
-        return dict(environ.Env.email_url_config(text))
-    except ValueError as error:
+        if urlsplit(text).scheme in schemes:
+            return dict(parse(text))
+    except ValueError as error:  # a port that is no number
         raise _refusal(name, text, example) from error
+    raise _refusal(name, text, example)
 
 
 def read_direct_providers() -> list[str]:

@@ -42,11 +42,6 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "")
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
 
 
-def _exit_with(message: str) -> None:
-    # One clear line naming the variable, where Django would print a traceback.
-    sys.exit(f"Keel cannot start: {message}")
-
-
 def _read_secret_key() -> str:
     key = read_text("SECRET_KEY")
     if key and len(key) < 32:
@@ -124,9 +119,8 @@ try:
     EXTRACT_MODELS = read_list("EXTRACT_MODELS", TITLE_MODELS or [_SMALL])
     TRADING_AGENT_MODEL = read_text("TRADING_AGENT_MODEL", _SMALL)
     REFLECTION_MODEL = read_text("REFLECTION_MODEL", _SMALL)
-    _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS]
-    _OF_ROLES += [*SUMMARY_MODELS, CHAT_CRITIQUE_MODEL]
-    _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
+    _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS, *SUMMARY_MODELS]
+    _OF_ROLES += [CHAT_CRITIQUE_MODEL, TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
     MODELS_IN_USE = list(dict.fromkeys(_OF_ROLES))
     ALLOWED_MODELS = read_list("ALLOWED_MODELS", MODELS_IN_USE)
     LLM_DIRECT = read_direct_providers()
@@ -162,7 +156,8 @@ try:
         "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000
     )
 except ImproperlyConfigured as error:
-    _exit_with(str(error).replace("\n", " "))
+    # One clear line naming the variable, where Django would print a traceback.
+    sys.exit(f"Keel cannot start: {error}".replace("\n", " "))
 
 INSTALLED_APPS = [
     "config.apps.KeelAdminConfig",
@@ -198,7 +193,7 @@ DEMO = ["chat.demo.seed_chats", "trading.demo.seed_demo"]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.lib.staticfiles.StaticFilesMiddleware",
+    "config.lib.edge.staticfiles.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -344,6 +339,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "URL_FORMAT_OVERRIDE": None,
+    "EXCEPTION_HANDLER": "config.lib.rest.problems.build_problem",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Keel",
@@ -378,7 +374,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if IS_LOCAL
-        else "config.lib.staticfiles.HashedStaticFilesStorage"
+        else "config.lib.edge.staticfiles.HashedStaticFilesStorage"
     },
 }
 SERVESTATIC_USE_FINDERS = IS_LOCAL

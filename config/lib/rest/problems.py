@@ -19,7 +19,7 @@ API_PATH: Final = "/api/"
 PROBLEM_JSON: Final = "application/problem+json"
 
 
-class QueryRefused(exceptions.ValidationError):
+class ParametersRefused(exceptions.ValidationError):
     """The query is invalid; its errors name parameters."""
 
 
@@ -31,7 +31,7 @@ def build_problem(exc: Exception, context: Mapping[str, APIView]) -> Response | 
     status, code, detail = refusal
     body = build_body(HTTPStatus(status), code=code, detail=detail)
     if isinstance(exc, exceptions.ValidationError):
-        is_query = isinstance(exc, QueryRefused)
+        is_query = isinstance(exc, ParametersRefused)
         body["errors"] = [
             {"parameter" if is_query else "pointer": where, "code": error.code, "detail": str(error)}
             for where, error in _iter_errors(exc.detail, "" if is_query else "#")

@@ -16,7 +16,7 @@ Refusals need no code: a `DomainError` becomes the status in its `http_status`, 
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from functools import cache
@@ -41,7 +41,7 @@ from rest_framework.viewsets import ViewSetMixin
 from config.lib.owned import owned
 from config.lib.paging import MAX_PAGE_SIZE, PAGE_SIZE
 from config.lib.rest.parsing import StrictJSONParser
-from config.lib.rest.problems import QueryRefused, build_problem
+from config.lib.rest.problems import ParametersRefused
 from config.lib.web import render_now
 
 AnySerializer = serializers.Serializer[Any]
@@ -56,7 +56,7 @@ class InputSerializer(AnySerializer):
         return super().to_internal_value(data)
 
 
-class RowSerializer(serializers.ModelSerializer[Any]):
+class ReadOnlySerializer(serializers.ModelSerializer[Any]):
     """A read-only row."""
 
     def get_extra_kwargs(self) -> dict[str, Any]:
@@ -170,9 +170,6 @@ class ApiView(APIView):
         self._door.__exit__(type(exc), exc, exc.__traceback__)
         return super().handle_exception(exc)
 
-    def get_exception_handler(self) -> Callable[..., Response | None]:
-        return build_problem
-
     @property
     def user(self) -> Any:
         return self.request.user
@@ -189,13 +186,13 @@ class ApiView(APIView):
         return dict(checked.validated_data)
 
     def query(self, serializer: type[AnySerializer]) -> dict[str, Any]:
-        """Return the parameters of the address. Each may appear once. Raises QueryRefused."""
+        """Return the parameters of the address. Each may appear once. Raises ParametersRefused."""
         lists = dict(self.request.query_params.lists())
         if twice := [name for name, values in lists.items() if len(values) > 1]:
-            raise QueryRefused({name: ["This parameter is given twice."] for name in twice})
+            raise ParametersRefused({name: ["This parameter is given twice."] for name in twice})
         checked = serializer(data={name: values[0] for name, values in lists.items()})
         if not checked.is_valid():
-            raise QueryRefused(checked.errors)
+            raise ParametersRefused(checked.errors)
         return dict(checked.validated_data)
 
 

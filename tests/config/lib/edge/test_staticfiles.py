@@ -5,7 +5,7 @@ import pytest
 from django.test import RequestFactory
 from servestatic.responders import Redirect, StaticFile
 
-from config.lib.staticfiles import StaticFilesMiddleware
+from config.lib.edge.staticfiles import StaticFilesMiddleware
 
 TEXT = b"const storage = {};"
 
