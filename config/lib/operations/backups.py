@@ -23,7 +23,6 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from config.lib.errors import StateConflict
@@ -74,7 +73,9 @@ def restore_backup(path: Path, *, replace: bool) -> Manifest:
     manifest = _read_manifest(path)
     if manifest["engine"] != connection.vendor:
         raise BackupRefused(f"This backup is of {manifest['engine']}; the database is {connection.vendor}.")
-    if unknown := set(map(tuple, manifest["migrations"])) - _list_known_migrations():
+    migrations = MigrationExecutor(connection).loader.disk_migrations
+    known = {*migrations, *(key for migration in migrations.values() for key in migration.replaces)}
+    if unknown := set(map(tuple, manifest["migrations"])) - known:
         raise BackupRefused(f"A newer version of Keel made this backup: {min(unknown)} is unknown here.")
     if not replace and _has_rows():
         raise BackupRefused("The database is not empty. Restore into an empty one, or add --replace.")
@@ -101,12 +102,6 @@ def _read_manifest(path: Path) -> Manifest:
     except (BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise BackupRefused(f"{path.name} is no backup of Keel, or it is damaged.") from error
     return manifest
-
-
-def _list_known_migrations() -> set[tuple[str, str]]:
-    loader = MigrationLoader(connection)
-    replaced = {key for migration in loader.disk_migrations.values() for key in migration.replaces}
-    return {*loader.disk_migrations, *replaced}
 
 
 def _list_applied_migrations() -> list[tuple[str, str]]:
@@ -207,7 +202,9 @@ def _load_postgresql(archive: ZipFile, manifest: Manifest) -> None:
     archived = sorted(map(tuple, manifest["migrations"]))
     if not _list_applied_migrations():
         executor = MigrationExecutor(connection)
-        executor.migrate(_list_last(executor.loader, archived))
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        steps = [step for step in plan if (step[0].app_label, step[0].name) in archived]
+        executor.migrate([], steps)
     if _list_applied_migrations() != archived:
         raise BackupRefused("The database has other migrations than the backup. Restore into an empty database.")
     tables = sorted(manifest["columns"])
@@ -221,7 +218,11 @@ def _load_postgresql(archive: ZipFile, manifest: Manifest) -> None:
         # rollback forces them again.
         _alter(forced, "NO FORCE ROW LEVEL SECURITY")
         cursor.execute(_STRICT_KEYS)
-        for table in _order_tables(tables, cursor.fetchall()):
+        # The tables that others refer to by a key that cannot wait come first.
+        order: TopologicalSorter[str] = TopologicalSorter({table: [] for table in tables})
+        for own, other in cursor.fetchall():
+            order.add(own, other)
+        for table in order.static_order():
             names = _join(manifest["columns"][table])
             with archive.open(f"tables/{table}") as entry, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
                 copyfileobj(entry, copy, _CHUNK)
@@ -230,26 +231,6 @@ def _load_postgresql(archive: ZipFile, manifest: Manifest) -> None:
         _alter(forced, "FORCE ROW LEVEL SECURITY")
         for name, value in manifest["sequences"].items():
             cursor.execute("SELECT setval(%s::regclass, %s, %s)", [name, value or 1, value is not None])
-
-
-def _list_last(loader: MigrationLoader, archived: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the last archived migration of each app."""
-    followed = {
-        parent.key
-        for key in archived
-        if key in loader.graph.node_map
-        for parent in loader.graph.node_map[key].parents
-        if parent.key[0] == key[0]
-    }
-    return [key for key in archived if key in loader.graph.node_map and key not in followed]
-
-
-def _order_tables(tables: list[str], keys: list[tuple[str, str]]) -> list[str]:
-    """Return the tables, those that others refer to by a key that cannot wait first."""
-    graph: TopologicalSorter[str] = TopologicalSorter({table: [] for table in tables})
-    for own, other in keys:
-        graph.add(own, other)
-    return [table for table in graph.static_order() if table in tables]
 
 
 def _alter(tables: Iterable[str], action: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from django.apps import apps
 from django.conf import settings
@@ -36,13 +36,15 @@ MODEL_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SiteCheck:
+    """The result of one check."""
+
     name: str
     state: State
     text: str
 
 
-def examine_site(clock: Callable[[], datetime]) -> Iterator[Finding]:
+def examine_site(clock: Callable[[], datetime]) -> Iterator[SiteCheck]:
     """Run all checks; one that breaks is a failure."""
     for name, check in _CHECKS.items():
         try:
@@ -50,7 +52,15 @@ def examine_site(clock: Callable[[], datetime]) -> Iterator[Finding]:
         except Exception as error:
             logger.debug("doctor: %s", name, exc_info=True)
             state, text = "fail", f"The check broke with {type(error).__name__}."
-        yield Finding(name, state, text)
+        yield SiteCheck(name, state, text)
+
+
+def _fetch(query: str, *values: object) -> Any:
+    """Return the first row of a query, or its value if it has one column."""
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        row = cursor.fetchone()
+    return row[0] if len(row) == 1 else row
 
 
 def _check_settings(now: datetime) -> tuple[State, str]:
@@ -64,13 +74,9 @@ def _check_settings(now: datetime) -> tuple[State, str]:
 def _check_database(now: datetime) -> tuple[State, str]:
     connection.ensure_connection()
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA quick_check(1)")
-            (verdict,) = cursor.fetchone()
-            cursor.execute("PRAGMA journal_mode")
-            (mode,) = cursor.fetchone()
-        if verdict != "ok":
+        if (verdict := _fetch("PRAGMA quick_check(1)")) != "ok":
             return "fail", f"SQLite reports damage: {verdict}. Restore a backup."
+        mode = _fetch("PRAGMA journal_mode")
         return "ok" if mode in ("wal", "memory") else "warn", f"SQLite, whole, journal {mode}"
     version = connection.pg_version  # type: ignore[attr-defined]
     text = f"PostgreSQL {version // 10_000}.{version % 10_000}"
@@ -80,15 +86,10 @@ def _check_database(now: datetime) -> tuple[State, str]:
 def _check_role(now: datetime) -> tuple[State, str]:
     if connection.vendor != "postgresql":
         return "ok", "not used by SQLite"
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_user, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
-        name, is_free = cursor.fetchone()
-        cursor.execute(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tableowner <> %s", [name]
-        )
-        (foreign,) = cursor.fetchone()
+    name, is_free = _fetch("SELECT current_user, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
     if is_free:
         return "fail", f"The role {name} passes by the policies: make it NOSUPERUSER NOBYPASSRLS."
+    foreign = _fetch("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tableowner <> %s", name)
     return ("fail", f"{foreign} tables do not belong to {name}.") if foreign else ("ok", f"{name}, bound by policies")
 
 
@@ -156,10 +157,7 @@ def _check_model(now: datetime) -> tuple[State, str]:
 def _check_clock(now: datetime) -> tuple[State, str]:
     if connection.vendor != "postgresql":
         return "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC; compare it with yours"
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        (theirs,) = cursor.fetchone()
-    gap = abs(theirs - now)
+    gap = abs(_fetch("SELECT clock_timestamp()") - now)
     state: State = "ok" if gap < CLOCK_WARNS else "warn" if gap < CLOCK_FAILS else "fail"
     return state, f"{gap.total_seconds():.1f} s from the database's"
 
@@ -174,22 +172,18 @@ def _check_disk(now: datetime) -> tuple[State, str]:
 def _check_files(now: datetime) -> tuple[State, str]:
     if settings.IS_LOCAL:
         return "ok", "served from the source"
-    if not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
-        return "fail", "The static files are not collected: run `collectstatic`."
-    return "ok", "collected"
+    if (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
+        return "ok", "collected"
+    return "fail", "The static files are not collected: run `collectstatic`."
 
 
 def _check_keys(now: datetime) -> tuple[State, str]:
-    lacking = [
-        f"{name} needs {package}: install keel[metrics]."
-        for name, package in (("METRICS_TOKEN", "prometheus_client"), ("SENTRY_DSN", "sentry_sdk"))
-        if getattr(settings, name) and find_spec(package) is None
-    ]
-    if lacking:
-        return "fail", lacking[0]
-    if not settings.VENUE_KEYS:
-        return "warn", "VENUE_KEYS is missing: users can add no account that needs an API key"
-    return "ok", "set"
+    for name, package in (("METRICS_TOKEN", "prometheus_client"), ("SENTRY_DSN", "sentry_sdk")):
+        if getattr(settings, name) and find_spec(package) is None:
+            return "fail", f"{name} needs {package}: install keel[metrics]."
+    if settings.VENUE_KEYS:
+        return "ok", "set"
+    return "warn", "VENUE_KEYS is missing: users can add no account that needs an API key"
 
 
 _CHECKS: Final[dict[str, Callable[[datetime], tuple[State, str]]]] = {

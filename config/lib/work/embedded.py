@@ -49,10 +49,8 @@ class FairQueue:
         with self._changed:
             item = self._find(read_clock())
             if item is None:
-                wait = patience
-                if self._later:
-                    wait = min(wait, (self._later[0][0] - read_clock()).total_seconds())
-                self._changed.wait(max(wait, 0))
+                until = (self._later[0][0] - read_clock()).total_seconds() if self._later else patience
+                self._changed.wait(max(0, min(until, patience)))
                 item = self._find(read_clock())
             if item is not None:
                 self._running.add(item)

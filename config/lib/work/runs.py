@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.db import DatabaseError
 
@@ -36,7 +36,13 @@ class JobRun:
 
 def list_finders() -> list[Job]:
     """Return the jobs that defer the due rows of each task."""
-    return [Job(f"find:{task.name}", task.every, partial(_defer_due, task), lane="due") for task in list_tasks()]
+
+    def defer_due(task: Task, now: datetime) -> str:
+        keys = list_due(task, now)
+        defer_found(task.name, keys)
+        return f"{len(keys)} due"
+
+    return [Job(f"find:{task.name}", task.every, partial(defer_due, task), lane="due") for task in list_tasks()]
 
 
 def list_due(task: Task, now: datetime) -> list[Key]:
@@ -49,30 +55,20 @@ def list_due(task: Task, now: datetime) -> list[Key]:
     return [key for key in keys if str(key) not in waiting]
 
 
-def _defer_due(task: Task, now: datetime) -> str:
-    keys = list_due(task, now)
-    defer_found(task.name, keys)
-    return f"{len(keys)} due"
-
-
 def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
     """Run the due jobs that no other worker has taken."""
     jobs = list(jobs)
     rows = WorkRun.objects.filter(name__in=[job.name for job in jobs], key="")
     known = {run.name: run.next_at for run in rows}
     missing = [WorkRun(name=job.name, next_at=now) for job in jobs if job.name not in known]
-    if missing:
-        WorkRun.objects.bulk_create(missing, ignore_conflicts=True)
+    WorkRun.objects.bulk_create(missing, ignore_conflicts=True)
     for job in jobs:
-        if (known.get(job.name) or now) <= now and _take_turn(job, now):
+        if (known.get(job.name) or now) > now:
+            continue
+        next_at = now + job.every - (now - _EPOCH) % job.every
+        turn = WorkRun.objects.filter(name=job.name, key="", next_at__lte=now)
+        if turn.update(next_at=next_at, started_at=now, finished_at=None):  # else another worker has taken it
             yield run_job(job, now)
-
-
-def _take_turn(job: Job, now: datetime) -> bool:
-    """Set the job's next run; False if another worker has done it."""
-    next_at = now + job.every - (now - _EPOCH) % job.every
-    rows = WorkRun.objects.filter(name=job.name, key="", next_at__lte=now)
-    return bool(rows.update(next_at=next_at, started_at=now, finished_at=None))
 
 
 def run_job(job: Job, now: datetime) -> JobRun:
@@ -130,21 +126,15 @@ def _run(name: str, key: str, now: datetime, work: Callable[[], str]) -> JobRun:
 def _note_run(result: JobRun, started_at: datetime, finished_at: datetime) -> None:
     rows = WorkRun.objects.filter(name=result.name, key=result.key)
     tries = (rows.values_list("tries", flat=True).first() or 0) % MAX_TRIES + 1 if result.has_failed else 0
-    run = WorkRun(
-        name=result.name,
-        key=result.key,
-        started_at=started_at,
-        finished_at=finished_at,
-        tries=tries,
-        summary=result.summary,
-    )
-    changed = ["started_at", "finished_at", "tries", "summary"]
+    values: dict[str, Any] = {"started_at": started_at, "finished_at": finished_at, "tries": tries}
+    values["summary"] = result.summary
     if result.key:
-        run.next_at = finished_at + (FIRST_RETRY * 5 ** (tries - 1) if tries < MAX_TRIES else REST) if tries else None
-        changed.append("next_at")
-    WorkRun.objects.bulk_create([run], update_conflicts=True, unique_fields=["name", "key"], update_fields=changed)
-    if run.next_at is not None and tries < MAX_TRIES:
-        defer(result.name, Key.parse(result.key), at=run.next_at)
+        pause = FIRST_RETRY * 5 ** (tries - 1) if tries < MAX_TRIES else REST
+        values["next_at"] = finished_at + pause if tries else None
+    run = WorkRun(name=result.name, key=result.key, **values)
+    WorkRun.objects.bulk_create([run], update_conflicts=True, unique_fields=["name", "key"], update_fields=[*values])
+    if 0 < tries < MAX_TRIES and result.key:
+        defer(result.name, Key.parse(result.key), at=values["next_at"])
 
 
 def forget_old_runs(now: datetime) -> str:

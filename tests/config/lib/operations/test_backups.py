@@ -1,6 +1,5 @@
 """Backup and restore: every table equal, damage and wrong targets refused, on both engines."""
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -238,16 +237,3 @@ def test_commands_name_tables_and_rows_and_refuse_a_missing_file(bob, tmp_path, 
     assert f"{written['rows']:,} rows" in capsys.readouterr().out
     with pytest.raises(CommandError, match="no file"):
         call_command("restore", str(tmp_path / "nowhere.zip"))
-
-
-@pytest.mark.sqlite
-def test_archive_of_sqlite_holds_a_whole_database(bob, tmp_path):
-    write_backup(tmp_path / "backup.zip", now=timezone.now())
-
-    with ZipFile(tmp_path / "backup.zip") as archive:
-        archive.extract("database.sqlite3", tmp_path)
-        manifest = json.loads(archive.read("manifest.json"))
-
-    content = (tmp_path / "database.sqlite3").read_bytes()
-    assert manifest["sha256"] == {"database.sqlite3": hashlib.sha256(content).hexdigest()}
-    assert sqlite3.connect(tmp_path / "database.sqlite3").execute("PRAGMA integrity_check").fetchone() == ("ok",)
