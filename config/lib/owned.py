@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar, final
@@ -328,7 +328,7 @@ def _database_setting(value: str, using: str, *, is_outermost: bool) -> Iterator
 
 
 @contextmanager
-def _transaction(value: str, using: str) -> Iterator[None]:
+def _transaction(value: str, using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     is_outermost = not connections[using].in_atomic_block
     with transaction.atomic(using=using):
         if connections[using].vendor == "postgresql":
@@ -342,39 +342,33 @@ def _get_id(user: AbstractBaseUser | AnonymousUser | int | None) -> int | None:
     return user if user is None or isinstance(user, int) else user.pk
 
 
-@contextmanager
-def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
-    """Open the scope to read as a user.
-
-    SQLite: the scope only, so that readers never queue behind a writer. PostgreSQL: a transaction too, since the
-    policies read a setting that lives as long as it.
-    """
-    uid = _get_id(user)
-    with _as_owner(uid):
-        if connections[using].vendor == "postgresql":
-            with _transaction(str(uid), using):
-                yield
-        else:
-            yield
+def _reading(value: str) -> AbstractContextManager[None]:
+    # SQLite: nothing, so that readers never queue behind a writer. PostgreSQL: a transaction, since the policies read a
+    # setting that lives as long as it.
+    return _transaction(value) if connection.vendor == "postgresql" else nullcontext()
 
 
 @contextmanager
-def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
-    """Open the scope and one transaction to write."""
+def owned(user: AbstractBaseUser | AnonymousUser | int | None) -> Iterator[None]:
+    """Open the scope to read as a user."""
     uid = _get_id(user)
-    with _as_owner(uid), _transaction(str(uid), using):
+    with _as_owner(uid), _reading(str(uid)):
         yield
 
 
 @contextmanager
-def system(reason: str, using: str = "default") -> Iterator[None]:
+def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None) -> Iterator[None]:
+    """Open the scope and one transaction to write."""
+    uid = _get_id(user)
+    with _as_owner(uid), _transaction(str(uid)):
+        yield
+
+
+@contextmanager
+def system(reason: str) -> Iterator[None]:
     """Open the scope of all rows to read, as `owned` does for one user's."""
-    with _as_system(reason):
-        if connections[using].vendor == "postgresql":
-            with _transaction(SYSTEM_SETTING, using):
-                yield
-        else:
-            yield
+    with _as_system(reason), _reading(SYSTEM_SETTING):
+        yield
 
 
 @contextmanager

@@ -38,35 +38,25 @@ class BodyLimit:
             await _drain(receive)
             await _refuse(path, send)
             return
-        body = _CountedBody(limit, receive)
+        left, has_ended = limit, False
+
+        async def receive_counted() -> Message:
+            # Nobody need announce the length. Past the limit, the application learns that the client has gone.
+            nonlocal left, has_ended
+            message = await receive()
+            left -= len(message.get("body", b""))
+            has_ended = not message.get("more_body", False)
+            return {"type": "http.disconnect"} if left < 0 else message
 
         async def send_unless_refused(message: Message) -> None:
-            if not body.is_over:
+            if left >= 0:
                 await send(message)
 
-        await self.app(scope, body.receive, send_unless_refused)
-        if body.is_over:
-            if not body.has_ended:
+        await self.app(scope, receive_counted, send_unless_refused)
+        if left < 0:
+            if not has_ended:
                 await _drain(receive)
             await _refuse(path, send)
-
-
-class _CountedBody:
-    """A body whose length nobody announced, counted while it comes."""
-
-    def __init__(self, limit: int, receive: Receive) -> None:
-        self._left = limit
-        self._receive = receive
-        self.is_over = False
-        self.has_ended = False
-
-    async def receive(self) -> Message:
-        """Return the next message; past the limit, tell the application that the client has gone."""
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        self.has_ended = not message.get("more_body", False)
-        self.is_over = self.is_over or self._left < 0
-        return {"type": "http.disconnect"} if self.is_over else message
 
 
 async def _drain(receive: Receive) -> None:

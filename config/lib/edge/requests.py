@@ -35,8 +35,12 @@ class ClientAddress:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.proxies and scope["type"] in ("http", "websocket") and scope["path"] not in _DIRECT_PATHS:
             address = _find_address(scope["headers"], self.proxies)
+            if address is None and scope["type"] == "websocket":
+                await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
+                return
             if address is None:
-                await _refuse(scope, send)
+                text = "This request did not come through the proxies of this site (X-Forwarded-For is too short)."
+                await send_text(send, 400, text, "text/plain; charset=utf-8")
                 return
             scope["client"] = (address, 0)  # in place: the server's log reads the same scope
         await self.app(scope, receive, send)
@@ -55,14 +59,6 @@ def _find_address(headers: list[tuple[bytes, bytes]], proxies: int) -> str | Non
         with suppress(ValueError):
             return str(ip_address(candidate))
     return None
-
-
-async def _refuse(scope: Scope, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
-        return
-    text = "This request did not come through the proxies of this site (X-Forwarded-For is too short)."
-    await send_text(send, 400, text, "text/plain; charset=utf-8")
 
 
 async def send_text(send: Send, status: int, text: str, kind: str, *headers: tuple[bytes, bytes]) -> None:

@@ -49,28 +49,19 @@ def answer_not_found(request: HttpRequest, exception: Exception) -> HttpResponse
 
 
 def answer_error(request: HttpRequest) -> HttpResponse:
-    """Answer an unforeseen error: 503 while the database is away, else 500."""
-    if _is_outage(sys.exc_info()[1]):
-        return _answer_outage(request)
-    if _is_api(request):
-        detail = "Keel could not do that. Try again in a moment."
-        return _build_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "error", detail)
-    return server_error(request)
+    """Answer an unforeseen error: 503 while the database is away, else 500.
 
-
-def _is_outage(error: BaseException | None) -> bool:
+    The disk is full, a lock lasts, the server restarts: a form was not saved, and the browser may have dropped what the
+    user typed. The page of a 503 shows each text to copy, but for secrets.
+    """
+    error = sys.exc_info()[1]
     # PostgreSQL that stood still for a minute ends the open transactions, as an internal error.
     is_ended = getattr(error and error.__cause__, "sqlstate", "") == _IDLE_TOO_LONG
-    return is_ended or isinstance(error, OperationalError | InterfaceError)
-
-
-def _answer_outage(request: HttpRequest) -> HttpResponse:
-    """Return 503 with the texts of the form.
-
-    The disk is full, a lock lasts, the server restarts: the form was not saved, and the browser may have dropped what
-    the user typed. The page shows each text to copy, but for secrets.
-    """
-    if _is_api(request):
+    is_api = request.path_info.startswith(API_PATH)
+    if not is_ended and not isinstance(error, OperationalError | InterfaceError):
+        detail = "Keel could not do that. Try again in a moment."
+        return _build_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "error", detail) if is_api else server_error(request)
+    if is_api:
         detail = "The database does not answer. Nothing was changed. Try again in a moment."
         response = _build_problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail)
     else:
@@ -92,10 +83,6 @@ def _read_typed(request: HttpRequest) -> list[tuple[str, str]]:
         for name, value in fields
         if str(value).strip() and not any(word in name.lower() for word in _NEVER_SHOWN)
     ]
-
-
-def _is_api(request: HttpRequest) -> bool:
-    return request.path_info.startswith(API_PATH)
 
 
 def _build_problem(status: HTTPStatus, code: str, detail: str) -> HttpResponse:

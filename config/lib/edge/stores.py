@@ -53,15 +53,12 @@ class SturdyRedisCache(BaseCache):
         try:
             return operation(self._redis)
         except (RedisError, OSError) as error:
-            self._note_outage(error)
+            now, process = time.monotonic(), SturdyRedisCache
+            process._away_until = now + RETRY_SECONDS
+            if now - process._warned_at >= WARN_SECONDS:
+                process._warned_at = now
+                logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
             return operation(self._memory)
-
-    def _note_outage(self, error: Exception) -> None:
-        now, process = time.monotonic(), SturdyRedisCache
-        process._away_until = now + RETRY_SECONDS
-        if now - process._warned_at >= WARN_SECONDS:
-            process._warned_at = now
-            logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
 
     add = _pass_on("add")
     get = _pass_on("get")

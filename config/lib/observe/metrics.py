@@ -37,11 +37,6 @@ class _Metrics:
         )
         self.gauges: dict[str, Any] = {}
 
-    def set_gauge(self, name: str, value: float) -> None:
-        if name not in self.gauges:
-            self.gauges[name] = self.client.Gauge(f"keel_{name}", name.replace("_", " "), registry=self.registry)
-        self.gauges[name].set(value)
-
 
 @cache
 def _find_metrics() -> _Metrics | None:
@@ -79,6 +74,9 @@ def render_metrics(gauges: Mapping[str, float]) -> bytes | None:
     if metrics is None:
         return None
     for name, value in gauges.items():
-        metrics.set_gauge(name, value)
+        if name not in metrics.gauges:
+            gauge = metrics.client.Gauge(f"keel_{name}", name.replace("_", " "), registry=metrics.registry)
+            metrics.gauges[name] = gauge
+        metrics.gauges[name].set(value)
     text: bytes = metrics.client.generate_latest(metrics.registry)
     return text
