@@ -17,7 +17,7 @@ from django.conf import settings
 from chat.prompt.by_rules import summarise_by_rules, title_by_rules
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.lib.llm.answer import Piece, Usage
-from config.lib.llm.requests import Request
+from config.lib.llm.requests import ModelRequest
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.text import normal_form, one_line
 from config.lib.words.clauses import read_rows
@@ -203,12 +203,12 @@ RULES: Final[tuple[Callable[[Talk], ModelReply | None], ...]] = (
 class OfflineProvider:
     """Answers of the rules."""
 
-    def answer(self, model: str, request: Request) -> Piece:
+    def answer(self, model: str, request: ModelRequest) -> Piece:
         """Return the whole answer."""
         reply = decide(request.messages, request.tools)
         return _last_piece(request, reply, text=reply.text)
 
-    async def stream(self, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+    async def stream(self, model: str, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Yield the answer word by word, slowly enough to be read."""
         reply = decide(request.messages, request.tools)
         for word in _WORD.findall(reply.text):
@@ -217,7 +217,7 @@ class OfflineProvider:
         yield _last_piece(request, reply)
 
 
-def _last_piece(request: Request, reply: ModelReply, *, text: str = "") -> Piece:
+def _last_piece(request: ModelRequest, reply: ModelReply, *, text: str = "") -> Piece:
     prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
     functions = [{"name": call.name, "arguments": json.dumps(call.arguments)} for call in reply.tool_calls]
     written = reply.text + "".join(function["arguments"] for function in functions)

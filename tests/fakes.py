@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from config.lib.llm.answer import Piece, Usage
-from config.lib.llm.requests import Request
+from config.lib.llm.requests import ModelRequest
 
 
 class Gate:
@@ -89,7 +89,7 @@ class ScriptedModel:
         pieces = (text,) if text else ()
         self._replies.append(ScriptedReply(pieces, tuple(made), "tool_calls", 0.0))
 
-    async def stream(self, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+    async def stream(self, model: str, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Stream the next reply (called by the door)."""
         reply = self._next(model, request)
         finished = False
@@ -105,7 +105,7 @@ class ScriptedModel:
         finally:
             self.closed += not finished
 
-    def _next(self, model: str, request: Request) -> ScriptedReply:
+    def _next(self, model: str, request: ModelRequest) -> ScriptedReply:
         sent = {"model": model, **{name: value for name, value in asdict(request).items() if value}}
         self.requests.append(json.loads(json.dumps(sent)))
         if not self._replies:

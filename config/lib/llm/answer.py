@@ -119,7 +119,7 @@ class Completion:
     model: str
 
 
-class Answer:
+class StreamedAnswer:
     """An answer while it arrives; `full`: stop at a limit."""
 
     __slots__ = ("_argument_length", "_calls", "_current", "_held", "_state", "full", "length", "visible")
@@ -144,7 +144,11 @@ class Answer:
 
     def take_text(self, content: object) -> str:
         """Return the clean text to pass on, within the limit, without leading white space."""
-        text: str = self._held + (content if type(content) is str else _join_parts(content))
+        if not isinstance(content, str):  # blocks, whose texts count
+            blocks = content if isinstance(content, list) else []
+            texts = [block if isinstance(block, str) else _get_field(block, "text") for block in blocks]
+            content = "".join(text for text in texts if isinstance(text, str))
+        text = self._held + content
         self._held = ""
         if UNSAFE.search(text):
             text = text.replace("\x00", "")
@@ -252,14 +256,13 @@ class _Call:
             return False
         if id_ and self.id:
             return id_ != self.id
-        return self._is_complete() if name == self.name else any(self.arguments)
-
-    def _is_complete(self) -> bool:
+        if name != self.name:
+            return any(self.arguments)
         try:
             json.loads("".join(self.arguments))
         except (ValueError, RecursionError):
             return False
-        return True
+        return True  # they are complete
 
 
 def _get_field(value: object, name: str) -> object:
@@ -273,10 +276,3 @@ def _get_count(holder: object, name: str) -> int:
 
 def _clean_string(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
-
-
-def _join_parts(content: object) -> str:
-    if not isinstance(content, list):
-        return ""
-    parts = (_get_field(part, "text") if not isinstance(part, str) else part for part in content)
-    return "".join(part for part in parts if isinstance(part, str))

@@ -24,7 +24,7 @@ from django.conf import settings
 
 from config.lib.llm.answer import DRAIN_SECONDS, Message, Piece, Usage
 from config.lib.llm.errors import EFFORT, LOW_CREDIT, report_failure
-from config.lib.llm.requests import Request, prepare_messages, prepare_tools
+from config.lib.llm.requests import ModelRequest, prepare_messages, prepare_tools
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -101,7 +101,7 @@ def can_serve(model: str) -> bool:
 
 
 @asynccontextmanager
-async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
+async def open_pieces(model: str, request: ModelRequest) -> AsyncIterator[AsyncGenerator[Piece, None]]:
     """Request a streamed answer and yield its pieces. Raises LLMUnavailable, EffortRefused.
 
     OpenAI's current models take tools here only without reasoning, and reason by default: such a model is asked once
@@ -117,10 +117,14 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
     with closing(response):
         async with aclosing(_read_pieces(response)) as pieces:
             yield pieces
-            await _drain_stream(pieces)
+            # Read the rest briefly, so that the connection can be reused.
+            with suppress(Exception):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    async for _ in pieces:
+                        pass
 
 
-async def _send_or_calm(model: str, request: Request) -> ClientResponse:
+async def _send_or_calm(model: str, request: ModelRequest) -> ClientResponse:
     """Send the request, if need be without reasoning; raise EffortRefused if an effort was asked for."""
     has_own_effort = bool(request.effort) or not request.tools
     if not has_own_effort and model in _reasoning_without_tools:
@@ -135,7 +139,7 @@ async def _send_or_calm(model: str, request: Request) -> ClientResponse:
         return response
 
 
-async def _send(model: str, request: Request) -> ClientResponse:
+async def _send(model: str, request: ModelRequest) -> ClientResponse:
     """Send the request; return the response before its body. Raises KeyMissing, HTTPStatusError, errors of aiohttp."""
     provider, _, name = model.partition("/")
     base_variables, standard_base, key_variable = _ENDPOINTS[provider]
@@ -150,13 +154,18 @@ async def _send(model: str, request: Request) -> ClientResponse:
         headers["authorization"] = f"Bearer {key}"
     client = await _get_client()
     response = await client.post(url, data=body, headers=headers, proxy=_find_proxy(url), allow_redirects=False)
-    if response.status != 200:
-        with closing(response):
-            raise _build_refusal(response.status, await _read_start(response))
-    return response
+    if response.status == 200:
+        return response
+    read = b""
+    with closing(response), suppress(Exception):  # the status says enough
+        async for data in response.content.iter_any():
+            read += data
+            if len(read) > MAX_REFUSAL:
+                break
+    raise _build_refusal(response.status, read[:MAX_REFUSAL].decode(errors="replace"))
 
 
-def _build_body(model: str, name: str, request: Request, url: str) -> dict[str, Any]:
+def _build_body(model: str, name: str, request: ModelRequest, url: str) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": name,
         "messages": prepare_messages(model, request.messages),
@@ -211,14 +220,6 @@ def _read_event(line: bytes) -> bytes:
     return line[5:].strip() if line.startswith(b"data:") else b""
 
 
-async def _drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
-    """Read the rest briefly, so that the connection can be reused."""
-    with suppress(Exception):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in rest:
-                pass
-
-
 async def close_client() -> None:
     """Close the connections of this event loop."""
     client = _clients.pop(asyncio.get_running_loop(), None)
@@ -264,16 +265,6 @@ def _find_proxy(url: str) -> str | None:
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
-async def _read_start(response: ClientResponse) -> str:
-    read = b""
-    with suppress(Exception):  # the status says enough
-        async for data in response.content.iter_any():
-            read += data
-            if len(read) > MAX_REFUSAL:
-                break
-    return read[:MAX_REFUSAL].decode(errors="replace")
-
-
 def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
     if LOW_CREDIT.search(said):
         return HTTPStatusError(402)
@@ -299,11 +290,14 @@ def _parse_piece(event: bytes) -> Piece:
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice.get("delta")
     message = message if isinstance(message, dict) else {}
+    reason = choice.get("finish_reason")
+    if reason == "error":
+        raise StreamError("the provider broke off")
     return Piece(
         content=message.get("content"),
         calls=_list_calls(message.get("tool_calls")),
         state={name: value for name in _STATE if (value := message.get(name)) is not None},
-        finish_reason=_parse_finish(choice.get("finish_reason")),
+        finish_reason=_FINISHES.get(str(reason), "stop") if reason else None,
         usage=Usage.of(payload.get("usage")),
     )
 
@@ -319,11 +313,3 @@ def _list_calls(fragments: object) -> list[Message]:
         and isinstance(function := fragment.get("function"), dict)
         and isinstance(function.get("name"), str | None)
     ]
-
-
-def _parse_finish(reason: object) -> str | None:
-    if not reason:
-        return None
-    if reason == "error":
-        raise StreamError("the provider broke off")
-    return _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"

@@ -14,11 +14,11 @@ from typing import Any, Protocol, TypeVar
 from django.conf import settings
 
 from config.lib.llm import direct, litellm, own
-from config.lib.llm.answer import Answer, Chunk, Completion, Message, Piece, ToolCall, ToolSchema, Usage
+from config.lib.llm.answer import Chunk, Completion, Message, Piece, StreamedAnswer, ToolCall, ToolSchema, Usage
 from config.lib.llm.errors import EFFORT_REFUSED, LLMUnavailable, report_failure
 from config.lib.llm.own import register_provider
 from config.lib.llm.prices import cost_usd, find_limits
-from config.lib.llm.requests import Request, limit_output
+from config.lib.llm.requests import ModelRequest, limit_output
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.llm.written import WrittenCalls
 
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Pieces = AbstractAsyncContextManager[AsyncGenerator[Piece, None]]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ TAIL_SECONDS = 5.0  # how long usage may lag behind the end of an answer
 class _Path(Protocol):
     """A way to reach models: a module."""
 
-    def open_pieces(self, model: str, request: Request) -> AbstractAsyncContextManager[AsyncGenerator[Piece, None]]: ...
+    def open_pieces(self, model: str, request: ModelRequest) -> Pieces: ...
 
 
 def _find_path(model: str) -> _Path:
@@ -87,7 +88,7 @@ async def stream(
     Raises LLMUnavailable: no model began to answer (the kind is the first one's), or the one that did broke
     off (`interrupted`; the chunks until then stand).
     """
-    request = Request(messages, tools or (), max_tokens=settings.CHAT_MAX_OUTPUT_TOKENS, effort=effort)
+    request = ModelRequest(messages, tools or (), max_tokens=settings.CHAT_MAX_OUTPUT_TOKENS, effort=effort)
     failures: list[LLMUnavailable] = []
     for model in models:
         begun = False
@@ -115,7 +116,7 @@ async def complete(
 ) -> Completion:
     """Return a whole answer of the first available model. Raises LLMUnavailable with the first one's kind."""
     limit = max_tokens or settings.CHAT_MAX_OUTPUT_TOKENS
-    request = Request(messages, tools or (), tool_choice, limit, effort, is_streamed=False)
+    request = ModelRequest(messages, tools or (), tool_choice, limit, effort, is_streamed=False)
     failures: list[LLMUnavailable] = []
     for model in models:
         try:
@@ -159,9 +160,9 @@ async def close() -> None:
 
 
 async def _stream_model(
-    model: str, request: Request, accepts: Callable[[str, str], bool] | None = None
+    model: str, request: ModelRequest, accepts: Callable[[str, str], bool] | None = None
 ) -> AsyncGenerator[Chunk, None]:
-    answer, finish, usage = Answer(), None, None
+    answer, finish, usage = StreamedAnswer(), None, None
     written = WrittenCalls([tool["function"]["name"] for tool in request.tools], accepts)
     async with AsyncExitStack() as stack:
         pieces = await _open_pieces(stack, model, limit_output(model, request))
@@ -182,17 +183,17 @@ async def _stream_model(
         if late := written.take(late, is_last=True):
             yield Chunk(text=late)
         reason = _finish(model, answer, written, finish)
-        yield Chunk(
-            tool_calls=answer.tool_calls(_list_call_ids(request.messages), model=model),
-            finish_reason=reason,
-            usage=usage or _estimate_usage(request.messages, answer),
-            model=model,
-        )
+        if usage is None:
+            prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
+            usage = Usage(prompt, (answer.written + 3) // 4, estimated=True)
+        lists = (message.get("tool_calls") for message in request.messages)
+        ids = {call["id"] for calls in lists if isinstance(calls, Sequence) for call in calls}
+        yield Chunk(tool_calls=answer.tool_calls(ids, model=model), finish_reason=reason, usage=usage, model=model)
         if answer.full:
             await pieces.aclose()  # there may be megabytes more
 
 
-async def _open_pieces(stack: AsyncExitStack, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+async def _open_pieces(stack: AsyncExitStack, model: str, request: ModelRequest) -> AsyncGenerator[Piece, None]:
     """Request an answer and return its pieces, which the stack closes.
 
     A model that refuses an effort with tools in OpenAI's chat protocol takes it in the newer one, which LiteLLM speaks.
@@ -214,7 +215,7 @@ async def _open_pieces(stack: AsyncExitStack, model: str, request: Request) -> A
         return pieces
 
 
-async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:
+async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: StreamedAnswer) -> tuple[str, Usage | None]:
     """Read usage after the finish reason; a failure is ignored."""
     late: list[str] = []
     try:
@@ -228,7 +229,7 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
     return "".join(late), None
 
 
-def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:
+def _finish(model: str, answer: StreamedAnswer, written: WrittenCalls, finish: str | None) -> str:
     """Add the calls that stood in the text; return the finish reason. Raises LLMUnavailable: nothing to show or run."""
     for name, arguments in written.finish():
         answer.add_call(name, arguments)
@@ -240,13 +241,3 @@ def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | Non
     if answer.is_empty:
         raise report_failure(model, None, otherwise="refused" if finish == "content_filter" else "empty")
     return "unmade_call" if written.has_hidden else reason
-
-
-def _list_call_ids(messages: Sequence[Message]) -> set[str]:
-    lists = (message.get("tool_calls") for message in messages)
-    return {call["id"] for calls in lists if isinstance(calls, Sequence) for call in calls}
-
-
-def _estimate_usage(messages: Sequence[Message], answer: Answer) -> Usage:
-    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in messages)
-    return Usage(prompt, (answer.written + 3) // 4, estimated=True)

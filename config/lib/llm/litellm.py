@@ -19,7 +19,7 @@ from django.conf import settings
 
 from config.lib.llm.answer import DRAIN_SECONDS, Piece, Usage
 from config.lib.llm.errors import NO_LITELLM, LLMUnavailable, report_failure
-from config.lib.llm.requests import Request, prepare_messages, prepare_tools
+from config.lib.llm.requests import ModelRequest, prepare_messages, prepare_tools
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def can_respond(model: str) -> bool:
 
 @asynccontextmanager
 async def open_pieces(
-    model: str, request: Request, *, in_responses: bool = False
+    model: str, request: ModelRequest, *, in_responses: bool = False
 ) -> AsyncIterator[AsyncGenerator[Piece, None]]:
     """Request a streamed answer and yield its pieces; `in_responses`: by OpenAI's newer protocol."""
     if _litellm is None:
@@ -79,7 +79,9 @@ async def _read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, No
                 piece.finish_reason = choice.finish_reason
         usage = getattr(raw, "usage", None) if has_ended else None
         if usage is not None:
-            piece.usage = Usage.of(usage, estimated=not _has_provider_usage(response))
+            # Else LiteLLM, not the provider, counted the tokens.
+            is_counted = any(getattr(chunk, "usage", None) is not None for chunk in response.chunks[-4:])
+            piece.usage = Usage.of(usage, estimated=not is_counted)
         yield piece
         if usage is not None:
             return  # reading on would only make LiteLLM count everything a second time
@@ -107,22 +109,21 @@ def _close_at_end(response: Stream) -> None:
 
 def _read_state(model: str, message: object) -> dict[str, object]:
     extra = getattr(message, "provider_specific_fields", None) or {}
+    blocks: Sequence[Mapping[str, object]] = getattr(message, "thinking_blocks", None) or ()
     state = {
         "reasoning_details": getattr(message, "reasoning_details", None) or extra.get("reasoning_details"),
-        "thinking_blocks": _list_signed(getattr(message, "thinking_blocks", None)),
+        # The whole ones: LiteLLM passes each delta on as a block, and then the signed whole.
+        "thinking_blocks": [
+            block for block in blocks if block.get("signature") or block.get("type") == "redacted_thinking"
+        ]
+        or None,
     }
     if model.startswith(_WANT_REASONING):
         state["reasoning_content"] = getattr(message, "reasoning_content", None)
     return {name: value for name, value in state.items() if value is not None}
 
 
-def _list_signed(blocks: Sequence[Mapping[str, object]] | None) -> list[Mapping[str, object]] | None:
-    """Return the whole blocks: LiteLLM passes each delta on as a block, and then the signed whole."""
-    whole = [one for one in blocks or () if one.get("signature") or one.get("type") == "redacted_thinking"]
-    return whole or None
-
-
-async def _ask(model: str, request: Request, *, name: str, **options: object) -> Any:
+async def _ask(model: str, request: ModelRequest, *, name: str, **options: object) -> Any:
     """Return LiteLLM's response; `name` is the model's for LiteLLM. Its retries are off."""
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
@@ -174,11 +175,6 @@ def _has_finish_reason(response: Stream) -> bool:
     return any(getattr(response, name, True) for name in names)
 
 
-def _has_provider_usage(response: Stream) -> bool:
-    """Tell whether the provider, not LiteLLM, counted the tokens."""
-    return any(getattr(raw, "usage", None) is not None for raw in response.chunks[-4:])
-
-
 async def close_clients() -> None:
     """Close the connections of this event loop."""
     if _litellm is None:
@@ -204,7 +200,14 @@ def load_litellm() -> None:
         if _litellm is not None:
             return
         os.environ.update(_ENVIRONMENT)
-        litellm = _import_litellm()
+        try:
+            import litellm  # noqa: PLC0415, TID251 - takes four seconds; this is the one module that imports it
+        except Exception as error:
+            # The next attempt would take a half-imported module for a whole one.
+            for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
+                del sys.modules[name]
+            logger.exception("LiteLLM cannot be imported")
+            raise LLMUnavailable("misconfigured", "" if find_spec("litellm") else NO_LITELLM) from error
         litellm.suppress_debug_info = True
         litellm.disable_hf_tokenizer_download = True
         litellm.disable_streaming_logging = True  # saves 6 to 10 % of the CPU of a streamed chunk
@@ -216,15 +219,3 @@ def load_litellm() -> None:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
         logging.getLogger("httpx").setLevel(logging.WARNING)
         _litellm = litellm
-
-
-def _import_litellm() -> Any:
-    try:
-        import litellm  # noqa: PLC0415, TID251 - takes four seconds; this is the one module that imports it
-    except Exception as error:
-        # The next attempt would take a half-imported module for a whole one.
-        for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
-            del sys.modules[name]
-        logger.exception("LiteLLM cannot be imported")
-        raise LLMUnavailable("misconfigured", "" if find_spec("litellm") else NO_LITELLM) from error
-    return litellm

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from config.lib.llm.answer import Piece
-from config.lib.llm.requests import Request, prepare_messages
+from config.lib.llm.requests import ModelRequest, prepare_messages
 
 _lock = threading.RLock()
 _providers: dict[str, Callable[[], Any]] = {}  # by name; loaded from LLM_PROVIDERS or registered
@@ -32,7 +32,7 @@ def can_serve(model: str) -> bool:
 
 
 @asynccontextmanager
-async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
+async def open_pieces(model: str, request: ModelRequest) -> AsyncIterator[AsyncGenerator[Piece, None]]:
     """Yield the pieces of the answer."""
     factory = _find_provider(model)
     assert factory is not None, "the door asks can_serve() first"
@@ -40,7 +40,7 @@ async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenera
         yield pieces
 
 
-async def _read_pieces(provider: Any, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+async def _read_pieces(provider: Any, model: str, request: ModelRequest) -> AsyncGenerator[Piece, None]:
     prepared = replace(request, messages=prepare_messages(model, request.messages))
     if not request.is_streamed and hasattr(provider, "answer"):
         yield provider.answer(model, prepared)

@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     output: int | None = None
 
 
-class _Entry(NamedTuple):
+class _ListedModel(NamedTuple):
     """A listed model: USD for one token of each kind, and its limits."""
 
     prompt: Decimal
@@ -62,7 +62,7 @@ def find_limits(model: str) -> Limits:
     return Limits() if entry is None else entry.limits
 
 
-def _find_entry(model: str) -> _Entry | None:
+def _find_entry(model: str) -> _ListedModel | None:
     entries = _load_entries()
     if model in entries:
         return entries[model]
@@ -87,7 +87,7 @@ def find_prices() -> Path | None:
 
 
 @cache
-def _load_entries() -> dict[str, _Entry]:
+def _load_entries() -> dict[str, _ListedModel]:
     """Read the list: a tenth of a second, once."""
     path = find_prices()
     if path is None:
@@ -102,7 +102,7 @@ def _load_entries() -> dict[str, _Entry]:
     return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _parse_entry(entry: object) -> _Entry | None:
+def _parse_entry(entry: object) -> _ListedModel | None:
     """Return a listed model. None: it is not billed by the token, or not by the token alone."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
@@ -111,7 +111,7 @@ def _parse_entry(entry: object) -> _Entry | None:
         return None
     cached = _parse_usd(entry.get("cache_read_input_token_cost"))
     written = _parse_usd(entry.get("cache_creation_input_token_cost"))
-    return _Entry(
+    return _ListedModel(
         prompt,
         completion,
         prompt if cached is None else cached,

@@ -30,7 +30,7 @@ _Place = tuple[int, int]  # message and block
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
     tool_choice: str | Mapping[str, object] | None = None
@@ -39,23 +39,19 @@ class Request:
     is_streamed: bool = True  # text is read as it arrives, not only at the end
 
 
-def limit_output(model: str, request: Request) -> Request:
+def limit_output(model: str, request: ModelRequest) -> ModelRequest:
     """Return the request with an output limit that the model allows. Raises LLMUnavailable: no room is left."""
     limits = find_limits(model)
     output = min(request.max_tokens, limits.output or request.max_tokens)
     if limits.prompt is not None:
-        room = limits.prompt - _count_prompt(request, enough=limits.prompt - output)
+        written = json.dumps([*request.messages, *request.tools], ensure_ascii=False, default=str)
+        # Hardly any text has more tokens than characters, and counting tokens takes a second per megabyte.
+        is_short = len(written) <= limits.prompt - output
+        room = limits.prompt - (len(written) if is_short else count_tokens(written))
         if room < min(output, _LEAST_OUTPUT):
             raise LLMUnavailable("refused", TOO_LONG)
         output = min(output, room)
     return replace(request, max_tokens=output)
-
-
-def _count_prompt(request: Request, *, enough: int) -> int:
-    """Count tokens, or only characters if these are few enough."""
-    written = json.dumps([*request.messages, *request.tools], ensure_ascii=False, default=str)
-    # Hardly any text has more tokens than characters, and counting tokens takes a second per megabyte.
-    return len(written) if len(written) <= enough else count_tokens(written)
 
 
 def takes_marks(model: str) -> bool:

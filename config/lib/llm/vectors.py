@@ -51,7 +51,7 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
     keys = _build_keys([query, *texts], model)
     if model == STATIC:
         by_key = dict(zip(keys, (query, *texts), strict=True))
-        vectors = _static_vectors(keys, lambda missing: [by_key[key] for key in missing])
+        vectors = _static_vectors(keys, lambda _: by_key)
     else:
         vectors = _cache.look_up(keys)
     return _compute_cosines(vectors[0], vectors[1:]) if vectors else None
@@ -59,13 +59,8 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
 
 def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
     """Return the cosines of texts by id; `read` returns the texts of new ids."""
-
-    def texts(missing: Sequence[str]) -> list[str]:
-        found = read(missing)
-        return [found.get(key, "") for key in missing]
-
-    asked = _static_vectors(_build_keys([query], STATIC), lambda _: [query])
-    vectors = _static_vectors(ids, texts)
+    [key] = _build_keys([query], STATIC)
+    asked, vectors = _static_vectors([key], lambda _: {key: query}), _static_vectors(ids, read)
     return None if asked is None or vectors is None else _compute_cosines(asked[0], vectors)
 
 
@@ -118,7 +113,7 @@ def _scale_rows(table: Table) -> list[Vector | None]:
     return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
 
 
-def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[str]]) -> list[Vector | None] | None:
+def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, str]]) -> list[Vector | None] | None:
     """Return static vectors by key; `read` returns uncached texts."""
     if _static_files() is None:
         return None
@@ -126,7 +121,8 @@ def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[st
     missing = list(dict.fromkeys(key for key, vector in zip(keys, vectors, strict=True) if vector is None))
     if not missing:
         return vectors
-    made = dict(zip(missing, _add_words(read(missing)), strict=True))
+    texts = read(missing)
+    made = dict(zip(missing, _add_words([texts.get(key, "") for key in missing]), strict=True))
     _cache.keep(made.items())
     return [made[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
 
@@ -197,7 +193,7 @@ def _add_pieces(word: str) -> Vector:
 def warm(texts: Mapping[str, str], others: Iterable[str] = ()) -> None:
     """Make the static vectors of texts by id, and of words of others while half of the table is free; slow."""
     if _static_files() is not None:
-        _static_vectors(list(texts), lambda missing: [texts[key] for key in missing])
+        _static_vectors(list(texts), lambda _: texts)
         words = dict.fromkeys(chain.from_iterable(text.split() for text in others))
         _words.rows_of(list(islice(words, max(0, CACHED_WORDS // 2 - len(_words)))))
 

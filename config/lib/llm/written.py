@@ -61,12 +61,13 @@ class WrittenCalls:
 
     def finish(self) -> list[Call]:
         """Return the calls to run: all of them, if there is nothing else and each is accepted."""
-        is_run = not self.has_shown and not self.has_hidden and all(map(self._is_accepted, self._calls))
+        is_run = (
+            not self.has_shown
+            and not self.has_hidden
+            and all(call[0] in self._names and (not self._accepts or self._accepts(*call)) for call in self._calls)
+        )
         self.has_hidden = self.has_hidden or bool(self._calls and not is_run)
         return self._calls if is_run else []
-
-    def _is_accepted(self, call: Call) -> bool:
-        return call[0] in self._names and (self._accepts is None or self._accepts(*call))
 
     def _show(self, text: str) -> str:
         if text:

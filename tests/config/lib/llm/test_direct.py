@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm import direct, door
-from config.lib.llm.answer import Answer
-from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
-from tests.fakes import Pause, Respond, Send, WireServer, delta, done, event, tool_fragment, usage, well_formed
+from config.lib.llm.answer import StreamedAnswer
+from config.lib.llm.door import Chunk, ToolCall, Usage
+from tests.config.lib.llm.asking import USER, WIRE, read, run, text_of
+from tests.fakes import Pause, Respond, Send, WireServer, delta, done, event, well_formed
 from tests.source import ROOT
-
-USER = [{"role": "user", "content": "hi"}]
-WIRE = ["openai/wire"]
 
 
 @pytest.fixture(autouse=True)
@@ -32,27 +30,6 @@ def wire(monkeypatch):
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
         yield server
-
-
-def read(messages=USER, *, models=WIRE, **options):
-    """Return all chunks of a stream, and the exception it ended with, if any."""
-
-    async def collect():
-        chunks = []
-        try:
-            async for chunk in door.stream(messages, models=models, **options):
-                chunks.append(chunk)
-        except LLMUnavailable as error:
-            return chunks, error
-        finally:
-            await door.close()
-        return chunks, None
-
-    return asyncio.run(collect())
-
-
-def text_of(chunks):
-    return "".join(chunk.text for chunk in chunks)
 
 
 def test_streams_of_named_providers_do_without_litellm():
@@ -143,17 +120,6 @@ def test_usage_may_come_with_the_finish_reason(wire):
     assert read()[0][-1].usage == Usage(7, 2)
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [None, 3, [], {}, {"prompt_tokens": 0}, {"prompt_tokens": "7"}, {"prompt_tokens": -7}, {"completion_tokens": 9}],
-)
-def test_invalid_usage_is_estimated(wire, counts):
-    broken = json.loads(usage(1, 1).data[6:]) | {"usage": counts}
-    wire.script(delta(content="Hello"), delta(finish_reason="stop"), event(broken), done())
-
-    assert read()[0][-1].usage.estimated
-
-
 def test_an_event_without_an_end_is_not_read_for_ever(wire, monkeypatch):
     monkeypatch.setattr(direct, "MAX_LINE", 100_000)
     wire.script(delta(content="Hello"), Send(b"data: "), *(Send(b"x" * 10_000) for _ in range(50)), *well_formed("x"))
@@ -235,11 +201,9 @@ def test_more_turns_than_connections_of_a_pool_are_answered_at_once(monkeypatch)
             return [chunk.text async for chunk in door.stream(USER, models=WIRE)]
 
         async def all_at_once():
-            answers = await asyncio.gather(*(ask() for _ in range(120)))
-            await door.close()
-            return answers
+            return await asyncio.gather(*(ask() for _ in range(120)))
 
-        answers = asyncio.run(all_at_once())
+        answers = run(all_at_once())
 
     assert {"".join(answer) for answer in answers} == {"Hello"}
 
@@ -265,11 +229,9 @@ def test_a_pause_between_words_does_not_keep_a_stop_waiting(wire, monkeypatch):
             assert (await anext(chunks)).text == "One"
             with suppress(TimeoutError):
                 await asyncio.wait_for(anext(chunks), 0.2)
-        hung_up = await asyncio.to_thread(wire.requests[0].hung_up.wait, 2)
-        await door.close()
-        return hung_up
+        return await asyncio.to_thread(wire.requests[0].hung_up.wait, 2)
 
-    assert asyncio.run(stop_after_one())
+    assert run(stop_after_one())
 
 
 def test_each_event_loop_has_connections_of_its_own(wire):
@@ -281,35 +243,17 @@ def test_each_event_loop_has_connections_of_its_own(wire):
     assert len(direct._clients) == before
 
 
+_KEYS = [
+    *("choices", "delta", "content", "tool_calls", "index", "id", "function", "name", "arguments", "finish_reason"),
+    *("usage", "prompt_tokens", "error", "code"),
+]
+
+
 @given(
     st.binary(max_size=300)
     | st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=9),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    [
-                        "choices",
-                        "delta",
-                        "content",
-                        "tool_calls",
-                        "index",
-                        "id",
-                        "function",
-                        "name",
-                        "arguments",
-                        "finish_reason",
-                        "usage",
-                        "prompt_tokens",
-                        "error",
-                        "code",
-                    ]
-                ),
-                inner,
-                max_size=4,
-            )
-        ),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=4),
         max_leaves=20,
     )
 )
@@ -319,22 +263,10 @@ def test_any_event_gives_a_piece_or_a_stream_error(sent):
         piece = direct._parse_piece(data)
     except (ValueError, direct.StreamError, direct.HTTPStatusError):
         return
-    answer = Answer()
+    answer = StreamedAnswer()
 
     answer.take_calls(piece.calls)
 
     assert isinstance(answer.take_text(piece.content) if piece.content else "", str)
     assert all(isinstance(call, ToolCall) for call in answer.tool_calls())
     assert piece.usage is None or piece.usage.prompt_tokens > 0
-
-
-def test_fragments_of_calls_are_joined_as_through_litellm(wire):
-    wire.script(
-        delta(tool_calls=[tool_fragment(0, id="c1", name="remember", arguments='{"fact"')]),
-        delta(tool_calls=[tool_fragment(0, arguments=': "no alts"}')]),
-        delta(finish_reason="tool_calls"),
-        usage(5, 6),
-        done(),
-    )
-
-    assert read()[0][-1].tool_calls == (ToolCall("c1", "remember", '{"fact": "no alts"}'),)

@@ -3,7 +3,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from contextlib import aclosing
 
 import pytest
@@ -12,6 +11,7 @@ from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.litellm import load_litellm
 from offline.model import OfflineProvider
+from tests.config.lib.llm.asking import USER, WIRE, read, run, text_of
 from tests.fakes import (
     Cut,
     Pause,
@@ -28,8 +28,6 @@ from tests.fakes import (
     well_formed,
 )
 
-USER = [{"role": "user", "content": "hi"}]
-WIRE = ["openai/wire"]
 REMEMBER = {"type": "function", "function": {"name": "remember", "parameters": {"type": "object", "properties": {}}}}
 SECRETS = ("the provider's own words", "sk-canary", "http://", "https://", "Traceback", "litellm")
 
@@ -58,68 +56,12 @@ def scripted():
     return model
 
 
-def run(coroutine):
-    """Run a coroutine to its end and leave no connection behind."""
-
-    async def main():
-        try:
-            return await coroutine
-        finally:
-            await door.close()
-
-    return asyncio.run(main())
-
-
-def read(messages=USER, *, models=WIRE, **options):
-    """Return all chunks of a stream, and the exception it ended with, if any."""
-
-    async def collect():
-        chunks = []
-        try:
-            async for chunk in door.stream(messages, models=models, **options):
-                chunks.append(chunk)
-        except LLMUnavailable as error:
-            return chunks, error
-        return chunks, None
-
-    return run(collect())
-
-
 def complete(messages=USER, *, models=WIRE, **options):
     return run(door.complete(messages, models=models, **options))
 
 
-def text_of(chunks):
-    return "".join(chunk.text for chunk in chunks)
-
-
 def in_fresh_python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-def test_import_does_not_import_litellm():
-    code = (
-        "import sys, django; django.setup()\n"
-        "import config.lib.llm.door, offline.model\n"
-        "print('litellm' in sys.modules, 'aiohttp' in sys.modules)"
-    )
-
-    assert in_fresh_python(code).split() == ["False", "False"]
-
-
-@pytest.mark.long
-def test_load_reaches_for_no_network():
-    code = (
-        "import socket, os\n"
-        "for name in list(os.environ):\n"
-        "    if name.startswith('LITELLM'): del os.environ[name]\n"
-        "def refuse(*args, **kwargs): raise SystemExit('network')\n"
-        "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "import django; django.setup()\n"
-        "from config.lib.llm.litellm import load_litellm; load_litellm(); print('warm')"
-    )
-
-    assert in_fresh_python(code).strip() == "warm"
 
 
 def test_stream_yields_text_and_then_one_last_chunk(wire):
@@ -145,14 +87,6 @@ def test_stream_asks_for_usage_and_sends_tools_and_key(wire):
     assert request.body["tools"] == [REMEMBER]
     assert request.body["messages"] == USER
     assert request.headers["authorization"] == "Bearer sk-canary"
-
-
-def test_stream_without_tools_sends_none(wire):
-    wire.say("ok")
-
-    read(tools=[])
-
-    assert "tools" not in wire.requests[0].body
 
 
 def test_stream_joins_the_fragments_of_tool_calls(wire):
@@ -222,18 +156,6 @@ def test_stream_survives_tool_calls_of_the_wrong_shape(wire, fragment):
     assert (text_of(chunks), chunks[-1].finish_reason, chunks[-1].tool_calls) == ("Well. ", "stop", ())
 
 
-def test_stream_takes_arguments_that_are_an_object(wire):
-    wire.script(
-        delta(tool_calls=[tool_fragment(0, id="1", name="remember", arguments={"fact": "no alts"})]),
-        delta(finish_reason="stop"),
-        done(),
-    )
-
-    last = read()[0][-1]
-
-    assert (last.finish_reason, last.tool_calls) == ("tool_calls", (ToolCall("1", "remember", '{"fact": "no alts"}'),))
-
-
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
@@ -250,21 +172,6 @@ def test_stream_passes_on_finish_reasons_that_make_sense(wire, sent, said):
     assert read()[0][-1].finish_reason == said
 
 
-def test_stream_cleans_nul_and_surrogates_and_joins_halves(wire):
-    wire.script(
-        delta(content="a\x00b"),
-        delta(content=" \ud83d"),
-        delta(content="\ude00 \ud800 end"),
-        delta(finish_reason="stop"),
-        done(),
-    )
-
-    chunks, error = read()
-
-    assert error is None
-    assert text_of(chunks) == "ab 😀 � end"
-
-
 def test_stream_ignores_chunks_without_choices_and_keep_alive_comments(wire):
     wire.script(
         event({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}),
@@ -274,23 +181,14 @@ def test_stream_ignores_chunks_without_choices_and_keep_alive_comments(wire):
     assert text_of(read()[0]) == "Hello"
 
 
-def test_stream_estimates_usage_that_did_not_come(wire):
-    wire.script(delta(content="Hello, you"), delta(finish_reason="stop"), done())
-
-    counted = read()[0][-1].usage
-
-    assert counted.estimated
-    assert counted.completion_tokens > 0
-
-
 def test_stream_completes_when_nothing_follows_the_finish_reason(wire):
     wire.script(delta(content="Hello"), delta(finish_reason="stop"), Pause(2), usage(1, 1), done())
 
     chunks, error = read()
 
-    assert error is None
-    assert chunks[-1].finish_reason == "stop"
+    assert (error, chunks[-1].finish_reason) == (None, "stop")
     assert chunks[-1].usage.estimated
+    assert chunks[-1].usage.completion_tokens > 0
 
 
 def test_stream_cuts_off_an_answer_that_is_too_big(wire):
@@ -305,20 +203,6 @@ def test_stream_cuts_off_an_answer_that_is_too_big(wire):
     assert chunks[-1].finish_reason == "length"
     assert chunks[-1].usage.estimated
     assert wire.requests[0].hung_up.wait(2)
-
-
-def test_stream_cuts_off_arguments_that_are_too_big(wire):
-    wire.script(
-        delta(tool_calls=[tool_fragment(0, id="1", name="remember", arguments='{"fact": "')]),
-        *(delta(tool_calls=[tool_fragment(0, arguments=f"{n:04}" + "x" * 10_000)]) for n in range(60)),
-        delta(finish_reason="tool_calls"),
-        done(),
-    )
-
-    last = read()[0][-1]
-
-    assert last.finish_reason == "length"
-    assert len(last.tool_calls[0].arguments) == 256 * 1024
 
 
 @pytest.mark.parametrize(
@@ -533,20 +417,6 @@ def test_segments_are_one_string_for_a_model_that_cannot_cache(wire):
     assert BLOCKS[0]["content"][0] == {"type": "text", "text": "You are Keel.", "cache": True}
 
 
-def test_prefix_is_marked_for_a_model_that_takes_marks(monkeypatch, wire):
-    monkeypatch.setenv("OPENROUTER_API_BASE", wire.url)
-    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-canary")
-    wire.say("ok")
-
-    read(BLOCKS, models=["openrouter/anthropic/claude-sonnet-4.6"])
-
-    content = wire.requests[0].body["messages"][0]["content"]
-    text = content if isinstance(content, str) else "".join(block["text"] for block in content)
-    assert text == "You are Keel.\n\n---\n\nCurrent datetime: now"
-    assert str(content).count("ephemeral") == 1
-    assert "'cache'" not in str(content)
-
-
 def test_complete_returns_the_whole_answer(wire):
     wire.say("Hello\x00", " you")
 
@@ -570,23 +440,6 @@ def test_complete_returns_tool_calls(wire):
     assert wire.requests[0].body["tool_choice"] == "required"
 
 
-@pytest.mark.parametrize(
-    ("steps", "kind"),
-    [
-        pytest.param([Respond(200, b'{"choices": []}')], "interrupted", id="no stream"),
-        pytest.param([delta(content="Hel"), Cut()], "interrupted", id="broken off"),
-        pytest.param([delta(role="assistant"), delta(finish_reason="stop"), done()], "empty", id="no content"),
-    ],
-)
-def test_complete_raises_the_kind_of_a_bad_answer(wire, steps, kind):
-    wire.script(*steps)
-
-    with pytest.raises(LLMUnavailable) as refused:
-        complete()
-
-    assert refused.value.kind == kind
-
-
 def test_complete_falls_back_to_the_next_model(wire):
     wire.script(delta(content="Hel"), Cut())
     wire.say("Hello")
@@ -594,17 +447,6 @@ def test_complete_falls_back_to_the_next_model(wire):
     answer = complete(models=["openai/wire", "openai/second"])
 
     assert (answer.text, answer.model) == ("Hello", "openai/second")
-
-
-@pytest.mark.clock
-def test_complete_honours_the_read_timeout(wire):
-    wire.script(Pause(3))
-    started = time.monotonic()
-
-    with pytest.raises(LLMUnavailable, match="too long"):
-        complete()
-
-    assert time.monotonic() - started < 1.5
 
 
 def test_failure_hides_the_providers_exception_from_logs(wire, caplog):
@@ -615,10 +457,6 @@ def test_failure_hides_the_providers_exception_from_logs(wire, caplog):
 
     assert error.__suppress_context__
     assert "sk-canary" not in caplog.text
-
-
-def test_scripted_model_without_a_script_fails(scripted):
-    assert read(models=["scripted/model"])[1] is not None
 
 
 def test_load_sets_litellm_offline_and_silent():
@@ -672,12 +510,6 @@ def test_own_model_gives_the_same_answer_streamed_and_whole(settings, talk, tool
     assert whole.text or whole.tool_calls
     assert whole.usage.estimated
     assert len({call.id for call in whole.tool_calls}) == len(whole.tool_calls)
-
-
-def test_own_model_is_free():
-    answer = complete(TALKS["small talk"], models=[OWN])
-
-    assert door.cost_usd(answer.model, answer.usage) == 0
 
 
 def test_own_model_is_the_last_resort_of_others(wire):
@@ -734,15 +566,6 @@ def test_written_call_beside_text_is_held_back(wire):
     chunks, _ = read(tools=[REMEMBER])
 
     assert (text_of(chunks), chunks[-1].tool_calls, chunks[-1].finish_reason) == ("I note it. ", (), "unmade_call")
-
-
-def test_refused_written_call_makes_room_for_the_next_model(wire):
-    wire.say(WRITTEN)
-    wire.say("Hello")
-
-    chunks, error = read(tools=[REMEMBER], models=["openai/wire", "openai/second"], accepts=lambda *call: False)
-
-    assert (error, text_of(chunks), chunks[-1].model) == (None, "Hello", "openai/second")
 
 
 def test_refused_written_call_of_the_only_model_says_so(wire):

@@ -3,7 +3,7 @@ import pytest
 from config.lib.llm import requests
 from config.lib.llm.errors import LLMUnavailable
 from config.lib.llm.prices import Limits
-from config.lib.llm.requests import Request, limit_output, prepare_messages, prepare_tools, takes_marks
+from config.lib.llm.requests import ModelRequest, limit_output, prepare_messages, prepare_tools, takes_marks
 
 MARK = {"type": "ephemeral"}
 SONNET, DIRECT_SONNET = "openrouter/anthropic/claude-sonnet-4.6", "anthropic/claude-sonnet-4-6"
@@ -138,7 +138,7 @@ def listed(monkeypatch):
 
 
 def said(tokens, **fields):
-    return Request([{"role": "user", "content": "so " * tokens}], max_tokens=8192, **fields)
+    return ModelRequest([{"role": "user", "content": "so " * tokens}], max_tokens=8192, **fields)
 
 
 @pytest.mark.parametrize(
@@ -156,25 +156,14 @@ def test_limit_output_gives_what_the_model_allows(listed, prompt, output, tokens
     assert limit_output("m", said(tokens)).max_tokens == allowed
 
 
-def test_limit_output_leaves_the_rest_of_a_small_context(listed):
+LONG_TOOL = {"type": "function", "function": {"name": "a", "description": "so " * 8_000}}
+
+
+@pytest.mark.parametrize("request_", [said(8_000), said(9_000), said(1, tools=[LONG_TOOL])])
+def test_limit_output_leaves_the_rest_of_a_small_context_and_refuses_a_prompt_without_room(listed, request_):
     listed(8_192, 4_096)
 
     assert 3_000 < limit_output("m", said(5_000)).max_tokens < 3_192
-
-
-@pytest.mark.parametrize("tokens", [8_000, 9_000])
-def test_limit_output_refuses_a_prompt_without_room(listed, tokens):
-    listed(8_192, 4_096)
-
     with pytest.raises(LLMUnavailable, match="grown too long") as refused:
-        limit_output("m", said(tokens))
-
+        limit_output("m", request_)
     assert refused.value.kind == "refused"
-
-
-def test_limit_output_counts_the_tools(listed):
-    listed(8_192, 4_096)
-    tools = [{"type": "function", "function": {"name": "a", "description": "so " * 8_000}}]
-
-    with pytest.raises(LLMUnavailable):
-        limit_output("m", said(1, tools=tools))
