@@ -14,11 +14,11 @@ from chat.models import UsageDay
 from chat.parts import Json
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, RowSerializer
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, ReadOnlySerializer
 from config.lib.streaming import stream_file
 
 
-class UsageDaySerializer(RowSerializer):
+class UsageDaySerializer(ReadOnlySerializer):
     """Model usage of one UTC day; cached and cache write tokens are prompt tokens."""
 
     class Meta:

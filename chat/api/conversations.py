@@ -23,7 +23,14 @@ from chat.turns.replies import request_stop
 from config.lib.owned import owned_tx
 from config.lib.paging import get_page
 from config.lib.rest.operations import action, read, read_page, write
-from config.lib.rest.views import ApiRequest, ApiViewSet, InputSerializer, PageQuery, RowSerializer, page_serializer
+from config.lib.rest.views import (
+    ApiRequest,
+    ApiViewSet,
+    InputSerializer,
+    PageQuery,
+    ReadOnlySerializer,
+    page_serializer,
+)
 
 
 class ConversationQuery(PageQuery):
@@ -47,7 +54,7 @@ class TitleInput(InputSerializer):
     title = TitleField()
 
 
-class ConversationSerializer(RowSerializer):
+class ConversationSerializer(ReadOnlySerializer):
     """A conversation, without its messages."""
 
     opening_context = serializers.DictField(

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from config.lib.rest.operations import NEW_OR_KNOWN, act, action, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, RowSerializer, define_answer
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, ReadOnlySerializer, define_answer
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import services
@@ -19,7 +19,7 @@ from memory.models import Confidence, FactCategory, FactSource, UserFact, UserFa
 from memory.recall.search import MAX_RECALLED, recall_for_user
 
 
-class FactSerializer(RowSerializer):
+class FactSerializer(ReadOnlySerializer):
     """One version of a fact; all its versions share `lineage`."""
 
     class Meta:

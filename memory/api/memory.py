@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, act, action, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, RowSerializer, define_answer
+from config.lib.rest.views import ApiViewSet, InputSerializer, ReadOnlySerializer, define_answer
 from memory import wording
 from memory.facts.document import build_document
 from memory.facts.places import add_place, remove_place
@@ -26,7 +26,7 @@ from memory.transfer.foreign import ForeignFact
 from memory.transfer.lists import import_list, parse_list
 
 
-class EventSerializer(RowSerializer):
+class EventSerializer(ReadOnlySerializer):
     """One write to memory, as the undo log has it."""
 
     class Meta:
@@ -95,7 +95,7 @@ class PlaceInput(InputSerializer):
     notes = serializers.CharField(required=False, max_length=wording.MAX_PLACE_NOTES, allow_blank=True)
 
 
-class PlaceSerializer(RowSerializer):
+class PlaceSerializer(ReadOnlySerializer):
     """A place of interest."""
 
     conversations = serializers.IntegerField(help_text="That mention it.")

@@ -51,7 +51,7 @@ class ValueSerializer(serializers.Serializer[Any]):
     """Values that are no row."""
 
 
-class ExactRowSerializer(views.RowSerializer):
+class ExactRowSerializer(views.ReadOnlySerializer):
     """A read-only row; money and quantities lose no digit."""
 
     serializer_field_mapping: ClassVar = {

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from config.lib.charts.svg import draw_histogram
-from config.lib.charts.values import Line, Table, draw_equity
+from config.lib.charts.values import ChartTable, Curve, draw_equity
 from config.lib.figures import (
     format_count,
     format_pct,
@@ -31,7 +31,7 @@ def picture_run(shown: ShownBacktest) -> dict[str, object]:
     run, context = shown.run, parse_payload(shown.run.deployment.version.payload).context
     start = _start(shown)
     held = trace_holding(context.symbols, context.bars_interval, run.starts_at, run.ends_at)
-    lines = [Line("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
+    lines = [Curve("Buy and hold", [(at, start * worth) for at, worth in held.points])] if held.points else []
     nets = [trade.net_usd for trade in shown.record.closed] if shown.record else []
     note = f"Buy and hold of {', '.join(context.symbols)} in equal parts, before costs." if lines else ""
     points = [(point.at, point.equity_usd) for point in shown.curve]
@@ -49,7 +49,7 @@ def picture_run(shown: ShownBacktest) -> dict[str, object]:
     }
 
 
-def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
+def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> ChartTable:
     returns = monthly_returns(points, start)
     rows = []
     for year in sorted({year for year, _ in returns}, reverse=True):
@@ -60,7 +60,7 @@ def _tabulate_months(points: Iterable[EquityAt], start: Decimal) -> Table:
         rows.append(
             [f"{year}", *("" if one is None else format_signed_pct(one) for one in own), format_signed_pct(whole - 1)]
         )
-    return Table(("Year", *MONTHS, "Year’s return"), rows)
+    return ChartTable(("Year", *MONTHS, "Year’s return"), rows)
 
 
 def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
@@ -75,7 +75,7 @@ def compare_runs(first_id: UUID, second_id: UUID) -> dict[str, object]:
         title="Equity, 100 points at the start",
         name=f"First: {names[0]}",
         unit="points",
-        compare=[Line(f"Second: {names[1]}", second)],
+        compare=[Curve(f"Second: {names[1]}", second)],
         drawdown=False,
         simulated=any(one.run.is_simulated for one in both),
     )

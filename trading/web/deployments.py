@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.lib.charts.svg import Row, Step, draw_intervals, draw_strip
-from config.lib.charts.values import Chart, Level, Mark, Span, Table, draw_equity, draw_price
+from config.lib.charts.values import Chart, ChartTable, Level, PriceMark, Span, draw_equity, draw_price
 from config.lib.figures import (
     format_count,
     format_duration,
@@ -107,17 +107,17 @@ def draw_prices(deployment: Deployment, symbol: str, now: datetime) -> Chart:
     )
 
 
-def list_marks(trade: Trade) -> list[Mark]:
+def list_marks(trade: Trade) -> list[PriceMark]:
     """Return the entry and the exit of a trade, with their reasons."""
     link, size = reverse("trading:trade", args=[trade.pk]), format_quantity(trade.peak_quantity)
     why = f": {trade.entry_reason}" if trade.entry_reason else ""
     text = f"{trade.get_side_display()} {size} at {format_price(trade.entry_price)}{why}"
-    marks = [Mark(trade.entry_at, trade.entry_price, "entry", text, trade.side, link)]
+    marks = [PriceMark(trade.entry_at, trade.entry_price, "entry", text, trade.side, link)]
     if trade.exit_at and trade.exit_price:
         why = f": {trade.exit_reason}" if trade.exit_reason else ""
         net = format_signed_usd(trade.realized_pnl_usd)
         text = f"Closed by {trade.get_exit_kind_display().lower()} at {format_price(trade.exit_price)}, net {net}{why}"
-        marks.append(Mark(trade.exit_at, trade.exit_price, "exit", text, trade.side, link))
+        marks.append(PriceMark(trade.exit_at, trade.exit_price, "exit", text, trade.side, link))
     return marks
 
 
@@ -184,4 +184,4 @@ def draw_verdicts(deployment: Deployment, newest: Sequence[DecisionSnapshot]) ->
         f"Of the newest {len(newest)}: {counts[Verdict.ACCEPTED]} accepted (filled), {counts[Verdict.REFUSED]} refused"
         f" by risk (crosses), {counts[Verdict.FAILED]} failed (triangles), {counts[Verdict.NONE]} without an order."
     )
-    return draw_strip(steps, title="Verdicts", table=Table(("Verdict", "Decisions", "Share"), rows), note=note)
+    return draw_strip(steps, title="Verdicts", table=ChartTable(("Verdict", "Decisions", "Share"), rows), note=note)

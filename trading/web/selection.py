@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from config.lib.charts.svg import Day, Dot, Row, draw_heat_map, draw_histogram, draw_intervals, draw_scatter
 from config.lib.charts.thinning import pick_extremes
-from config.lib.charts.values import Cell, Chart, Table, draw_equity
+from config.lib.charts.values import Cell, Chart, ChartTable, draw_equity
 from config.lib.figures import format_count, format_signed_usd
 from config.lib.intervals import median_interval
 from trading.asking.answers import FigureLine, describe_figure, format_value
@@ -82,7 +82,7 @@ def _draw_days(table: TradeTable, zone: ZoneInfo, narrow: Narrow) -> Chart:
     return replace(chart, table=_tabulate_weeks(days), note=note if min(by_day) <= first else chart.note)
 
 
-def _tabulate_weeks(days: list[Day]) -> Table:
+def _tabulate_weeks(days: list[Day]) -> ChartTable:
     """Return a row a week, the last first: a year of days as rows would double the page."""
     weeks: dict[date, list[Day]] = {}
     for day in days:
@@ -93,7 +93,7 @@ def _tabulate_weeks(days: list[Day]) -> Table:
         total = sum((day.value for day in weeks[monday]), Decimal(0))
         trades = sum(day.n for day in weeks[monday])
         rows.append([f"{monday}", *(net.get(n, "") for n in range(7)), format_signed_usd(total), format_count(trades)])
-    return Table(("Week from", *(name.title() for name in WEEKDAYS), "Net", "Trades"), rows)
+    return ChartTable(("Week from", *(name.title() for name in WEEKDAYS), "Net", "Trades"), rows)
 
 
 def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
@@ -109,7 +109,7 @@ def _draw_group(table: TradeTable, group: str, narrow: Narrow) -> Chart:
     chart = draw_intervals(
         rows, title=f"Net of a trade by {GROUPS[group].label.lower()}", empty="No trade has closed yet."
     )
-    return replace(chart, table=Table(("Group", "Net", "A trade", "About 90%", "Trades"), cells))
+    return replace(chart, table=ChartTable(("Group", "Net", "A trade", "About 90%", "Trades"), cells))
 
 
 def _draw_paths(table: TradeTable) -> list[Chart]:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from config.lib.charts.thinning import Candle
-from config.lib.charts.values import Chart, Mark, draw_price
+from config.lib.charts.values import Chart, PriceMark, draw_price
 from config.lib.figures import format_price, format_quantity
 from trading.market.candles import Candles, read_candles
 from trading.market.queries import is_about
@@ -50,24 +50,24 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
     )
 
 
-def _iter_fills(trade: Trade, fills: Sequence[Fill]) -> Iterator[Mark]:
+def _iter_fills(trade: Trade, fills: Sequence[Fill]) -> Iterator[PriceMark]:
     for number, fill in enumerate(fills[:MOST_FILLS]):
         is_in = (fill.quantity > 0) == (trade.side == TradeSide.LONG)
         what = "Bought" if fill.quantity > 0 else "Sold"
         text = f"{what} {format_quantity(abs(fill.quantity))} at {format_price(fill.price)}"
-        yield Mark(fill.at, fill.price, "exit" if not is_in else "add" if number else "entry", text, trade.side)
+        yield PriceMark(fill.at, fill.price, "exit" if not is_in else "add" if number else "entry", text, trade.side)
 
 
-def _iter_extremes(trade: Trade, held: Sequence[Candle]) -> Iterator[Mark]:
+def _iter_extremes(trade: Trade, held: Sequence[Candle]) -> Iterator[PriceMark]:
     if not held:
         return
     high, low = max(held, key=lambda bar: bar.high), min(held, key=lambda bar: bar.low)
     is_long = trade.side == TradeSide.LONG
-    yield Mark(high.at, high.high, "best" if is_long else "worst", f"Highest: {format_price(high.high)}")
-    yield Mark(low.at, low.low, "worst" if is_long else "best", f"Lowest: {format_price(low.low)}")
+    yield PriceMark(high.at, high.high, "best" if is_long else "worst", f"Highest: {format_price(high.high)}")
+    yield PriceMark(low.at, low.low, "worst" if is_long else "best", f"Lowest: {format_price(low.low)}")
 
 
-def _iter_events(trade: Trade, candles: Candles) -> Iterator[Mark]:
+def _iter_events(trade: Trade, candles: Candles) -> Iterator[PriceMark]:
     if not candles.bars:
         return
     is_live = trade.deployment.broker_kind == BrokerKind.LIVE
@@ -76,4 +76,4 @@ def _iter_events(trade: Trade, candles: Candles) -> Iterator[Mark]:
             bar = next((bar for bar in reversed(candles.bars) if bar.at <= event.starts_at), candles.bars[0])
             words = {"first_day": f"{event.starts_at:%Y-%m-%d}", "last_day": f"{event.starts_at:%Y-%m-%d}"}
             address = f"{reverse('trading:calendar')}?{urlencode({**words, 'event': event.pk})}"
-            yield Mark(event.starts_at, bar.close, "event", event.title, href=address)
+            yield PriceMark(event.starts_at, bar.close, "event", event.title, href=address)

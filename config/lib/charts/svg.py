@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from django.utils.safestring import SafeString
 
 from config.lib.charts.thinning import pick_extremes
-from config.lib.charts.values import Chart, Table, escape_text, get_unit, make_cell
+from config.lib.charts.values import Chart, ChartTable, escape_text, get_unit, make_cell
 from config.lib.figures import format_count, format_signed_usd, format_usd
 
 WIDTH: Final = 360  # units of a drawing, and pixels on the narrowest screen
@@ -116,7 +116,7 @@ def draw_heat_map(days: Iterable[Day], *, title: str) -> Chart:
     rows = [
         [make_cell(f"{day.on}", day.href), format_signed_usd(day.value), format_count(day.n)] for day in reversed(shown)
     ]
-    return Chart("svg", title, "USD", drawing, Table(("Day", "Result", "Trades"), rows), note=words)
+    return Chart("svg", title, "USD", drawing, ChartTable(("Day", "Result", "Trades"), rows), note=words)
 
 
 def draw_histogram(
@@ -153,7 +153,7 @@ def draw_histogram(
     ticks = _draw_ticks(_pick_ticks(bins[0][0], bins[-1][1], 4)[1:-1], x, 166, show)
     drawing = _frame("chart-plot", WIDTH, 176, title, words, [*shapes, *lines, *ticks])
     rows = [[f"{show(low)} to {show(high)}", format_count(n)] for low, high, n in bins]
-    return Chart("svg", title, unit, drawing, Table(("From, to", "Values"), rows), note=words)
+    return Chart("svg", title, unit, drawing, ChartTable(("From, to", "Values"), rows), note=words)
 
 
 def draw_scatter(dots: Sequence[Dot], *, title: str, x: str, y: str, empty: str = "") -> Chart:
@@ -179,7 +179,7 @@ def draw_scatter(dots: Sequence[Dot], *, title: str, x: str, y: str, empty: str 
     words += ". Triangles won, crosses lost." + (" Too few to say." if len(dots) < TOO_FEW else "")
     drawing = _frame("chart-plot", WIDTH, 240, title, words, shapes)
     rows = [[make_cell(dot.text, dot.href), show(dot.x), show(dot.y)] for dot in kept]
-    return Chart("svg", title, "USD", drawing, Table(("What", x, y), rows), note=words)
+    return Chart("svg", title, "USD", drawing, ChartTable(("What", x, y), rows), note=words)
 
 
 def draw_intervals(rows: Sequence[Row], *, title: str, unit: str = "USD", of: str = "trade", empty: str = "") -> Chart:
@@ -194,7 +194,7 @@ def draw_intervals(rows: Sequence[Row], *, title: str, unit: str = "USD", of: st
         ]
         for row in rows
     ]
-    table = Table(("Group", "Value", "Interval", f"{of.capitalize()}s"), cells)
+    table = ChartTable(("Group", "Value", "Interval", f"{of.capitalize()}s"), cells)
     known = [row for row in rows if row.value is not None]
     if not known:
         return Chart("svg", title, unit, "", table, empty or "There is no value to compare yet.")
@@ -209,7 +209,7 @@ def draw_intervals(rows: Sequence[Row], *, title: str, unit: str = "USD", of: st
     return Chart("svg", title, unit, drawing, table, note=words)
 
 
-def draw_strip(steps: Sequence[Step], *, title: str, table: Table, note: str = "") -> Chart:
+def draw_strip(steps: Sequence[Step], *, title: str, table: ChartTable, note: str = "") -> Chart:
     """Return decisions in order: kept ones filled, blocked ones crossed, failed ones triangles."""
     if not steps:
         return Chart("svg", title, "", "", table, "Nothing is decided yet.")

@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ChartTable:
     """Formatted figures under their names; the first column names the row."""
 
     head: Sequence[str]
@@ -54,15 +54,16 @@ class Table:
     @property
     def body(self) -> SafeString:
         """The rows as HTML without white space, which would be half of a page with a thousand cells."""
-        return SafeString("".join(map(_write_row, self.rows)))
-
-
-def _write_row(row: Sequence[str | Cell]) -> str:
-    first, *others = [
-        f'<a href="{escape(cell.href)}">{escape(cell.text)}</a>' if isinstance(cell, Cell) else escape_text(cell)
-        for cell in row
-    ]
-    return f"<tr><th scope=row>{first}</th>{''.join(f'<td>{cell}</td>' for cell in others)}</tr>"
+        written = []
+        for row in self.rows:
+            first, *others = [
+                f'<a href="{escape(cell.href)}">{escape(cell.text)}</a>'
+                if isinstance(cell, Cell)
+                else escape_text(cell)
+                for cell in row
+            ]
+            written.append(f"<tr><th scope=row>{first}</th>{''.join(f'<td>{cell}</td>' for cell in others)}</tr>")
+        return SafeString("".join(written))
 
 
 def escape_text(value: object) -> str:
@@ -70,7 +71,7 @@ def escape_text(value: object) -> str:
     return value if isinstance(value, SafeString) else escape(str(value))
 
 
-NO_TABLE: Final = Table((), ())
+NO_TABLE: Final = ChartTable((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Chart:
     title: str
     unit: str
     data: Any  # of an `svg` safe text, else values for static/charts
-    table: Table = NO_TABLE
+    table: ChartTable = NO_TABLE
     empty: str = ""  # why there is nothing to draw
     simulated: bool = False
     note: str = ""  # how many values it shows, and of what
@@ -91,14 +92,14 @@ class Chart:
         return json.dumps(self.data, separators=(",", ":"))
 
 
-class Line(NamedTuple):
+class Curve(NamedTuple):
     """A curve beside the first one, under its own name."""
 
     name: str
     points: Sequence[Point]
 
 
-class Mark(NamedTuple):
+class PriceMark(NamedTuple):
     """Something that happened at an instant and a price."""
 
     at: datetime
@@ -161,7 +162,7 @@ def draw_equity(
     title: str = "Equity",
     name: str = "Equity",
     unit: str = "USD",
-    compare: Sequence[Line] = (),
+    compare: Sequence[Curve] = (),
     drawdown: bool = True,
     fall_in: Literal["pct", "unit"] = "pct",
     start: Decimal | float | None = None,
@@ -170,7 +171,9 @@ def draw_equity(
     note: str = "",
 ) -> Chart:
     """Return the chart of a curve, with its falls from the highest value below; `start` precedes the first point."""
-    known = _keep_last_of_second(points)
+    # The script draws whole seconds: a later point of the same second replaces the earlier one.
+    by_second = {int(point[0].timestamp()): point for point in points}
+    known = [by_second[second] for second in sorted(by_second)]
     if len(known) < 2:
         reason = empty or "There are fewer than two points to connect."
         return Chart("equity", title, unit, {}, NO_TABLE, reason, simulated, note)
@@ -204,7 +207,7 @@ def draw_price(
     bars: Sequence[Candle],
     *,
     title: str,
-    marks: Iterable[Mark] = (),
+    marks: Iterable[PriceMark] = (),
     levels: Iterable[Level] = (),
     spans: Iterable[Span] = (),
     empty: str = "",
@@ -214,7 +217,10 @@ def draw_price(
     """Return the chart of candles, with what happened at which price."""
     shown = sorted(marks, key=lambda mark: mark.at)
     held = sorted(levels, key=lambda level: level.since)
-    table = _tabulate_marks(shown, held)
+    rows = [(one.at, [format_day(one.at), format_price(one.price), make_cell(one.text, one.href)]) for one in shown]
+    rows += [(one.since, [format_day(one.since), format_price(one.price), one.text]) for one in held]
+    newest = sorted(rows, key=lambda row: row[0], reverse=True)
+    table = ChartTable(("Time", "Price", "What"), [row for _, row in newest])
     if not bars:
         reason = empty or "No bars of this time are stored."
         return Chart("price", title, "USD", {}, table, reason, simulated, note)
@@ -253,12 +259,6 @@ def format_day(at: datetime) -> str:
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M}"
 
 
-def _keep_last_of_second(points: Iterable[Point]) -> list[Point]:
-    """Drop what a later point of the same second replaces; the script draws whole seconds."""
-    by_second = {int(point[0].timestamp()): point for point in points}
-    return [by_second[second] for second in sorted(by_second)]
-
-
 def _align(line: Sequence[Point], instants: Sequence[datetime]) -> list[float]:
     """Return a line's value at each instant: its last one until then."""
     times = [at for at, _ in line]
@@ -271,7 +271,7 @@ def _tabulate_curve(
     falls: Sequence[float] | None,
     unit: Unit,
     fall_in: Literal["pct", "unit"],
-) -> Table:
+) -> ChartTable:
     """Return the curve's value at each period's end, newest first."""
     days = (times[-1] - times[0]).days + 2
     name_of = next((form for length, form in _PERIODS if days <= TABLE_ROWS * length), _PERIODS[-1][1])
@@ -293,17 +293,8 @@ def _tabulate_curve(
         rows.append(row)
         before = value
     head = ["Until", lines[0][0], "Change", *(name for name, _ in others)]
-    return Table([*head, *(["Deepest fall"] if falls is not None else [])], rows[::-1])
+    return ChartTable([*head, *(["Deepest fall"] if falls is not None else [])], rows[::-1])
 
 
 def _show(write: Callable[[Decimal], str], amount: float) -> str:
     return write(Decimal(repr(round(amount, 8))))
-
-
-def _tabulate_marks(marks: Sequence[Mark], levels: Sequence[Level]) -> Table:
-    """Return what is drawn over candles as rows, newest first."""
-    rows = [(one.at, [format_day(one.at), format_price(one.price), make_cell(one.text, one.href)]) for one in marks] + [
-        (one.since, [format_day(one.since), format_price(one.price), one.text]) for one in levels
-    ]
-    newest = sorted(rows, key=lambda row: row[0], reverse=True)
-    return Table(("Time", "Price", "What"), [row for _, row in newest])

@@ -6,7 +6,6 @@ from django.db.migrations import Migration
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.graph import MigrationGraph
 from django.db.migrations.operations import AddIndex, RemoveIndex, RenameIndex
-from django.db.migrations.operations.base import Operation
 
 from config.lib.search.index import AddSearchIndex, KeepSearchIndex
 
@@ -28,7 +27,8 @@ class SearchIndexAutodetector(MigrationAutodetector):
         for app, migrations in found.items():
             indexes = {index.model.lower(): index for of, index in added if of == app}
             for migration in migrations:
-                altered = {_find_altered_model(operation) for operation in migration.operations}
+                operations = [one for one in migration.operations if not isinstance(one, _HARMLESS)]
+                altered = {str(getattr(operation, "model_name", "")).lower() for operation in operations}
                 keeping = [
                     KeepSearchIndex(index.model, unless=index.unless, column=index.column)
                     for name, index in indexes.items()
@@ -37,7 +37,3 @@ class SearchIndexAutodetector(MigrationAutodetector):
                 # The stubs have the operations of written migrations in mind, which never change.
                 setattr(migration, "operations", [*keeping, *migration.operations, *keeping])  # noqa: B010
         return found
-
-
-def _find_altered_model(operation: Operation) -> str:
-    return "" if isinstance(operation, _HARMLESS) else str(getattr(operation, "model_name", "")).lower()

@@ -6,7 +6,7 @@ with GIN, in a table of its own, because under row-level security no index answe
 the row. Foreign rows are out of reach: tokens differ between owners, and the policy guards the table of the ids.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -196,10 +196,14 @@ def find_any(
     if total <= most:
         found = list(rows.filter(ContainsAny(wanted)))
         return SearchResult(found, len(found), {})
-    rare = _choose_rarest(frequencies, most)
+    rare, newest = [], most  # the rarest tokens, and how many rows those leave room for
+    for token in sorted(frequencies, key=lambda token: (frequencies[token], token)):
+        if frequencies[token] > newest:
+            break
+        newest -= frequencies[token]
+        rare.append(token)
     common = [token for token in wanted if token not in rare]
     # One look-up for both: SQLite would answer an OR of two by reading all rows of the owner.
-    newest = most - sum(frequencies[token] for token in rare)
     return SearchResult(list(rows.filter(ContainsAny(common, newest=newest, always=rare))), total, frequencies)
 
 
@@ -210,17 +214,6 @@ def _count_rows(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, 
         return total, {wanted[0]: total}
     total, *each = count_holders(model, wanted, *([token] for token in wanted))
     return total, dict(zip(wanted, each, strict=True))
-
-
-def _choose_rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
-    """Return the rarest tokens with at most `most` rows together."""
-    chosen, room = [], most
-    for token in sorted(frequencies, key=lambda token: (frequencies[token], token)):
-        room -= frequencies[token]
-        if room < 0:
-            break
-        chosen.append(token)
-    return chosen
 
 
 def _join_tokens(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:

@@ -82,7 +82,7 @@ TOKEN_LENGTH: Final = 2 * _DIGEST_SIZE
 _TO_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")  # a token of letters only is one word to every database
 
 
-class Term(NamedTuple):
+class SearchTerm(NamedTuple):
     start: int
     end: int  # exclusive
     text: str
@@ -116,7 +116,7 @@ def build_word_filter(query: str, *columns: str) -> Q:
     return reduce(and_, found, Q())
 
 
-def iter_terms(text: str) -> Iterator[Term]:
+def iter_terms(text: str) -> Iterator[SearchTerm]:
     """Yield the terms of a text, repeats included.
 
     A word in its folded form, an English one as its stem; of scripts without spaces each character and each pair; a
@@ -127,13 +127,13 @@ def iter_terms(text: str) -> Iterator[Term]:
         if token.lastgroup == "run":
             yield from _iter_pairs(text[start:end], start)
         elif token.lastgroup == "symbol":
-            yield Term(start, end, text[start])
+            yield SearchTerm(start, end, text[start])
         else:
             for term, is_stop_word in _list_forms(text[start:end]):
-                yield Term(start, end, term, is_stop_word)
+                yield SearchTerm(start, end, term, is_stop_word)
 
 
-def _iter_pairs(run: str, start: int) -> Iterator[Term]:
+def _iter_pairs(run: str, start: int) -> Iterator[SearchTerm]:
     """Yield an unspaced run's characters, with marks, and pairs."""
     folded = unicodedata.normalize("NFKC", run).casefold()
     # Folding joins some half-width letters. The places of single characters are then unknown, so use the whole run.
@@ -144,7 +144,7 @@ def _iter_pairs(run: str, start: int) -> Iterator[Term]:
             if at + size <= len(begins):
                 end = begins[at + size] if at + size < len(begins) else len(folded)
                 span = (start + begin, start + end) if places else (start, start + len(run))
-                yield Term(*span, folded[begin:end], is_part=size == 1 and len(begins) > 1)
+                yield SearchTerm(*span, folded[begin:end], is_part=size == 1 and len(begins) > 1)
 
 
 @lru_cache(maxsize=20_000)

@@ -1,4 +1,3 @@
-import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.charts.thinning import Candle
-from config.lib.charts.values import Cell, Level, Line, Mark, Span, draw_equity, draw_price, trace_falls
+from config.lib.charts.values import Cell, Curve, Level, PriceMark, Span, draw_equity, draw_price, trace_falls
 from trading.record.performance import EquityAt, max_drawdown
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -44,7 +43,7 @@ def test_draw_equity_of_a_running_result_falls_in_its_unit():
 
 
 def test_draw_equity_compares_curves_at_its_own_instants():
-    other = Line("Buy and hold", curve(500, 600, step=2 * HOUR))
+    other = Curve("Buy and hold", curve(500, 600, step=2 * HOUR))
 
     chart = draw_equity(curve(1, 2, 3), compare=[other], drawdown=False)
 
@@ -99,8 +98,8 @@ def test_draw_price_places_marks_levels_and_spans_on_candles():
         [candle(n, 100 + n) for n in range(4)],
         title="BTC",
         marks=[
-            Mark(START + 1.5 * HOUR, Decimal("101.5"), "entry", "Long 1 BTC", "long", "/trades/1/"),
-            Mark(START - HOUR, Decimal(90), "exit", "Before the first candle"),
+            PriceMark(START + 1.5 * HOUR, Decimal("101.5"), "entry", "Long 1 BTC", "long", "/trades/1/"),
+            PriceMark(START - HOUR, Decimal(90), "exit", "Before the first candle"),
         ],
         levels=[Level(Decimal(95), START + HOUR, None, "Stop at 95")],
         spans=[Span(START + HOUR, START + 2 * HOUR, "gain", "Net +$1.00")],
@@ -116,7 +115,7 @@ def test_draw_price_places_marks_levels_and_spans_on_candles():
 
 
 def test_draw_price_without_bars_keeps_its_table():
-    chart = draw_price([], title="BTC", marks=[Mark(START, Decimal(1), "entry", "Long")])
+    chart = draw_price([], title="BTC", marks=[PriceMark(START, Decimal(1), "entry", "Long")])
 
     assert chart.empty
     assert len(chart.table.rows) == 1
@@ -127,7 +126,7 @@ def render(chart):
 
 
 def test_the_template_escapes_values_and_links_cells():
-    mark = Mark(START, Decimal(100), "entry", '"><b>', "long", "/trades/1/")
+    mark = PriceMark(START, Decimal(100), "entry", '"><b>', "long", "/trades/1/")
     html = render(draw_price([candle(0, 100), candle(1, 101)], title="<i>BTC", marks=[mark]))
 
     assert "<b>" not in html
@@ -142,7 +141,3 @@ def test_the_template_gives_a_reason_instead_of_a_canvas():
     assert "Nothing yet." in html
     assert "data-values" not in html
     assert "Simulated" in html
-
-
-def test_values_are_json():
-    assert json.loads(draw_equity(curve(1, 2)).as_json)["unit"] == "USD"

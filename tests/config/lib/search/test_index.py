@@ -116,6 +116,7 @@ def test_no_tokens_are_held_by_no_row(as_trader):
 
     assert not UserFact.objects.filter(ContainsAny([])).exists()
     assert UserFact.objects.filter(~ContainsAny([])).exists()
+    assert find_any(UserFact.objects.all(), [], held=1, most=4).rows == []
 
 
 def test_search_conditions_combine_with_or_and_not(as_trader):
@@ -149,12 +150,6 @@ def test_find_any_counts_matching_rows(as_trader, most):
     found = find_any(UserFact.objects.all(), build_tokens(["gold"], as_trader.pk), held=7, most=most)
 
     assert (len(found.rows), found.total, found.frequencies) == (6, 6, {})
-
-
-def test_find_any_of_nothing_finds_nothing(as_trader):
-    UserFactFactory()
-
-    assert find_any(UserFact.objects.all(), [], held=1, most=4).rows == []
 
 
 @pytest.mark.postgres

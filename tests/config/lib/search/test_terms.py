@@ -251,16 +251,6 @@ def test_ranking_does_not_depend_on_the_order_of_rows(pick):
     assert ranks[0] == ranks[1]
 
 
-def test_rare_words_count_for_more_than_common_ones():
-    texts = {1: "rare word", 2: "common word", 3: "common thing", 4: "common place"}
-
-    scores = score_bm25(
-        {key: build_index_text(text, 1) for key, text in texts.items()}, build_tokens(["rare", "common"], 1), total=4
-    )
-
-    assert max(scores, key=scores.__getitem__) == 1
-
-
 def test_given_frequencies_count_rows_that_were_left_out():
     indexed = {1: build_index_text("btc", 1), 2: build_index_text("eth", 1)}
     btc, eth = build_tokens(["btc", "eth"], 1)
@@ -285,7 +275,3 @@ def test_blend_adds_up_words_and_meaning(words, near, best_first):
     scores = blend_scores(words, near)
 
     assert sorted(scores, key=lambda key: (-scores[key], key)) == best_first
-
-
-def test_blend_of_nothing_is_nothing():
-    assert blend_scores({}, {}) == {}
