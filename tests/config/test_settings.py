@@ -1,30 +1,22 @@
-import os
-import subprocess
-import sys
-
 import pytest
 from django.conf import settings
 
 from config.lib.llm.direct import PROVIDERS
+from tests.config.test_environment import run_settings
 
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
 OFFLINE = settings.OFFLINE_MODEL
+ROLES = {
+    **{"CHAT_AGENT_MODEL": "chat/a", "CHAT_FALLBACK_MODELS": "chat/b,chat/a", "TITLE_MODELS": "title/a"},
+    **{"EXTRACT_MODELS": "extract/a", "SUMMARY_MODELS": "summary/a", "CHAT_CRITIQUE_MODEL": "critique/a"},
+    **{"TRADING_AGENT_MODEL": "agent/a", "REFLECTION_MODEL": "reflection/a"},
+}
 
 
-def printed(expression: str, environment: dict[str, str]) -> list[str]:
-    """Return the words that a fresh start of the settings prints."""
-    surroundings = {
-        name: value for name, value in os.environ.items() if not name.endswith(("_MODELS", "_MODEL", "_API_KEY"))
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", f"from config import settings; print({expression})"],
-        env={**surroundings, "READ_DOT_ENV": "false", **environment},
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.split()
+@pytest.fixture(autouse=True)
+def _no_models(monkeypatch):
+    for name in (*ROLES, "ALLOWED_MODELS", "MEMORY_EMBEDDING_MODEL", "OPENROUTER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +28,10 @@ def printed(expression: str, environment: dict[str, str]) -> list[str]:
     ],
     ids=["no key", "key", "own"],
 )
-def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environment, models):
-    assert printed("settings.TRADING_AGENT_MODEL, settings.REFLECTION_MODEL", environment) == models
+def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environment, models, monkeypatch):
+    read = run_settings(monkeypatch, **environment)
+
+    assert [read["TRADING_AGENT_MODEL"], read["REFLECTION_MODEL"]] == models
 
 
 @pytest.mark.parametrize(
@@ -46,16 +40,7 @@ def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environme
         ({}, [OFFLINE]),
         ({"OPENROUTER_API_KEY": "x"}, [SONNET, HAIKU, OFFLINE]),
         (
-            {
-                "CHAT_AGENT_MODEL": "chat/a",
-                "CHAT_FALLBACK_MODELS": "chat/b,chat/a",
-                "TITLE_MODELS": "title/a",
-                "EXTRACT_MODELS": "extract/a",
-                "SUMMARY_MODELS": "summary/a",
-                "CHAT_CRITIQUE_MODEL": "critique/a",
-                "TRADING_AGENT_MODEL": "agent/a",
-                "REFLECTION_MODEL": "reflection/a",
-            },
+            ROLES,
             [
                 *("chat/a", "chat/b", "title/a", "extract/a", "summary/a", "critique/a", "agent/a", "reflection/a"),
                 OFFLINE,
@@ -65,35 +50,26 @@ def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environme
     ],
     ids=["no key", "key", "roles", "named"],
 )
-def test_a_skill_may_name_the_models_of_all_roles_unless_they_are_listed(environment, models):
-    assert printed("*settings.ALLOWED_MODELS", environment) == models
+def test_a_skill_may_name_the_models_of_all_roles_unless_they_are_listed(environment, models, monkeypatch):
+    assert run_settings(monkeypatch, **environment)["ALLOWED_MODELS"] == models
 
 
-def test_streams_are_read_directly_only_where_it_is_said_and_known_how():
-    known = ",".join(sorted(PROVIDERS))
-
-    assert printed("*settings.LLM_DIRECT", {"LLM_DIRECT": ""}) == []
-    assert printed("*settings.LLM_DIRECT", {"LLM_DIRECT": known}) == sorted(PROVIDERS)
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        printed("settings.LLM_DIRECT", {"LLM_DIRECT": "openai,anthropic"})
-    assert refused.value.stderr.strip() == (
-        "Keel cannot start: LLM_DIRECT names anthropic; it takes openai, openrouter."
-    )
+def test_streams_are_read_directly_only_where_it_is_said_and_known_how(monkeypatch):
+    assert run_settings(monkeypatch, LLM_DIRECT="")["LLM_DIRECT"] == []
+    assert run_settings(monkeypatch, LLM_DIRECT=",".join(PROVIDERS))["LLM_DIRECT"] == list(PROVIDERS)
+    with pytest.raises(SystemExit, match="LLM_DIRECT names anthropic; it takes openai, openrouter"):
+        run_settings(monkeypatch, LLM_DIRECT="openai,anthropic")
 
 
-def test_venue_keys_that_are_no_keys_stop_the_start():
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        printed("settings.VENUE_KEYS", {"VENUE_KEYS": "too-short"})
-
-    assert "VENUE_KEYS holds a key that is not 32 bytes" in refused.value.stderr
+def test_venue_keys_that_are_no_keys_stop_the_start(monkeypatch):
+    with pytest.raises(SystemExit, match="VENUE_KEYS holds a key that is not 32 bytes"):
+        run_settings(monkeypatch, VENUE_KEYS="too-short")
 
 
-def test_provider_of_identities_may_be_posted_to_and_needs_its_client():
-    server = {"OIDC_SERVER_URL": "https://login.example.com/realms/keel"}
+def test_provider_of_identities_may_be_posted_to_and_needs_its_client(monkeypatch):
+    monkeypatch.setenv("OIDC_SERVER_URL", "https://login.example.com/realms/keel")
+    with pytest.raises(SystemExit, match="OIDC_SERVER_URL and OIDC_CLIENT_ID need each other"):
+        run_settings(monkeypatch)
 
-    words = printed("*settings.CONTENT_SECURITY_POLICY['DIRECTIVES']['form-action']", {**server, "OIDC_CLIENT_ID": "k"})
-
-    assert words == ["'self'", "https://login.example.com"]
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        printed("settings.IDENTITY_PROVIDERS", server)
-    assert "OIDC_SERVER_URL and OIDC_CLIENT_ID need each other" in refused.value.stderr
+    policy = run_settings(monkeypatch, OIDC_CLIENT_ID="k")["CONTENT_SECURITY_POLICY"]
+    assert policy["DIRECTIVES"]["form-action"] == ["'self'", "https://login.example.com"]

@@ -3,42 +3,16 @@ from concurrent.futures import ThreadPoolExecutor
 from config.lib.cache import RecentCache
 
 
-def test_values_are_looked_up_in_the_order_of_their_keys():
-    kept = RecentCache(9)
-    kept.keep({"a": 1, "b": 2}.items())
+def test_cache_keeps_the_values_added_last_and_no_none():
+    cache = RecentCache(2)
+    for number in range(4):
+        cache.keep({number: number, "nothing": None}.items())
 
-    assert kept.look_up(["b", "x", "a", "b"]) == [2, None, 1, 2]
-
-
-def test_those_made_last_stay():
-    kept = RecentCache(2)
-    for number in range(5):
-        kept.keep({number: number}.items())
-
-    assert kept.look_up(range(5)) == [None, None, None, 3, 4]
-    assert len(kept) == 2
-
-
-def test_more_at_a_time_than_are_kept_leave_the_last():
-    kept = RecentCache(3)
-    kept.keep({number: number for number in range(9)}.items())
-
-    assert list(kept) == [6, 7, 8]
-
-
-def test_nothing_is_kept_of_nothing():
-    kept = RecentCache(3)
-    kept.keep({"a": None}.items())
-
-    assert len(kept) == 0
-
-
-def test_clear_removes_every_cached_value():
-    kept = RecentCache(3)
-    kept.keep({"a": 1}.items())
-    kept.clear()
-
-    assert kept.look_up(["a"]) == [None]
+    assert cache.look_up([3, "nothing", 1, 2, 3]) == [3, None, None, 2, 3]
+    cache.keep({number: number for number in range(9)}.items())
+    assert (list(cache), len(cache)) == ([7, 8], 2)
+    cache.clear()
+    assert cache.look_up([8]) == [None]
 
 
 def test_threads_never_see_more_than_may_be_kept():

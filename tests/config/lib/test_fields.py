@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.fields import AmongRows, ContentKeyField, NormalFormField, content_key
+from config.lib.fields import AmongRows, content_key
 from config.lib.owned import ScopeError, owned_tx
 from config.lib.text import normal_form
 from memory.models import UserFact
@@ -96,11 +96,6 @@ def test_field_is_made_again_from_its_migration(field):
     assert path == f"config.lib.fields.{type(field).__name__}"
     assert (again.source, again.max_length, again.editable) == ("content", field.max_length, False)
     assert again.deconstruct()[1:] == (path, args, kwargs)
-
-
-@pytest.mark.parametrize("field_class", [NormalFormField, ContentKeyField])
-def test_field_is_not_for_forms(field_class):
-    assert field_class(source="content").editable is False
 
 
 QUOTED = 'it\'s "1" % \\ \N{SNOWMAN}'
