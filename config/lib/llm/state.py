@@ -5,6 +5,7 @@ tool call, and other models refuse a request that contains them. So the state is
 name, goes back to that model alone, and is never shown or logged.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from config.lib.llm.text import clean
 Fields = dict[str, Any]
 
 MAX_OPAQUE: Final = 32_768  # characters of one signature or encrypted block
-MAX_STATE: Final = 256 * 1024  # characters of the state of one answer
+MAX_STATE: Final = 256 * 1024  # characters of the state of one answer, as JSON
 MAX_DEPTH: Final = 12
 
 _FRAGMENTS: Final = ("text", "summary", "thinking")  # arrive in pieces; the keys below arrive whole
@@ -38,7 +39,7 @@ class StateReader:
         for name, value in fields.items():
             if value is None or self._is_broken:
                 continue
-            self._length += _measure(value)
+            self._length += len(json.dumps(value, ensure_ascii=False, default=str))
             known = self._fields.get(name)
             if self._length > MAX_STATE or (known is not None and type(known) is not type(value)):
                 self._is_broken = True
@@ -78,23 +79,6 @@ def _is_continued(last: Fields, piece: Fields) -> bool:
         and all(last.get(key) == piece.get(key) for key in ("type", "index"))
         and all(isinstance(last.get(key, ""), str) for key in keys)
     )
-
-
-def _measure(value: object) -> int:
-    """Return about the number of characters in a value."""
-    length, waiting = 0, [value]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                length += len(text)
-            case dict() as inner:
-                waiting += [*inner.keys(), *inner.values()]
-            case list() as items:
-                waiting += items
-        length += 2
-        if length > MAX_STATE:
-            break
-    return length
 
 
 def _clean_value(value: Any, key: str, depth: int = 0) -> Any:

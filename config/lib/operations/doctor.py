@@ -55,7 +55,7 @@ def examine_site(clock: Callable[[], datetime]) -> Iterator[SiteCheck]:
         yield SiteCheck(name, state, text)
 
 
-def _fetch(query: str, *values: object) -> Any:
+def _fetch(query: str, *values: str) -> Any:
     """Return the first row of a query, or its value if it has one column."""
     with connection.cursor() as cursor:
         cursor.execute(query, values)
