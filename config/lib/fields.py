@@ -3,7 +3,7 @@
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,9 @@ Columns = Sequence["models.Field[Any, Any]"]
 
 
 class DerivedField(models.CharField):  # type: ignore[type-arg]
-    """A text column computed from another when saved."""
+    """A text column computed from another when saved, by `derive`."""
+
+    derive: Callable[[str], str]
 
     def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
         self.source = source
@@ -40,26 +42,25 @@ class DerivedField(models.CharField):  # type: ignore[type-arg]
         setattr(model_instance, self.attname, value)
         return value
 
-    def derive(self, text: str) -> str:
-        """Return the column's value for a source text."""
-        raise NotImplementedError
-
 
 class NormalFormField(DerivedField):
     """The normal form of a text, for substring search."""
 
-    def derive(self, text: str) -> str:
-        return normal_form(text)
+    derive = staticmethod(normal_form)
+
+
+def content_key(text: str) -> str:
+    """Return the sha256 (hex) of the text's normal form."""
+    return hashlib.sha256(normal_form(text).encode()).hexdigest()
 
 
 class ContentKeyField(DerivedField):
     """A digest of the normal form, for equality."""
 
+    derive = staticmethod(content_key)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"max_length": 64, **kwargs})
-
-    def derive(self, text: str) -> str:
-        return content_key(text)
 
 
 class SearchTermsField(models.TextField):  # type: ignore[type-arg]
@@ -83,11 +84,6 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
         value = build_index_text(text, model_instance.user_id, marks=marks)  # type: ignore[attr-defined]
         setattr(model_instance, self.attname, value)
         return value
-
-
-def content_key(text: str) -> str:
-    """Return the sha256 (hex) of the text's normal form."""
-    return hashlib.sha256(normal_form(text).encode()).hexdigest()
 
 
 def list_columns(model: type[models.Model], *, but: frozenset[str] = frozenset()) -> Columns:

@@ -199,8 +199,6 @@ _OwnedQuerySetManager = models.Manager.from_queryset(OwnedQuerySet)
 class OwnedManager(_OwnedQuerySetManager[M]):
     """The owner's rows; extend by `OwnedManager.from_queryset(XQuerySet)()`."""
 
-    use_in_migrations = False
-
     def get_queryset(self) -> models.QuerySet[M]:
         """Return the rows of the owner at compile time."""
         rows = super().get_queryset()

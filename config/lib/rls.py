@@ -24,9 +24,6 @@ ALTER TABLE {table} DISABLE ROW LEVEL SECURITY;
 class EnableOwnerPolicy(Operation):
     """Restrict rows to their owner, on PostgreSQL only."""
 
-    reduces_to_sql = True
-    reversible = True
-
     def __init__(self, model: str) -> None:
         self.model = model
 
@@ -46,10 +43,6 @@ class EnableOwnerPolicy(Operation):
 
     def describe(self) -> str:
         return f"Let rows of {self.model} be seen by their owner only"
-
-    @property
-    def migration_name_fragment(self) -> str:
-        return f"{self.model.lower()}_owner_policy"
 
 
 class RunPythonOnOwnedRows(RunPython):

@@ -232,9 +232,6 @@ def has_triggers(model: type[models.Model], using: BaseDatabaseWrapper) -> bool:
 class _OnIndex(Operation):
     """A migration operation on the index of one model."""
 
-    reduces_to_sql = True
-    reversible = True
-
     def __init__(self, model: str, *, unless: str, column: str = "search_terms") -> None:
         """Index `column`, except rows where `unless` is set."""
         self.model = model
@@ -269,10 +266,6 @@ class AddSearchIndex(_OnIndex):
 
     def describe(self) -> str:
         return f"Index the search terms of {self.model}"
-
-    @property
-    def migration_name_fragment(self) -> str:
-        return f"{self.model.lower()}_search"
 
 
 class KeepSearchIndex(_OnIndex):

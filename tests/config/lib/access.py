@@ -83,17 +83,12 @@ READS = {
     "async_iteration": lambda facts, row: collected(facts.all()),
     "async_iterator": lambda facts, row: collected(facts.all().aiterator()),
     "afirst": lambda facts, row: awaited(facts.afirst),
-    "acount": lambda facts, row: awaited(facts.acount),
-    "aexists": lambda facts, row: awaited(facts.aexists),
-    "acontains": lambda facts, row: awaited(facts.acontains, row),
-    "ain_bulk": lambda facts, row: awaited(facts.ain_bulk, [row.pk]),
 }
 # Of one row, which does not exist for anybody but its owner.
 READS_OF_ONE = {
     "get": lambda facts, row: facts.get(pk=row.pk),
     "aget": lambda facts, row: awaited(facts.aget, pk=row.pk),
     "refresh": lambda facts, row: row.refresh_from_db(),
-    "arefresh": lambda facts, row: awaited(row.arefresh_from_db),
     "deferred": lambda facts, row: UserFact(id=row.pk).refresh_from_db(fields=["content"]),
     "forward_key": lambda facts, row: MemoryEvent(after_id=row.pk).after,
     "reverse_one_to_one": lambda facts, row: row.superseded_by,
@@ -115,17 +110,13 @@ WRITES = {
     "insert_again": lambda facts, row: row.insert(),
     "asave": lambda facts, row: awaited(row.asave),
     "create": lambda facts, row: facts.create(user=row.user, content="Planted"),
-    "acreate": lambda facts, row: awaited(facts.acreate, user=row.user, content="Planted"),
     "get_or_create": lambda facts, row: facts.get_or_create(content="Planted", defaults={"user": row.user}),
     "update_or_create": lambda facts, row: facts.update_or_create(content="Planted", defaults={"user": row.user}),
     "create_related": lambda facts, row: row.user.userfact_set.create(content="Planted"),
     "bulk_create": lambda facts, row: facts.bulk_create([UserFactFactory.build(user=row.user)]),
     "bulk_create_ignoring": lambda facts, row: facts.bulk_create([row], ignore_conflicts=True),
-    "abulk_create": lambda facts, row: awaited(facts.abulk_create, [UserFactFactory.build(user=row.user)]),
     "bulk_update": lambda facts, row: facts.bulk_update([row], ["topic"]),
-    "abulk_update": lambda facts, row: awaited(facts.abulk_update, [row], ["topic"]),
     "delete": lambda facts, row: row.delete(),
-    "adelete": lambda facts, row: awaited(row.adelete),
 }
 # Each returns how many rows it wrote.
 WRITES_BY_QUERY = {
@@ -135,7 +126,6 @@ WRITES_BY_QUERY = {
     "update_of_relation": lambda facts, row: row.user.userfact_set.update(topic="planted"),
     "update_row": lambda facts, row: UserFact.update_row(row.pk, {"topic": "planted"}),
     "delete_by_query": lambda facts, row: facts.filter(pk=row.pk).delete()[0],
-    "adelete_by_query": lambda facts, row: awaited(facts.filter(pk=row.pk).adelete)[0],
     "delete_of_relation": lambda facts, row: row.user.userfact_set.all().delete()[0],
     "raw_delete": lambda facts, row: facts.filter(pk=row.pk)._raw_delete("default"),
 }

@@ -68,12 +68,12 @@ def test_as_another_user_a_read_finds_nothing_of_bob(read, as_ann, bobs):
     assert bobs.content.encode() not in pickle.dumps(found)
 
 
-@pytest.mark.parametrize("reach", ["count", "length", "acount"])
+@pytest.mark.parametrize("reach", ["count", "length"])
 def test_as_another_user_only_own_rows_count(reach, as_ann, bobs):
     assert READS[reach](UserFact.objects, bobs) == 1
 
 
-@pytest.mark.parametrize("reach", ["contains", "acontains", "in_bulk", "ain_bulk", "reverse_key"])
+@pytest.mark.parametrize("reach", ["contains", "in_bulk", "reverse_key"])
 def test_as_another_user_a_row_is_not_among_the_others(reach, as_ann, bobs):
     assert not READS[reach](UserFact.objects, bobs)
 

@@ -69,7 +69,7 @@ def test_cursor_of_another_user_shows_ones_own_rows_only(stranger, as_trader):
     assert get_page(ApiToken.objects.all(), by=("-id",), cursor=cursor.next_cursor).items == [mine]
 
 
-@given(st.text(min_size=1) | st.from_regex(r"[\w-]{1,40}:[\w-]{1,10}:[\w-]{20,50}", fullmatch=True))
+@given(st.text(min_size=1) | st.from_regex("[A-Za-z0-9-]{1,9}:[A-Za-z0-9-]{1,6}:[A-Za-z0-9-]{20}", fullmatch=True))
 def test_cursor_that_we_did_not_give_is_refused(cursor):
     with pytest.raises(CursorRefused):
         get_page(ApiToken.objects.all(), by=("-id",), cursor=cursor)

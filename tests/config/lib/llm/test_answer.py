@@ -209,6 +209,7 @@ def test_arguments_of_all_calls_share_one_limit():
         lambda inner: (
             st.lists(inner) | st.dictionaries(st.sampled_from(["index", "id", "function", "name", "arguments"]), inner)
         ),
+        max_leaves=20,
     )
 )
 def test_take_calls_never_raises(fragments):
