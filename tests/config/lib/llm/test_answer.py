@@ -90,69 +90,41 @@ def test_take_text_is_cut_at_the_limit_exactly():
     assert answer.finish("stop") == "length"
 
 
-@pytest.mark.parametrize(
-    ("chunks", "calls"),
-    [
-        pytest.param(
-            [[tool_fragment(0, id="1", name="a", arguments='{"x')], [tool_fragment(0, arguments='": 1}')]],
-            [("1", "a", '{"x": 1}')],
-            id="by index",
-        ),
-        pytest.param(
-            [[tool_fragment(1, id="2", name="b", arguments="{}")], [tool_fragment(0, id="1", name="a")]],
-            [("2", "b", "{}"), ("1", "a", "{}")],
-            id="indexes in any order",
-        ),
-        pytest.param(
-            [[tool_fragment(None, id="1", name="a", arguments="{")], [tool_fragment(None, arguments="}")]],
-            [("1", "a", "{}")],
-            id="no index",
-        ),
-        pytest.param(
-            [
-                [tool_fragment(None, id="1", name="a", arguments="{}")],
-                [tool_fragment(None, id="2", name="b", arguments="{")],
-                [tool_fragment(None, arguments="}")],
-            ],
-            [("1", "a", "{}"), ("2", "b", "{}")],
-            id="no index, a new id begins a call",
-        ),
-        pytest.param(
-            [[tool_fragment(0, id="1", name="a", arguments="{")], [tool_fragment(0, id="1", name="a", arguments="}")]],
-            [("1", "a", "{}")],
-            id="id and name in each fragment",
-        ),
-        pytest.param(
-            [
-                [tool_fragment(0, id="1", name="rem")],
-                [tool_fragment(0, name="ember")],
-                [tool_fragment(0, arguments="{}")],
-            ],
-            [("1", "remember", "{}")],
-            id="name in fragments",
-        ),
-        pytest.param([[tool_fragment(0, id="1", name="a", arguments="")]], [("1", "a", "{}")], id="no arguments"),
-        pytest.param(
-            [[tool_fragment(0, id="1", name="a", arguments="{bad")]], [("1", "a", "{bad")], id="broken JSON stays"
-        ),
-        pytest.param(
-            [[tool_fragment(0, id="1", name="a", arguments='{"x": "\x00\ud800"}')]],
-            [("1", "a", '{"x": "�"}')],
-            id="NUL and surrogates",
-        ),
-        pytest.param(
-            [[tool_fragment(0, id="1", name="get weather!\n")]],
-            [("1", "get_weather__", "{}")],
-            id="name with odd signs",
-        ),
-        pytest.param([[tool_fragment(0, id="1", arguments="{}")]], [("1", "unnamed", "{}")], id="no name"),
-        pytest.param(
-            [[tool_fragment(0, id="1", name="a", arguments={"b": 1})]], [("1", "a", '{"b": 1}')], id="an object"
-        ),
-    ],
-)
-def test_take_calls_joins_fragments(chunks, calls):
-    assert calls_of(*chunks) == calls
+part = tool_fragment
+FRAGMENTS = {  # as they come, one a chunk, and the calls
+    "by index": ([part(0, id="1", name="a", arguments='{"x'), part(0, arguments='": 1}')], [("1", "a", '{"x": 1}')]),
+    "indexes in any order": (
+        [part(1, id="2", name="b", arguments="{}"), part(0, id="1", name="a")],
+        [("2", "b", "{}"), ("1", "a", "{}")],
+    ),
+    "no index": ([part(None, id="1", name="a", arguments="{"), part(None, arguments="}")], [("1", "a", "{}")]),
+    "no index, a new id begins a call": (
+        [
+            *(part(None, id="1", name="a", arguments="{}"), part(None, id="2", name="b", arguments="{")),
+            part(None, arguments="}"),
+        ],
+        [("1", "a", "{}"), ("2", "b", "{}")],
+    ),
+    "id and name in each fragment": (
+        [part(0, id="1", name="a", arguments="{"), part(0, id="1", name="a", arguments="}")],
+        [("1", "a", "{}")],
+    ),
+    "name in fragments": (
+        [part(0, id="1", name="rem"), part(0, name="ember"), part(0, arguments="{}")],
+        [("1", "remember", "{}")],
+    ),
+    "no arguments": ([part(0, id="1", name="a", arguments="")], [("1", "a", "{}")]),
+    "broken JSON stays": ([part(0, id="1", name="a", arguments="{bad")], [("1", "a", "{bad")]),
+    "NUL and surrogates": ([part(0, id="1", name="a", arguments='{"x": "\x00\ud800"}')], [("1", "a", '{"x": "�"}')]),
+    "name with odd signs": ([part(0, id="1", name="get weather!\n")], [("1", "get_weather__", "{}")]),
+    "no name": ([part(0, id="1", arguments="{}")], [("1", "unnamed", "{}")]),
+    "an object": ([part(0, id="1", name="a", arguments={"b": 1})], [("1", "a", '{"b": 1}')]),
+}
+
+
+@pytest.mark.parametrize(("fragments", "calls"), FRAGMENTS.values(), ids=FRAGMENTS)
+def test_take_calls_joins_fragments(fragments, calls):
+    assert calls_of(*([fragment] for fragment in fragments)) == calls
 
 
 def test_take_calls_tells_calls_apart_without_ids_and_indexes():
@@ -239,57 +211,28 @@ def test_finish_reason_agrees_with_the_answer(reason, calls, said):
     assert answer.finish(reason) == said
 
 
-@pytest.mark.parametrize(
-    ("sent", "usage"),
-    [
-        pytest.param(
-            {"prompt_tokens": 2_000, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 1_024}},
-            Usage(2_000, 9, 1_024),
-            id="OpenAI",
-        ),
-        pytest.param(
-            {
-                "prompt_tokens": 2_000,
-                "completion_tokens": 9,
-                "prompt_tokens_details": {"cached_tokens": 1_500, "cache_write_tokens": 400},
-            },
-            Usage(2_000, 9, 1_500, cache_write_tokens=400),
-            id="OpenRouter",
-        ),
-        pytest.param(
-            {
-                "prompt_tokens": 2_000,
-                "completion_tokens": 9,
-                "cache_read_input_tokens": 1_500,
-                "cache_creation_input_tokens": 400,
-            },
-            Usage(2_000, 9, 1_500, cache_write_tokens=400),
-            id="Anthropic",
-        ),
-        pytest.param(
-            {
-                "prompt_tokens": 2_000,
-                "completion_tokens": 9,
-                "prompt_cache_hit_tokens": 1_920,
-                "prompt_cache_miss_tokens": 80,
-            },
-            Usage(2_000, 9, 1_920),
-            id="DeepSeek",
-        ),
-        pytest.param(
-            {"prompt_tokens": 50, "completion_tokens": 9, "cached_tokens": 40}, Usage(50, 9, 40), id="Moonshot"
-        ),
-        pytest.param({"prompt_tokens": 50, "completion_tokens": 9}, Usage(50, 9), id="no cache"),
-        pytest.param(
-            {"prompt_tokens": 50, "cached_tokens": 90, "cache_creation_input_tokens": 90},
-            Usage(50, 0, 50),
-            id="too much",
-        ),
-        pytest.param({"prompt_tokens": 50, "cached_tokens": "40"}, Usage(50, 0), id="no number"),
-    ],
-)
-def test_usage_of_reads_the_cached_tokens_of_each_family(sent, usage):
-    assert Usage.of(sent) == usage
+COUNTED = {"prompt_tokens": 2_000, "completion_tokens": 9}
+OF_PROVIDERS = {
+    "OpenAI": ({"prompt_tokens_details": {"cached_tokens": 1_024}}, Usage(2_000, 9, 1_024)),
+    "OpenRouter": (
+        {"prompt_tokens_details": {"cached_tokens": 1_500, "cache_write_tokens": 400}},
+        Usage(2_000, 9, 1_500, cache_write_tokens=400),
+    ),
+    "Anthropic": (
+        {"cache_read_input_tokens": 1_500, "cache_creation_input_tokens": 400},
+        Usage(2_000, 9, 1_500, cache_write_tokens=400),
+    ),
+    "DeepSeek": ({"prompt_cache_hit_tokens": 1_920, "prompt_cache_miss_tokens": 80}, Usage(2_000, 9, 1_920)),
+    "Moonshot": ({"cached_tokens": 40}, Usage(2_000, 9, 40)),
+    "no cache": ({}, Usage(2_000, 9)),
+    "too much": ({"cached_tokens": 9_000, "cache_creation_input_tokens": 9_000}, Usage(2_000, 9, 2_000)),
+    "no number": ({"cached_tokens": "40"}, Usage(2_000, 9)),
+}
+
+
+@pytest.mark.parametrize(("cached", "usage"), OF_PROVIDERS.values(), ids=OF_PROVIDERS)
+def test_usage_of_reads_the_cached_tokens_of_each_family(cached, usage):
+    assert Usage.of(COUNTED | cached) == usage
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ def details(*items):
     return {"reasoning_details": list(items)}
 
 
+def block(kind, index=0, **fields):
+    return {"type": f"reasoning.{kind}", "index": index, **fields}
+
+
 @pytest.mark.parametrize(
     ("pieces", "fields"),
     [
@@ -27,37 +31,22 @@ def details(*items):
         pytest.param([{"reasoning_content": "a"}, {"reasoning_content": "b"}], {"reasoning_content": "ab"}, id="text"),
         pytest.param(
             [
-                details({"type": "reasoning.text", "index": 0, "text": "Let "}),
-                details({"type": "reasoning.text", "index": 0, "text": "me."}),
-                details({"type": "reasoning.text", "index": 0, "signature": "SIG"}),
-                details({"type": "reasoning.text", "index": 0, "text": "Again"}),
+                details(block("text", text="Let ")),
+                details(block("text", text="me.")),
+                details(block("text", signature="SIG")),
+                details(block("text", text="Again")),
             ],
-            details(
-                {"type": "reasoning.text", "index": 0, "text": "Let me.", "signature": "SIG"},
-                {"type": "reasoning.text", "index": 0, "text": "Again"},
-            ),
+            details(block("text", text="Let me.", signature="SIG"), block("text", text="Again")),
             id="fragments until the signature",
         ),
         pytest.param(
-            [
-                details({"type": "reasoning.summary", "index": 0, "summary": "A"}),
-                details({"type": "reasoning.summary", "index": 1, "summary": "B"}),
-            ],
-            details(
-                {"type": "reasoning.summary", "index": 0, "summary": "A"},
-                {"type": "reasoning.summary", "index": 1, "summary": "B"},
-            ),
+            [details(block("summary", summary="A")), details(block("summary", 1, summary="B"))],
+            details(block("summary", summary="A"), block("summary", 1, summary="B")),
             id="another index",
         ),
         pytest.param(
-            [
-                details({"type": "reasoning.encrypted", "index": 0, "data": "one"}),
-                details({"type": "reasoning.encrypted", "index": 0, "data": "two"}),
-            ],
-            details(
-                {"type": "reasoning.encrypted", "index": 0, "data": "one"},
-                {"type": "reasoning.encrypted", "index": 0, "data": "two"},
-            ),
+            [details(block("encrypted", data="one")), details(block("encrypted", data="two"))],
+            details(block("encrypted", data="one"), block("encrypted", data="two")),
             id="encrypted blocks are never joined",
         ),
         pytest.param(
