@@ -20,10 +20,10 @@ from chat.grounding.sources import (
     SENTENCE_END,
     SIDES,
     Moment,
-    Number,
     Path,
     Source,
     Sources,
+    Value,
     find_measures,
     find_symbols,
     read_nouns,
@@ -100,7 +100,7 @@ def _find_candidates(figure: Figure, before: str, sources: Sources) -> list[Sour
     ]
 
 
-def _fits(figure: Figure, known: Number, *, is_about: bool) -> bool:
+def _fits(figure: Figure, known: Value, *, is_about: bool) -> bool:
     if known.unit not in FITTING[figure.unit] or (
         figure.unit and not known.unit and known.key and "interval" not in known.key
     ):
@@ -140,7 +140,7 @@ def _read_sentence(sentence: Sentence, sources: Sources) -> Iterator[_Stated]:
         if figure.is_small_count:
             nouns = read_nouns(words, at, figure.end - sentence.start)
             is_length = bool(nouns) or words[:at].endswith("of ")
-            counts = [one for one in near if isinstance(one, Number) and (one.unit != "x" or "leverage" in measures)]
+            counts = [one for one in near if isinstance(one, Value) and (one.unit != "x" or "leverage" in measures)]
             # They count what the words beside the figure name, if these name anything.
             named, other = nouns & sources.nouns, nouns - {"of", "least", "most"}
             fitting = [one for one in counts if one.nouns & nouns or not (other if one.after else named)]
@@ -162,7 +162,7 @@ class _Choice:
             known.path
             for said in stated
             for known in said.candidates
-            if isinstance(known, Number) and known.key and said.is_exact and said.takes(known)
+            if isinstance(known, Value) and known.key and said.is_exact and said.takes(known)
         }
 
     def rank(self, known: Source, said: _Stated) -> tuple[bool, int]:
@@ -173,7 +173,7 @@ class _Choice:
         """Tell whether a source is of a row that the sentence is about."""
         if known.source["kind"] in _ALWAYS_NEAR:
             return said.is_exact or said.takes(known)
-        if isinstance(known, Number) and said.figure.digits < TELLING_DIGITS and self._is_elsewhere(known, said):
+        if isinstance(known, Value) and said.figure.digits < TELLING_DIGITS and self._is_elsewhere(known, said):
             return False
         if known.symbol and said.is_exact and self._covers[known.path] > 1:
             return True  # several figures of a sentence are of this trade: no word needs to say what each measures
@@ -183,7 +183,7 @@ class _Choice:
         anchors = self._anchors
         return len(known.path) == 1 or not anchors or any(_is_same_line(known.path, one) for one in anchors)
 
-    def _is_elsewhere(self, known: Number, said: _Stated) -> bool:
+    def _is_elsewhere(self, known: Value, said: _Stated) -> bool:
         """Tell whether a figure of few digits agrees with a row that the sentence is not about."""
         words = self._sentence.words
         if known.is_interval and not any(find_phrases(words, "SPREAD")):

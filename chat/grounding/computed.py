@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure
-from chat.grounding.sources import Number, Source, Sources, find_measures
+from chat.grounding.sources import Source, Sources, Value, find_measures
 from chat.parts import Json
 from config.lib.words.lexer import find_phrases
 
@@ -83,7 +83,7 @@ class _Lists:
     ) -> Json | None:
         after = sentence.words[figure.end - sentence.start :]
         run = match[0] if (match := _RUN.match(after)) else ""
-        nets = [one.value for one in inside if isinstance(one, Number) and "net" in one.measures and one.unit == "usd"]
+        nets = [one.value for one in inside if isinstance(one, Value) and "net" in one.measures and one.unit == "usd"]
         counts = (
             (lines, (not is_above or any(find_phrases(sentence.words, "THESE"))) and _COUNTS_LINES.match(after)),
             (sum(net > 0 for net in nets), "wins" in find_measures(run)),
@@ -97,9 +97,9 @@ def _add_up(figure: Figure, sentence: Sentence, inside: Sequence[Source | None])
     """Return the source of a sum of all values of one key, each of another row of one result."""
     if figure.digits < (2 if "sum" in _find_operations(sentence.words) else TELLING_DIGITS):
         return None
-    values: dict[tuple[int, str], dict[tuple[int, ...], Number]] = {}
+    values: dict[tuple[int, str], dict[tuple[int, ...], Value]] = {}
     for one in inside:
-        if isinstance(one, Number) and one.key and one.unit in FITTING[figure.unit]:
+        if isinstance(one, Value) and one.key and one.unit in FITTING[figure.unit]:
             values.setdefault((one.path[0], one.key), {})[one.path] = one
     for rows in values.values():
         if len(rows) <= _MOST_OPERANDS and figure.is_close(sum(one.value for one in rows.values())):
@@ -114,7 +114,7 @@ def _find_computed(figure: Figure, sentence: Sentence, found: Sequence[Chosen], 
     is_telling = figure.digits >= TELLING_DIGITS
     if not named and not is_telling:
         return None
-    stated = [one for said, _, one in found if isinstance(one, Number) and (said is sentence or (named and is_telling))]
+    stated = [one for said, _, one in found if isinstance(one, Value) and (said is sentence or (named and is_telling))]
     pairs = list(combinations(stated[:_MOST_STATED], 2))
     like = sum(other.unit == figure.unit and not other.moment for other in sentence.figures)
     if named and like < 3 and is_telling:  # else the sentence states what it computes with
@@ -131,9 +131,9 @@ def _find_operations(text: str) -> frozenset[str]:
     return frozenset(meaning.value for *_, meaning in find_phrases(text, "OPERATION"))
 
 
-def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Number, Number]]:
+def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Value, Value]]:
     """Yield the pairs of values under one key of a result."""
-    rows: dict[tuple[int, str], list[Number]] = {}
+    rows: dict[tuple[int, str], list[Value]] = {}
     for known in sources.numbers:
         if known.key and known.unit in FITTING[figure.unit]:
             rows.setdefault((known.path[0], known.key), []).append(known)
@@ -142,7 +142,7 @@ def _pair_rows(figure: Figure, sources: Sources) -> Iterator[tuple[Number, Numbe
             yield from combinations(group, 2)
 
 
-def _compute(figure: Figure, one: Number, other: Number, operations: Set[str]) -> Iterator[float]:
+def _compute(figure: Figure, one: Value, other: Value, operations: Set[str]) -> Iterator[float]:
     is_count = not figure.unit and figure.grain >= 1
     if is_count and one.unit not in COUNTED:
         return

@@ -53,7 +53,7 @@ _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Value:
     """A number that a reply may state, and the row that it stands in."""
 
     value: float
@@ -94,14 +94,14 @@ class Moment:
     measures: frozenset[str] = frozenset()
 
 
-Source = Number | Moment
+Source = Value | Moment
 
 
 class Sources:
     """Collects the sources of one reply, newest first; searches them by value."""
 
     def __init__(self, zone: tzinfo, now: datetime) -> None:
-        self.numbers: list[Number] = []
+        self.numbers: list[Value] = []
         self.symbols: set[str] = set()
         self.names: set[str] = set()  # of skills
         self._instants = [(now, Moment("", {"kind": "clock"}))]
@@ -132,7 +132,7 @@ class Sources:
                 value = float(-figure.value if figure.sign == "-" else figure.value)
                 after = read_nouns(sentence, figure.start, figure.end) | {"text"}
                 self.numbers.append(
-                    Number(value, figure.unit, key, measures, inner.symbol, inner.source, inner.path, after)
+                    Value(value, figure.unit, key, measures, inner.symbol, inner.source, inner.path, after)
                 )
         self._text_left = max(self._text_left - len(text), 0)
 
@@ -145,7 +145,7 @@ class Sources:
             self.add_text(words, {"kind": "chat"})
             self.add_text(preamble, {"kind": "context"})
 
-    def find_between(self, low: float, high: float) -> Iterator[Number]:
+    def find_between(self, low: float, high: float) -> Iterator[Value]:
         """Yield the known numbers whose absolute value is in a range."""
         values, order = self._by_value
         return (self.numbers[at] for at in order[bisect_left(values, low) : bisect_right(values, high)])
@@ -216,7 +216,7 @@ class Sources:
             self.symbols.add(row.symbol)
         measures = self._read_key(key)[1]
         self.keys_of[row.path].add(key)
-        self.numbers.append(Number(value, unit, key, measures, row.symbol, row.source, row.path))
+        self.numbers.append(Value(value, unit, key, measures, row.symbol, row.source, row.path))
 
     def _read_key(self, key: str) -> tuple[str, frozenset[str]]:
         """Return the unit and the measures that a key names."""

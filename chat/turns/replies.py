@@ -22,7 +22,7 @@ RESTARTED: Final = "Keel was restarted while it answered. What it had said is ke
 _SWEPT: Final = Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
 
 
-class Progress(Enum):
+class SaveOutcome(Enum):
     """What a turn learns when it saves."""
 
     SAVED = "saved"
@@ -32,18 +32,18 @@ class Progress(Enum):
 
 def save_progress(
     *, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime
-) -> Progress:
+) -> SaveOutcome:
     """Save progress and a heartbeat. A reply that a sweep interrupted is streaming again.
 
     The sweep may have taken for dead a turn that only waited for its database.
     """
     values = {"parts": parts, "content": text, "heartbeat_at": now, **_mark_taint(is_untrusted)}
     if Message.update_row(reply_id, values, status=MessageStatus.STREAMING.value, stop_requested_at=None):
-        return Progress.SAVED
+        return SaveOutcome.SAVED
     rows = Message.objects.streaming().filter(pk=reply_id)
     if not rows.update(**values) and not _revive_reply(reply_id, values):
-        return Progress.TAKEN
-    return Progress.STOP_REQUESTED if rows.filter(stop_requested_at__isnull=False).exists() else Progress.SAVED
+        return SaveOutcome.TAKEN
+    return SaveOutcome.STOP_REQUESTED if rows.filter(stop_requested_at__isnull=False).exists() else SaveOutcome.SAVED
 
 
 def _revive_reply(reply_id: int, values: Json) -> bool:

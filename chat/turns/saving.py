@@ -17,7 +17,7 @@ from chat.models import MessageStatus
 from chat.parts import Json, Part, Reply
 from chat.prompt.receipts import keep_receipt
 from chat.tools.base import ModelWindow
-from chat.turns.replies import Progress, finish_reply, save_progress
+from chat.turns.replies import SaveOutcome, finish_reply, save_progress
 from chat.turns.start import TurnStart
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
@@ -82,13 +82,13 @@ class ReplySaver:
 
     async def _save_parts(self, parts: list[Part], text: str) -> None:
         try:
-            progress = await run_in_thread(partial(self._write_text, save_progress, parts=parts, text=text))
+            outcome = await run_in_thread(partial(self._write_text, save_progress, parts=parts, text=text))
         except _DATABASE_FAULTS as error:
             # The text is in memory; the next save includes it.
             logger.warning("Reply %s: progress not saved (%s)", self._start.reply_id, type(error).__name__)
             return
-        if progress is not Progress.SAVED:
-            self._stop(STOPPED_ELSEWHERE if progress is Progress.TAKEN else "")
+        if outcome is not SaveOutcome.SAVED:
+            self._stop(STOPPED_ELSEWHERE if outcome is SaveOutcome.TAKEN else "")
 
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
         """Close the reply; return whether the database took it."""

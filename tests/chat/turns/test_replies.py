@@ -5,7 +5,7 @@ from chat.turns.accept import retry_reply
 from chat.turns.replies import (
     HEARTBEAT_LEASE,
     RESTARTED,
-    Progress,
+    SaveOutcome,
     interrupt_dead_turns,
     request_stop,
     save_progress,
@@ -27,7 +27,7 @@ def test_save_progress_keeps_text_and_beats(as_trader):
     goes_on = save_progress(reply_id=reply.pk, parts=parts, text="So far", now=JUNE + SECOND)
 
     reply.refresh_from_db()
-    assert goes_on is Progress.SAVED
+    assert goes_on is SaveOutcome.SAVED
     assert (reply.parts, reply.content, reply.heartbeat_at) == (parts, "So far", JUNE + SECOND)
     assert reply.status == MessageStatus.STREAMING
 
@@ -38,14 +38,14 @@ def test_save_progress_says_when_to_stop(as_trader):
     was_running = request_stop(conversation_id=conversation.pk, now=JUNE)
 
     assert was_running is True
-    assert save_progress(reply_id=accepted.reply.pk, parts=[], text="", now=JUNE) is Progress.STOP_REQUESTED
+    assert save_progress(reply_id=accepted.reply.pk, parts=[], text="", now=JUNE) is SaveOutcome.STOP_REQUESTED
 
 
 def test_save_progress_leaves_a_closed_reply_alone(as_trader):
     reply = send(ConversationFactory()).reply
     finish(reply, text="Whole.")
 
-    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is Progress.TAKEN
+    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is SaveOutcome.TAKEN
     reply.refresh_from_db()
     assert reply.content == "Whole."
 
@@ -57,7 +57,7 @@ def test_save_progress_revives_a_reply_that_a_sweep_interrupted(as_trader):
     saved = save_progress(reply_id=reply.pk, parts=[], text="Still here", now=JUNE + MINUTE)
 
     reply.refresh_from_db()
-    assert saved is Progress.SAVED
+    assert saved is SaveOutcome.SAVED
     assert (reply.status, reply.error, reply.finished_at) == (MessageStatus.STREAMING, "", None)
     assert (reply.content, reply.heartbeat_at) == ("Still here", JUNE + MINUTE)
 
@@ -71,7 +71,7 @@ def test_save_progress_beside_the_next_turn_keeps_the_text_of_an_interrupted_rep
 
     first.refresh_from_db()
     second.refresh_from_db()
-    assert (saved, first.content, first.status) == (Progress.SAVED, "Still here", MessageStatus.INTERRUPTED)
+    assert (saved, first.content, first.status) == (SaveOutcome.SAVED, "Still here", MessageStatus.INTERRUPTED)
     assert second.status == MessageStatus.STREAMING
 
 
