@@ -155,7 +155,7 @@ def answer_extraction(request: str) -> str:
     return json.dumps({"summary": summary, "facts": [*facts.values()]}, ensure_ascii=False)
 
 
-def _read_lines(request: str, tag: str, kind: type) -> list[Any]:
+def _read_lines(request: str, tag: str, kind: type[Any]) -> list[Any]:
     """Return the values of a type in a section, which has a line of JSON for each."""
     match = re.search(rf"^<{tag}>\n(.*?)^</{tag}>", request, re.MULTILINE | re.DOTALL)
     # Not by splitlines: a line of JSON may hold other characters that end lines.

@@ -145,7 +145,7 @@ def _merge_lists(words: Sequence[Word]) -> list[Word]:
 
 def _find_joined(words: Sequence[Word], types: Sequence[str]) -> int:
     """Return the place, from the end, of the word that the last of these types goes on with; 0 without one."""
-    for joint in ([], ["AND"], ["NOT"], ["AND", "NOT"]):
+    for joint in ((), ("AND",), ("NOT",), ("AND", "NOT")):
         at = -1 - len(joint)
         is_joined = types[at - 1 :] == [types[-1], *joint, types[-1]]
         if is_joined and ("NOT" not in joint or any(word.type == "NOT" for word in words[:at])):
