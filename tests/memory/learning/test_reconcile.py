@@ -95,27 +95,12 @@ def test_new_words_of_the_user_become_a_learned_fact(as_trader):
     )
 
     fact = UserFact.objects.get()
+    (quote,) = fact.quotes
+    assert TYPED[quote["message_id"]][quote["start"] : quote["end"]] == "only trade BTC and ETH"
     assert (fact.content, fact.topic, fact.category) == (PERPS, "symbols", "finance_context")
     assert (fact.source, fact.confidence, fact.score) == (FactSource.EXTRACTED, Confidence.INFERRED, 0.8)
     assert (fact.conversation_id, fact.valid_from, fact.created_at) == (CHAT, JULY, JULY)
     assert f"- {PERPS}" in blocks()
-
-
-@pytest.mark.parametrize(
-    ("content", "message", "words"),
-    [
-        (PERPS, 1, "only trade BTC and ETH"),
-        (RISK, 2, "risk more than 1%"),
-        (JOURNAL, 2, "journal every"),
-        (LEVERAGE, 3, "max leverage is 3x"),
-    ],
-)
-def test_quotes_of_a_learned_fact_are_the_users_own_words(as_trader, content, message, words):
-    weigh(candidate(content))
-
-    (quote,) = UserFact.objects.get().quotes
-    assert quote["message_id"] == message
-    assert TYPED[message][quote["start"] : quote["end"]] == words
 
 
 def test_each_write_names_the_chat_and_its_batch_is_undone_as_one(as_trader):
