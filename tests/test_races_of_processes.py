@@ -14,7 +14,7 @@ from config.lib.owned import owned, owned_tx
 from memory.facts.services import remember_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactChanged, FactWrite
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact, WriteKind
 from tests.chat.closings import make_chat
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 from tests.factories.trading import TraderFactory
@@ -107,7 +107,7 @@ def test_twenty_identical_saves_leave_one_row_and_one_event(traders, racers):
             event = MemoryEvent.objects.get()
         assert [result.fact for result in results] == [row] * RACERS
         assert [result.event for result in results if result.event] == [event]
-        assert event.kind == EventKind.SAVE
+        assert event.kind == WriteKind.SAVE
 
 
 def save() -> FactWrite:

@@ -11,7 +11,7 @@ from chat.prompt.focus import fits_mode
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from config.lib.rest.views import InputSerializer
 from config.lib.text import clean_text, one_line
-from memory.models import EventKind
+from memory.models import WriteKind
 from trading.models.deployments import ActionType
 
 MODES: Final = ("ops", "coach", "authoring")
@@ -107,7 +107,7 @@ _PARTS: Final = {
         ),
         _describe_object(
             "memory",
-            kind={"type": "string", "enum": list(EventKind.values)},
+            kind={"type": "string", "enum": list(WriteKind.values)},
             text=_TEXT,
             event_id={**_ID, "description": "Undone by `POST memory/events/{event_id}/undo/`."},
             fact_id={"type": ["string", "null"], "format": "uuid"},

@@ -22,7 +22,7 @@ from memory.facts.queries import find_version, list_current
 from memory.facts.review import dismiss_proposal, find_proposal
 from memory.facts.services import confirm_fact, link_facts, remember_fact, resolve_fact, supersede_fact
 from memory.facts.versions import FactWrite
-from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, ProposalKind, UserFact
+from memory.models import ArchivedReason, Confidence, FactSource, MemoryEvent, ProposalKind, UserFact, WriteKind
 from memory.recall.search import recall_facts
 from memory.wording import MAX_CONTENT
 
@@ -366,7 +366,7 @@ def _memory_event(event: MemoryEvent) -> Json:
     if place is not None:
         shown = {"place_id": place.place_id, "place": place.name, "notes": place.notes}
         shown["text"] = f"{place.name}: {place.notes}" if place.notes else place.name
-    if event.kind == EventKind.LINK:
+    if event.kind == WriteKind.LINK:
         shown["text"] = f"{after} ({event.detail['relation']})"
     if shown and "document_pct" in event.detail:
         full = f"The memory document is {event.detail['document_pct']} % full."

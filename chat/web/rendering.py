@@ -18,7 +18,7 @@ from chat.tools.calls import PartRows, ToolPart, is_hidden, read_part_rows, view
 from chat.turns.replies import can_continue
 from chat.web.figures import render_text
 from chat.web.markdown import render_markdown
-from memory.models import EventKind
+from memory.models import WriteKind
 
 _NOTHING: Final = PartRows()
 
@@ -138,9 +138,9 @@ def _view_message(
 def _became_update(part: Part, rest: Sequence[Part], known: PartRows) -> bool:
     """Tell if a forget is one change with the save after it, which marks the forget as undone."""
     return (
-        part.get("event_kind") == EventKind.FORGET
+        part.get("event_kind") == WriteKind.FORGET
         and UUID(part["event_id"]) in known.undone
-        and any(later.get("event_kind") == EventKind.UPDATE for later in rest)
+        and any(later.get("event_kind") == WriteKind.UPDATE for later in rest)
     )
 
 
@@ -159,7 +159,7 @@ def view_part(part: Part, known: PartRows = _NOTHING, *, reply_id: int | None = 
     event_id = UUID(part["event_id"])
     return MemoryPart(
         event_id=event_id,
-        kind_label=EventKind(part["event_kind"]).label,
+        kind_label=WriteKind(part["event_kind"]).label,
         text=part["text"],
         fact_id=part["fact_id"],
         undone=event_id in known.undone,

@@ -26,13 +26,13 @@ from memory.facts.versions import (
     log_event,
     note_detail,
 )
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact, WriteKind
 
 
 def write_fact(
     values: dict[str, Any],
     *,
-    kind: EventKind = EventKind.SAVE,
+    kind: WriteKind = WriteKind.SAVE,
     old: UserFact | None = None,
     is_portion: bool = False,
     conflicts: Iterable[Conflict] | None = None,
@@ -63,7 +63,7 @@ def change_fact(
     old: UserFact,
     changes: dict[str, Any],
     *,
-    kind: EventKind = EventKind.UPDATE,
+    kind: WriteKind = WriteKind.UPDATE,
     is_portion: bool = False,
     conflicts: Iterable[Conflict] | None = None,
     origin: Origin,
@@ -138,7 +138,7 @@ def _find_own_end(fact: UserFact, begins: Collection[datetime]) -> datetime | No
 
 
 def _write_rows(
-    values: dict[str, Any], old: UserFact | None, kind: EventKind, *, is_portion: bool, origin: Origin, now: datetime
+    values: dict[str, Any], old: UserFact | None, kind: WriteKind, *, is_portion: bool, origin: Origin, now: datetime
 ) -> FactWrite:
     """Insert a row, also in place of another: of the new row and what is left of the old one the first succeeds it."""
     period, left = Period(values["valid_from"], values["valid_until"]), _find_left(old, now) if old else None
@@ -165,7 +165,7 @@ def _merge(old: UserFact, into: UserFact, rest: Period | None, *, origin: Origin
     if into.is_over(now) or into.valid_from > max(begins, into.created_at):
         into = change_fact(into, {"valid_from": begins}, origin=origin, now=now).fact
     later = _keep_rest(old, rest, origin=origin, now=now)
-    event = log_event(EventKind.MERGE, before=old, after=into, later=later, origin=origin, now=now)
+    event = log_event(WriteKind.MERGE, before=old, after=into, later=later, origin=origin, now=now)
     copy_links(old, into, event)
     return FactWrite(into, event)
 

@@ -19,7 +19,7 @@ from config.lib.cache import RecentCache
 from config.lib.owned import owner_id
 from memory.facts.document import count_document_tokens, count_fact_tokens
 from memory.facts.versions import Origin, log_event
-from memory.models import EventKind, UserFact
+from memory.models import UserFact, WriteKind
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def _choose_leaving(sizes: Mapping[UUID, int], room: int, now: datetime) -> list
 def _evict(left: Sequence[UserFact], batch_id: UUID | None, now: datetime) -> list[UserFact]:
     UserFact.objects.filter(pk__in=[fact.pk for fact in left]).update(left_document_at=now)
     for fact in left:
-        log_event(EventKind.EVICT, before=fact, after=fact, origin=Origin(batch_id=batch_id), now=now)
+        log_event(WriteKind.EVICT, before=fact, after=fact, origin=Origin(batch_id=batch_id), now=now)
     logger.warning(
         "Evicted %d facts for user %s due to token limit: %s",
         len(left),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
-from memory.models import EventKind, MemoryEvent, Place, PlaceMention
+from memory.models import MemoryEvent, Place, PlaceMention, WriteKind
 from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, check_text, stored_line
 
 
@@ -40,14 +40,14 @@ def add_place(
     elif place.removed_at is None and all(getattr(place, column) == value for column, value in wanted.items()):
         mention = _add_mention(place, origin, now)
         noted: dict[str, Any] = {"place": place, "detail": {"mention": mention}, "origin": origin, "now": now}
-        return PlaceWrite(place, log_event(EventKind.MENTION, **noted) if mention else None)
+        return PlaceWrite(place, log_event(WriteKind.MENTION, **noted) if mention else None)
     else:
         for column, value in {**wanted, "removed_at": None, "updated_at": _next_update(place, now)}.items():
             setattr(place, column, value)
         place.save(update_fields=["name", "notes", "removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat(), "mention": _add_mention(place, origin, now)}
     enforce_token_limit(now=now, batch_id=origin.batch_id)
-    return PlaceWrite(place, log_event(EventKind.PLACE, place=place, detail=detail, origin=origin, now=now))
+    return PlaceWrite(place, log_event(WriteKind.PLACE, place=place, detail=detail, origin=origin, now=now))
 
 
 def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
@@ -59,7 +59,7 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     place.removed_at, place.updated_at = now, _next_update(place, now)
     place.save(update_fields=["removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat()}
-    return PlaceWrite(place, log_event(EventKind.PLACE, place=place, detail=detail, origin=PAGE, now=now))
+    return PlaceWrite(place, log_event(WriteKind.PLACE, place=place, detail=detail, origin=PAGE, now=now))
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:

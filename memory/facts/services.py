@@ -24,12 +24,12 @@ from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactLink,
     FactSource,
     MemoryEvent,
     MemorySwitches,
     UserFact,
+    WriteKind,
 )
 from memory.recall.blocks import MemoryBlock
 
@@ -164,7 +164,7 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
         return FactWrite(fact, None)
     previous = fact.last_confirmed_at
     event = versions.log_event(
-        EventKind.CONFIRM, before=fact, after=fact, previous_confirmed_at=previous, origin=origin, now=now
+        WriteKind.CONFIRM, before=fact, after=fact, previous_confirmed_at=previous, origin=origin, now=now
     )
     fact.last_confirmed_at = now
     fact.save(update_fields=["last_confirmed_at"])
@@ -173,12 +173,12 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
 def promote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Make a fact asserted; idempotent. Raises FactNotFound, FactChanged."""
-    return _set_confidence(fact_id, Confidence.ASSERTED, EventKind.PROMOTE, origin=origin, now=now)
+    return _set_confidence(fact_id, Confidence.ASSERTED, WriteKind.PROMOTE, origin=origin, now=now)
 
 
 def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Make a fact inferred; idempotent. Raises FactNotFound, FactChanged."""
-    return _set_confidence(fact_id, Confidence.INFERRED, EventKind.DEMOTE, origin=origin, now=now)
+    return _set_confidence(fact_id, Confidence.INFERRED, WriteKind.DEMOTE, origin=origin, now=now)
 
 
 def forget_fact(
@@ -187,7 +187,7 @@ def forget_fact(
     """Forget the fact of an id or text. Raises FactNotFound, FactAmbiguous."""
     lock_memory()
     fact = resolve_fact(id_or_substring, now)
-    return _end_fact(fact, reason, EventKind.FORGET, origin=origin, now=now)
+    return _end_fact(fact, reason, WriteKind.FORGET, origin=origin, now=now)
 
 
 def archive_fact(
@@ -195,7 +195,7 @@ def archive_fact(
 ) -> FactWrite:
     """Archive a fact from the page. Raises FactNotFound, FactChanged."""
     lock_memory()
-    return _end_fact(versions.get_believed(fact_id), reason, EventKind.ARCHIVE, origin=origin, now=now)
+    return _end_fact(versions.get_believed(fact_id), reason, WriteKind.ARCHIVE, origin=origin, now=now)
 
 
 def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -205,11 +205,11 @@ def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
     if last.trashed_at is not None:
         return FactWrite(last, None)
     if last.is_archived:
-        event = versions.log_event(EventKind.DELETE, before=last, detail={"was_archived": True}, origin=origin, now=now)
+        event = versions.log_event(WriteKind.DELETE, before=last, detail={"was_archived": True}, origin=origin, now=now)
         versions.add_tombstone(last, event, now)
         written = FactWrite(last, event)
     else:
-        written = _end_fact(last, ArchivedReason.USER_DELETED, EventKind.DELETE, origin=origin, now=now)
+        written = _end_fact(last, ArchivedReason.USER_DELETED, WriteKind.DELETE, origin=origin, now=now)
     last.trashed_at = now
     last.save(update_fields=["trashed_at"])
     return written
@@ -231,7 +231,7 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
         return change_fact(twin, {"valid_from": now}, origin=origin, now=now)
     versions.take_from_trash(last)
     values = list_inherited(last) | Period.of(last).columns
-    written = write_fact(values, kind=EventKind.RESTORE, old=last, origin=origin, now=now)
+    written = write_fact(values, kind=WriteKind.RESTORE, old=last, origin=origin, now=now)
     if last.trashed_at is not None:
         versions.note_detail(written.event, trashed_at=last.trashed_at.isoformat())
     return written
@@ -262,7 +262,7 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
     if FactLink.objects.filter(**ends, relation=label).exists():
         return None
     detail = _describe_link(**ends, relation=label)
-    event = versions.log_event(EventKind.LINK, after=ends["from_fact"], detail=detail, origin=origin, now=now)
+    event = versions.log_event(WriteKind.LINK, after=ends["from_fact"], detail=detail, origin=origin, now=now)
     FactLink.objects.create(**ends, relation=label, event=event, created_at=now)
     return event
 
@@ -275,7 +275,7 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
     detail = _describe_link(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
     detail["event"] = str(link.event_id or "")
     link.delete()
-    return versions.log_event(EventKind.UNLINK, after=link.from_fact, detail=detail, origin=PAGE, now=now)
+    return versions.log_event(WriteKind.UNLINK, after=link.from_fact, detail=detail, origin=PAGE, now=now)
 
 
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
@@ -318,7 +318,7 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
     return matches[0]
 
 
-def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
+def _end_fact(fact: UserFact, reason: str, kind: WriteKind, *, origin: Origin, now: datetime) -> FactWrite:
     versions.archive_version(fact, reason, now)
     event = versions.log_event(kind, before=fact, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
@@ -358,12 +358,12 @@ def _remember_again(
     if not changes:
         return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", *dates})
-    kind = EventKind.PROMOTE if is_promotion else EventKind.UPDATE
+    kind = WriteKind.PROMOTE if is_promotion else WriteKind.UPDATE
     return change_fact(known, changes, kind=kind, origin=origin, now=now)
 
 
 def _set_confidence(
-    fact_id: UUID, confidence: Confidence, kind: EventKind, *, origin: Origin, now: datetime
+    fact_id: UUID, confidence: Confidence, kind: WriteKind, *, origin: Origin, now: datetime
 ) -> FactWrite:
     lock_memory()
     old = versions.get_believed(fact_id)

@@ -11,9 +11,9 @@ from django.db.models import Q
 from config.lib.fields import content_key
 from config.lib.owned import OwnedQuerySet
 from memory.facts.versions import FactChanged, get_last_version, lock_memory
-from memory.models import TRASH_KEPT, EventKind, MemoryEvent, MemoryProposal, UserFact
+from memory.models import TRASH_KEPT, MemoryEvent, MemoryProposal, UserFact, WriteKind
 
-_LINKINGS: Final = (EventKind.LINK, EventKind.UNLINK)
+_LINKINGS: Final = (WriteKind.LINK, WriteKind.UNLINK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _add_same_words(lineages: set[UUID]) -> set[UUID]:
     ended = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False)
     while True:
         merged = MemoryEvent.objects.filter(
-            kind=EventKind.MERGE, undone_at__isnull=True, after__in=UserFact.objects.filter(lineage__in=found)
+            kind=WriteKind.MERGE, undone_at__isnull=True, after__in=UserFact.objects.filter(lineage__in=found)
         )
         more = ended.filter(Q(content_key__in=words) | Q(lineage__in=merged.values("lineage")))
         grown = found | set(more.values_list("lineage", flat=True))

@@ -25,7 +25,7 @@ from memory.facts.versions import (
     lock_memory,
     take_from_trash,
 )
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact, WriteKind
 
 
 class UndoRefused(StateConflict):
@@ -33,8 +33,8 @@ class UndoRefused(StateConflict):
 
 
 # These change no version, so they never block another undo.
-_BESIDE_VERSIONS: Final = (EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK, EventKind.EVICT)
-_ENDINGS: Final = (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE, EventKind.DELETE)
+_BESIDE_VERSIONS: Final = (WriteKind.CONFIRM, WriteKind.LINK, WriteKind.UNLINK, WriteKind.EVICT)
+_ENDINGS: Final = (WriteKind.FORGET, WriteKind.ARCHIVE, WriteKind.MERGE, WriteKind.DELETE)
 _CHANGED_SINCE: Final = "This fact was changed since; undo the later change first."
 
 
@@ -66,7 +66,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
 
 def _reopen_proposal(batch_id: UUID) -> None:
     """Reopen the proposal once its writes are undone; evictions may stay."""
-    standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
+    standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=WriteKind.EVICT)
     if not standing.exists():
         accepted = models.MemoryProposal.objects.filter(batch_id=batch_id, status=models.ProposalStatus.ACCEPTED)
         accepted.update(**models.REOPENED)
@@ -94,7 +94,7 @@ def _undo_event(event: MemoryEvent, now: datetime) -> None:
     # A plan that ended or moved had moved the ends of other facts.
     for moved in MemoryEvent.objects.filter(pk__in=event.detail.get("released", []), undone_at__isnull=True):
         _undo_event(moved, now)
-    _UNDO[EventKind(event.kind)](event, now)
+    _UNDO[WriteKind(event.kind)](event, now)
     event.undone_at = now
     event.save(update_fields=["undone_at"])
 
@@ -122,7 +122,7 @@ def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, i
         # A fact can be deleted after it was archived.
         return places[event.before_id], 3 if event.detail.get("was_archived") else 2
     assert event.after_id is not None, "whatever ends nothing leaves a row"
-    is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
+    is_on_row = event.kind in (WriteKind.CONFIRM, WriteKind.MERGE)
     return places[event.after_id], 1 if is_on_row else 0
 
 
@@ -141,7 +141,7 @@ def _undo_arrival(event: MemoryEvent, now: datetime) -> None:
     if not last.is_archived:
         archive_version(last, ArchivedReason.UNDONE, now)
     # A fact imported as archived cannot be archived again, so undo moves all imports to the trash.
-    trashed_at = now if event.kind == EventKind.IMPORT else event.detail.get("trashed_at")
+    trashed_at = now if event.kind == WriteKind.IMPORT else event.detail.get("trashed_at")
     UserFact.objects.filter(pk=last.pk).update(trashed_at=trashed_at)
 
 
@@ -152,7 +152,7 @@ def _undo_change(event: MemoryEvent, now: datetime) -> None:
     _end_later_part(event, now)
     if event.kind not in _ENDINGS:
         archive_version(last, ArchivedReason.UNDONE, now)
-    if event.kind == EventKind.DELETE:
+    if event.kind == WriteKind.DELETE:
         UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
     models.Tombstone.objects.filter(event=event).delete()
     models.FactLink.objects.filter(event=event).delete()  # copies of a merged fact's
@@ -247,13 +247,13 @@ def _undo_mention(event: MemoryEvent, now: datetime) -> None:
         models.PlaceMention.objects.filter(pk=mention).delete()
 
 
-_UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {
-    **dict.fromkeys((EventKind.SAVE, EventKind.IMPORT, EventKind.RESTORE), _undo_arrival),
-    **dict.fromkeys((EventKind.UPDATE, EventKind.PROMOTE, EventKind.DEMOTE, *_ENDINGS), _undo_change),
-    EventKind.CONFIRM: _undo_confirm,
-    EventKind.EVICT: _undo_eviction,
-    EventKind.LINK: _undo_link,
-    EventKind.UNLINK: _undo_unlink,
-    EventKind.PLACE: _undo_place,
-    EventKind.MENTION: _undo_mention,
+_UNDO: Final[dict[WriteKind, Callable[[MemoryEvent, datetime], None]]] = {
+    **dict.fromkeys((WriteKind.SAVE, WriteKind.IMPORT, WriteKind.RESTORE), _undo_arrival),
+    **dict.fromkeys((WriteKind.UPDATE, WriteKind.PROMOTE, WriteKind.DEMOTE, *_ENDINGS), _undo_change),
+    WriteKind.CONFIRM: _undo_confirm,
+    WriteKind.EVICT: _undo_eviction,
+    WriteKind.LINK: _undo_link,
+    WriteKind.UNLINK: _undo_unlink,
+    WriteKind.PLACE: _undo_place,
+    WriteKind.MENTION: _undo_mention,
 }

@@ -19,7 +19,7 @@ from config.lib.text import normal_form
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject
 from memory.facts.queries import find_last_version, is_learning
-from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Tombstone, UserFact
+from memory.models import ArchivedReason, FactLink, MemoryEvent, Tombstone, UserFact, WriteKind
 from memory.wording import MAX_TOPIC
 
 
@@ -158,7 +158,7 @@ def list_forgotten(content: str, topic: str, origin: Origin, *, is_change: bool 
     if origin.conversation_id is None or origin.message_id is None:
         return []
     events = MemoryEvent.objects.filter(
-        kind=EventKind.FORGET,
+        kind=WriteKind.FORGET,
         undone_at__isnull=True,
         conversation_id=origin.conversation_id,
         message_id=origin.message_id,
@@ -209,7 +209,7 @@ def take_from_trash(fact: UserFact) -> None:
 
 
 def log_event(
-    kind: EventKind, *, later: UserFact | None = None, origin: Origin, now: datetime, **columns: Any
+    kind: WriteKind, *, later: UserFact | None = None, origin: Origin, now: datetime, **columns: Any
 ) -> MemoryEvent:
     """Log a write for undo, with the rows `before` and `after`, the fact that holds `later`, or the `place`."""
     if later is not None:

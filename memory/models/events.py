@@ -10,8 +10,8 @@ from memory.models.facts import UserFact
 from memory.models.places import Place
 
 
-class EventKind(models.TextChoices):
-    """The kind of an event, with the text of the memory line."""
+class WriteKind(models.TextChoices):
+    """The kind of a write to memory, with the text of the memory line."""
 
     SAVE = "save", "Memory saved"
     UPDATE = "update", "Memory updated"
@@ -35,7 +35,7 @@ class MemoryEvent(OwnedModel):
     """A write to memory with rows before and after."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    kind = models.CharField(max_length=10, choices=EventKind)
+    kind = models.CharField(max_length=10, choices=WriteKind)
     lineage = models.UUIDField(null=True)  # of the changed fact; None for a place
     before = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
     after = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
@@ -59,7 +59,7 @@ class MemoryEvent(OwnedModel):
             ),
         )
         constraints = (
-            models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="memory_event_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=WriteKind.values), name="memory_event_kind_known"),
             models.CheckConstraint(
                 condition=Q(before__isnull=False) | Q(after__isnull=False) | Q(place__isnull=False),
                 name="memory_event_has_a_row",

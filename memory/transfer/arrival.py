@@ -204,7 +204,7 @@ class MemoryImport:
         for row in made:
             if row.pk not in superseded:
                 detail = {"is_ended": True} if row.is_archived else {}
-                event = log_event(models.EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
+                event = log_event(models.WriteKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
                 if row.archived_reason in _FORGOTTEN and not self._is_document:
                     add_tombstone(row, event, self.now)
 
@@ -239,7 +239,7 @@ class MemoryImport:
                 models.PlaceMention(place=place, **_parse_mention(mention)) for mention in entry["mentions"]
             )
             detail = {"before": None, "updated_at": None, "stamp": place.updated_at.isoformat()}
-            log_event(models.EventKind.PLACE, place=place, detail=detail, origin=self.origin, now=self.now)
+            log_event(models.WriteKind.PLACE, place=place, detail=detail, origin=self.origin, now=self.now)
             self.added += 1
 
     def _keeps_place(self, known: models.Place | None) -> bool:
@@ -337,7 +337,7 @@ def _parse_mention(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _list_known_facts() -> list[models.UserFact]:
     """Return the rows that an import knows: all but those of imports that were undone."""
-    taken_back = models.MemoryEvent.objects.filter(kind=models.EventKind.IMPORT, undone_at__isnull=False).values(
+    taken_back = models.MemoryEvent.objects.filter(kind=models.WriteKind.IMPORT, undone_at__isnull=False).values(
         "lineage"
     )
     gone = models.UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from config.lib.text import WordRun, list_word_changes
 from memory import models
-from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact
+from memory.models import FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, WriteKind
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
 FORGOTTEN_SHOWN: Final = 10
@@ -21,10 +21,10 @@ _FORGOTTEN: Final = (
 )
 # What was done to facts, where the label says it otherwise.
 _PAST: Final = {
-    EventKind.UPDATE: "corrected",
-    EventKind.PROMOTE: "marked as said by you",
-    EventKind.MERGE: "merged into another",
-    EventKind.DELETE: "moved to the trash",
+    WriteKind.UPDATE: "corrected",
+    WriteKind.PROMOTE: "marked as said by you",
+    WriteKind.MERGE: "merged into another",
+    WriteKind.DELETE: "moved to the trash",
 }
 
 
@@ -58,8 +58,8 @@ def find_batch(batch_id: UUID) -> Batch | None:
     rows = list(MemoryEvent.objects.filter(batch_id=batch_id).values_list("kind", "undone_at"))
     if not rows:
         return None
-    counts = Counter(EventKind(kind) for kind, _ in rows)
-    acts = {kind: kind.label.lower().removeprefix("memory ").removeprefix("memories ") for kind in EventKind} | _PAST
+    counts = Counter(WriteKind(kind) for kind, _ in rows)
+    acts = {kind: kind.label.lower().removeprefix("memory ").removeprefix("memories ") for kind in WriteKind} | _PAST
     parts = [f"{counts[kind]} {done}" for kind, done in acts.items() if kind in counts]
     number, _, rest = parts[0].partition(" ")
     said = ", ".join([f"{number} {'fact' if number == '1' else 'facts'} {rest}", *parts[1:]])

@@ -8,7 +8,6 @@ from memory.claims.subjects import read_subject
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactCategory,
     FactLink,
     FactSource,
@@ -21,6 +20,7 @@ from memory.models import (
     ProposalStatus,
     Tombstone,
     UserFact,
+    WriteKind,
 )
 
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)  # when the factories' facts were written
@@ -59,7 +59,7 @@ class MemoryEventFactory(DjangoModelFactory):
     class Meta:
         model = MemoryEvent
 
-    kind = EventKind.SAVE
+    kind = WriteKind.SAVE
     after = factory.SubFactory(UserFactFactory)
     lineage = factory.SelfAttribute("after.lineage")
     created_at = MAY

@@ -11,7 +11,6 @@ from config.lib.owned import ScopeError, system_tx
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactCategory,
     FactSource,
     MemoryEvent,
@@ -19,6 +18,7 @@ from memory.models import (
     ProposalStatus,
     Tombstone,
     UserFact,
+    WriteKind,
 )
 from tests.factories.memory import (
     JULY,
@@ -312,7 +312,7 @@ def test_search_terms_follow_content_summary_and_body(as_trader):
 @pytest.mark.parametrize(
     ("choices", "values"),
     [
-        (EventKind, SETTLED_KINDS),
+        (WriteKind, SETTLED_KINDS),
         (FactCategory, {"profile", "finance_context", "response_style", "fact"}),
         (FactSource, {"chat", "profile", "extracted", "inferred", "imported"}),
         (Confidence, {"asserted", "inferred"}),

@@ -23,7 +23,7 @@ from config.lib.figures import format_count
 from config.lib.llm import door
 from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.models import EventKind
+from memory.models import WriteKind
 
 SESSION: Final = (
     "/new begins another chat, /receipt shows what the last answer was written from, Ctrl-C stops an answer, /quit or"
@@ -168,7 +168,7 @@ class Command(KeelCommand):
             case events.CallStarted(part):
                 self.stdout.write(f"\n[{part['name']}] {part['arguments']}")
             case events.MemoryWritten(part):
-                self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")
+                self.stdout.write(f"{WriteKind(part['event_kind']).label}: {part['text']}")
             case events.CardDrawn():
                 self.stdout.write("\n(an action is prepared: confirm or cancel its card in the browser)")
             case events.Noticed(text):

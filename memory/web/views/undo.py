@@ -15,7 +15,7 @@ from config.lib.web import PageRequest, owned_act, owned_page
 from memory.facts.history import compare_event, get_timeline
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
-from memory.models import EventKind
+from memory.models import WriteKind
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
 from memory.web.views.responses import CONFLICT, find_named, is_for_element, redirect_back, show_page, try_write
@@ -56,7 +56,7 @@ def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
     if event.lineage is None:
         return show_places_result(request, event=event, refusal=refusal)
     # Of a link the form says which end it shows.
-    is_of_two = event.kind in (EventKind.LINK, EventKind.UNLINK)
+    is_of_two = event.kind in (WriteKind.LINK, WriteKind.UNLINK)
     end = find_named(request.POST, "of", find_last_version) if is_of_two else None
     shown_id = end.pk if end else event.lineage
     if refusal:

@@ -5,7 +5,7 @@ import pytest
 from config.lib.llm.tokens import count_tokens
 from memory.facts.queries import get_next_block
 from memory.facts.services import archive_fact, set_switches
-from memory.models import EventKind, MemoryProposal, Place, UserFact
+from memory.models import MemoryProposal, Place, UserFact, WriteKind
 from tests.factories.memory import JUNE, MAY
 from tests.memory.browsing import contents
 from tests.owners import as_owner
@@ -51,7 +51,7 @@ def test_events_are_listed_the_newest_first(api, fact, trader):
 
     [event] = api("get", "memory/events/")["items"]
 
-    assert (event["kind"], event["before"], event["undone_at"]) == (EventKind.ARCHIVE, str(fact.pk), None)
+    assert (event["kind"], event["before"], event["undone_at"]) == (WriteKind.ARCHIVE, str(fact.pk), None)
 
 
 def test_a_list_is_proposed(api, trader):

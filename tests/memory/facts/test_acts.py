@@ -21,7 +21,7 @@ from memory.facts.services import (
 from memory.facts.trash import erase_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import PAGE, FactChanged, Origin
-from memory.models import Confidence, EventKind, FactSource, UserFact
+from memory.models import Confidence, FactSource, UserFact, WriteKind
 from tests.factories.memory import (
     JUNE,
     MAY,
@@ -135,7 +135,7 @@ def test_confirm_fact_resets_the_clock_and_nothing_else(as_trader):
 
     after = UserFact.objects.filter(pk=fact.pk).values().get()
     assert after == before | {"last_confirmed_at": JUNE}
-    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.CONFIRM, fact, fact)
+    assert (written.event.kind, written.event.before, written.event.after) == (WriteKind.CONFIRM, fact, fact)
     assert written.event.previous_confirmed_at == MAY
 
 

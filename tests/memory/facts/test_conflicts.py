@@ -21,7 +21,7 @@ from memory.facts.periods import Period
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import PAGE, FactNotFound, Origin
-from memory.models import EventKind, MemoryEvent, UserFact
+from memory.models import MemoryEvent, UserFact, WriteKind
 from memory.transfer.documents import import_document, parse_document
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.properties import examples
@@ -149,7 +149,7 @@ class OneMemory(RuleBasedStateMachine):
         assert not UserFact.objects.filter(archived_at__isnull=False, archived_reason="").exists()
         left = UserFact.objects.filter(archived_at__isnull=False).exclude(archived_reason="undone")
         logged = set(MemoryEvent.objects.values_list("before", flat=True))
-        logged |= set(MemoryEvent.objects.filter(kind=EventKind.IMPORT).values_list("after", flat=True))
+        logged |= set(MemoryEvent.objects.filter(kind=WriteKind.IMPORT).values_list("after", flat=True))
         assert set(left.values_list("pk", flat=True)) <= logged
 
     @invariant()

@@ -41,7 +41,6 @@ from memory.learning.writes import FactForgotten, TrustRefused, learn_fact
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactCategory,
     FactLink,
     FactSource,
@@ -50,6 +49,7 @@ from memory.models import (
     ProposalKind,
     ProposalStatus,
     UserFact,
+    WriteKind,
 )
 from tests.factories.memory import MAY, UserFactFactory
 from tests.properties import examples
@@ -61,7 +61,7 @@ T = TypeVar("T")
 COLUMNS = [field.attname for field in UserFact._meta.concrete_fields]
 # Nothing else of a closed row ever changes: it may go into the trash and come back.
 CLOSED = [name for name in COLUMNS if name not in {"trashed_at", "left_document_at"}]
-BESIDE = {EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK, EventKind.EVICT}  # they write no version
+BESIDE = {WriteKind.CONFIRM, WriteKind.LINK, WriteKind.UNLINK, WriteKind.EVICT}  # they write no version
 VISIBLE = ("lineage", "category", "topic", "content", "summary", "body", "source", "confidence", "score", "valid_until")
 
 
@@ -413,10 +413,10 @@ class FactStore(RuleBasedStateMachine):
     def note(self) -> list[MemoryEvent]:
         """Put what was written on the stacks."""
         new = list(MemoryEvent.objects.exclude(pk__in=self.events).select_related("after"))
-        for event in sorted(new, key=lambda event: event.kind == EventKind.MERGE):
+        for event in sorted(new, key=lambda event: event.kind == WriteKind.MERGE):
             if event.kind not in BESIDE:
                 self.stacks[event.lineage].append(event.pk)
-            if event.kind == EventKind.MERGE:
+            if event.kind == WriteKind.MERGE:
                 self.stacks[event.after.lineage].append(event.pk)
         return new
 
@@ -426,11 +426,11 @@ class FactStore(RuleBasedStateMachine):
         except UndoRefused:
             return
         self.undone[event.pk] = self.now
-        self.may_change = event.kind == EventKind.EVICT  # the fact is in the document again
+        self.may_change = event.kind == WriteKind.EVICT  # the fact is in the document again
 
     def undo(self, event: MemoryEvent) -> None:
         is_done = event.pk in self.undone
-        if event.kind == EventKind.CONFIRM and not is_done:
+        if event.kind == WriteKind.CONFIRM and not is_done:
             self.undo_confirm(event)
         elif event.kind in BESIDE and not is_done:
             self.undo_link(event)
@@ -466,10 +466,10 @@ class FactStore(RuleBasedStateMachine):
 
     def check_undone(self, event: MemoryEvent) -> None:
         last = self.line(event.lineage)[-1]
-        if event.kind in {EventKind.SAVE, EventKind.RESTORE}:
+        if event.kind in {WriteKind.SAVE, WriteKind.RESTORE}:
             assert last.is_archived
             return
-        assert event.kind != EventKind.DELETE or last.trashed_at is None
+        assert event.kind != WriteKind.DELETE or last.trashed_at is None
         if event.detail.get("was_archived"):
             assert last.is_archived
             return

@@ -4,7 +4,7 @@ import pytest
 
 from memory.facts.services import archive_fact, forget_fact, resolve_fact, restore_fact
 from memory.facts.versions import FactAmbiguous, FactNotFound, Origin
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, MemoryEvent, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 
@@ -17,7 +17,7 @@ def test_forget_fact_archives_the_row_and_keeps_it(as_trader):
     after = UserFact.objects.filter(pk=fact.pk).values().get()
     assert after == before | {"archived_at": JUNE, "archived_reason": ArchivedReason.AGENT_FORGET}
     event = written.event
-    assert (written.fact, event.kind, event.before, event.after) == (fact, EventKind.FORGET, fact, None)
+    assert (written.fact, event.kind, event.before, event.after) == (fact, WriteKind.FORGET, fact, None)
     assert (event.conversation_id, event.message_id) == (origin.conversation_id, 9)
 
 
@@ -82,7 +82,7 @@ def test_restore_fact_puts_a_new_row_on_top_of_the_last_one(as_trader):
     assert (back.content, back.topic, back.summary, back.body) == ("Retires at 50", "goal", "50", "Long")
     assert (back.supersedes, back.lineage, back.created_at, back.learned_at) == (fact, fact.lineage, JULY, MAY)
     assert (back.valid_from, back.last_confirmed_at, back.last_referenced_at) == (MAY, MAY, MAY)
-    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.RESTORE, fact, back)
+    assert (written.event.kind, written.event.before, written.event.after) == (WriteKind.RESTORE, fact, back)
     assert UserFact.objects.filter(pk=fact.pk).values().get() == closed
     assert list(UserFact.objects.believed()) == [back]
 

@@ -14,7 +14,7 @@ from memory.facts.services import forget_fact, remember_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
-from memory.models import EventKind, MemoryEvent, UserFact
+from memory.models import MemoryEvent, UserFact, WriteKind
 from memory.recall.search import recall_facts
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
 
@@ -86,7 +86,7 @@ def test_evicted_facts_stay_believed_with_a_mark_and_an_event(as_trader):
 
     rows = UserFact.objects.filter(pk__in=ids)
     assert {(row.archived_at, row.left_document_at) for row in rows} == {(None, JUNE)}
-    events = MemoryEvent.objects.filter(kind=EventKind.EVICT)
+    events = MemoryEvent.objects.filter(kind=WriteKind.EVICT)
     assert {event.before_id for event in events} == {event.after_id for event in events} == set(ids)
 
 

@@ -13,7 +13,7 @@ from memory.facts.services import (
     unlink_facts,
 )
 from memory.facts.undo import UndoRefused, undo_event
-from memory.models import EventKind, FactLink, MemoryEvent, UserFact
+from memory.models import FactLink, MemoryEvent, UserFact, WriteKind
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 
@@ -46,7 +46,7 @@ def test_link_facts_relates_two_current_facts(ends):
 
     row = FactLink.objects.get()
     assert (row.from_fact, row.to_fact, row.relation, row.event, row.created_at) == (*ends, "contradicts", event, JUNE)
-    assert (event.kind, event.lineage) == (EventKind.LINK, ends[0].lineage)
+    assert (event.kind, event.lineage) == (WriteKind.LINK, ends[0].lineage)
     assert shown(ends[0]) == [("contradicts", "No single stocks")]
     assert shown(ends[1]) == [("contradicts", "Funds only")]
 
@@ -150,7 +150,7 @@ def test_unlink_facts_takes_the_link_away_and_its_undo_brings_it_back(ends):
 
     event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
 
-    assert (event.kind, shown(ends[0])) == (EventKind.UNLINK, [])
+    assert (event.kind, shown(ends[0])) == (WriteKind.UNLINK, [])
     undo_event(event_id=event.pk, now=JULY)
     assert shown(ends[0]) == [("relates_to", "No single stocks")]
     assert FactLink.objects.get().event == made

@@ -12,7 +12,7 @@ from memory.facts.services import forget_fact, remember_fact, render_coach_block
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.writes import TrustRefused, learn_fact
-from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
+from memory.models import ArchivedReason, MemoryEvent, Tombstone, UserFact, WriteKind
 from memory.transfer.documents import import_document, parse_document
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -201,7 +201,7 @@ def test_forget_and_remember_of_a_subject_in_one_turn_are_one_supersede(as_trade
 
     old.refresh_from_db()
     forgotten.event.refresh_from_db()
-    assert (written.fact.supersedes, written.fact.lineage, written.event.kind) == (old, old.lineage, EventKind.UPDATE)
+    assert (written.fact.supersedes, written.fact.lineage, written.event.kind) == (old, old.lineage, WriteKind.UPDATE)
     assert (old.archived_reason, forgotten.event.undone_at) == (ArchivedReason.SUPERSEDED, JUNE)
     assert (written.fact.topic, written.fact.body) == ("account", "Long")
     assert not Tombstone.objects.exists()

@@ -7,7 +7,7 @@ from memory.facts.places import add_place, remove_place
 from memory.facts.queries import list_places
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactNotFound, Origin
-from memory.models import EventKind, MemoryEvent, Place, PlaceMention
+from memory.models import MemoryEvent, Place, PlaceMention, WriteKind
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, PlaceMentionFactory
 from tests.owners import as_owner
@@ -41,7 +41,7 @@ def test_add_place_saves_texts_and_logs_event(as_trader):
         "7",
         JUNE,
     )
-    assert (written.event.kind, written.event.place, written.event.lineage) == (EventKind.PLACE, place, None)
+    assert (written.event.kind, written.event.place, written.event.lineage) == (WriteKind.PLACE, place, None)
     assert (written.event.conversation_id, written.event.message_id) == (origin.conversation_id, 7)
 
 
@@ -68,9 +68,9 @@ def test_add_place_that_changes_nothing_counts_a_message_once_and_a_conversation
 
     assert home(origin=chat(1, here)).event is home().event is None
     for origin in (chat(2, here), chat(3, there)):
-        assert home(origin=origin).event.kind == EventKind.MENTION
+        assert home(origin=origin).event.kind == WriteKind.MENTION
 
-    assert MemoryEvent.objects.filter(kind=EventKind.PLACE).count() == 1
+    assert MemoryEvent.objects.filter(kind=WriteKind.PLACE).count() == 1
     assert PlaceMention.objects.count() == 3
     assert [(place.name, place.conversations) for place in list_places("added_at")] == [("Home", 2)]
 
@@ -81,7 +81,7 @@ def test_remove_place_takes_it_out_of_what_assistants_see(as_trader):
     written = remove_place(id=place.pk, now=JULY)
 
     assert list_places("added_at") == []
-    assert (written.event.kind, state(place)["removed_at"]) == (EventKind.PLACE, JULY)
+    assert (written.event.kind, state(place)["removed_at"]) == (WriteKind.PLACE, JULY)
     with pytest.raises(FactNotFound):
         remove_place(id=place.pk, now=JULY)
 

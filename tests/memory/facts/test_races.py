@@ -37,7 +37,6 @@ from memory.learning.writes import learn_fact
 from memory.models import (
     TRASH_KEPT,
     Confidence,
-    EventKind,
     FactLink,
     MemoryEvent,
     MemoryProposal,
@@ -46,6 +45,7 @@ from memory.models import (
     PlaceMention,
     Tombstone,
     UserFact,
+    WriteKind,
 )
 from tests.factories.memory import JULY, JUNE, MemoryProposalFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
@@ -138,7 +138,7 @@ def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
     assert len({result.undone_at for result in results}) == 1
     with owned(trader):
         assert [row.content for row in UserFact.objects.believed()] == believed
-        assert UserFact.objects.count() == count + (event.kind != EventKind.SAVE)
+        assert UserFact.objects.count() == count + (event.kind != WriteKind.SAVE)
         assert not UserFact.objects.in_trash().exists()
 
 
@@ -309,4 +309,4 @@ def test_concurrent_users_do_not_affect_each_other(db):
     results = race(*[(trader.pk, lambda: remember_fact(content="Never trades alts", now=JUNE)) for trader in traders])
 
     assert [result.fact.user_id for result in results] == [trader.pk for trader in traders]
-    assert {result.event.kind for result in results} == {EventKind.SAVE}
+    assert {result.event.kind for result in results} == {WriteKind.SAVE}

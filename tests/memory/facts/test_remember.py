@@ -4,7 +4,7 @@ import pytest
 
 from memory.facts.services import remember_fact
 from memory.facts.versions import Origin
-from memory.models import Confidence, EventKind, FactSource, MemoryEvent, UserFact
+from memory.models import Confidence, FactSource, MemoryEvent, UserFact, WriteKind
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
@@ -27,7 +27,7 @@ def test_remember_fact_keeps_what_was_said_and_where(as_trader):
     assert fact.lineage == fact.pk
     assert fact.user_id == as_trader.pk
     event = MemoryEvent.objects.get()
-    assert (written.event, event.kind, event.before, event.after) == (event, EventKind.SAVE, None, fact)
+    assert (written.event, event.kind, event.before, event.after) == (event, WriteKind.SAVE, None, fact)
     assert (event.conversation_id, event.message_id) == (origin.conversation_id, 7)
     assert (event.created_at, event.undone_at, event.lineage) == (JUNE, None, fact.lineage)
 
@@ -82,7 +82,7 @@ def test_remember_fact_moves_the_same_words_to_another_place(as_trader, place, t
     second = remember_fact(content="Max 5x leverage", **place, now=JULY)
 
     assert (second.fact.topic, second.fact.category) == (topic, category)
-    assert (second.fact.supersedes, second.event.kind) == (first.fact, EventKind.UPDATE)
+    assert (second.fact.supersedes, second.event.kind) == (first.fact, WriteKind.UPDATE)
     assert believed() == ["Max 5x leverage"]
 
 
@@ -95,7 +95,7 @@ def test_remember_fact_never_demotes(as_trader):
 
 
 @pytest.mark.parametrize(
-    ("confidence", "kind"), [(Confidence.INFERRED, EventKind.UPDATE), (Confidence.ASSERTED, EventKind.PROMOTE)]
+    ("confidence", "kind"), [(Confidence.INFERRED, WriteKind.UPDATE), (Confidence.ASSERTED, WriteKind.PROMOTE)]
 )
 def test_remember_fact_makes_a_learned_fact_explicit(as_trader, confidence, kind):
     learned = UserFactFactory(learned=True, score=0.5, conversation_id=uuid4())
@@ -151,4 +151,4 @@ def test_remember_fact_takes_another_detail_for_the_same_words_and_keeps_it_with
     assert remember_fact(content="Max 5x leverage", now=JUNE).fact == first
     second = remember_fact(content="Max 5x leverage", detail="Since April.", now=JULY)
 
-    assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, EventKind.UPDATE)
+    assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, WriteKind.UPDATE)

@@ -19,13 +19,13 @@ from memory.facts.versions import FactChanged, Origin
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactSource,
     MemoryEvent,
     MemoryProposal,
     ProposalKind,
     ProposalStatus,
     UserFact,
+    WriteKind,
 )
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -186,7 +186,7 @@ def test_merge_is_proposed_and_done_only_by_accepting(twins):
 
     twins[0].refresh_from_db()
     assert (believed(), twins[0].archived_reason) == (["Funds are good"], ArchivedReason.MERGED)
-    assert MemoryEvent.objects.get().kind == EventKind.MERGE
+    assert MemoryEvent.objects.get().kind == WriteKind.MERGE
 
 
 def test_merge_is_proposed_once_whichever_way_round(twins):
@@ -249,7 +249,7 @@ def test_reopen_proposal_refuses_after_later_write(as_trader):
 
 def event_of(proposal: MemoryProposal) -> MemoryEvent:
     """Return what accepting a proposal wrote, beside what was evicted for it."""
-    return MemoryEvent.objects.exclude(kind=EventKind.EVICT).get(batch_id=proposal.batch_id)
+    return MemoryEvent.objects.exclude(kind=WriteKind.EVICT).get(batch_id=proposal.batch_id)
 
 
 @pytest.mark.parametrize("is_merge", [False, True], ids=["words", "merge"])

@@ -5,7 +5,7 @@ import pytest
 
 from memory.facts.services import promote_fact, restore_fact, supersede_fact
 from memory.facts.versions import Origin
-from memory.models import ArchivedReason, Confidence, EventKind, MemoryEvent, UserFact
+from memory.models import ArchivedReason, Confidence, MemoryEvent, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 INFERRED = Confidence.INFERRED
@@ -19,7 +19,7 @@ def test_supersede_fact_ends_the_old_row_where_the_new_one_starts(as_trader):
 
     old.refresh_from_db()
     new, event = written.fact, MemoryEvent.objects.get()
-    assert (event.kind, event.before, event.after) == (EventKind.UPDATE, old, new)
+    assert (event.kind, event.before, event.after) == (WriteKind.UPDATE, old, new)
     assert (event.conversation_id, event.message_id) == (origin.conversation_id, 3)
     assert new.conversation_id == origin.conversation_id
     assert (old.archived_at, old.archived_reason, new.valid_from) == (JUNE, ArchivedReason.SUPERSEDED, JUNE)
@@ -81,7 +81,7 @@ def test_supersede_fact_merges_into_the_fact_that_has_these_words(as_trader):
     old.refresh_from_db()
     assert written.fact == twin
     assert (old.archived_at, old.archived_reason) == (JUNE, ArchivedReason.MERGED)
-    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.MERGE, old, twin)
+    assert (written.event.kind, written.event.before, written.event.after) == (WriteKind.MERGE, old, twin)
     assert list(UserFact.objects.believed()) == [twin]
 
 
@@ -94,7 +94,7 @@ def test_supersede_fact_merges_into_words_that_then_hold_again(as_trader, when):
 
     assert list(UserFact.objects.current(JUNE)) == [written.fact]
     assert (written.fact.supersedes, written.fact.valid_from, written.fact.valid_until) == (twin, JUNE, None)
-    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.MERGE, old, written.fact)
+    assert (written.event.kind, written.event.before, written.event.after) == (WriteKind.MERGE, old, written.fact)
 
 
 def test_restore_fact_lets_its_words_hold_again_where_they_had_ended(as_trader):

@@ -24,12 +24,12 @@ from memory.learning.writes import learn_fact
 from memory.models import (
     TRASH_KEPT,
     ArchivedReason,
-    EventKind,
     FactLink,
     MemoryEvent,
     MemoryProposal,
     Tombstone,
     UserFact,
+    WriteKind,
 )
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.strangers import dump
@@ -60,7 +60,7 @@ def test_delete_fact_puts_a_fact_into_the_trash_and_buries_it(as_trader):
 
     fact.refresh_from_db()
     assert (fact.archived_at, fact.archived_reason, fact.trashed_at) == (JUNE, ArchivedReason.USER_DELETED, JUNE)
-    assert (written.event.kind, written.event.before, fact.gone_at) == (EventKind.DELETE, fact, JUNE + TRASH_KEPT)
+    assert (written.event.kind, written.event.before, fact.gone_at) == (WriteKind.DELETE, fact, JUNE + TRASH_KEPT)
     assert list(UserFact.objects.in_trash()) == [fact]
     assert Tombstone.objects.get().category == fact.category
 

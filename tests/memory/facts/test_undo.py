@@ -20,7 +20,7 @@ from memory.facts.services import (
 )
 from memory.facts.undo import _UNDO, UndoRefused, undo_batch, undo_event
 from memory.facts.versions import FactWrite, Origin
-from memory.models import EventKind, FactLink, MemoryEvent, Place, UserFact
+from memory.models import FactLink, MemoryEvent, Place, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 Write = Callable[[UserFact, datetime], FactWrite]
@@ -184,4 +184,4 @@ def test_undo_batch_is_all_or_nothing(as_trader):
 
 
 def test_every_kind_of_event_can_be_undone():
-    assert set(_UNDO) == set(EventKind)
+    assert set(_UNDO) == set(WriteKind)

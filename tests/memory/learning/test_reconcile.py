@@ -34,7 +34,6 @@ from memory.learning.reconcile import (
 from memory.models import (
     ArchivedReason,
     Confidence,
-    EventKind,
     FactSource,
     MemoryEvent,
     MemoryProposal,
@@ -42,6 +41,7 @@ from memory.models import (
     ProposalStatus,
     Tombstone,
     UserFact,
+    WriteKind,
 )
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
 from tests.owners import as_owner
@@ -137,7 +137,7 @@ def test_update_that_says_what_another_fact_says_merges_into_it(as_trader):
     assert weigh(candidate(LEVERAGE, target_id=old.pk)) == ReconcileCounts(updated=1)
 
     assert UserFact.objects.believed().get() == said
-    assert MemoryEvent.objects.get().kind == EventKind.MERGE
+    assert MemoryEvent.objects.get().kind == WriteKind.MERGE
 
 
 def test_the_same_words_with_more_confidence_raise_the_score(as_trader):

@@ -20,7 +20,7 @@ from memory.facts.services import (
 from memory.facts.undo import undo_event
 from memory.facts.versions import MemoryPaused, Origin
 from memory.learning.writes import FactForgotten, learn_fact, refuse_forgotten
-from memory.models import EventKind, MemoryEvent, Tombstone, UserFact
+from memory.models import MemoryEvent, Tombstone, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory, believed
 from tests.owners import as_owner
 
@@ -74,7 +74,7 @@ def fact(as_trader):
 def test_newer_quotes_of_the_same_topic_are_learned(fact, messages):
     FORGETS["forget"](fact)
 
-    assert learn("Retires at 55", topic="goal", messages=messages, now=JULY).event.kind == EventKind.SAVE
+    assert learn("Retires at 55", topic="goal", messages=messages, now=JULY).event.kind == WriteKind.SAVE
 
 
 def test_tombstone_holds_a_digest_keyed_by_the_user_and_no_words(stranger, fact):
