@@ -209,12 +209,13 @@ def test_trades_that_json_writes_at_length_are_left_out_and_counted(box):
     assert len(json.dumps(result)) < MAX_RESULT
 
 
-def test_trade_that_fills_do_not_explain_says_so(box, deployment):
-    TradeFactory(deployment=deployment, entry_tick_at=MAY + 2 * HOUR, reconciled="estimated")
+def test_trade_that_fills_do_not_explain_says_so_and_invents_no_path(box, deployment):
+    TradeFactory(deployment=deployment, entry_tick_at=MAY + 2 * HOUR, reconciled="estimated", path_minutes=None)
 
     trades = box.call("get_skill_performance", skill_id=str(deployment.skill_id), detail="trades")["trades"]
 
     assert [trade.get("reconciled") for trade in trades] == ["estimated", None, None]
+    assert (trades[0]["mfe_pct"], trades[0]["mae_pct"]) == (None, None)  # its path is not known
 
 
 def test_trades_of_a_skill_that_only_ran_in_backtests_are_those_of_the_last(box, deployment):
