@@ -197,7 +197,7 @@ def _check_fact(
         explicit = (other for other in known.values() if other.score is None)
         against = next((other for other in explicit if excludes(other.content, content)), None)
     op: Op = "add" if target is None else "update"
-    target_id, conflict = target and target.id, against and against.id
+    target_id, conflict = (None if one is None else one.id for one in (target, against))
     return replace(fact, op=op, target_id=target_id, content=content, quotes=quotes, conflicts_with=conflict, said=said)
 
 

@@ -66,9 +66,8 @@ class BacktestViewSet(ApiViewSet):
     def list(self, status: str, skill_id: UUID | None) -> QuerySet[BacktestRun]:
         """List backtests, the newest first."""
         of_skill = Deployment.objects.filter(skill=skill_id).values("pk") if skill_id else None
-        rows = BacktestRun.objects.prefetch_related(
-            Prefetch("deployment", Deployment.objects.select_related("version"))
-        )
+        deployments: Any = Prefetch("deployment", Deployment.objects.select_related("version"))
+        rows = BacktestRun.objects.prefetch_related(deployments)
         return narrow(rows, status=status, deployment__in=of_skill)
 
     @write("start_backtest", BacktestSerializer, BacktestInput, status=HTTPStatus.CREATED)
