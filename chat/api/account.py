@@ -12,10 +12,10 @@ from chat.conversations.usage import get_daily_budget, get_day
 from chat.endings.export import iter_zip
 from chat.models import UsageDay
 from chat.parts import Json
+from config.lib.edge.streaming import stream_file
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
 from config.lib.rest.views import ApiRequest, ApiView, PageQuery, ReadOnlySerializer
-from config.lib.streaming import stream_file
 
 
 class UsageDaySerializer(ReadOnlySerializer):

@@ -25,7 +25,7 @@ from chat.endings.erasure import erase_user
 from chat.endings.export import iter_zip
 from chat.turns.live import tell_recheck
 from chat.web.forms import EraseAccountForm
-from config.lib.streaming import stream_file
+from config.lib.edge.streaming import stream_file
 from config.lib.web import AuthedRequest, owned_page, owned_view
 
 DAYS_SHOWN = 30

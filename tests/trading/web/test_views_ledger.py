@@ -296,7 +296,7 @@ def test_export_takes_a_query_for_some_hundred_trades(client, made, django_asser
 
 @pytest.mark.django_db(transaction=True)
 async def test_export_is_sent_in_parts_by_an_asynchronous_server(trader, monkeypatch):
-    monkeypatch.setattr("config.lib.streaming._LINES_AT_ONCE", 2)
+    monkeypatch.setattr("config.lib.edge.streaming._LINES_AT_ONCE", 2)
     monkeypatch.setattr("trading.web.views.exports._ROWS_AT_ONCE", 2)
     await sync_to_async(as_owner)(trader, lambda: TradeFactory.create_batch(5, deployment=DeploymentFactory()))
     client = AsyncClient()

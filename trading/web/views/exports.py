@@ -8,9 +8,9 @@ from django.db.models import Model, QuerySet
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
+from config.lib.edge.streaming import stream_file
 from config.lib.owned import owned
 from config.lib.paging import get_page
-from config.lib.streaming import stream_file
 from config.lib.web import AuthedRequest
 
 Row = TypeVar("Row", bound=Model)
