@@ -37,7 +37,7 @@ PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
 STORY = {"test_story.py", "test_frame.py"}  # what browsers try on SQLite, too, by `make test-all`
 # What sends SQL of its own, and is tried on both engines by `make test`; `make test-all` tries the rest on both, too.
 BOTH = (
-    *("config", "memory/facts", "memory/recall", "memory/transfer", "memory/test_models"),
+    *("config", "memory/facts", "memory/recall", "memory/test_models"),
     *("chat/conversations", "chat/endings", "chat/turns", "chat/test_cards", "chat/test_jobs", "chat/test_rules"),
     *("trading/account", "trading/asking", "trading/ledger", "trading/market", "trading/record", "trading/runs"),
     *("trading/test_models", "test_harness", "test_migrations"),
@@ -122,8 +122,10 @@ def _is_run_elsewhere(item: pytest.Item) -> bool:
     if is_usual and has("long"):
         return True  # by `make test-all`
     if os.environ["KEEL_TEST_PASS"] == "1":
-        return bool((has("browser") and (is_usual or item.path.name not in STORY)) or (has("processes") and is_usual))
-    return not _uses_a_store(item) or (is_usual and not _may_differ_on_postgres(item))
+        is_once = not _uses_a_store(item) or (has("browser") and item.path.name not in STORY)
+        return bool(is_once or (is_usual and (has("browser") or has("processes"))))
+    is_second = os.environ["KEEL_TEST_PASS"] == "2"
+    return is_second and is_usual and _uses_a_store(item) and not _may_differ_on_postgres(item)
 
 
 def _may_differ_on_postgres(item: pytest.Item) -> bool:
