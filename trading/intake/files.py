@@ -104,11 +104,11 @@ def import_file(opened: OpenFile, reading: Reading, *, now: datetime) -> list[Le
 
 
 def import_reading(
-    reading: Reading, mapping: FillMapping, *, source: EntrySource, name: str, now: datetime
+    reading: Reading, mapping: FillMapping, *, source: EntrySource, name: str, venue: str = "", now: datetime
 ) -> list[LedgerImport]:
     """Import what `check_reading` let pass; needs `owned_tx(user)`. Raises EntriesRefused."""
     details = {"format": mapping.format, "zone": mapping.zone}
-    return add_reading(reading, venue=name_venue(mapping), source=source, name=name, details=details, now=now)
+    return add_reading(reading, venue=name_venue(mapping, venue), source=source, name=name, details=details, now=now)
 
 
 def check_reading(reading: Reading, *, leaves_out: bool) -> None:

@@ -39,9 +39,9 @@ class LedgerImport:
     record: IntakeRecord
 
 
-def name_venue(mapping: FillMapping) -> str:
-    """Return the venue of a mapping, for the accounts it goes into."""
-    return name_account(FORMATS[mapping.format].venue if mapping.format else "Imported", mapping.ledger)
+def name_venue(mapping: FillMapping, venue: str = "") -> str:
+    """Return the venue of a mapping, for the accounts it goes into; `venue` is that of a format that is not known."""
+    return name_account(FORMATS[mapping.format].venue if mapping.format else venue or "Imported", mapping.ledger)
 
 
 def name_account(venue: str, name: str) -> str:

@@ -17,7 +17,7 @@ from trading.intake.files import ImportRefused, check_reading
 from trading.intake.formats import propose_mapping
 from trading.intake.reading import ReadFill
 from trading.intake.tables import TableRefused, read_table
-from trading.models import Fill, Trade
+from trading.models import Deployment, Fill, Trade
 
 D = Decimal
 HEADER = "fill_id,time,symbol,side,quantity,price,fee_usd,liquidation\n"
@@ -123,7 +123,7 @@ def deployment(trader):
 
 def run(*arguments) -> str:
     output = StringIO()
-    call_command(*map(str, arguments), stdout=output)
+    call_command(*map(str, arguments), stdout=output, stderr=StringIO())
     return output.getvalue()
 
 
@@ -145,6 +145,49 @@ def test_command_takes_in_nothing_of_a_file_with_a_bad_line(deployment, path):
         run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
 
     with owned(deployment.user_id):
+        assert not Fill.objects.exists()
+
+
+TABLE = "when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n"
+COLUMNS = {"time": "when", "symbol": "what", "side": "way", "quantity": "much", "price": "at"}
+
+
+def test_import_trades_command_previews_and_imports_into_the_users_own_record(trader, path):
+    mapping = json.dumps({"columns": COLUMNS, "dates": "dmy", "zone": "Europe/Berlin"})
+    given = (path(TABLE, "mine.csv"), "--user", trader.email, "--venue", "kraken", "--mapping", mapping)
+
+    preview = run("import_trades", *given, "--dry-run")
+    with owned(trader):
+        assert not Deployment.objects.exists()
+    done = json.loads(run("import_trades", *given, "--json"))
+    again = run("import_trades", *given)
+
+    assert preview == "Kraken futures: 1 new fills, 0 known\n"
+    assert done == {"new_fills": 1, "known_fills": 0, "opened": 1, "closed": 0, "gaps": 0, "conflicts": 0}
+    assert again.startswith("0 new fills, 1 known;")
+    with owned(trader):
+        assert (Deployment.objects.get().label, Deployment.objects.get().skill.name) == ("Kraken futures", "My trades")
+        assert Fill.objects.get().at == datetime(2025, 3, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        (TABLE, (), "Choose the column of the time"),
+        (TABLE, ("--mapping", "[]"), "not a JSON object"),
+        (TABLE, ("--mapping", '{"datse": "dmy"}'), "mapping.datse: there is no such field"),
+        (TABLE, ("--mapping", '{"columns": {"when": "time"}}'), "There is no field when"),
+        (TABLE, ("--venue", "mars"), "invalid choice: 'mars'"),
+        ("PK\x03\x04", (), "spreadsheet"),
+        (HEADER + "a,2026-06-01,BTC,hold,2,100,0.1,\n", (), "Row 2"),
+        (HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\n", ("--venue", "kraken"), "an export of Keel, not of Kraken"),
+    ],
+)
+def test_import_trades_command_refuses_what_it_cannot_read(trader, path, content, arguments, words):
+    with pytest.raises(CommandError, match=words):
+        run("import_trades", path(content, "mine.csv"), "--user", trader.email, *arguments)
+
+    with owned(trader):
         assert not Fill.objects.exists()
 
 
