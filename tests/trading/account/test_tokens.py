@@ -53,10 +53,6 @@ def test_token_is_kept_as_a_digest_only(as_trader):
         assert token.removeprefix(row.prefix) not in str(cursor.fetchall())
 
 
-def test_no_two_tokens_are_alike(as_trader):
-    assert len({create_token(name="bot", now=NOW)[1] for _ in range(5)}) == 5
-
-
 def test_name_is_one_clean_line(as_trader):
     assert create_token(name="  my\n\x00bot \u202e", now=NOW)[0].name == "my bot"
 

@@ -67,14 +67,6 @@ def test_window_of_a_young_market_has_all_bars(db):
     assert begins(START - HOUR) == []
 
 
-def test_window_is_the_same_in_a_backtest(hours):
-    tape = ReplayTape(START - 24 * HOUR)
-
-    ticks = [START - 24 * HOUR + number * HOUR / 2 for number in range(48)]
-
-    assert [begins(at, tape) for at in ticks] == [begins(at) for at in ticks]
-
-
 @given(lookback=st.integers(5, 500), interval=st.sampled_from(list(INTERVALS)), minutes=st.integers(0, 10**7))
 def test_window_has_as_many_bars_as_asked_and_at_most_two_sixths_more(lookback, interval, minutes):
     at, length = START + timedelta(minutes=minutes), INTERVALS[interval]

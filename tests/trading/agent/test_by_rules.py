@@ -122,15 +122,6 @@ def test_true_entry_becomes_an_order_of_half_the_cap(rules, close, order):
     assert called([*QUIET, close], rules=rules) == ("propose_order", {"symbol": "BTC", "size_usd": 625, **order})
 
 
-@pytest.mark.parametrize("lookback", [20, 23])
-def test_lookback_is_the_one_of_the_strategy(lookback):
-    closes = [120, *[100, 102] * 11, 110]  # the first high is 23 bars ago
-
-    name, _ = called(closes, rules={**BREAKOUT, "entry": f"Buy a close above the {lookback}-bar high."})
-
-    assert name == ("propose_order" if lookback == 20 else "hold")
-
-
 def test_risk_to_the_stop_sets_the_size_within_the_cap():
     risk = {**BREAKOUT, "risk_management": "Risk 0.5 % of equity to the stop."}
 
@@ -155,11 +146,6 @@ def test_risk_to_the_stop_sets_the_size_within_the_cap():
 )
 def test_without_a_signal_it_holds(rules, closes):
     assert called(closes, rules=rules) == ("hold", {"reason": "No signal on the closed bars"})
-
-
-@pytest.mark.parametrize(("before", "name"), [(0, "hold"), (19, "hold"), (20, "propose_order")])
-def test_signal_needs_the_bars_of_its_lookback(before, name):
-    assert called([*(QUIET[:before]), 150])[0] == name
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tests.factories.record import (
     ReflectionNoteFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.agent.context import (
     ContextInputs,
     Portfolio,
@@ -238,21 +237,6 @@ def test_sections_may_be_switched_off(deployment):
     assert "## Upcoming events" not in text
 
 
-def test_higher_timeframes_have_bars_of_their_own(deployment):
-    BarFactory(interval="4h", opened_at=MAY - 4 * HOUR)
-
-    assert "## Bars BTC 4h" in text_of(deployment, higher_timeframes=["4h"])
-
-
-def test_nothing_of_another_deployment_or_user_is_seen(deployment, stranger):
-    as_owner(stranger, lambda: TradeFactory(symbol="DOGE", entry_reason="The stranger's"))
-
-    text = text_of(deployment)
-
-    assert "SOL" not in text
-    assert "DOGE" not in text
-
-
 def test_context_is_the_same_from_either_tape(deployment):
     BarFactory(interval="4h", opened_at=MAY - 4 * HOUR)
     skill = payload(symbols=["BTC"], higher_timeframes=["4h"])
@@ -354,15 +338,3 @@ def test_preview_is_made_of_the_version_that_is_deployed(deployment):
     prompt = preview_prompt(deployment, at=MAY)
 
     assert prompt.context.replace("$0.00", "-$100.00") == text_of(deployment)
-
-
-def test_preview_shows_nothing_of_another_user(deployment, stranger):
-    def strangers():
-        DecisionSnapshotFactory(verdict_text="The stranger's", verdict="failed")
-        ReflectionNoteFactory(lessons_text="- The stranger's")
-        TradeFactory(symbol="DOGE")
-
-    before = preview_prompt(deployment, at=MAY)
-    as_owner(stranger, strangers)
-
-    assert preview_prompt(deployment, at=MAY) == before

@@ -148,12 +148,6 @@ def test_first_decision_of_a_step_wins():
     ]
 
 
-def test_hold_before_an_order_wins():
-    decision = decided(Script(answer(WAIT, ("propose_order", BUY))))
-
-    assert (decision.order, decision.reason) == (None, "Nothing to do")
-
-
 # --- What is refused ---
 
 
@@ -232,12 +226,6 @@ def test_broken_arguments_are_no_order(arguments):
     assert len(decision.steps[0]["calls"][0]["arguments"]) <= MAX_ARGUMENTS
 
 
-def test_duplicate_field_takes_the_last_value():
-    twice = '{"symbol": "BTC", "side": "long", "size_usd": 900, "size_usd": 250, "reason": "Breakout"}'
-
-    assert decided(Script(answer(("propose_order", twice)))).order.size_usd == 250
-
-
 def test_argument_errors_are_reported_on_one_clean_line():
     names = {f"a\u0000\n## Portfolio \u202e{number}": 1 for number in range(3)}
     decision = decided(script := Script(answer(("hold", {**names, "reason": "x"})), answer(WAIT)))
@@ -255,12 +243,6 @@ def test_reason_is_one_clean_bounded_line_or_refused(text):
     assert decision.reason == "Nothing to do" or decision.reason == " ".join(decision.reason.split())
     assert 1 <= len(decision.reason) <= MAX_REASON
     assert not set(decision.reason) & set("\x00\u2028\u202e\u200b\x1b")
-
-
-def test_reason_loses_lines_marks_and_controls():
-    text = "Close\n\n## above\u202e the\x00 high\u200b"
-
-    assert decided(Script(answer(("hold", {"reason": text})))).reason == "Close ## above the high"
 
 
 # --- Many calls, many steps ---

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.factories.record import WHOLE
-from trading.agent.prompts import LEASH, LESSONS_HEADER, lessons_text, system_prompt, system_segments
+from trading.agent.prompts import LEASH, lessons_text, system_prompt
 from trading.models import ReflectionNote
 from trading.skills.schemas import SkillPayload, parse_payload
 from trading.skills.templates import TEMPLATES, apply_template
@@ -20,12 +20,6 @@ def payload(**strategy) -> SkillPayload:
     return parse_payload({**WHOLE, "strategy": {**WHOLE["strategy"], **strategy}})
 
 
-def test_segments_come_in_their_order_and_lessons_only_with_a_note():
-    assert [name for name, _ in system_segments(payload())] == ["HEADER", "LEASH", "STRATEGY", "FOOTER"]
-    with_lessons = [name for name, _ in system_segments(payload(), LESSONS)]
-    assert with_lessons == ["HEADER", "LEASH", "STRATEGY", "LESSONS", "FOOTER"]
-
-
 def test_prompt_without_lessons_lacks_one_segment():
     text = lessons_text(LESSONS)
 
@@ -39,10 +33,6 @@ def test_lessons_have_the_seeds_header_and_their_sample():
         "- Wait for the close",
         "- Size down",
     ]
-
-
-def test_header_of_lessons_is_the_seeds():
-    assert LESSONS_HEADER.endswith("(auto-generated; signal, not strategy):")
 
 
 @pytest.mark.parametrize("leash", LEASH)

@@ -145,15 +145,6 @@ def test_one_id_with_two_numbers_in_one_delivery_is_reported(path, trader):
     assert stored(trader) == ([] if path.name == "file" else [(2, 100)])
 
 
-def test_fill_that_comes_again_as_it_was_is_no_conflict(path, trader):
-    path.bring(fill(1, 1, "2"), fill(2, 2, "-1"))
-
-    path.bring(fill(1, 1, "2"), fill(2, 2, "-1"))
-
-    assert stored(trader) == [(2, 100), (-1, 100)]
-    assert "kept" not in path.said
-
-
 BAD = {"a time of the future": (fill(2, 60 * 30, "1"), "future"), "too fine": (fill(2, 2, "0.0000000000001"), "")}
 
 

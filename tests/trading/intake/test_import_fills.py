@@ -65,12 +65,6 @@ def test_liquidation_is_ours_only_if_we_were_liquidated(path, row, account, is_o
     assert fill.is_liquidation is is_ours
 
 
-def test_read_fills_fee_in_a_coin_keeps_the_coin(path):
-    (fill,) = read_fills(path([hyperliquid(fee="0.01", feeToken="HYPE")]))
-
-    assert (fill.fee_coin, fill.fee) == ("HYPE", D("0.01"))
-
-
 # --- CSV ---
 
 

@@ -93,13 +93,6 @@ def test_propose_mapping_of_an_export_with_a_renamed_column_guesses_it():
     assert (mapping.format, mapping.columns["quantity"]) == ("bitget_futures", ("filledqty",))
 
 
-def test_read_fills_of_a_spot_fee_in_the_coin_conserves_money():
-    reading = read_sample(SAMPLES["bybit spot"])
-
-    bought = reading.fills[0]
-    assert bought.quantity * bought.price + bought.fee * bought.price == Decimal(45000)
-
-
 PIECES = (
     b"1e99",
     b"-",

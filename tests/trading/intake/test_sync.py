@@ -87,17 +87,6 @@ def test_sync_of_an_address_brings_its_trades_once(trader, server):
         assert (account.read_until, account.error, account.gaps) == (NOW + 2 * SYNC_EVERY, "", [])
 
 
-def test_sync_reads_only_what_is_due(trader, server):
-    server.answers["/info"] = answer_hyperliquid
-    add(trader)
-    sync_due_accounts(trader, now=NOW)
-    asked = len(server.asked)
-
-    sync_due_accounts(trader, now=NOW + timedelta(minutes=1))
-
-    assert len(server.asked) == asked
-
-
 def test_sync_after_a_pause_longer_than_the_venue_keeps_shows_the_gap(trader, server):
     account = add_kraken(trader, server)
     server.answers["private/TradesHistory"] = {"error": [], "result": {"count": 0, "trades": {}}}

@@ -58,28 +58,6 @@ def test_add_entries_again_changes_nothing(deployment):
     assert (list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())) == before
 
 
-def test_add_entries_in_any_order_gives_the_same_trades(as_trader):
-    fills = [execution(quantity, 100 + quantity, minute) for minute, quantity in enumerate([2, -1, -3, 1, 4, -3, 5])]
-    in_order, newest_first = DeploymentFactory(broker_kind="live"), DeploymentFactory(broker_kind="live")
-    bring(in_order, *fills)
-    whole = rows()
-    Trade.objects.filter(deployment=in_order).delete()
-
-    for fill in fills[::-1]:
-        bring(newest_first, fill)
-
-    assert rows() == whole
-
-
-def test_add_entries_keeps_the_id_of_a_trade_when_older_fills_come(deployment):
-    bring(deployment, execution(1, 100, 5, name="b"))
-    kept = Trade.objects.get().pk
-
-    bring(deployment, execution(1, 100, 1, name="a", symbol="ETH"), execution(-1, 90, 7), execution(1, 99, 3))
-
-    assert Trade.objects.get(symbol="BTC").pk == kept
-
-
 def test_add_entries_refuses_the_record_of_a_runner(as_trader):
     with pytest.raises(RecordKept):
         bring(DeploymentFactory(), execution(1, 100))
@@ -116,14 +94,6 @@ def test_add_entries_keeps_a_known_fill_and_reports_other_numbers(deployment):
     assert (conflict.key, conflict.place, conflict.text) == ("a", 0, "price: 100 is kept, 101 came")
     assert ImportBatch.objects.get(pk=done.batch_id).conflicts[0]["key"] == "a"
     assert Fill.objects.get(fill_id="a").price == 100
-
-
-def test_add_entries_reports_two_numbers_of_one_id_in_one_source(deployment):
-    fill = execution(2, 100, 1, name="a")
-
-    done = bring(deployment, fill, replace(fill, quantity=D(3)))
-
-    assert [conflict.place for conflict in done.conflicts] == [1]
 
 
 def test_preview_entries_counts_and_writes_nothing(deployment):

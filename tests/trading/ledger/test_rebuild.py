@@ -259,21 +259,3 @@ def test_real_fills_give_one_ledger_by_ticks(as_trader, size):
 
     but = ("entry_tick_at", "exit_tick_at", "state")
     assert rows(ticked, but=but) == rows(whole, but=but)
-
-
-@needs_fills
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
-@pytest.mark.computing
-def test_real_fills_give_one_ledger_in_random_divisions(as_trader, seed):
-    random, fills = Random(seed), read_real_fills()
-    whole = DeploymentFactory(broker_kind="live")
-    bring(whole, fills)
-    expected = rows(whole)
-
-    for _ in range(4):
-        other, left = DeploymentFactory(broker_kind="live"), random.sample(fills, len(fills))
-        while left:
-            size = random.choice((40, 90, 200))
-            bring(other, left[:size] + random.sample(fills, 5))
-            left = left[size:]
-        assert rows(other) == expected

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from config.lib.words.markets import CalendarKind
 from tests.trading.data import BARS, needs_bars, real_hours
-from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
+from trading.market.imports.bars import read_bars
 from trading.market.imports.events import SHIPPED, iter_shipped_events
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
@@ -125,14 +125,6 @@ def longer_bars():
     return list(Bar.objects.exclude(interval="1m").order_by("interval", "opened_at").values_list(*fields))
 
 
-def test_import_bars_makes_all_longer_bars_by_default(path):
-    said = run("import_bars", path(minutes(2 * 1440)), "--symbol", "btc", "--interval", "1m")
-
-    assert said == "2880 bars of BTC 1m, 576 of 5m, 192 of 15m, 96 of 30m, 48 of 1h, 12 of 4h, 2 of 1d\n"
-    day = Bar.objects.filter(interval="1d").first()
-    assert (day.open, day.high, day.low, day.close, day.volume) == (100, 1540, 99, D("1539.5"), 2880)
-
-
 def test_longer_bars_are_equal_for_any_split_of_the_import(path, monkeypatch):
     import_bars(path(minutes(2000, skip=700)), aggregate="5m,1h,4h,1d")
     at_once = longer_bars()
@@ -184,11 +176,6 @@ def test_real_bars_come_in_and_make_the_hours(path):
     at, first, high, low, last = real_hours()[100]
     hour = Bar.objects.get(interval="1h", opened_at=at)
     assert (hour.open, hour.high, hour.low, hour.close) == (first, high, low, last)
-
-
-def test_aggregate_bars_without_bars_returns_none():
-    assert list(aggregate_bars([], "1h")) == []
-    assert store_bars([], aggregate=["1h"]) == {}
 
 
 def test_mark_and_index_are_read_where_they_are(path):

@@ -141,20 +141,6 @@ def test_each_kind_of_shipped_event_has_past_moves_over_the_demos_market_on_any_
 
 
 @pytest.mark.django_db
-@pytest.mark.computing
-def test_a_market_made_in_pieces_is_the_market_made_at_once():
-    for now in (NOW - DAY, NOW - 7 * STEP, NOW - STEP, NOW):
-        extend_market(now=now, history=DAY, seed=5)
-    pieces = stored(), rates()
-    Bar.objects.all().delete()
-    FundingRate.objects.all().delete()
-
-    extend_market(now=NOW, history=2 * DAY, seed=5)
-
-    assert (stored(), rates()) == pieces
-
-
-@pytest.mark.django_db
 def test_a_market_that_is_there_changes_no_more_and_keeps_its_seed():
     made = extend_market(now=NOW, history=DAY, seed=5)
     before = stored()

@@ -85,16 +85,6 @@ def test_replay_reads_a_page_at_a_time(django_assert_num_queries, monkeypatch):
             assert opened(tape.bars_ended("BTC", "1m", at - MINUTE, at)) == ([minute - 1] if 1 <= minute <= 35 else [])
 
 
-def test_replay_tells_a_day_of_minutes_though_a_page_ends_in_it(monkeypatch):
-    monkeypatch.setattr(tape_module, "PAGE", 1000)
-    Bar.objects.bulk_create(BarFactory.build(interval="1m", opened_at=MAY + n * MINUTE) for n in range(3 * 1440))
-    tape = ReplayTape(MAY)
-
-    days = [opened(tape.bars_ended("BTC", "1m", MAY + n * DAY, MAY + (n + 1) * DAY)) for n in range(3)]
-
-    assert days == [list(range(n * 1440, (n + 1) * 1440)) for n in range(3)]
-
-
 @pytest.mark.parametrize(("first", "last", "told"), [(0, 1, True), (-1, 0, False), (1, 2, False)])
 def test_replay_says_whether_there_are_bars_at_all(first, last, told):
     BarFactory(opened_at=MAY)

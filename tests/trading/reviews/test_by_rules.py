@@ -103,20 +103,6 @@ def test_regime_that_lost_nothing_is_left_out():
     ]
 
 
-@pytest.mark.parametrize(("sign", "verdict"), [(1, "repeat"), (-1, "avoid")], ids=["paid", "cost"])
-def test_a_verdict_needs_an_interval_without_zero(sign, verdict):
-    told = bullets(*(trade(sign * net, at=net) for net in (12, 9, 15, 11, 8, 14, 10, 13, 9, 12)))
-
-    assert told[1].startswith(f"BTC long: 10 trades, {10 if sign > 0 else 0} won, ")
-    assert f": {verdict} by the first 10 (a trade " in told[1]
-
-
-def test_group_below_the_first_look_says_nothing():
-    assert bullets(*(trade(net) for net in (12, 9, 15, 11, 8, 14, 10))) == [
-        "Won 7 of 7 trades (100%), net $79.00 after fees."
-    ]
-
-
 def test_verdicts_are_of_the_whole_record():
     few = [trade("10")] * 5
     record = [

@@ -544,13 +544,6 @@ def test_an_answer_without_a_lesson_fails(trader, model, answer):
     assert "answer" in failed(of).error
 
 
-def test_an_answer_with_nul_and_surrogates_is_stored_clean(trader, model):
-    of = with_lessons(trader)
-    model.say("- Wait\x00 for\ud800 the close\u202e")
-
-    assert run(of).note.lessons_text in {"- Wait for the close", "- Wait for\ufffd the close"}
-
-
 def test_unforeseen_error_fails_the_run_and_is_logged(trader, model, monkeypatch, caplog):
     of = with_lessons(trader)
     monkeypatch.setattr(reflection, "lint_lessons", lambda *args, **values: 1 / 0)

@@ -6,7 +6,6 @@ from fractions import Fraction
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,13 +39,6 @@ def make_trip(hours=0, **changes):
     given_ |= {"knows_stop": True, "stop_price": D(95), "book": "a", "deployment_id": DEPLOYMENTS[0]}
     values = {"id": uuid4(), "opened_at": opened_at, **given_, **changes}
     return Trip(**{name: float(value) if isinstance(value, D) else value for name, value in values.items()})
-
-
-def judge(rule, *trips, events=()):
-    """Return the verdict on the last trip."""
-    valid = ValidRule(uuid4(), rule, BEGINNING - timedelta(days=30), None)
-    found = list(iter_judgements(trips, [valid], events=events, equity_at=lambda *_: 10_000.0, only={trips[-1].id}))
-    return found[0].verdict
 
 
 @st.composite
@@ -269,37 +261,3 @@ def test_iter_judgements_skips_rules_that_were_not_valid_at_the_entry():
     before = ValidRule(uuid4(), Leverage(limit=D(5)), BEGINNING - timedelta(days=2), trip.opened_at)
     later = ValidRule(uuid4(), Leverage(limit=D(5)), trip.opened_at + timedelta(seconds=1), None)
     assert list(iter_judgements([trip], [before, later], equity_at=lambda *_: None)) == []
-
-
-@pytest.mark.parametrize(("leverage", "verdict"), [(D(5), "kept"), (D("5.01"), "broken"), (None, "unknown")])
-def test_judge_leverage_at_the_limit_keeps_it(leverage, verdict):
-    assert judge(Leverage(limit=D(5)), make_trip(leverage=leverage)) == verdict
-
-
-def test_judge_hours_over_midnight_counts_both_sides():
-    rule = Hours(mode="never", start=22 * 60, end=6 * 60, zone="UTC")
-    assert [judge(rule, make_trip(hours)) for hours in (9, 10, 17, 18)] == ["kept", "broken", "broken", "kept"]
-
-
-def test_judge_daily_loss_of_another_account_keeps_a_rule_in_percent():
-    rule = DailyLoss(limit=D(3), unit="pct", zone="UTC")
-    lost = make_trip(net_usd=D(-400), deployment_id=DEPLOYMENTS[1])
-    assert judge(rule, lost, make_trip(2)) == "kept"
-    assert judge(rule, make_trip(net_usd=D(-400)), make_trip(2)) == "broken"
-
-
-def test_judge_pause_after_a_win_between_losses_keeps_a_row():
-    rule = LossPause(losses=2, is_in_row=True, minutes=None, zone="UTC")
-    nets = (D(-5), D(5), D(-5))
-    assert judge(rule, *(make_trip(n, net_usd=net) for n, net in enumerate(nets)), make_trip(4)) == "kept"
-    assert judge(rule, *(make_trip(n, net_usd=D(-5)) for n in range(2)), make_trip(4)) == "broken"
-
-
-def test_judge_events_without_a_calendar_cannot_tell():
-    rule = Events(kinds=(CalendarKind.CPI,), before=30, after=30, zone="UTC")
-    month = timedelta(days=30)
-    around = [ScheduledEvent("cpi", BEGINNING + n * month, is_high=True) for n in (-1, 1)]
-    near = ScheduledEvent("cpi", BEGINNING + timedelta(minutes=30), is_high=True)
-    assert judge(rule, make_trip()) == "unknown"
-    assert judge(rule, make_trip(), events=around) == "kept"
-    assert judge(rule, make_trip(), events=[near]) == "broken"

@@ -28,7 +28,7 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.backtests import BacktestNotFound, cancel_backtest, list_backtests_to_run
+from trading.record.backtests import cancel_backtest, list_backtests_to_run
 from trading.reviews.reflection import reflect_if_due
 from trading.runs.backtest import NO_BARS, run_backtest, schedule_instants
 from trading.skills.schemas import Schedule
@@ -118,19 +118,6 @@ def reflect_live(user, deployment_id, now):
 
 
 # --- The strategy's own lines ---
-
-
-def test_skill_that_never_opens_a_position_backtests_to_no_trade(trader):
-    store_walk(3 * 40)
-    run_id = make_run(
-        trader, deployment={"rules": {"entry": "Never open a position.", "exit": "After exactly one bar."}}
-    )
-
-    assert play(trader, run_id) == WorkStatus.DONE
-
-    assert trades(trader, of(trader, run_id).deployment_id) == []
-    reasons = {text for *_, text in decisions(trader, of(trader, run_id).deployment_id)}
-    assert len(reasons) == 1
 
 
 @pytest.mark.parametrize(("bars", "count"), [(54, 1), (55, 1), (56, 0)])
@@ -295,13 +282,6 @@ def test_only_who_claims_it_plays_it(trader):
 
     assert play(trader, run_id, ask=script) == WorkStatus.RUNNING
     assert script.seen == []
-
-
-def test_strangers_backtest_is_not_found(trader, stranger):
-    run_id = make_run(trader)
-
-    with pytest.raises(BacktestNotFound):
-        play(stranger, run_id)
 
 
 def test_list_backtests_to_run_names_those_of_all_users(trader, stranger):

@@ -7,7 +7,7 @@ from django.db import IntegrityError, OperationalError
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned
 from tests.factories.memory import JUNE
-from tests.factories.record import FundingRateFactory, ReflectionNoteFactory, SkillVersionFactory
+from tests.factories.record import FundingRateFactory, SkillVersionFactory
 from tests.trading.ticking import (
     FREE,
     TICK,
@@ -24,7 +24,7 @@ from tests.trading.ticking import (
     store_prices,
     store_walk,
 )
-from trading.ledger.services import DeploymentNotFound, TickOutOfTime
+from trading.ledger.services import TickOutOfTime
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
 from trading.record.deployments import apply_command, request_command
 from trading.runs.brokers.paper import Costs
@@ -76,22 +76,6 @@ def test_snapshot_keeps_prompt_and_decision(trader):
     assert row.proposal["stop_price"] == 90
     assert [step["calls"][0]["name"] for step in row.steps] == ["get_bars", "propose_order"]
     assert "100 100 100 100" in row.steps[0]["calls"][0]["result"]
-
-
-def test_lessons_of_the_deployment_stand_in_the_prompt(desk):
-    store_prices(*[100] * 3)
-    note = desk.ask(
-        lambda: (
-            ReflectionNoteFactory(
-                deployment=Deployment.objects.get(pk=desk.deployment_id), lessons_text="- Wait for the retest"
-            ).pk
-        )
-    )
-
-    desk.tick(1)
-
-    assert "- Wait for the retest" in desk.decision(1).system_prompt
-    assert desk.decision(1).note_id == note
 
 
 def test_next_prompt_names_the_refusal(desk):
@@ -168,17 +152,6 @@ def test_stop_price_outlives_the_process(desk):
     assert trade.exit_reason == "The stop price was reached."
     # The decision of a stop's exit is the one that set the stop.
     assert (trade.exit_snapshot_id, trade.exit_decided_at) == (desk.decision(1).pk, at(1))
-
-
-def test_leverage_can_end_in_liquidation(trader):
-    desk = Desk(trader, risk={"max_leverage": 50})
-    store_prices(*[100] * 6, *[90] * 3)
-
-    desk.tick(1, long(leverage=20))
-    desk.tick(2)
-    desk.tick(3)
-
-    assert desk.trades[0].exit_kind == "liquidation"
 
 
 def test_late_bars_apply_to_positions(desk):
@@ -282,18 +255,6 @@ def test_loss_beyond_the_days_limit_halts_until_the_day_is_over(trader):
     assert desk.orders[-1].state == OrderState.PENDING
 
 
-def test_reducing_is_allowed_while_halted(trader):
-    desk = Desk(trader, risk={"daily_loss_halt_pct": 1})
-    store_prices(*[100] * 6, *[96] * 9)
-
-    desk.tick(1, long(5000))
-    desk.tick(2)
-    desk.tick(3, close())
-    desk.tick(4)
-
-    assert desk.trades[0].status == "closed"
-
-
 def test_orders_of_a_day_are_counted_without_the_refused(trader):
     desk = Desk(trader, risk={"max_orders_per_day": 2})
     store_prices(*[100] * 18)
@@ -345,11 +306,6 @@ def test_earlier_instant_is_refused(desk):
 
     with pytest.raises(TickOutOfTime, match="has ticked at"):
         desk.tick(1)
-
-
-def test_tick_of_another_users_deployment_is_refused(desk, stranger):
-    with pytest.raises(DeploymentNotFound):
-        Ticker(desk.deployment_id, user_id=stranger.pk, ask=Script()).tick(at(1))
 
 
 def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):

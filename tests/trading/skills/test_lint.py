@@ -1,6 +1,6 @@
 import pytest
 
-from trading.skills.lint import DraftFinding, Severity, lint_draft, sort_by_weight
+from trading.skills.lint import lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
@@ -91,13 +91,3 @@ def test_a_rule_is_quoted_as_one_line():
 
     [finding] = lint_draft(payload)
     assert "“Never trade BTC`”" in finding.detail
-
-
-def test_findings_stand_with_the_heaviest_first_and_else_in_their_order():
-    found = [
-        DraftFinding(severity, title, "")
-        for severity, title in zip("wiew", "abcd", strict=True)
-        for severity in [{"w": Severity.WARNING, "i": Severity.INFO, "e": Severity.ERROR}[severity]]
-    ]
-
-    assert [finding.title for finding in sort_by_weight(found)] == ["c", "a", "d", "b"]

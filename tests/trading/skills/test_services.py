@@ -3,13 +3,10 @@ from uuid import uuid4
 import pytest
 
 from tests.factories.memory import JULY, JUNE
-from tests.factories.record import WHOLE, DeploymentFactory, SkillDraftFactory, SkillVersionFactory
-from tests.owners import as_owner
+from tests.factories.record import WHOLE, DeploymentFactory, SkillVersionFactory
 from tests.trading.drafting import BASICS, SOON, edit_skill, save_skill
-from trading.ledger.services import DeploymentNotFound
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
-from trading.record.deployments import claim_deployment, deploy_skill, request_command
-from trading.skills.queries import DraftNotFound, SkillNotFound, find_draft_of_chat, list_open_drafts
+from trading.skills.queries import DraftNotFound, find_draft_of_chat, list_open_drafts
 from trading.skills.schemas import PayloadInvalid, parse_payload
 from trading.skills.services import (
     DraftOutdated,
@@ -88,15 +85,6 @@ def test_saving_an_incomplete_draft_names_missing_fields_and_keeps_it(as_trader)
         save_draft(draft_id=draft.pk, now=JUNE)
 
     assert list_open_drafts() == [draft]
-
-
-def test_patch_that_is_wrong_changes_nothing(as_trader):
-    draft = start_draft(now=JUNE)
-
-    with pytest.raises(PayloadInvalid):
-        patch_draft(draft_id=draft.pk, patch={"name": "x", "maxSteps": 0}, now=SOON)
-
-    assert "name" not in SkillDraft.objects.get().payload
 
 
 @pytest.mark.parametrize(
@@ -207,29 +195,6 @@ def test_draft_that_was_given_up_is_gone(as_trader):
     with pytest.raises(DraftNotFound):
         patch_draft(draft_id=draft.pk, patch={}, now=SOON)
     assert start_draft(now=SOON) != draft
-
-
-def test_rows_of_another_user_are_not_there(as_trader, stranger):
-    draft = as_owner(stranger, SkillDraftFactory)
-    theirs = as_owner(stranger, DeploymentFactory)
-
-    for work in (
-        lambda: patch_draft(draft_id=draft.pk, patch={}, now=JUNE),
-        lambda: save_draft(draft_id=draft.pk, now=JUNE),
-        lambda: discard_draft(draft_id=draft.pk, now=JUNE),
-    ):
-        with pytest.raises(DraftNotFound):
-            work()
-    for work in (
-        lambda: start_draft(skill_id=theirs.skill_id, now=JUNE),
-        lambda: deploy_skill(skill_id=theirs.skill_id, now=JUNE),
-        lambda: archive_skill(skill_id=theirs.skill_id, now=JUNE),
-    ):
-        with pytest.raises(SkillNotFound):
-            work()
-    with pytest.raises(DeploymentNotFound):
-        request_command(deployment_id=theirs.pk, kind="stop", now=JUNE)
-    assert claim_deployment(deployment_id=theirs.pk, lease=uuid4(), until=SOON, now=JUNE) is False
 
 
 def test_skill_that_runs_cannot_be_archived(as_trader):

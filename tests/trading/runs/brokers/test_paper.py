@@ -1,7 +1,6 @@
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -228,33 +227,6 @@ def test_without_a_state_it_is_new():
     paper = PaperBroker.restored({}, starting_equity_usd=D(500), costs=Costs(D(7), D(8)))
 
     assert paper == PaperBroker(D(500), Costs(D(7), D(8)))
-
-
-def test_state_is_all_of_it():
-    paper = broker(Costs())
-    paper.submit(order(size="333.33", stop="95.123456789012", leverage="3"))
-    paper.submit(order(size="100", symbol="ETH", hour=9, stop="99", name="waits"))
-    paper.submit(order("close", None, symbol="ETH", hour=9, name="closes"))
-    after(paper, flat(0, "100.000012345678"), rate("BTC", NOON + HOUR, D("0.000012345678")), hours=1)
-
-    assert kept(paper) == paper
-    assert paper.holdings
-    assert [waiting.order_id for waiting in kept(paper).pending] == ["waits", "closes"]
-
-
-def test_equity_is_exact_for_any_order_of_keys():
-    entries = {"BTC": D(1) / 7, "ETH": D(10) / 7, "SOL": D(1) / 9}
-    marks = {"BTC": D(10) / 7, "ETH": D(1000) / 9, "SOL": D(10) / 7}
-    equities = {
-        str(
-            PaperBroker(
-                D(100) / 7, FREE, {symbol: Holding(D(3), entries[symbol]) for symbol in symbols}, marks=marks
-            ).equity_usd
-        )
-        for symbols in permutations(entries)
-    }
-
-    assert len(equities) == 1
 
 
 def test_order_survives_until_its_bar_comes():
