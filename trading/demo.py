@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
-from itertools import count, islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -24,16 +22,16 @@ from trading.ledger.services import get_deployment
 from trading.market import simulation
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
-from trading.market.imports.news import store_news
+from trading.market.imports.news import make_news_key, store_news
 from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
 from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
 from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
-from trading.runs.backtest import Progress, run_backtest, schedule_instants
+from trading.runs.backtest import BacktestProgress, run_backtest, schedule_instants
 from trading.runs.runner import Ticker
 from trading.skills import services
-from trading.skills.schemas import SkillPayload, parse_payload
+from trading.skills.schemas import parse_payload
 
 Report = Callable[[str], None]
 
@@ -86,7 +84,12 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
     with model_client([settings.OFFLINE_MODEL]) as ask:
         for deployment_id in made.deployment_ids:
             _play_deployment(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
-        _play_backtests(made, user_id=user_id, ask=ask, clock=clock, report=report)
+
+        def tell(done: BacktestProgress) -> None:
+            report(f"Backtest: {done.ticks_done} of {done.ticks_total} ticks, {done.at:%Y-%m-%d %H:%M}")
+
+        for run_id in made.backtest_ids:
+            run_backtest(run_id, user_id=user_id, clock=clock, ask=ask, report=tell, lease=made.lease)
     with owned(user_id):
         return {"skills": 2, "trades": Trade.objects.filter(deployment__in=made.deployment_ids).count()}
 
@@ -100,32 +103,21 @@ def _publish_news(now: datetime) -> None:
     items = []
     for hours, headline, symbols, sentiment in _NEWS:
         at = now - timedelta(hours=hours)
-        items.append(
-            NewsItem(
-                key=sha256(f"{NEWS_SOURCE}|{headline}|{at.isoformat()}".encode()).hexdigest(),
-                headline=headline,
-                source=NEWS_SOURCE,
-                published_at=at,
-                symbols=symbols,
-                sentiment=sentiment,
-                is_simulated=True,
-            )
-        )
+        values = {"symbols": symbols, "sentiment": sentiment, "is_simulated": True}
+        key = make_news_key(NEWS_SOURCE, headline, at)
+        items.append(NewsItem(key=key, headline=headline, source=NEWS_SOURCE, published_at=at, **values))
     store_news(items)
 
 
 def _find_breakout_seed(now: datetime) -> int:
-    seeds = islice(count(simulation.SEED), _SEEDS_TRIED)
-    return next(
-        (seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in simulation.SYMBOLS)),
-        simulation.SEED,
-    )
-
-
-def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
-    """Tell whether a four-hour breakout skill would hold a position."""
-    bars = list(aggregate_bars(simulation.iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
-    return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
+    """Return the first seed by which a four-hour breakout skill would hold a position now."""
+    since = now - timedelta(days=6)
+    for seed in range(simulation.SEED, simulation.SEED + _SEEDS_TRIED):
+        for symbol in simulation.SYMBOLS:
+            bars = list(aggregate_bars(simulation.iter_simulated_bars(symbol, since, now, seed=seed), "4h"))
+            if sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1:
+                return seed
+    return simulation.SEED
 
 
 def _holds_since(bars: list[Bar], entry: int) -> bool:
@@ -143,14 +135,14 @@ def _holds_since(bars: list[Bar], entry: int) -> bool:
 def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made | None:
     """Write the demo's skills, draft, backtest and deployments."""
     breakout = _save_skill("trend_breakout", _BREAKOUT, now - lengths.breakout - timedelta(days=9))
-    lease, until = uuid4(), now + _LEASE
+    lease, until, models = uuid4(), now + _LEASE, services.list_reflection_models(parse_payload(breakout.payload))
 
     def start(at: datetime) -> UUID:  # of the version of that moment
         run = start_backtest(
             skill_id=breakout.skill_id,
             starts_at=now - lengths.backtest,
             ends_at=now - lengths.breakout,  # then it was deployed
-            reflects=_is_offline(parse_payload(breakout.payload)),
+            reflects=models == [settings.OFFLINE_MODEL],
             now=at,
         )
         claim_backtest(run_id=run.pk, lease=lease, until=until, now=at)
@@ -205,15 +197,3 @@ def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask
             report(f"{name} on paper: {number} of {len(instants)} ticks, {at:%Y-%m-%d %H:%M}")
     with owned_tx(user_id):
         release_deployment(deployment_id=deployment_id, lease=lease)
-
-
-def _play_backtests(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
-    def tell(progress: Progress) -> None:
-        report(f"Backtest: {progress.ticks_done} of {progress.ticks_total} ticks, {progress.at:%Y-%m-%d %H:%M}")
-
-    for run_id in made.backtest_ids:
-        run_backtest(run_id, user_id=user_id, clock=clock, ask=ask, report=tell, lease=made.lease)
-
-
-def _is_offline(payload: SkillPayload) -> bool:
-    return services.list_reflection_models(payload) == [settings.OFFLINE_MODEL]

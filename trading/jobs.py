@@ -11,7 +11,6 @@ from trading.market.simulation import extend_market, list_simulated_symbols
 from trading.record.backtests import PLAY, list_backtests_to_run
 from trading.record.deployments import TICK
 from trading.reviews import reflection
-from trading.reviews.reflection import REFLECT, reflect_if_due
 from trading.runs.backtest import run_backtest
 from trading.runs.due import list_due, run_deployment
 
@@ -25,7 +24,8 @@ def tick_deployment(key: Key, clock: Clock) -> str:
 
 def reflect_on_trades(key: Key, clock: Clock) -> str:
     """Write the lessons of a deployment, if they are due."""
-    return f"reflection {reflect_if_due(key.row_id, user_id=key.user_id, now=clock(), clock=clock).outcome}"
+    done = reflection.reflect_if_due(key.row_id, user_id=key.user_id, now=clock(), clock=clock)
+    return f"reflection {done.outcome}"
 
 
 def play_backtest(key: Key, clock: Clock) -> str:
@@ -57,7 +57,7 @@ def drop_trade_files(now: datetime) -> str:
 JOBS: Final = (
     Task(TICK, "agents", timedelta(seconds=5), list_due, tick_deployment),
     Task(PLAY, "backtests", timedelta(seconds=5), list_backtests_to_run, play_backtest),
-    Task(REFLECT, "reflections", timedelta(minutes=1), reflection.list_due, reflect_on_trades),
+    Task(reflection.REFLECT, "reflections", timedelta(minutes=1), reflection.list_due, reflect_on_trades),
     Task(SYNC, "venues", timedelta(minutes=1), list_due_accounts, read_account),
     Job("drop_trade_files", timedelta(hours=1), drop_trade_files),
     Job("extend_simulated_market", timedelta(minutes=1), extend_simulation, lane="market"),

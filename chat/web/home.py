@@ -21,7 +21,7 @@ from config.lib.owned import owner_id
 from config.lib.words.rules import describe_rule, parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
-from trading.account.staff import list_new_entries
+from trading.account.services import list_new_entries
 from trading.asking.accounts import AccountNow, AccountsNow, Result, get_accounts
 from trading.market.queries import is_about, list_events
 from trading.models import (

@@ -17,7 +17,7 @@ from tests.factories.record import WHOLE, DeploymentFactory
 from tests.owners import as_owner
 from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Order, Trade
 from trading.runs import due
-from trading.runs.brokers.paper import Costs
+from trading.runs.paper import Costs
 from trading.runs.runner import Ticker
 from trading.skills.schemas import parse_payload
 

@@ -11,10 +11,9 @@ from rest_framework import serializers
 from config.lib.rest.operations import NEW_OR_KNOWN, action, write
 from config.lib.rest.views import ApiViewSet, InputSerializer
 from trading.api import fields
-from trading.ledger.arrivals import add_entries
+from trading.ledger.arrivals import add_entries, price_fees
 from trading.ledger.entries import Entries
 from trading.ledger.executions import Execution
-from trading.ledger.fees import price_fees
 from trading.ledger.positions import Check, Funding, PathBar, Tick
 from trading.ledger.rows import Intent
 from trading.ledger.services import lock_deployment, record_tick

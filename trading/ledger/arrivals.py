@@ -5,26 +5,46 @@ and instant), so that sending them again changes nothing; a known one with other
 trades follow by `rebuild.py`, which gives the same trades whatever the order and division of the entries.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Max, Min, Value
+from django.db.models.functions import Coalesce
+
 from config.lib.errors import NotFound, StateConflict
 from trading.ledger.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
-from trading.ledger.executions import Execution
-from trading.ledger.fees import price_fees
+from trading.ledger.executions import DOLLARS, Execution
 from trading.ledger.positions import Check, Funding
 from trading.ledger.rebuild import Entry, find_spans, rebuild_symbols
 from trading.ledger.rows import FILL_COLUMNS, Arrival, insert_fills
 from trading.ledger.services import Known, SortedOut, find_known, get_deployment, lock_deployment, sort_out
-from trading.models import BrokerKind, Deployment, EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
+from trading.market.tape import Span
+from trading.models import (
+    Bar,
+    BrokerKind,
+    Deployment,
+    EntrySource,
+    Fill,
+    FundingPayment,
+    ImportBatch,
+    PositionCheck,
+    TradeQuerySet,
+)
+from trading.models.choices import INTERVALS
 
 IDS_AT_ONCE: Final = 5_000  # in one query
 MAX_CONFLICTS: Final = 500  # kept with a batch
 MAX_PROBLEMS: Final = 100  # named in a refusal
+_DAY: Final = timedelta(days=1)  # the longest bar, and the age of one that may price a fee
+
+_Bars = dict[timedelta, tuple[list[datetime], list[Decimal]]]  # by length, when they opened and their closes
 
 
 class RecordKept(StateConflict):
@@ -124,13 +144,14 @@ def _store_entries(
 
 def _sort_openings(deployment: Deployment, openings: Sequence[Check]) -> tuple[list[Check], list[PositionCheck]]:
     """Return the openings to store, and the stored ones of their instants with other numbers."""
-    given = {(one.symbol, one.at): replace(one, is_opening=True) for one in openings}
-    rows = PositionCheck.objects.filter(deployment=deployment, is_opening=True) if given else ()
-    known = {(row.symbol, row.at): row for row in rows if (row.symbol, row.at) in given}
-    replaced = [
-        row for key, row in known.items() if (row.quantity, row.price) != (given[key].quantity, given[key].price)
-    ]
-    return [one for key, one in given.items() if key not in known or known[key] in replaced], replaced
+    new = {(one.symbol, one.at): replace(one, is_opening=True) for one in openings}
+    replaced = []
+    for row in PositionCheck.objects.filter(deployment=deployment, is_opening=True) if new else ():
+        if (one := new.get((row.symbol, row.at))) and (row.quantity, row.price) == (one.quantity, one.price):
+            del new[row.symbol, row.at]
+        elif one:
+            replaced.append(row)
+    return list(new.values()), replaced
 
 
 def list_openings(deployments: Iterable[UUID]) -> list[PositionCheck]:
@@ -176,11 +197,9 @@ def _reprice_fees(deployment: Deployment) -> list[Execution]:
 
 def _list_repeats(known: Known) -> dict[str, list[int]]:
     """Return the ids of known rows that other batches brought: undoing those must not take them away."""
-    found = {
-        "fills": [row.pk for row in known.fills.values() if row.batch_id is not None],
-        "funding": [row.pk for row in known.funding.values() if row.batch_id is not None],
-    }
-    return {name: ids for name, ids in found.items() if ids}
+    rows: dict[str, Iterable[Any]] = {"fills": known.fills.values(), "funding": known.funding.values()}
+    repeats = {name: [row.pk for row in of if row.batch_id is not None] for name, of in rows.items()}
+    return {name: ids for name, ids in repeats.items() if ids}
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
@@ -192,7 +211,8 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
         return batch
     _hand_over_repeats(batch)
     gone: list[Entry] = []
-    for rows in _rows_of(batch):
+    for model in (Fill, FundingPayment, PositionCheck):
+        rows: Any = model._default_manager.filter(batch=batch)
         gone += list(rows)
         rows.delete()
     batch.undone_at = now
@@ -201,15 +221,75 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
     return batch
 
 
-def _rows_of(batch: ImportBatch) -> Iterator[Any]:
-    for model in (Fill, FundingPayment, PositionCheck):
-        yield model._default_manager.filter(batch=batch)
-
-
 def _hand_over_repeats(batch: ImportBatch) -> None:
     others = ImportBatch.objects.filter(deployment=batch.deployment_id, undone_at__isnull=True).exclude(pk=batch.pk)
     for other in others.order_by("created_at"):
-        for model, ids in ((Fill, other.repeats.get("fills", [])), (FundingPayment, other.repeats.get("funding", []))):
+        for model, name in ((Fill, "fills"), (FundingPayment, "funding")):
+            ids = other.repeats.get(name, ())
             for begin in range(0, len(ids), IDS_AT_ONCE):
                 rows = model._default_manager.filter(batch=batch, pk__in=ids[begin : begin + IDS_AT_ONCE])
                 rows.update(batch=other)
+
+
+# --- Fees in coins ---
+
+
+def price_fees(fills: Iterable[Execution]) -> list[Execution]:
+    """Return the fills with fees in dollars; a fee stays in a coin that has no price then."""
+    read_day = lru_cache(maxsize=64)(_read_day)
+    priced = []
+    for fill in fills:
+        coin, amount = fill.fee_coin.upper(), fill.fee_in_coin
+        if not coin or coin in DOLLARS or not amount:
+            fee_usd = fill.fee_usd if amount is None else amount
+            priced.append(replace(fill, fee_usd=fee_usd, fee_coin="", fee_in_coin=None))
+            continue
+        # A fee in the coin that was traded is worth the price of its own fill.
+        traded = fill.symbol.split("/")[0].split(":")[-1]
+        price = fill.price if coin == traded else _find_price(read_day(coin, fill.at.date()), fill.at)
+        priced.append(replace(fill, fee_coin=coin, fee_usd=None if price is None else amount * price))
+    return priced
+
+
+def _find_price(bars: _Bars, at: datetime) -> Decimal | None:
+    """Return the close of the shortest bar around an instant, else of the last bar before it."""
+    before: list[tuple[datetime, Decimal]] = []
+    for length, (opened, closes) in bars.items():
+        place = bisect_right(opened, at) - 1
+        if place >= 0 and at < opened[place] + length:
+            return closes[place]
+        if place >= 0 and at - opened[place] - length <= _DAY:
+            before.append((opened[place] + length, closes[place]))
+    return max(before)[1] if before else None
+
+
+def _read_day(coin: str, day: date) -> _Bars:
+    """Return the real bars of a coin that may price a fee of a day, the shortest first."""
+    begin = datetime.combine(day, time.min, UTC)
+    near = (begin - 2 * _DAY, begin + _DAY)
+    rows = Bar.objects.filter(symbol=coin, is_simulated=False, opened_at__range=near).order_by("opened_at")
+    bars: _Bars = {length: ([], []) for length in INTERVALS.values()}
+    for interval, opened_at, close in rows.values_list("interval", "opened_at", "close"):
+        opened, closes = bars[INTERVALS[interval]]
+        opened.append(opened_at)
+        closes.append(close)
+    return bars
+
+
+# --- Best and worst of trades that were recorded before the bars of their time ---
+
+
+def measure_paths(trades: TradeQuerySet, *, now: datetime) -> int:
+    """Measure trades without a path by the stored bars; return how many have one now. Idempotent."""
+    live = Deployment.objects.filter(broker_kind=BrokerKind.LIVE).values("pk")
+    unknown = trades.filter(path_minutes__isnull=True, deployment__in=live)
+    last = Max(Coalesce("exit_at", Value(now)))
+    spans: dict[UUID, dict[str, Span]] = defaultdict(dict)
+    for row in unknown.order_by().values("deployment", "symbol").annotate(first=Min("entry_at"), last=last):
+        held = row["first"] - _DAY, row["last"]
+        if Bar.objects.filter(symbol=row["symbol"], is_simulated=False, opened_at__range=held).exists():
+            spans[row["deployment"]][row["symbol"]] = row["first"], row["last"]
+    before = unknown.count()
+    for deployment_id, by_symbol in spans.items():
+        rebuild_symbols(lock_deployment(deployment_id), by_symbol, now=now)
+    return before - unknown.count()

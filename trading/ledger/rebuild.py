@@ -295,19 +295,12 @@ def _drop_uncovered(trips: Iterable[Trip], bars: Sequence[PathBar], after: datet
 
 def store_checks(deployment: Deployment, checks: Iterable[Check], intents: Mapping[str, Intent] | None = None) -> None:
     """Store snapshots that changed a trade, with why their symbols changed."""
-    PositionCheck.objects.bulk_create(
-        [
-            PositionCheck(
-                deployment=deployment,
-                symbol=one.symbol,
-                at=one.at,
-                quantity=one.quantity,
-                price=one.price,
-                intent=dump_intent((intents or {}).get(one.symbol)),
-            )
-            for one in checks
-        ]
-    )
+    rows = []
+    for one in checks:
+        values = {"symbol": one.symbol, "at": one.at, "quantity": one.quantity, "price": one.price}
+        intent = dump_intent((intents or {}).get(one.symbol))
+        rows.append(PositionCheck(deployment=deployment, intent=intent, **values))
+    PositionCheck.objects.bulk_create(rows)
 
 
 def _make_rows(

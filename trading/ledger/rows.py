@@ -151,13 +151,9 @@ def _dump_coins(coins: Mapping[str, Decimal]) -> dict[str, str]:
     return {coin: f"{coins[coin].normalize(EXACT_MATHS):f}" for coin in sorted(coins)} if coins else {}
 
 
-def _load_coins(coins: Mapping[str, str]) -> dict[str, Decimal]:
-    return {coin: Decimal(amount) for coin, amount in coins.items()}
-
-
 _CODECS: Final[Mapping[type, tuple[_Converter, _Converter]]] = {
     datetime: (datetime.isoformat, datetime.fromisoformat),
-    dict: (_dump_coins, _load_coins),
+    dict: (_dump_coins, lambda coins: {coin: Decimal(amount) for coin, amount in coins.items()}),
     bool: (bool, bool),
     int: (int, int),
     **{kind: (str, {one.value: one for one in kind}.__getitem__) for kind in (TradeSide, ExitCause, OrderOrigin)},
@@ -336,7 +332,7 @@ def _choose_converter(field: "models.Field[Any, Any]", *, is_sqlite: bool) -> _C
         case models.UUIDField():
             return lru_cache(4096)(attrgetter("hex") if is_sqlite else str)
         case models.JSONField():
-            return _as_json if is_sqlite else None
+            return (lambda value: json.dumps(value) if value else "{}") if is_sqlite else None
         case models.CharField() if field.choices:
             return str  # of an enum
     return None
@@ -344,7 +340,3 @@ def _choose_converter(field: "models.Field[Any, Any]", *, is_sqlite: bool) -> _C
 
 def _round_amount(value: Decimal) -> str:
     return str(value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS))
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value) if value else "{}"

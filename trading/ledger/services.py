@@ -97,10 +97,9 @@ class TickRecord:
 def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> models.Deployment:
     """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
     rows = models.Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
-    deployment: models.Deployment | None = rows.first()
-    if deployment is None or (deployment.broker_kind == models.BrokerKind.BACKTEST and not or_backtest):
-        raise DeploymentNotFound("You have no such deployment.")
-    return deployment
+    if not or_backtest:
+        rows = rows.exclude(broker_kind=models.BrokerKind.BACKTEST)
+    return rows.first_or(DeploymentNotFound("You have no such deployment."))
 
 
 def lock_deployment(deployment_id: UUID) -> models.Deployment:
@@ -154,11 +153,8 @@ class Ledger:
     @classmethod
     def load(cls, deployment: models.Deployment, tick: Tick) -> "Ledger":
         """Load the open trades, and what the record has of the tick's entries."""
-        states = (
-            models.Trade.objects.filter(status=models.TradeStatus.OPEN, deployment=deployment)
-            .order_by("entry_at", "id")
-            .values_list("id", "state")
-        )
+        rows = models.Trade.objects.filter(status=models.TradeStatus.OPEN, deployment=deployment)
+        states = rows.order_by("entry_at", "id").values_list("id", "state")
         stored = {trade_id: load_trip(state) for trade_id, state in states}
         known = find_known(deployment, tick.fills, tick.funding)
         book = Book(
@@ -203,14 +199,12 @@ class Ledger:
         """Return the tick without late symbols: `flush` builds their trades again."""
         for symbol in self._late:
             self.book.open.pop(symbol, None)
-        return replace(
-            tick,
-            fills=[fill for fill in tick.fills if fill.symbol not in self._late],
-            funding=[one for one in tick.funding if one.symbol not in self._late],
-            positions={symbol: held for symbol, held in (tick.positions or {}).items() if symbol not in self._late}
-            if tick.positions is not None
-            else None,
-        )
+        fills = [fill for fill in tick.fills if fill.symbol not in self._late]
+        funding = [one for one in tick.funding if one.symbol not in self._late]
+        positions = tick.positions
+        if positions is not None:
+            positions = {symbol: held for symbol, held in positions.items() if symbol not in self._late}
+        return replace(tick, fills=fills, funding=funding, positions=positions)
 
     def _note_trips(self, trips: Iterable[Trip], at: datetime, details: TickDetails, version: int) -> tuple[int, int]:
         """Note what changed at a tick; return how many trips began and ended."""
@@ -301,10 +295,10 @@ def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Know
     return SortedOut(list(new.values()), list(paid.values()), conflicts)
 
 
-def _describe_difference(kept: Execution | models.Fill, given: Execution) -> str:
-    fees = _get_fee(kept), _get_fee(given)
-    numbers = {"quantity": (kept.quantity, given.quantity), "price": (kept.price, given.price), "fee": fees}
-    at = "" if kept.at == given.at else f"time: {kept.at.isoformat()} is kept, {given.at.isoformat()} came"
+def _describe_difference(kept: Execution | models.Fill, came: Execution) -> str:
+    fees = _get_fee(kept), _get_fee(came)
+    numbers = {"quantity": (kept.quantity, came.quantity), "price": (kept.price, came.price), "fee": fees}
+    at = "" if kept.at == came.at else f"time: {kept.at.isoformat()} is kept, {came.at.isoformat()} came"
     return "; ".join(filter(None, (_compare(numbers), at)))
 
 

@@ -7,7 +7,7 @@ from itertools import dropwhile, islice, takewhile
 from typing import Final
 
 from config.lib.figures import format_count, format_pct, format_usd
-from trading.reviews.lint import LEAST_TRADES, SHARED_WORDS, content_words
+from trading.reviews.lessons import LEAST_TRADES, SHARED_WORDS, content_words
 
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 

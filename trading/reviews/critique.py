@@ -50,7 +50,10 @@ def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
     if read is None:
         return _critique_by_rules(found, "the reviewing model's answer could not be read")
     given = [DraftFinding(**finding.model_dump(exclude_none=True)) for finding in read.findings]
-    return Critique(read.summary, _merge_findings(found, given))
+    # Of both that have one title, the wording of the rules wins.
+    by_title = {normal_form(finding.title): finding for finding in [*given, *found]}
+    ordered = [by_title[normal_form(finding.title)] for finding in [*found, *given]]
+    return Critique(read.summary, sort_by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS])
 
 
 def list_warnings(payload: Mapping[str, object]) -> list[str]:
@@ -142,10 +145,3 @@ def _parse_answer(answer: str) -> _Answer | None:
     except (ValidationError, UnicodeError) as error:
         logger.info("A critique could not be read: %s", type(error).__name__)
         return None
-
-
-def _merge_findings(found: Sequence[DraftFinding], given: Sequence[DraftFinding]) -> list[DraftFinding]:
-    """Merge both by title; the rules' wording wins."""
-    by_title = {normal_form(finding.title): finding for finding in [*given, *found]}
-    ordered = [by_title[normal_form(finding.title)] for finding in [*found, *given]]
-    return sort_by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS]

@@ -40,8 +40,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.record.notes import write_note
-from trading.reviews.lessons import parse_lessons
-from trading.reviews.lint import lint_lessons
+from trading.reviews.lessons import lint_lessons, parse_lessons
 from trading.reviews.verdicts import ClosedNet, judge_groups, record_lines
 from trading.skills.schemas import MemoryDial, PayloadInvalid, Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
@@ -162,8 +161,8 @@ def _get_state(row: Deployment) -> dict[str, Any]:
 
 
 def _select_unread() -> QuerySet[Trade]:
-    closed = Trade.objects.closed().filter(deployment=OuterRef("pk"), exit_tick_at__gt=OuterRef("read_until"))
-    return closed.order_by()
+    closed = Trade.objects.closed().order_by()
+    return closed.filter(deployment=OuterRef("pk"), exit_tick_at__gt=OuterRef("read_until"))
 
 
 def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
@@ -232,13 +231,13 @@ def reflect(
             completion = door.run(_ask_model(claim.work))
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
-            return _fail_run(claim, _NO_LESSONS)
+            return _finish_run(claim, None, _NO_LESSONS)
         return _finish_run(claim, _make_note(claim, completion, lessons))
     except LLMUnavailable as problem:
-        return _fail_run(claim, str(problem))
+        return _finish_run(claim, None, str(problem))
     except Exception:
         logger.exception("Reflection on deployment %s failed", deployment_id)
-        return _fail_run(claim, _BROKE)
+        return _finish_run(claim, None, _BROKE)
 
 
 def _lock_deployment(deployment_id: UUID) -> bool:
@@ -269,35 +268,25 @@ def _claim_run(
     return _Claim(run, work, user_id, clock, now, claimed_at)
 
 
-def _find_held(claim: _Claim) -> ReflectionRun | None:
-    if not _lock_deployment(claim.run.deployment_id):
-        return None
-    return ReflectionRun.objects.filter(pk=claim.run.pk, lease=claim.run.lease, status=WorkStatus.RUNNING).first()
-
-
 def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
     rows = ReflectionRun.objects.filter(pk=run.pk)
     rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
 
 
-def _finish_run(claim: _Claim, note: ReflectionNote) -> ReflectionResult:
+def _finish_run(claim: _Claim, note: ReflectionNote | None, error: str = "") -> ReflectionResult:
+    """Write the note, or without one what failed, unless another worker took the run over."""
+    if error:
+        logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
     with owned_tx(claim.user_id):
-        run = _find_held(claim)
-        if run is None:
+        rows = ReflectionRun.objects.filter(pk=claim.run.pk, lease=claim.run.lease, status=WorkStatus.RUNNING)
+        if not _lock_deployment(claim.run.deployment_id) or (run := rows.first()) is None:
             return ReflectionResult(ReflectionOutcome.TAKEN_OVER)
-        written = write_note(note=note, now=claim.started_at)
-        _end_run(run, WorkStatus.DONE, claim.now, note=written)
-    return ReflectionResult(ReflectionOutcome.WRITTEN, written)
-
-
-def _fail_run(claim: _Claim, error: str) -> ReflectionResult:
-    logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
-    with owned_tx(claim.user_id):
-        run = _find_held(claim)
-        if run is None:
-            return ReflectionResult(ReflectionOutcome.TAKEN_OVER)
-        _end_run(run, WorkStatus.FAILED, claim.now, error=error[:280])
-    return ReflectionResult(ReflectionOutcome.FAILED, error=error)
+        if note is None:
+            _end_run(run, WorkStatus.FAILED, claim.now, error=error[:280])
+            return ReflectionResult(ReflectionOutcome.FAILED, error=error)
+        note = write_note(note=note, now=claim.started_at)
+        _end_run(run, WorkStatus.DONE, claim.now, note=note)
+    return ReflectionResult(ReflectionOutcome.WRITTEN, note)
 
 
 async def _ask_model(work: _Work) -> Completion:

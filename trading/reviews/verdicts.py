@@ -76,12 +76,11 @@ def judge_groups(trades: Iterable[ClosedNet], *, symbols: Collection[str]) -> li
     if len(regimes) < 2:
         regimes = {}  # the same trades again
     compared = max(len(TradeSide) * len(symbols) + _REGIMES, len(kinds) + len(regimes))
-    found = ([_judge(name, nets, compared) for name, nets in groups.items()] for groups in (kinds, regimes))
-    return [
-        group
-        for groups in found
-        for group in sorted(groups, key=lambda group: (-abs(group.net_usd), group.name))[:MAX_GROUPS]
-    ]
+    judged: list[Group] = []
+    for named in (kinds, regimes):
+        groups = [_judge(name, nets, compared) for name, nets in named.items()]
+        judged += sorted(groups, key=lambda group: (-abs(group.net_usd), group.name))[:MAX_GROUPS]
+    return judged
 
 
 def _split(trades: Sequence[ClosedNet], key: Callable[[ClosedNet], str]) -> dict[str, list[float]]:
@@ -109,18 +108,17 @@ def decide_at_looks(nets: Sequence[float], compared: int) -> Figure | None:
 
 def record_lines(groups: Iterable[Group]) -> list[str]:
     """Return each group that was decided as a line of a prompt; smaller ones say nothing."""
-    return [
-        f"- {group.name}: {format_count(group.trades, 'trade')}, {group.won} won, net {_format_usd(group.net_usd)}:"
-        f" {group.verdict} by the first {group.decided.trades}{_format_interval(group.decided)};"
-        f" next look at {group.next_look}"
-        for group in groups
-        if group.decided is not None
-    ]
-
-
-def _format_interval(net: Figure) -> str:
-    low, high = net.interval or (None, None)
-    return f" (a trade {_format_usd(low)} to {_format_usd(high)})" if low is not None else ""
+    lines = []
+    for group in groups:
+        if (decided := group.decided) is None:
+            continue
+        low, high = decided.interval or (None, None)
+        interval = f" (a trade {_format_usd(low)} to {_format_usd(high)})" if low is not None else ""
+        lines.append(
+            f"- {group.name}: {format_count(group.trades, 'trade')}, {group.won} won, net {_format_usd(group.net_usd)}:"
+            f" {group.verdict} by the first {decided.trades}{interval}; next look at {group.next_look}"
+        )
+    return lines
 
 
 def _format_usd(amount: float | None) -> str:

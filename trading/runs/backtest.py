@@ -39,10 +39,13 @@ BROKE: Final = "It broke off by an error on our side; the log says which."
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BacktestProgress:
     ticks_done: int
     ticks_total: int
     at: datetime  # in the simulated time
+
+
+Report = Callable[[BacktestProgress], None]
 
 
 def run_backtest(
@@ -51,7 +54,7 @@ def run_backtest(
     user_id: int,
     clock: Clock,
     ask: Ask | None = None,
-    report: Callable[[Progress], None] = lambda _: None,
+    report: Report = lambda _: None,
     lease: UUID | None = None,
 ) -> WorkStatus:
     """Run or resume a backtest in own scopes, unless it has ended or is held elsewhere. Raises BacktestNotFound.
@@ -90,9 +93,7 @@ class NoBars(Exception):
     """There is nothing to play."""
 
 
-def _play_ticks(
-    run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, ask: Ask | None, report: Callable[[Progress], None]
-) -> None:
+def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, ask: Ask | None, report: Report) -> None:
     deployment = run.deployment
     with owned(user_id):
         payload = parse_payload(deployment.version.payload)
@@ -120,7 +121,7 @@ def _play_ticks(
                 told_at = now
                 with owned_tx(user_id):
                     note_progress(run_id=run.pk, lease=lease, done=number, total=len(instants), until=now + LEASE)
-                report(Progress(number, len(instants), at))
+                report(BacktestProgress(number, len(instants), at))
 
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:

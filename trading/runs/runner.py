@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from itertools import chain
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 from config.lib.owned import owned_tx
@@ -29,8 +29,7 @@ from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open, utc_midnight
-from trading.runs.brokers.base import OrderRequest, Report, Side
-from trading.runs.brokers.paper import Costs, PaperBroker
+from trading.runs.paper import Costs, OrderRequest, PaperBroker, Report
 from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -102,19 +101,15 @@ class Ticker:
             deployment = lock_deployment(self.deployment_id)
             settled, carried = self._settle_tick(deployment, at)
         number, record = settled.number, settled.record
-        if settled.prompt is None:
-            self._carried = None
-            outcome = TickOutcome.SETTLED if record.is_applied else TickOutcome.REPEATED
-            return Ticked(self.deployment_id, number, at, outcome, record.closed)
-        decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
-        with owned_tx(self.user_id):
-            snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, decision, at=at)
-        if snapshot is None:
-            self._carried = None
-            return Ticked(self.deployment_id, number, at, TickOutcome.REPEATED, record.closed)
+        outcome, snapshot = TickOutcome.SETTLED if record.is_applied else TickOutcome.REPEATED, None
+        if settled.prompt is not None:
+            decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
+            with owned_tx(self.user_id):
+                snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, decision, at=at)
+            outcome = TickOutcome.DECIDED if snapshot else TickOutcome.REPEATED
         carried.last_decision = snapshot
-        self._carried = number, carried
-        return Ticked(self.deployment_id, number, at, TickOutcome.DECIDED, record.closed, snapshot)
+        self._carried = (number, carried) if snapshot else None
+        return Ticked(self.deployment_id, number, at, outcome, record.closed, snapshot)
 
     def forget(self) -> None:
         """Read all rows again at the next tick."""
@@ -131,7 +126,13 @@ class Ticker:
         bars = _feed_broker(broker, payload, after=after, until=at, tape=self._tape)
         report = broker.report(at)
         gone = sent - {order.order_id for order in broker.pending}
-        tick = _make_tick(report, bars)
+        held = {*report.positions, *(fill.symbol for fill in report.fills)}
+        paths = {
+            symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in rows]
+            for symbol, rows in bars.items()
+            if symbol in held
+        }
+        tick = Tick(at, report.fills, report.funding, paths, report.marks, report.positions)
         carried = self._read_carried(deployment, payload, tick)
         record = TickRecord(is_applied=False)
         if deployment.last_tick_at != at:
@@ -166,13 +167,8 @@ class Ticker:
     def _read_carried(self, deployment: models.Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
-        before = find_last_decision(deployment)
-        return _Carried(
-            ledger=Ledger.load(deployment, tick),
-            closed_trades=read_closed(deployment.pk, payload),
-            last_decision=before,
-            note=find_active_note(deployment),
-        )
+        ledger, closed = Ledger.load(deployment, tick), read_closed(deployment.pk, payload)
+        return _Carried(ledger, closed, find_last_decision(deployment), find_active_note(deployment))
 
 
 def _restore_broker(deployment: models.Deployment, costs: Costs) -> PaperBroker:
@@ -195,16 +191,6 @@ def _feed_broker(
     return bars
 
 
-def _make_tick(report: Report, bars: Mapping[str, list[models.Bar]]) -> Tick:
-    held = {*report.positions, *(fill.symbol for fill in report.fills)}
-    paths = {
-        symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in found]
-        for symbol, found in bars.items()
-        if symbol in held
-    }
-    return Tick(report.at, report.fills, report.funding, paths, report.marks, report.positions)
-
-
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
     """Save filled and ended orders; return intents by fill id."""
     filled = set(report.order_ids.values())
@@ -223,25 +209,17 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
     intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
-    return intents | {fill_id: _make_stop_intent(orders.get(order_id)) for fill_id, order_id in report.stopped.items()}
+    for fill_id, order_id in report.stopped.items():
+        stop = Intent(models.OrderOrigin.STOP, STOPPED)
+        if setter := orders.get(order_id):  # the decision of a stop is the one that set it
+            stop = replace(stop, snapshot_id=setter.snapshot_id, decided_at=setter.proposed_at)
+        intents[fill_id] = stop
+    return intents
 
 
 def _make_intent(order: models.Order) -> Intent:
-    return Intent(
-        models.OrderOrigin(order.origin),
-        order.reason,
-        snapshot_id=order.snapshot_id,
-        order_id=order.pk,
-        leverage=order.leverage,
-        decided_at=order.proposed_at,
-    )
-
-
-def _make_stop_intent(order: models.Order | None) -> Intent:
-    """Return why a stop was filled; the decision is the one that set it."""
-    if order is None:
-        return Intent(models.OrderOrigin.STOP, STOPPED)
-    return Intent(models.OrderOrigin.STOP, STOPPED, snapshot_id=order.snapshot_id, decided_at=order.proposed_at)
+    origin, decided_at = models.OrderOrigin(order.origin), order.proposed_at
+    return Intent(origin, order.reason, order.snapshot_id, order.pk, order.leverage, decided_at)
 
 
 def _update_portfolio(
@@ -273,6 +251,9 @@ def _act_on_decision(
         return None
     broker = _restore_broker(deployment, ON_PAPER)  # asking what waits costs nothing
     verdict = _check_risk(deployment, broker, settled, decision, at)
+    outcome = models.Verdict.FAILED if decision.has_failed else models.Verdict.NONE
+    if decision.order is not None:
+        outcome = models.Verdict.ACCEPTED if verdict.is_accepted else models.Verdict.REFUSED
     snapshot: models.DecisionSnapshot = models.DecisionSnapshot.objects.create(
         deployment=deployment,
         tick=number,
@@ -282,7 +263,7 @@ def _act_on_decision(
         context=prompt.context,
         steps=decision.steps,
         proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
-        verdict=_choose_verdict(decision, verdict),
+        verdict=outcome,
         verdict_code=verdict.code or "",
         verdict_text=(verdict.text or decision.reason)[:500],
         note_id=prompt.note_id,
@@ -344,28 +325,11 @@ def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal
     return positions
 
 
-def _choose_verdict(decision: Decision, verdict: RiskVerdict) -> models.Verdict:
-    if decision.has_failed:
-        return models.Verdict.FAILED
-    if decision.order is None:
-        return models.Verdict.NONE
-    return models.Verdict.ACCEPTED if verdict.is_accepted else models.Verdict.REFUSED
-
-
 def submit_orders(deployment: models.Deployment, orders: list[models.Order], *, at: datetime) -> None:
     """Send orders to a deployment's broker and save its state."""
     broker = _restore_broker(deployment, ON_PAPER)  # sending costs nothing
     for order in orders:
-        broker.submit(
-            OrderRequest(
-                order_id=str(order.pk),
-                symbol=order.symbol,
-                side=cast(Side, order.side),
-                size_usd=order.size_usd,
-                leverage=order.leverage,
-                stop_price=order.stop_price,
-                at=at,
-            )
-        )
+        values = {name: getattr(order, name) for name in ("symbol", "side", "size_usd", "leverage", "stop_price")}
+        broker.submit(OrderRequest(order_id=str(order.pk), at=at, **values))
     deployment.account = broker.state()
     deployment.save(update_fields=["account"])

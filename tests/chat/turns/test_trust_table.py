@@ -47,7 +47,7 @@ def test_keys_of_venues_never_reach_the_chat():
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
 
         reached = [
-            name for name in names if name.startswith(("trading.runs.brokers", "trading.runs.runner", "ccxt", "os"))
+            name for name in names if name.startswith(("trading.runs.paper", "trading.runs.runner", "ccxt", "os"))
         ]
         assert reached == [], f"{path.relative_to(root)} reaches for what holds keys"
 

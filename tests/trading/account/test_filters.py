@@ -5,7 +5,14 @@ import pytest
 from tests.factories.memory import MAY
 from tests.owners import as_owner
 from tests.trading.browsing import browser_of_trader, made
-from trading.account.filters import MAX_FILTERS, FilterNotFound, FilterRefused, delete_filter, list_filters, save_filter
+from trading.account.services import (
+    MAX_FILTERS,
+    FilterNotFound,
+    FilterRefused,
+    delete_filter,
+    list_filters,
+    save_filter,
+)
 from trading.models import SavedFilter
 
 __all__ = ["browser_of_trader", "made"]

@@ -12,7 +12,7 @@ from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
 from tests.trading.browsing import text_of
 from tests.trading.ledger.test_rebuild import NOW, at, bring, execution, rows
-from trading.ledger.excursions import measure_paths
+from trading.ledger.arrivals import measure_paths
 from trading.models import Bar, Trade
 
 D = Decimal

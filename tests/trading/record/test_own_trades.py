@@ -15,8 +15,7 @@ from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFac
 from tests.trading.ledger.test_rebuild import NOW, at, bring, execution
 from trading.asking.check import check_plan
 from trading.asking.sizing import parse_plan
-from trading.ledger.excursions import measure_paths
-from trading.ledger.fees import price_fees
+from trading.ledger.arrivals import measure_paths, price_fees
 from trading.market.tape import REAL, STORED
 from trading.models import Bar, Trade
 from trading.record.deployment_queries import find_trade_marks, mark_positions

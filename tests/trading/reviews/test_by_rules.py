@@ -10,8 +10,7 @@ from tests.factories.record import WHOLE, TradeFactory
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import ReflectionNote
 from trading.reviews.by_rules import reflect_by_rules
-from trading.reviews.lessons import parse_lessons
-from trading.reviews.lint import Code, lint_lessons, list_bullets
+from trading.reviews.lessons import Code, lint_lessons, list_bullets, parse_lessons
 from trading.reviews.reflection import review_line
 from trading.reviews.verdicts import ClosedNet, judge_groups, record_lines
 from trading.skills.schemas import parse_payload

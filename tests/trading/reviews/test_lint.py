@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.factories.record import TradeFactory
 from trading.agent.context import trade_line
 from trading.models import Trade
-from trading.reviews.lint import LEAST_TRADES, Code, lint_lessons, list_bullets
+from trading.reviews.lessons import LEAST_TRADES, Code, lint_lessons, list_bullets
 
 THURSDAY = datetime(2026, 6, 4, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -29,7 +29,7 @@ from trading.agent.prompts import REFLECTION, strategy_text
 from trading.ledger.services import DeploymentNotFound
 from trading.models import Deployment, ReflectionNote, ReflectionRun
 from trading.reviews import reflection
-from trading.reviews.lint import list_bullets
+from trading.reviews.lessons import list_bullets
 from trading.reviews.reflection import (
     MAX_WINDOW,
     RETRY_AFTER,

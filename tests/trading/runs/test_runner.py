@@ -27,8 +27,8 @@ from tests.trading.ticking import (
 from trading.ledger.services import TickOutOfTime
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
 from trading.record.deployments import apply_command, request_command
-from trading.runs.brokers.paper import Costs
-from trading.runs.commands import carry_out_commands
+from trading.runs.due import carry_out_commands
+from trading.runs.paper import Costs
 from trading.runs.runner import REST_EXPIRED, Ticker, TickOutcome
 from trading.skills.queries import SkillNotFound
 
@@ -435,7 +435,7 @@ def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch
         raise error
 
     before = desk.row.account
-    monkeypatch.setattr("trading.runs.commands.apply_command", half_done)
+    monkeypatch.setattr("trading.record.deployments.apply_command", half_done)
     (ran,) = run_due(at(3))
 
     assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
@@ -451,7 +451,7 @@ def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr("trading.runs.commands.apply_command", locked)
+        patched.setattr("trading.record.deployments.apply_command", locked)
         with pytest.raises(OperationalError):
             carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
 

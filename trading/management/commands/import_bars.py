@@ -13,7 +13,7 @@ from django.utils import timezone
 from config.lib.figures import format_count
 from config.lib.work.commands import KeelCommand
 from config.lib.work.per_user import for_each_user
-from trading.ledger.excursions import measure_paths
+from trading.ledger.arrivals import measure_paths
 from trading.management.arguments import add_import_arguments, find_begin, intervals_argument
 from trading.market.imports.bars import (
     CSV_COLUMNS,

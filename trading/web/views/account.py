@@ -18,8 +18,7 @@ from config.lib.edge.second_factor import ask_second_factor
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
-from trading.account.services import TierUnknown, choose_tier
-from trading.account.staff import list_entries, list_new_entries, mark_entries_seen
+from trading.account.services import TierUnknown, choose_tier, list_entries, list_new_entries, mark_entries_seen
 from trading.account.tokens import create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm

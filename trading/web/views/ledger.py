@@ -17,8 +17,8 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.lists import address
 from config.lib.owned import owned, owned_tx
 from config.lib.web import AuthedRequest, PageRequest, find_time_zone, owned_act, owned_page
-from trading.account.filters import FilterRefused, delete_filter, list_filters, save_filter
-from trading.ledger.excursions import measure_paths
+from trading.account.services import FilterRefused, delete_filter, list_filters, save_filter
+from trading.ledger.arrivals import measure_paths
 from trading.models import Trade
 from trading.models.remarks import MAX_QUERY
 from trading.record.exports import TRADE_WRITERS

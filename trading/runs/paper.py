@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
 from trading.ledger.executions import Execution
 from trading.ledger.positions import Funding
-from trading.models import Bar, FundingRate
-from trading.runs.brokers.base import OrderRequest, Report
+from trading.models import AT_ONCE, Bar, FundingRate
 
 ZERO: Final = Decimal(0)
 BPS: Final = Decimal(10_000)
@@ -25,6 +24,36 @@ _A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the who
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTITY: Final = Decimal("1e-8")
 ORDER_LIFETIME: Final = timedelta(hours=1)  # at least; an order to close does not expire
+
+
+Side = Literal["long", "short", "close"]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    order_id: str  # ours; the same one again is the same order
+    symbol: str
+    side: Side
+    size_usd: Decimal | None  # None: all of it, to close
+    leverage: Decimal
+    stop_price: Decimal | None
+    at: datetime
+    left: Decimal | None = None  # the quantity still to be filled; None: no bar came yet
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The events and the account up to an instant."""
+
+    at: datetime = AT_ONCE
+    fills: list[Execution] = field(default_factory=list)
+    funding: list[Funding] = field(default_factory=list)
+    positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; a missing symbol is flat
+    marks: Mapping[str, Decimal] = field(default_factory=dict)
+    equity_usd: Decimal = Decimal(0)
+    order_ids: dict[str, str] = field(default_factory=dict)  # by fill id, the order it filled
+    expired: set[str] = field(default_factory=set)  # ids of orders that no bar came for in time
+    stopped: dict[str, str] = field(default_factory=dict)  # by fill id, the order that set the stop
 
 
 @dataclass(frozen=True, slots=True)

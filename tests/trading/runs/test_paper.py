@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from trading.ledger.positions import Book, ExitCause, PathBar, Tick
 from trading.models import Bar, FundingRate
-from trading.runs.brokers.base import OrderRequest
-from trading.runs.brokers.paper import Costs, Holding, PaperBroker
+from trading.runs.paper import Costs, Holding, OrderRequest, PaperBroker
 
 D = Decimal
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
