@@ -14,7 +14,7 @@ from trading.management.owners import find_skill
 from trading.models import WorkStatus
 from trading.record.backtests import VOLUME_PCT, claim_backtest, get_backtest, start_backtest
 from trading.record.deployments import STARTING_EQUITY_USD
-from trading.runs.backtest import Progress, run_backtest
+from trading.runs.backtest import BacktestProgress, run_backtest
 
 
 class Command(KeelCommand):
@@ -69,7 +69,7 @@ class Command(KeelCommand):
             summary=numbers,
         )
 
-    def _show_progress(self, progress: Progress) -> None:
+    def _show_progress(self, progress: BacktestProgress) -> None:
         # On a terminal only: a log needs no progress.
         if self.stderr.isatty():
             done, total = progress.ticks_done, progress.ticks_total
