@@ -38,7 +38,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.record.deployment_queries import OpenPosition
-from trading.rules.judge import Trip
+from trading.rules.judge import RoundTrip
 from trading.rules.services import judge_period, list_rules, read_valid
 
 SHOWN: Final = 5  # rows of a card
@@ -166,11 +166,11 @@ def _list_events(positions: Sequence[OpenPosition], now: datetime) -> list[tuple
 
 def _list_broken(
     rules: Sequence[TradingRule], zone: ZoneInfo, now: datetime
-) -> list[tuple[TradingRule, str, list[tuple[Trip, str]]]]:
+) -> list[tuple[TradingRule, str, list[tuple[RoundTrip, str]]]]:
     """Return the rules broken since Monday in the reader's zone: in words, and the trades with why, newest first."""
     since, until = find_bounds(find_monday("", today=now.astimezone(zone).date()), zone)
     used = {row.pk: row for row in rules if row.state == RuleState.CONFIRMED}
-    broken: dict[UUID, list[tuple[Trip, str]]] = {}
+    broken: dict[UUID, list[tuple[RoundTrip, str]]] = {}
     for trip, one in judge_period([read_valid(row) for row in used.values()], since=since, until=until):
         if one.verdict == "broken":
             broken.setdefault(one.rule_id, []).append((trip, one.why))

@@ -30,7 +30,7 @@ from config.lib.llm.requests import SEGMENT_SEPARATOR
 from config.lib.text import prompt_line
 from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import system_segments
-from trading.agent.term_values import View, read_view, terms_section
+from trading.agent.term_values import TermView, read_view, terms_section
 from trading.market.queries import Overview, build_overview, find_marks, list_events, list_news
 from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
@@ -68,7 +68,7 @@ class ContextInputs:
     bars: Mapping[str, Sequence[Bar]] = field(default_factory=dict)  # by symbol, oldest first
     higher: Mapping[str, Mapping[str, Sequence[Bar]]] = field(default_factory=dict)  # by symbol and interval
     overviews: Sequence[Overview] = ()
-    views: Mapping[str, View] = field(default_factory=dict)  # by symbol, for the terms of the strategy
+    views: Mapping[str, TermView] = field(default_factory=dict)  # by symbol, for the terms of the strategy
     news: Sequence[NewsItem] = ()
     events: Sequence[MarketEvent] = ()
     marks: Mapping[str, Decimal] = field(default_factory=dict)

@@ -18,11 +18,11 @@ from trading.market.regime import Candle
 from trading.market.tape import LONGEST_LOOKBACK, Tape
 from trading.models import MarketEvent, RegimeTag, Trade
 from trading.models.choices import INTERVALS
-from trading.skills.reading import Reading
+from trading.skills.reading import StrategyReading
 from trading.skills.terms import (
     DAY_END,
+    EXTREMES,
     OPPOSITE_ENTRY,
-    PERCENTS,
     Bound,
     Compare,
     Condition,
@@ -46,7 +46,7 @@ _ATR_BARS: Final = 8  # times the bars of an average true range
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TermView:
     """What the terms of one symbol are computed from."""
 
     at: datetime
@@ -69,24 +69,25 @@ class Fact:
         return f"{self.text} = {_WORDS[self.is_true]}"
 
 
-_POINTS: Final = {"RSI", "ADX"}
 _WORDS: Final = {True: "true", False: "false", None: "unknown"}
 
 
-def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape, regime: RegimeTag) -> View:
+def read_view(reading: StrategyReading, symbol: str, own: str, at: datetime, tape: Tape, regime: RegimeTag) -> TermView:
     """Read what the terms of a strategy need, as known at an instant."""
     conditions = [one for term in reading.terms if isinstance(term, Rule) for one in term.conditions]
-    candles = {
-        interval: _read_candles(tape, symbol, interval or own, at, most)
-        for interval, most in _count_bars(reading.terms, conditions).items()
-    }
+    candles: dict[str, list[Candle]] = {}
+    for interval, most in _count_bars(reading.terms, conditions).items():
+        bars = tape.last_bars(symbol, interval or own, at, most)
+        is_fresh = bars and at - bars[-1].closed_at < INTERVALS[interval or own]  # else none: the newest is missing
+        fresh = bars if is_fresh else []
+        candles[interval] = [Candle(*map(float, (bar.high, bar.low, bar.close, bar.volume))) for bar in fresh]
     of_funding = [one for one in conditions if isinstance(one, Compare) and "funding" in one.left.what]
     payments = max((one.times for one in of_funding), default=0)
     rates = tape.rates(symbol, at - (payments + 1) * _DAY, at)[-payments:] if payments else []
     is_paid = bool(rates) and at - rates[-1].at <= _DAY
     windows = [max(one.before, one.after, _DAY) for one in conditions if isinstance(one, NearEvent)]
     events = list_events(at - max(windows), until=at + max(windows), symbols=[symbol], tape=tape) if windows else []
-    return View(
+    return TermView(
         at=at,
         bar=INTERVALS[own],
         candles=candles,
@@ -109,15 +110,7 @@ def _count_bars(terms: Iterable[Term], conditions: Iterable[Condition]) -> dict[
     return {interval: min(count, LONGEST_LOOKBACK) for interval, count in most.items()}
 
 
-def _read_candles(tape: Tape, symbol: str, interval: str, at: datetime, limit: int) -> list[Candle]:
-    """Return closed bars; none if the newest is missing."""
-    bars = tape.last_bars(symbol, interval, at, limit)
-    if not bars or at - bars[-1].closed_at >= INTERVALS[interval]:
-        return []
-    return [Candle(*map(float, (bar.high, bar.low, bar.close, bar.volume))) for bar in bars]
-
-
-def terms_section(reading: Reading, views: Mapping[str, View], trades: Iterable[Trade]) -> list[str]:
+def terms_section(reading: StrategyReading, views: Mapping[str, TermView], trades: Iterable[Trade]) -> list[str]:
     """Return the section of a prompt with the terms of each symbol."""
     held = {trade.symbol: trade for trade in trades}
     lines = [f"- {term}" for term in reading.terms if isinstance(term, RiskPct)]
@@ -128,7 +121,7 @@ def terms_section(reading: Reading, views: Mapping[str, View], trades: Iterable[
     return [HEADING, *lines]
 
 
-def _iter_lines(reading: Reading, view: View, trade: Trade | None) -> Iterator[str]:
+def _iter_lines(reading: StrategyReading, view: TermView, trade: Trade | None) -> Iterator[str]:
     entries = [(rule.side, _judge_all(rule.conditions, view)) for rule in reading.list_rules("entry")]
     yield from (f"entry {side} = {fact.text}" for side, fact in entries)
     for rule in reading.list_rules("avoid"):
@@ -144,7 +137,7 @@ def _iter_lines(reading: Reading, view: View, trade: Trade | None) -> Iterator[s
             yield f"exit {trade.side} = {fact.text}"
 
 
-def _judge_exits(reading: Reading, view: View, trade: Trade, *, is_opposite: bool) -> Iterator[Fact]:
+def _judge_exits(reading: StrategyReading, view: TermView, trade: Trade, *, is_opposite: bool) -> Iterator[Fact]:
     for term in reading.terms:
         match term:
             case Rule(act="exit") if term.side in {"", trade.side}:
@@ -161,7 +154,7 @@ def _judge_exits(reading: Reading, view: View, trade: Trade, *, is_opposite: boo
         yield _sum_up([Fact(is_opposite, "opposite entry")])
 
 
-def _judge_target(target: Bound, view: View, trade: Trade) -> Fact:
+def _judge_target(target: Bound, view: TermView, trade: Trade) -> Fact:
     entry, sign = float(trade.entry_price), 1 if trade.side == "long" else -1
     size = _measure_bound(target, view, entry)
     if size is None:
@@ -170,7 +163,7 @@ def _judge_target(target: Bound, view: View, trade: Trade) -> Fact:
     return _sum_up([Fact(sign * close >= sign * level, f"close {_price(close)} at {target} {_price(level)}")])
 
 
-def _measure_bound(bound: Bound, view: View, entry: float | None = None) -> float | None:
+def _measure_bound(bound: Bound, view: TermView, entry: float | None = None) -> float | None:
     candles = view.candles.get("", ())
     if not candles or len(candles) <= bound.atr_bars:
         return None
@@ -179,7 +172,7 @@ def _measure_bound(bound: Bound, view: View, entry: float | None = None) -> floa
     return bound.amount / 100 * (candles[-1].close if entry is None else entry)
 
 
-def _judge_all(conditions: Iterable[Condition], view: View) -> Fact:
+def _judge_all(conditions: Iterable[Condition], view: TermView) -> Fact:
     return _sum_up([judge(condition, view) for condition in conditions])
 
 
@@ -189,7 +182,7 @@ def _sum_up(facts: Sequence[Fact]) -> Fact:
     return Fact(is_true, f"{_WORDS[is_true]}: {'; '.join(map(str, facts))}")
 
 
-def judge(condition: Condition, view: View) -> Fact:
+def judge(condition: Condition, view: TermView) -> Fact:
     """Return whether a condition is true at a tick."""
     at = view.at.astimezone(UTC)
     match condition:
@@ -218,13 +211,17 @@ def _is_near(event: MarketEvent, near: NearEvent, at: datetime) -> bool:
     return -near.after <= event.starts_at - at <= near.before
 
 
-def _judge_compare(compare: Compare, view: View) -> Fact:
+def _judge_compare(compare: Compare, view: TermView) -> Fact:
     is_cross = compare.sign.startswith("crosses")
     needed = compare.times + is_cross
     pairs = [_measure_pair(compare, view, back) for back in range(needed)]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < needed:
-        return Fact(None, f"{compare}: {_find_lack(compare, view)}")
+        if "funding" in compare.left.what:
+            return Fact(None, f"{compare}: {len(view.funding)} of {compare.times} payments known")
+        least, interval = max((count_least(one) + 1, one.interval) for one in (compare.left, compare.right))
+        bars = len(view.candles.get(interval, ()))
+        return Fact(None, f"{compare}: not enough bars ({bars} of {least + compare.times - 1})")
     left, right = known[0]
     sign = 1 if compare.sign.endswith("above") else -1
     beyond = [sign * first > sign * second for first, second in known]
@@ -233,20 +230,22 @@ def _judge_compare(compare: Compare, view: View) -> Fact:
     is_number = compare.right.what == "number"
     level = compare.format_right() if is_number else f"{compare.right} {_show(right, compare.left)}"
     lasting = f" for {compare.times}" if compare.times > 1 else ""
-    return Fact(is_true != compare.is_not, f"{shown} {level}{lasting} (by {_show_gap(left, right, compare.left)})")
+    is_share = right and compare.left.meaning.unit in {"", "volume"}
+    gap = format_signed_pct(left / right - 1, 2) if is_share else format_signed_ratio(left - right)
+    return Fact(is_true != compare.is_not, f"{shown} {level}{lasting} (by {gap})")
 
 
-def _measure_pair(compare: Compare, view: View, back: int) -> tuple[float, float] | None:
+def _measure_pair(compare: Compare, view: TermView, back: int) -> tuple[float, float] | None:
     """Return both values a number of bars or payments ago; None if there are too few."""
     left, right = compare.left, compare.right
     first = _measure(left, view, back)
     # The bar that breaks out is not part of the range that it leaves.
-    is_level = right.what in {"high", "low", "highest close", "lowest close"} and left.interval == right.interval
+    is_level = right.what in EXTREMES and left.interval == right.interval
     second = _measure(right, view, back + is_level)
     return None if first is None or second is None else (first, second)
 
 
-def _measure(operand: Operand, view: View, back: int) -> float | None:
+def _measure(operand: Operand, view: TermView, back: int) -> float | None:
     if operand.what == "number":
         return operand.amount
     if "funding" in operand.what:
@@ -259,23 +258,14 @@ def _measure(operand: Operand, view: View, back: int) -> float | None:
     return compute_value(operand, candles[:last]) if last >= count_least(operand) else None
 
 
-def _find_lack(compare: Compare, view: View) -> str:
-    if "funding" in compare.left.what:
-        return f"{len(view.funding)} of {compare.times} payments known"
-    least, interval = max((count_least(one) + 1, one.interval) for one in (compare.left, compare.right))
-    return f"not enough bars ({len(view.candles.get(interval, ()))} of {least + compare.times - 1})"
-
-
 def _price(value: float) -> str:
     return format_price(Decimal(str(value)))
 
 
 def _show(value: float, left: Operand) -> str:
-    if left.what in _POINTS:
-        return format_ratio(value)
-    return f"{value:.4f}%" if left.what == "funding" else f"{value:.2f}%" if left.what in PERCENTS else _price(value)
-
-
-def _show_gap(left: float, right: float, what: Operand) -> str:
-    is_price = what.what not in _POINTS and what.what not in PERCENTS and right
-    return format_signed_pct(left / right - 1, 2) if is_price else format_signed_ratio(left - right)
+    match left.meaning.unit:
+        case "points":
+            return format_ratio(value)
+        case "%":
+            return f"{value:.4f}%" if left.what == "funding" else f"{value:.2f}%"
+    return _price(value)

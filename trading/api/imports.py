@@ -15,7 +15,7 @@ from trading.api.fields import ValueSerializer
 from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
 from trading.intake.formats import FIELDS, FillMapping, propose_mapping
 from trading.intake.ledgers import name_venue, preview_reading
-from trading.intake.reading import Reading, read_fills
+from trading.intake.reading import FileReading, read_fills
 from trading.intake.tables import read_table
 from trading.intake.values import find_zone
 from trading.models import EntrySource
@@ -118,7 +118,7 @@ def _describe_ledger(label: str, counts: Any, deployment: UUID | None = None, ba
     return {"account": label, "deployment": deployment, "batch": batch, **numbers}
 
 
-def _describe(reading: Reading, mapping: FillMapping, accounts: list[Json], *, is_imported: bool) -> Json:
+def _describe(reading: FileReading, mapping: FillMapping, accounts: list[Json], *, is_imported: bool) -> Json:
     period = reading.period
     values = {
         "recognised": mapping.recognised,

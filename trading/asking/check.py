@@ -22,7 +22,7 @@ from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent
 from trading.record.deployment_queries import OpenPosition, find_trade_marks, list_open_positions
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
-from trading.rules.judge import Judgement, Trip, ValidRule
+from trading.rules.judge import Judgement, RoundTrip, ValidRule
 from trading.rules.services import judge_period, list_valid_rules
 from trading.rules.trips import name_book
 
@@ -140,7 +140,7 @@ def _judge_plan(
 ) -> list[Judgement]:
     """Judge the plan as a trade that opens now."""
     own = accounts[0] if accounts and (len(accounts) == 1 or accounts[0].broker_kind == BrokerKind.LIVE) else None
-    trip = Trip(
+    trip = RoundTrip(
         id=uuid4(),
         book=name_book(own.skill_id, own.broker_kind) if own else "planned",
         deployment_id=own.pk if own else uuid4(),

@@ -11,8 +11,8 @@ from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
 from trading.intake.formats import FillMapping, propose_mapping
 from trading.intake.ledgers import LedgerImport, add_reading, name_venue
-from trading.intake.reading import Problem, Reading, read_fills
-from trading.intake.tables import Table, read_table
+from trading.intake.reading import FileReading, RowProblem, read_fills
+from trading.intake.tables import FileTable, read_table
 from trading.models import EntrySource, TradeFile
 
 KEPT: Final = timedelta(days=1)
@@ -27,7 +27,7 @@ class FileNotFound(NotFound):
 class ImportRefused(DomainError):
     """The file cannot be imported as it is; nothing was."""
 
-    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+    def __init__(self, message: str, problems: Sequence[RowProblem] = ()) -> None:
         self.problems = problems
         super().__init__(message)
 
@@ -45,7 +45,7 @@ class OpenFile:
     """A waiting file, its table and how to read it."""
 
     file: TradeFile
-    table: Table
+    table: FileTable
     mapping: FillMapping
 
 
@@ -75,7 +75,7 @@ def open_file(file: TradeFile) -> OpenFile:
     return OpenFile(file, read_table(gzip.decompress(bytes(file.content))), FillMapping.from_json(file.mapping))
 
 
-def read_file(opened: OpenFile, *, now: datetime) -> Reading:
+def read_file(opened: OpenFile, *, now: datetime) -> FileReading:
     """Return what an open file holds, outside of transactions."""
     return read_fills(opened.table, opened.mapping, now=now)
 
@@ -88,7 +88,7 @@ def correct_mapping(file_id: UUID, changes: Mapping[str, Any]) -> TradeFile:
     return file
 
 
-def import_file(opened: OpenFile, reading: Reading, *, now: datetime) -> list[LedgerImport]:
+def import_file(opened: OpenFile, reading: FileReading, *, now: datetime) -> list[LedgerImport]:
     """Import what `check_reading` let pass and drop the file; needs `owned_tx(user)`.
 
     Raises:
@@ -104,14 +104,14 @@ def import_file(opened: OpenFile, reading: Reading, *, now: datetime) -> list[Le
 
 
 def import_reading(
-    reading: Reading, mapping: FillMapping, *, source: EntrySource, name: str, venue: str = "", now: datetime
+    reading: FileReading, mapping: FillMapping, *, source: EntrySource, name: str, venue: str = "", now: datetime
 ) -> list[LedgerImport]:
     """Import what `check_reading` let pass; needs `owned_tx(user)`. Raises EntriesRefused."""
     details = {"format": mapping.format, "zone": mapping.zone}
     return add_reading(reading, venue=name_venue(mapping, venue), source=source, name=name, details=details, now=now)
 
 
-def check_reading(reading: Reading, *, leaves_out: bool) -> None:
+def check_reading(reading: FileReading, *, leaves_out: bool) -> None:
     """Refuse a file with problems: of the whole, or, unless they are left out, of its rows. Raises ImportRefused."""
     word = reading.row_word
     if refused := reading.blocking if leaves_out else reading.problems:

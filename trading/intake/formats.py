@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from trading.intake.tables import Table, normal_name, parse_offset
+from trading.intake.tables import FileTable, normal_name, parse_offset
 from trading.intake.values import guess_date_order, guess_decimal, is_empty, parse_number
 
 SPOT: Final = "spot"
@@ -270,7 +270,7 @@ def find_format(columns: Iterable[str]) -> str:
     return max(found, key=lambda key: len(FORMATS[key].marks), default="")
 
 
-def propose_mapping(table: Table, *, zone: str) -> FillMapping:
+def propose_mapping(table: FileTable, *, zone: str) -> FillMapping:
     """Return the mapping of a recognised export, or a guess by the columns' names; `zone` is the user's."""
     key = find_format(table.columns)
     if key:
@@ -322,7 +322,7 @@ def _guess_columns(present: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return columns
 
 
-def _cells(table: Table, names: Iterable[str]) -> list[str]:
+def _cells(table: FileTable, names: Iterable[str]) -> list[str]:
     cells = (row.cells.get(name, "") for row in table.rows for name in names)
     return [cell for cell in cells if not is_empty(cell)]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from config.lib.locks import lock_owner
 from trading.intake.formats import FORMATS, SPOT, FillMapping
-from trading.intake.reading import ReadFill, Reading
+from trading.intake.reading import FileReading, ReadFill
 from trading.ledger.arrivals import add_entries, preview_entries
 from trading.ledger.entries import Entries, IntakePreview, IntakeRecord
 from trading.ledger.executions import DOLLARS, Execution
@@ -49,7 +49,7 @@ def name_account(venue: str, name: str) -> str:
     return f"{venue} {name}".strip()
 
 
-def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[LedgerPreview]:
+def preview_reading(reading: FileReading, *, venue: str, now: datetime) -> list[LedgerPreview]:
     """Return what an import would do, account by account."""
     previews = []
     for market in _list_markets(reading):
@@ -61,7 +61,7 @@ def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[Ledg
 
 
 def add_reading(
-    reading: Reading, *, venue: str, source: EntrySource, name: str, details: Mapping[str, Any], now: datetime
+    reading: FileReading, *, venue: str, source: EntrySource, name: str, details: Mapping[str, Any], now: datetime
 ) -> list[LedgerImport]:
     """Add what was read to the accounts of a venue, creating them; idempotent. Needs `owned_tx(user)`."""
     lock_owner()  # or two first imports make two skills
@@ -79,7 +79,7 @@ def add_reading(
 
 
 def add_reading_to(
-    deployment: Deployment, reading: Reading, *, name: str, details: Mapping[str, Any], now: datetime
+    deployment: Deployment, reading: FileReading, *, name: str, details: Mapping[str, Any], now: datetime
 ) -> IntakeRecord:
     """Add what was read to one deployment, spot and futures alike; needs `owned_tx(user)`. Raises EntriesRefused."""
     entries = _build_entries(reading, "", deployment)
@@ -92,7 +92,7 @@ def list_ledgers() -> list[Deployment]:
     return list(Deployment.objects.exclude(label="").select_related("skill").order_by("label"))
 
 
-def _list_markets(reading: Reading) -> list[str]:
+def _list_markets(reading: FileReading) -> list[str]:
     return sorted({fill.market for fill in reading.fills} | {paid.market for paid in reading.funding})
 
 
@@ -135,7 +135,7 @@ def _create_skill(symbols: Iterable[str], now: datetime) -> Any:
     raise SkillNameTaken(f"You have skills named {', '.join(_NAMES)} already. Rename one of them and import again.")
 
 
-def _build_entries(reading: Reading, market: str, ledger: Deployment | None) -> Entries:
+def _build_entries(reading: FileReading, market: str, ledger: Deployment | None) -> Entries:
     fills = [fill for fill in reading.fills if market in ("", fill.market)]
     if ledger is not None:
         fills = _drop_twins(fills, ledger)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from trading.intake import formats, values
-from trading.intake.tables import Table, TableRow
+from trading.intake.tables import FileTable, TableRow
 from trading.ledger.executions import CLOCK_SKEW, DOLLARS, MAX_AMOUNT
 from trading.skills.schemas import symbol_name
 
@@ -49,16 +49,16 @@ class ReadFunding:
     coin: str
 
 
-class Problem(NamedTuple):
+class RowProblem(NamedTuple):
     row: int  # 0: the whole file
     message: str
 
 
 @dataclass(slots=True)
-class Reading:
+class FileReading:
     fills: list[ReadFill] = field(default_factory=list)  # the earliest first
     funding: list[ReadFunding] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[RowProblem] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)  # kinds of rows that are no fills
     row_word: str = "row"
 
@@ -68,12 +68,12 @@ class Reading:
         return (min(instants), max(instants)) if instants else None
 
     @property
-    def blocking(self) -> list[Problem]:
+    def blocking(self) -> list[RowProblem]:
         """The problems of the whole file, which no row can be left out for."""
         return [problem for problem in self.problems if not problem.row]
 
     @property
-    def refused_rows(self) -> list[Problem]:
+    def refused_rows(self) -> list[RowProblem]:
         return [problem for problem in self.problems if problem.row]
 
     @property
@@ -81,18 +81,18 @@ class Reading:
         return not self.fills and not self.funding
 
 
-def read_fills(table: Table, mapping: formats.FillMapping, *, now: datetime) -> Reading:
+def read_fills(table: FileTable, mapping: formats.FillMapping, *, now: datetime) -> FileReading:
     """Read every row; a row that cannot be read becomes a problem."""
-    reading = Reading(row_word=table.row_word)
+    reading = FileReading(row_word=table.row_word)
     if problems := list_mapping_problems(mapping):
-        reading.problems = [Problem(0, message) for message in problems]
+        reading.problems = [RowProblem(0, message) for message in problems]
         return reading
-    reader = _Reader(mapping, now)
+    reader = _RowReader(mapping, now)
     for row in reader.join_legs(table.rows) if reader.format.has_legs else table.rows:
         try:
             reader.read(row, reading)
         except ValueError as error:
-            reading.problems.append(Problem(row.number, str(error)))
+            reading.problems.append(RowProblem(row.number, str(error)))
     _put_in_time(reading.fills)
     reading.fills = list(_give_ids(reading.fills, reading.problems, reading.left_out))
     reading.problems.sort()
@@ -118,7 +118,7 @@ def list_mapping_problems(mapping: formats.FillMapping) -> list[str]:
     return problems
 
 
-class _Reader:
+class _RowReader:
     def __init__(self, mapping: formats.FillMapping, now: datetime) -> None:
         self.format = formats.FORMATS.get(mapping.format, _BY_HAND)
         self._mapping = mapping
@@ -126,7 +126,7 @@ class _Reader:
         self._zone: tzinfo = values.find_zone(mapping.zone)
         self._sizes = formats.parse_contract_sizes(mapping.contract_sizes)
 
-    def read(self, row: TableRow, reading: Reading) -> None:
+    def read(self, row: TableRow, reading: FileReading) -> None:
         if row.fault:
             raise ValueError(row.fault)
         kind = self._kind(row)
@@ -348,7 +348,7 @@ def _put_in_time(fills: list[ReadFill]) -> None:
     fills.sort(key=lambda fill: fill.at)
 
 
-def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Counter[str]) -> Iterator[ReadFill]:
+def _give_ids(fills: Sequence[ReadFill], problems: list[RowProblem], left_out: Counter[str]) -> Iterator[ReadFill]:
     """Yield the fills once each; one without an id gets it from its numbers and its place among equal ones."""
     seen: dict[tuple[str, str, str], ReadFill] = {}
     equal: Counter[tuple[object, ...]] = Counter()
@@ -367,7 +367,7 @@ def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Coun
         else:
             first, second = sorted((before.row, fill.row))
             problems.append(
-                Problem(
+                RowProblem(
                     second, f"it has the id of row {first} with other numbers; is {fill.fill_id[:40]!r} an order’s id?"
                 )
             )

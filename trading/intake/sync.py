@@ -18,7 +18,7 @@ from trading.intake.feeds import SOURCES, Credentials, VenueSource, check_rights
 from trading.intake.formats import find_format, propose_mapping
 from trading.intake.keys import MAX_SECRET, decrypt_credentials, encrypt_credentials
 from trading.intake.ledgers import add_reading, name_account
-from trading.intake.reading import Reading, read_fills
+from trading.intake.reading import FileReading, read_fills
 from trading.intake.tables import table_of_records
 from trading.market.imports.venue import VenueRefused
 from trading.models import EntrySource, VenueAccount
@@ -202,9 +202,9 @@ def _sync_account(user_id: int, account: VenueAccount, now: datetime) -> int:
 
 def _read_account(
     source: VenueSource, client: Any, account: VenueAccount, since: datetime, now: datetime
-) -> tuple[Reading, list[str]]:
+) -> tuple[FileReading, list[str]]:
     """Return what the venue sent as one reading, with what it lacks."""
-    whole, gaps = Reading(), []
+    whole, gaps = FileReading(), []
     pages = fetch_records(source, client, address=account.address, markets=account.markets, since=since, until=now)
     for records in pages:
         table = table_of_records(records)

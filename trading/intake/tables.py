@@ -55,7 +55,7 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     columns: Sequence[str]  # normal names, in order
     rows: Sequence[TableRow]
     row_word: str = "row"
@@ -63,7 +63,7 @@ class Table:
     titles: Mapping[str, str] = field(default_factory=dict)  # normal name to the name as written
 
 
-def read_table(content: bytes) -> Table:
+def read_table(content: bytes) -> FileTable:
     """Return the table of a CSV or JSON file. Raises TableRefused."""
     text = _decode(content)
     first = text.lstrip()[:1]
@@ -73,7 +73,7 @@ def read_table(content: bytes) -> Table:
     return table
 
 
-def table_of_records(records: Sequence[Mapping[str, Any]]) -> Table:
+def table_of_records(records: Sequence[Mapping[str, Any]]) -> FileTable:
     """Return the table of a venue's answer. Raises TableRefused."""
     rows: list[TableRow] = []
     titles: dict[str, str] = {}
@@ -81,7 +81,7 @@ def table_of_records(records: Sequence[Mapping[str, Any]]) -> Table:
         rows.append(TableRow(number, _flatten(record)))
         titles |= {name: name for name in rows[-1].cells if name not in titles}
         _refuse_too_many(columns=len(titles))
-    return Table(tuple(titles), rows, "item", titles=titles)
+    return FileTable(tuple(titles), rows, "item", titles=titles)
 
 
 def _refuse_too_many(*, rows: int = 0, columns: int = 0, cells: int = 0) -> None:
@@ -148,7 +148,7 @@ def _unpack(content: bytes) -> bytes:
     raise TableRefused("The packed file was joined of too many. Unpack it and try again.")
 
 
-def _read_csv(text: str) -> Table:
+def _read_csv(text: str) -> FileTable:
     lines = _iter_lines(text)
     first = list(islice(lines, _HEADER_LINES))
     delimiter, place = _find_header(first)
@@ -170,7 +170,7 @@ def _read_csv(text: str) -> Table:
                 _refuse_too_many(rows=len(rows))
     except csv.Error as error:
         raise TableRefused(f"Row {number + 1}: a quotation mark is not closed, or a cell is too long.") from error
-    return Table(columns, rows, zone=parse_offset(" ".join(first[:place])), titles=written)
+    return FileTable(columns, rows, zone=parse_offset(" ".join(first[:place])), titles=written)
 
 
 def _iter_lines(text: str) -> Iterator[str]:
@@ -222,7 +222,7 @@ def _find_header(lines: Sequence[str]) -> tuple[str, int]:
     return best[2], best[1]
 
 
-def _read_json(text: str) -> Table:
+def _read_json(text: str) -> FileTable:
     if not is_small_json(text, containers=_MAX_OBJECTS, values=_MAX_CELLS):
         _refuse_too_many(cells=_MAX_CELLS + 1)
     line, values = 0, []

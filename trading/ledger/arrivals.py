@@ -23,8 +23,8 @@ from trading.ledger.entries import Entries, EntriesRefused, IntakePreview, Intak
 from trading.ledger.executions import DOLLARS, Execution
 from trading.ledger.positions import Check, Funding
 from trading.ledger.rebuild import Entry, find_spans, rebuild_symbols
-from trading.ledger.rows import FILL_COLUMNS, Arrival, insert_fills
-from trading.ledger.services import Known, SortedOut, find_known, get_deployment, lock_deployment, sort_out
+from trading.ledger.rows import FILL_COLUMNS, TickFills, insert_fills
+from trading.ledger.services import SortedOut, StoredEntries, find_known, get_deployment, lock_deployment, sort_out
 from trading.market.tape import Span
 from trading.models import (
     Bar,
@@ -63,7 +63,7 @@ def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: dateti
     """Return what an import would do; without a deployment, all is new."""
     problems = find_problems(entries, now=now)
     record = get_deployment(deployment_id) if deployment_id else None
-    known = find_known(record, entries.fills, entries.funding) if record else Known()
+    known = find_known(record, entries.fills, entries.funding) if record else StoredEntries()
     new = sort_out(entries.fills, entries.funding, known)
     return IntakePreview(problems, new.conflicts, **_count_entries(entries, new))
 
@@ -130,7 +130,7 @@ def add_entries(
 def _store_entries(
     batch: ImportBatch, fills: Sequence[Execution], funding: Sequence[Funding], openings: Sequence[Check]
 ) -> None:
-    insert_fills(batch.deployment, [Arrival(fills)], batch_id=batch.pk)
+    insert_fills(batch.deployment, [TickFills(fills)], batch_id=batch.pk)
     common: dict[str, Any] = {"deployment": batch.deployment, "batch": batch}
     FundingPayment.objects.bulk_create(
         [FundingPayment(symbol=one.symbol, at=one.at, amount_usd=one.amount_usd, **common) for one in funding],
@@ -195,7 +195,7 @@ def _reprice_fees(deployment: Deployment) -> list[Execution]:
     return priced
 
 
-def _list_repeats(known: Known) -> dict[str, list[int]]:
+def _list_repeats(known: StoredEntries) -> dict[str, list[int]]:
     """Return the ids of known rows that other batches brought: undoing those must not take them away."""
     rows: dict[str, Iterable[Any]] = {"fills": known.fills.values(), "funding": known.funding.values()}
     repeats = {name: [row.pk for row in of if row.batch_id is not None] for name, of in rows.items()}

@@ -9,13 +9,13 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from trading.ledger.executions import CLOCK_SKEW, EARLIEST, MAX_AMOUNT, QUANTITY_GRAIN, Execution
 from trading.ledger.positions import Check, Funding
-from trading.ledger.services import Conflict
+from trading.ledger.services import EntryConflict
 
 
 class EntriesRefused(DomainError):
     """Some entries cannot be taken; nothing was imported."""
 
-    def __init__(self, problems: "Sequence[Problem]") -> None:
+    def __init__(self, problems: "Sequence[EntryProblem]") -> None:
         self.problems = problems
         more = f" There are {len(problems) - 1} more problems." if len(problems) > 1 else ""
         super().__init__(f"{problems[0].label}: {problems[0].text}.{more}")
@@ -31,7 +31,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class EntryProblem:
     kind: str  # fill, funding or opening
     place: int
     text: str
@@ -43,8 +43,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class IntakePreview:
-    problems: Sequence[Problem]
-    conflicts: Sequence[Conflict]
+    problems: Sequence[EntryProblem]
+    conflicts: Sequence[EntryConflict]
     new_fills: int
     known_fills: int
     new_funding: int
@@ -63,10 +63,10 @@ class IntakeRecord:
     opened: int  # trades
     closed: int
     gaps: int  # of the trades that were built again, those with a part of their history missing
-    conflicts: Sequence[Conflict] = field(default_factory=list)
+    conflicts: Sequence[EntryConflict] = field(default_factory=list)
 
 
-def find_problems(entries: Entries, *, now: datetime) -> list[Problem]:
+def find_problems(entries: Entries, *, now: datetime) -> list[EntryProblem]:
     """Return what cannot be taken: future instants, quantities below the precision, numbers out of range."""
     found = []
     lists: dict[str, Sequence[Execution | Funding | Check]] = {
@@ -77,7 +77,7 @@ def find_problems(entries: Entries, *, now: datetime) -> list[Problem]:
     for kind, rows in lists.items():
         for place, one in enumerate(rows):
             if text := _find_problem(one, now):
-                found.append(Problem(kind, place, text))
+                found.append(EntryProblem(kind, place, text))
     return found
 
 

@@ -61,7 +61,7 @@ class Intent:
     decided_at: datetime | None = None  # the tick that decided; of a stop: that set it
 
 
-class Arrival(NamedTuple):
+class TickFills(NamedTuple):
     """Fills to store that came together."""
 
     fills: Sequence[Execution]
@@ -215,7 +215,7 @@ def _transpose(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     return dict(zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True))
 
 
-def insert_fills(deployment: Deployment, arrivals: Sequence[Arrival], *, batch_id: UUID | None = None) -> None:
+def insert_fills(deployment: Deployment, arrivals: Sequence[TickFills], *, batch_id: UUID | None = None) -> None:
     """Insert new fills of the owner in scope."""
     fills = [fill for one in arrivals for fill in one.fills]
     if not fills:

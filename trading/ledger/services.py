@@ -27,8 +27,8 @@ from trading.ledger.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Executi
 from trading.ledger.positions import Book, Check, Funding, Tick, Trip, read_snapshot
 from trading.ledger.rebuild import Rebuilt, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
 from trading.ledger.rows import (
-    Arrival,
     Intent,
+    TickFills,
     entry_columns,
     exit_columns,
     insert_fills,
@@ -58,7 +58,7 @@ class TickOutOfTime(StateConflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class EntryConflict:
     """A known entry that came with other numbers; the stored one is kept."""
 
     kind: str
@@ -69,7 +69,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredEntries:
     fills: Mapping[tuple[str, str], models.Fill] = field(default_factory=dict)  # by symbol and id
     funding: Mapping[tuple[str, datetime], models.FundingPayment] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class SortedOut:
 
     fills: Sequence[Execution]
     funding: Sequence[Funding]
-    conflicts: Sequence[Conflict]
+    conflicts: Sequence[EntryConflict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TickRecord:
     opened: int = 0
     closed: int = 0
     fills: int = 0
-    conflicts: Sequence[Conflict] = ()
+    conflicts: Sequence[EntryConflict] = ()
 
 
 def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> models.Deployment:
@@ -136,7 +136,9 @@ def record_tick(
 class Ledger:
     """A deployment's trades in memory until `flush`; the caller locks."""
 
-    def __init__(self, deployment: models.Deployment, book: Book, known: Known, stored: Mapping[UUID, Trip]) -> None:
+    def __init__(
+        self, deployment: models.Deployment, book: Book, known: StoredEntries, stored: Mapping[UUID, Trip]
+    ) -> None:
         self.book = book
         self._deployment = deployment
         self._known = known
@@ -144,7 +146,7 @@ class Ledger:
         self._last_tick_at = deployment.last_tick_at
         self._stored = {id(trip): (trade_id, trip) for trade_id, trip in stored.items()}
         self._noted: dict[int, tuple[Trip, dict[str, Any]]] = {}  # changed trips, with the columns that no trip has
-        self._fills: list[Arrival] = []
+        self._fills: list[TickFills] = []
         self._funding: list[models.FundingPayment] = []
         self._checks: list[tuple[list[Check], Mapping[str, Intent]]] = []
         self._equity: list[models.EquityPoint] = []
@@ -184,7 +186,7 @@ class Ledger:
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
         self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
-        self._fills.append(Arrival(fills, number, tick.at, intents))
+        self._fills.append(TickFills(fills, number, tick.at, intents))
         self._funding += [
             models.FundingPayment(deployment=self._deployment, symbol=one.symbol, at=one.at, amount_usd=one.amount_usd)
             for one in new.funding
@@ -264,7 +266,7 @@ class Ledger:
         return rebuild_symbols(self._deployment, late, now=now)
 
 
-def find_known(deployment: models.Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
+def find_known(deployment: models.Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> StoredEntries:
     """Return the stored rows of entries."""
     names: Q | AmongRows = AmongRows("symbol", "fill_id", rows=((fill.symbol, fill.fill_id) for fill in fills))
     if len(fills) <= _FEW:  # PostgreSQL reads all fills of the deployment for a list whose length it does not know
@@ -273,12 +275,12 @@ def find_known(deployment: models.Deployment, fills: Sequence[Execution], fundin
     instants = [one.at for one in funding]
     paid = models.FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
     paid = paid.filter(at__range=(min(instants), max(instants))) if instants else paid.none()
-    return Known({(row.symbol, row.fill_id): row for row in rows}, {(row.symbol, row.at): row for row in paid})
+    return StoredEntries({(row.symbol, row.fill_id): row for row in rows}, {(row.symbol, row.at): row for row in paid})
 
 
-def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Known) -> SortedOut:
+def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: StoredEntries) -> SortedOut:
     """Tell new entries from known ones, and from those that came before in the same source."""
-    conflicts: list[Conflict] = []
+    conflicts: list[EntryConflict] = []
     new = {(fill.symbol, fill.fill_id): fill for fill in fills}
     if known.fills or len(new) < len(fills):
         new.clear()
@@ -286,12 +288,12 @@ def sort_out(fills: Sequence[Execution], funding: Sequence[Funding], known: Know
             name = fill.symbol, fill.fill_id
             kept = known.fills.get(name) or new.setdefault(name, fill)
             if kept is not fill and (text := _describe_difference(kept, fill)):
-                conflicts.append(Conflict("fill", place, *name, text))
+                conflicts.append(EntryConflict("fill", place, *name, text))
     paid: dict[tuple[str, datetime], Funding] = {}
     for place, one in enumerate(funding):
         stored = known.funding.get((one.symbol, one.at)) or paid.setdefault((one.symbol, one.at), one)
         if text := _compare({"amount_usd": (stored.amount_usd, one.amount_usd)}):
-            conflicts.append(Conflict("funding", place, one.symbol, one.at.isoformat(), text))
+            conflicts.append(EntryConflict("funding", place, one.symbol, one.at.isoformat(), text))
     return SortedOut(list(new.values()), list(paid.values()), conflicts)
 
 

@@ -16,7 +16,7 @@ from config.lib.work.commands import KeelCommand
 from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
 from trading.intake.formats import FIELDS, FORMATS, FillMapping, propose_mapping
 from trading.intake.ledgers import add_reading_to, name_venue
-from trading.intake.reading import Reading, read_fills
+from trading.intake.reading import FileReading, read_fills
 from trading.intake.tables import read_table
 from trading.ledger.entries import IntakeRecord
 from trading.models import EntrySource, Trader
@@ -81,12 +81,12 @@ class FillsCommand(KeelCommand):
         for record in records:
             self._report(record)
 
-    def preview(self, reading: Reading, venue: str, now: datetime) -> None:
+    def preview(self, reading: FileReading, venue: str, now: datetime) -> None:
         """Print what an import would do, beside what was found."""
 
     def _read(
         self, file: Path, owner: AbstractBaseUser, corrections: Corrections, now: datetime
-    ) -> tuple[Reading, FillMapping]:
+    ) -> tuple[FileReading, FillMapping]:
         try:
             table = read_table(file.read_bytes())
         except OSError as error:

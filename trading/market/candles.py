@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import BigIntegerField, Count, F, Func, Max, Min
 
 from config.lib.charts.thinning import MOST, Candle
-from trading.models import Bar
+from trading.market.tape import STORED, StoredTape
 from trading.models.choices import INTERVALS
 
 _ENOUGH = 100  # candles; fewer, and shorter ones are joined instead
@@ -25,7 +25,7 @@ class Candles:
     is_simulated: bool = False
 
 
-class _Group(Func):
+class _TimeSlot(Func):
     """The number of a time of so many seconds since 1970."""
 
     output_field = BigIntegerField()
@@ -37,11 +37,10 @@ class _Group(Func):
 
 
 def read_candles(
-    symbol: str, since: datetime, until: datetime, most: int = MOST, *, only_real: bool = False
+    symbol: str, since: datetime, until: datetime, most: int = MOST, *, tape: StoredTape = STORED
 ) -> Candles:
-    """Return at most so many candles of a time: stored bars, or groups of them made by the database."""
-    which = {"is_simulated": False} if only_real else {}
-    rows = Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until, **which).order_by()
+    """Return at most so many candles of a time: bars of the tape, or groups of them made by the database."""
+    rows = tape.bars(symbol, since, until).order_by()
     names = ("opened_at", "open", "high", "low", "close", "is_simulated")
     is_short = until - since <= most * min(INTERVALS.values())  # so that all of its bars are read at once
     few = list(rows.order_by("opened_at").values_list(*names, "interval")) if is_short else []
@@ -62,7 +61,7 @@ def read_candles(
         return Candles([Candle(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
     length *= ceil((until - since) / length / (most - 1))
     groups = list(
-        rows.annotate(group=_Group(F("opened_at"), seconds=int(length.total_seconds())))
+        rows.annotate(group=_TimeSlot(F("opened_at"), seconds=int(length.total_seconds())))
         .values("group")
         .annotate(first=Min("opened_at"), last=Max("opened_at"), highest=Max("high"), lowest=Min("low"))
         .order_by("group")

@@ -130,7 +130,7 @@ def list_news(
 
 def get_event(event_id: int) -> MarketEvent:
     """Return an event. Raises EventNotFound."""
-    event = MarketEvent.objects.filter(pk=event_id).first()
+    event: MarketEvent | None = MarketEvent.objects.filter(pk=event_id).first()
     if event is None:
         raise EventNotFound("There is no such event.")
     return event
@@ -238,14 +238,14 @@ def _find_first_bars(symbols: Iterable[str]) -> dict[tuple[str, str], datetime]:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HoldingWorth:
     """What a dollar is worth that was divided evenly over symbols and held."""
 
     points: list[tuple[datetime, Decimal]]
     sources: list[str]  # of the bars
 
 
-def trace_holding(symbols: Collection[str], interval: str, since: datetime, until: datetime) -> Holding:
+def trace_holding(symbols: Collection[str], interval: str, since: datetime, until: datetime) -> HoldingWorth:
     """Return the worth at the closes of bars, at most MAX_HOLDING of them; symbols without bars are left out."""
     length = INTERVALS[interval]
     first = since + (_EPOCH - since) % length
@@ -260,4 +260,4 @@ def trace_holding(symbols: Collection[str], interval: str, since: datetime, unti
         worth[symbol] = close / begun.setdefault(symbol, opened)
         points[at + length] = sum(worth.values(), Decimal(0)) / len(worth)
         sources.add(source)
-    return Holding(list(points.items()), sorted(sources))
+    return HoldingWorth(list(points.items()), sorted(sources))

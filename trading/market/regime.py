@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import log10, sqrt
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Final
 
 from trading.models import RegimeTag
@@ -42,23 +42,13 @@ def classify_regime(candles: Sequence[Candle]) -> RegimeTag:
     closes = [candle.close for candle in candles]
     if is_shock(closes):
         return RegimeTag.SHOCK
-    signs = (
-        compute_adx(candles) >= TREND_ADX,
-        compute_choppiness(candles) <= TREND_CHOP,
-        compute_efficiency(closes) >= TREND_EFFICIENCY,
-    )
-    return RegimeTag.TREND if sum(signs) >= 2 else RegimeTag.CHOP
+    signs = (compute_adx(candles) >= TREND_ADX) + (compute_choppiness(candles) <= TREND_CHOP)
+    return RegimeTag.TREND if signs + (compute_efficiency(closes) >= TREND_EFFICIENCY) >= 2 else RegimeTag.CHOP
 
 
 def simple_returns(values: Sequence[float]) -> list[float]:
     """Return the returns between successive values."""
     return [after / before - 1 for before, after in pairwise(values)]
-
-
-def sample_deviation(values: Sequence[float]) -> float:
-    """Return the sample standard deviation, in floats for speed."""
-    mean = sum(values) / len(values)
-    return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def rolling_deviations(values: Sequence[float], size: int) -> list[float]:
@@ -121,4 +111,4 @@ def true_range(before: Candle, candle: Candle) -> float:
 def realised_volatility(closes: Sequence[float]) -> float | None:
     """Return the annualised volatility of 24 hourly returns (settled 33)."""
     moves = simple_returns(closes[-VOLATILITY_BARS - 1 :])
-    return sample_deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None
+    return stdev(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None

@@ -56,7 +56,7 @@ _SOURCE: Final = re.compile(rf"{MODEL}, seed (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _CoinModel:
     level: float  # around which it trades, in USD
     beta: float  # to the market
     own: float  # size of what it does on its own; the market's is one
@@ -65,9 +65,9 @@ class _Kind:
 
 
 _KINDS: Final = {
-    "BTC": _Kind(level=96_000, beta=1.0, own=0.3, digits=1, volume=42),
-    "ETH": _Kind(level=3_400, beta=1.15, own=0.55, digits=2, volume=900),
-    "SOL": _Kind(level=165, beta=1.3, own=0.8, digits=3, volume=14_000),
+    "BTC": _CoinModel(level=96_000, beta=1.0, own=0.3, digits=1, volume=42),
+    "ETH": _CoinModel(level=3_400, beta=1.15, own=0.55, digits=2, volume=900),
+    "SOL": _CoinModel(level=165, beta=1.3, own=0.8, digits=3, volume=14_000),
 }
 SYMBOLS: Final = tuple(_KINDS)
 
@@ -108,7 +108,8 @@ def extend_market(
         symbol: bar.opened_at + _STEP if bar else floor_instant(ends_at - history, _DAY) for symbol, bar in last.items()
     }
     begins = {symbol: at for symbol, at in begins.items() if at < ends_at}
-    skipped = [symbol for symbol in begins if _has_another_market(symbol)]
+    others = [model._default_manager.exclude(source__startswith=MODEL) for model in (Bar, FundingRate)]
+    skipped = [symbol for symbol in begins if any(rows.filter(symbol=symbol).exists() for rows in others)]
     begins = {symbol: at for symbol, at in begins.items() if symbol not in skipped}
     if not begins:
         return Extended(skipped=skipped)
@@ -137,11 +138,6 @@ def list_simulated_symbols() -> list[str]:
 def _last_simulated(symbol: str) -> Bar | None:
     rows = Bar.objects.filter(symbol=symbol, interval=INTERVAL, is_simulated=True, source__startswith=MODEL)
     return rows.order_by("-opened_at").first()
-
-
-def _has_another_market(symbol: str) -> bool:
-    tables = (Bar.objects, FundingRate.objects)
-    return any(rows.filter(symbol=symbol).exclude(source__startswith=MODEL).exists() for rows in tables)
 
 
 def _iter_pages(
@@ -242,7 +238,12 @@ def _walk_day(symbol: str, day: int, seed: int) -> list[tuple[float, float, floa
 @lru_cache(maxsize=64)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
     """Return a day's log prices, whose noise is zero at both ends; the last is the next day's first."""
-    hours = [_level_at(seed, name, day + hour / _HOURS) for hour in range(_HOURS + 1)]
+    hours = []
+    for at in (day + hour / _HOURS for hour in range(_HOURS + 1)):
+        number = int(at // _STRETCH)
+        level = _TIDE_SIZE * _smooth_noise(seed, name, "tide", at / 32)
+        level += _DAYS_SIZE * _smooth_noise(seed, name, "days", at)
+        hours.append(level + _make_stretch(seed, name, number).level(at / _STRETCH - number))
     draws = _seeded_random(seed, name, "noise", day)
     noise = [0.0]
     for hour in range(_HOURS):
@@ -258,15 +259,6 @@ def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
         value += walked[step] - walked[-1] * step / _STEPS
         path.append(value + sum(shock.jump(day + step / _STEPS) for shock in jumps) if jumps else value)
     return tuple(path)
-
-
-def _level_at(seed: int, name: str, day: float) -> float:
-    number = int(day // _STRETCH)
-    return (
-        _TIDE_SIZE * _smooth_noise(seed, name, "tide", day / 32)
-        + _DAYS_SIZE * _smooth_noise(seed, name, "days", day)
-        + _make_stretch(seed, name, number).level(day / _STRETCH - number)
-    )
 
 
 @dataclass(frozen=True, slots=True)

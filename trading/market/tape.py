@@ -80,16 +80,16 @@ class StoredTape(Tape):
     def __init__(self, **which: bool) -> None:
         self._which = which
 
+    def bars(self, symbol: str, since: datetime, until: datetime) -> "QuerySet[Bar]":
+        """Select the bars that began in a range, its end excluded."""
+        return Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until, **self._which)
+
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        newest = [
-            Subquery(
-                Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length, **self._which)
-                .order_by("-opened_at")
-                .values("pk")[:1]
-            )
-            for symbol in sorted(set(symbols))
-            for interval, length in INTERVALS.items()
-        ]
+        bars, newest = Bar.objects.filter(**self._which).order_by("-opened_at").values("pk"), []
+        for symbol in sorted(set(symbols)):
+            for interval, length in INTERVALS.items():
+                own = bars.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
+                newest.append(Subquery(own[:1]))
         return list(Bar.objects.filter(pk__in=newest)) if newest else []
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
@@ -108,20 +108,17 @@ class InstantTape(StoredTape):
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
         known, bars = self._bars.get(interval, (0, {}))
         if limit > known:
+            which, until = Q(), at - INTERVALS[interval]
+            for name in self._symbols:
+                own = Bar.objects.filter(symbol=name, interval=interval, opened_at__lte=until)
+                first = own.order_by("-opened_at").values("opened_at")[limit - 1 : limit]
+                begin = Coalesce(Subquery(first), Value(_BEGINNING), output_field=DateTimeField())
+                which |= Q(symbol=name, interval=interval, opened_at__lte=until, opened_at__gte=begin)
             bars = {name: [] for name in self._symbols}
-            for bar in self._select_last(interval, at - INTERVALS[interval], limit):
+            for bar in Bar.objects.filter(which).order_by("opened_at"):
                 bars[bar.symbol].append(bar)
             self._bars[interval] = limit, bars
         return bars[symbol][-limit:]
-
-    def _select_last(self, interval: str, until: datetime, limit: int) -> "QuerySet[Bar]":
-        which = Q()
-        for symbol in self._symbols:
-            own = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=until)
-            first = own.order_by("-opened_at").values("opened_at")[limit - 1 : limit]
-            begin = Coalesce(Subquery(first), Value(_BEGINNING), output_field=DateTimeField())
-            which |= Q(symbol=symbol, interval=interval, opened_at__lte=until, opened_at__gte=begin)
-        return Bar.objects.filter(which).order_by("opened_at")
 
     def last_rate(self, symbol: str, at: datetime) -> FundingRate | None:
         if self._rates is None:
@@ -135,7 +132,7 @@ STORED: Final = StoredTape()
 REAL: Final = StoredTape(is_simulated=False)  # without what a model has made: own trades see nothing else
 
 
-def choose_tape(deployment: Deployment) -> Tape:
+def choose_tape(deployment: Deployment) -> StoredTape:
     """Return the tape by which a record is measured: own trades by real bars only (settled 41)."""
     return REAL if deployment.broker_kind == BrokerKind.LIVE else STORED
 
@@ -156,18 +153,14 @@ def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) ->
         covered += length * len(free)
         if covered >= until - after:
             break
-        spans = _merge_spans([*spans, *((bar.opened_at, bar.opened_at + length) for bar in free)])
+        merged: list[Span] = []
+        for begin, end in sorted([*spans, *((bar.opened_at, bar.opened_at + length) for bar in free)]):
+            if merged and begin <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((begin, end))
+        spans = merged
     return sorted(kept, key=lambda bar: bar.opened_at)
-
-
-def _merge_spans(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for begin, end in sorted(spans):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((begin, end))
-    return merged
 
 
 class ReplayTape(Tape):
@@ -175,19 +168,15 @@ class ReplayTape(Tape):
 
     def __init__(self, starts_at: datetime) -> None:
         self._starts_at = starts_at
-        self._windows: dict[tuple[object, ...], _Window[Any]] = {
-            (NewsItem,): _Window(NewsItem, {}, starts_at - LONGEST_NEWS, LONGEST_NEWS),
-            (MarketEvent,): _Window(MarketEvent, {}, starts_at, LONGEST_AHEAD),
+        self._windows: dict[tuple[object, ...], _MovingRows[Any]] = {
+            (NewsItem,): _MovingRows(NewsItem, {}, starts_at - LONGEST_NEWS, LONGEST_NEWS),
+            (MarketEvent,): _MovingRows(MarketEvent, {}, starts_at, LONGEST_AHEAD),
         }
-
-    def has_bars(self, symbol: str, after: datetime, until: datetime) -> bool:
-        """Tell whether a symbol has bars within a range."""
-        return Bar.objects.filter(symbol=symbol, opened_at__gte=after, opened_at__lt=until).exists()
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
         key = (model, *which.values())
         if key not in self._windows:
-            self._windows[key] = _Window(model, which, self._starts_at)
+            self._windows[key] = _MovingRows(model, which, self._starts_at)
         return self._windows[key]
 
 
@@ -206,7 +195,7 @@ class _Rows(Generic[Row]):
         return list(self._source.filter(**{f"{self._column}__gt": after, f"{self._column}__lte": until}))
 
 
-class _Window(_Rows[Row]):
+class _MovingRows(_Rows[Row]):
     """A moving window of the rows, read ahead."""
 
     def __init__(

@@ -37,7 +37,7 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LessonFinding:
     code: Code
     bullet: str  # empty: the lessons as a whole
     text: str  # for people
@@ -95,23 +95,25 @@ def list_bullets(text: str) -> list[str]:
 
 def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[Trade], symbols: Iterable[str] = ()
-) -> list[Finding]:
+) -> list[LessonFinding]:
     """Return findings by bullet, then overall; `avoid`: the hard rules; `symbols`: further ones."""
     rules = [(rule, content_words(rule)) for rule in avoid]
-    window = _Window(trades, symbols)
+    window = _TradedWindow(trades, symbols)
     found = [
-        Finding(code, bullet, said)
+        LessonFinding(code, bullet, said)
         for bullet in list_bullets(text)
         for code, said in _iter_findings(bullet, rules, window)
     ]
     if len(trades) < LEAST_TRADES:
         counted = "one trade" if len(trades) == 1 else f"{len(trades)} trades"
-        found.append(Finding(Code.SMALL_SAMPLE, "", f"Rests on {counted}: below {LEAST_TRADES} there is too little."))
+        found.append(
+            LessonFinding(Code.SMALL_SAMPLE, "", f"Rests on {counted}: below {LEAST_TRADES} there is too little.")
+        )
     return found
 
 
 def _iter_findings(
-    bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_Window"
+    bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_TradedWindow"
 ) -> Iterator[tuple[Code, str]]:
     for quote in window.quotes:  # they are data
         bullet = bullet.replace(quote, " ")
@@ -171,7 +173,7 @@ _CLAUSE: Final = re.compile(
 )
 
 
-class _Window:
+class _TradedWindow:
     def __init__(self, trades: Sequence[Trade], symbols: Iterable[str]) -> None:
         times = ("entry_tick_at", "entry_at", "exit_tick_at", "exit_at")
         known = [at for trade in trades for name in times if (at := getattr(trade, name)) is not None]

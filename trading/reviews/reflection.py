@@ -78,7 +78,7 @@ class ReflectionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _ReflectionInput:
     payload: SkillPayload
     deployment: Deployment
     trades: Sequence[Trade]  # oldest exit first
@@ -88,11 +88,11 @@ class _Work:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _HeldRun:
     """The right to write lessons while the lease is ours."""
 
     run: ReflectionRun  # with the lease
-    work: _Work
+    work: _ReflectionInput
     user_id: int
     clock: Clock
     started_at: datetime  # in the deployment's time
@@ -165,7 +165,7 @@ def _select_unread() -> QuerySet[Trade]:
     return closed.filter(deployment=OuterRef("pk"), exit_tick_at__gt=OuterRef("read_until"))
 
 
-def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
+def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _ReflectionInput | None:
     """Return a reflection's input, None if none is due."""
     payload = parse_payload(deployment.version.payload)
     dial = payload.context.memory
@@ -182,7 +182,7 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     columns = closed.order_by("exit_tick_at", "exit_at", "-id").values_list(*_OF_RESULT)
     before = ReflectionNote.objects.filter(deployment=deployment, status=NoteStatus.ACTIVE).first()
     results = [ClosedNet(*row) for row in columns]
-    return _Work(payload, deployment, record[length - 1 :: -1], record, results, before)
+    return _ReflectionInput(payload, deployment, record[length - 1 :: -1], record, results, before)
 
 
 def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
@@ -247,7 +247,7 @@ def _lock_deployment(deployment_id: UUID) -> bool:
 
 def _claim_run(
     deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool
-) -> _Claim | ReflectionOutcome:
+) -> _HeldRun | ReflectionOutcome:
     """Claim a new run, or one with an expired lease."""
     claimed_at = clock()
     _lock_deployment(deployment_id)
@@ -265,7 +265,7 @@ def _claim_run(
         run = ReflectionRun(deployment_id=deployment_id, started_at=now)
     run.lease, run.lease_until = uuid4(), claimed_at + LEASE
     run.save()
-    return _Claim(run, work, user_id, clock, now, claimed_at)
+    return _HeldRun(run, work, user_id, clock, now, claimed_at)
 
 
 def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
@@ -273,7 +273,7 @@ def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: obj
     rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
 
 
-def _finish_run(claim: _Claim, note: ReflectionNote | None, error: str = "") -> ReflectionResult:
+def _finish_run(claim: _HeldRun, note: ReflectionNote | None, error: str = "") -> ReflectionResult:
     """Write the note, or without one what failed, unless another worker took the run over."""
     if error:
         logger.warning("Reflection on deployment %s: %s", claim.run.deployment_id, error)
@@ -289,7 +289,7 @@ def _finish_run(claim: _Claim, note: ReflectionNote | None, error: str = "") -> 
     return ReflectionResult(ReflectionOutcome.WRITTEN, note)
 
 
-async def _ask_model(work: _Work) -> Completion:
+async def _ask_model(work: _ReflectionInput) -> Completion:
     request = reflection_request(
         work.payload,
         record_lines=record_lines(judge_groups(work.results, symbols=work.payload.context.symbols)),
@@ -311,7 +311,7 @@ def review_line(trade: Trade) -> str:
     )
 
 
-def _make_note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote:
+def _make_note(claim: _HeldRun, completion: Completion, lessons: str) -> ReflectionNote:
     work = claim.work
     findings = lint_lessons(
         lessons, avoid=work.payload.strategy.avoid, trades=work.record, symbols=work.payload.context.symbols

@@ -21,7 +21,7 @@ FIRST_LOOK: Final = 10  # trades; each further look at twice as many
 _REGIMES: Final = len(RegimeTag) - 1  # without the unknown one
 
 
-class Verdict(StrEnum):
+class Advice(StrEnum):
     REPEAT = "repeat"
     AVOID = "avoid"
     OPEN = "no verdict"
@@ -38,7 +38,7 @@ class ClosedNet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TradeGroup:
     """Trades of one symbol and side, or of one regime."""
 
     name: str
@@ -48,14 +48,14 @@ class Group:
     decided: Figure | None  # the trades of the last planned look; its interval holds over all looks and groups together
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Advice:
         """Whether the mean net differs from zero, as decided at the last planned look."""
         if self.decided is None:
-            return Verdict.TOO_FEW
+            return Advice.TOO_FEW
         low, high = self.decided.interval or (None, None)
         if low is not None and low > 0:
-            return Verdict.REPEAT
-        return Verdict.AVOID if high is not None and high < 0 else Verdict.OPEN
+            return Advice.REPEAT
+        return Advice.AVOID if high is not None and high < 0 else Advice.OPEN
 
     @property
     def next_look(self) -> int:
@@ -63,7 +63,7 @@ class Group:
         return FIRST_LOOK if self.decided is None else 2 * self.decided.trades
 
 
-def judge_groups(trades: Iterable[ClosedNet], *, symbols: Collection[str]) -> list[Group]:
+def judge_groups(trades: Iterable[ClosedNet], *, symbols: Collection[str]) -> list[TradeGroup]:
     """Return the groups of a record by symbol and side, then by regime, the largest net first.
 
     The trades are all of the record, in the order of exit: a cut would move the first ones. `symbols` are those of the
@@ -76,7 +76,7 @@ def judge_groups(trades: Iterable[ClosedNet], *, symbols: Collection[str]) -> li
     if len(regimes) < 2:
         regimes = {}  # the same trades again
     compared = max(len(TradeSide) * len(symbols) + _REGIMES, len(kinds) + len(regimes))
-    judged: list[Group] = []
+    judged: list[TradeGroup] = []
     for named in (kinds, regimes):
         groups = [_judge(name, nets, compared) for name, nets in named.items()]
         judged += sorted(groups, key=lambda group: (-abs(group.net_usd), group.name))[:MAX_GROUPS]
@@ -90,9 +90,9 @@ def _split(trades: Sequence[ClosedNet], key: Callable[[ClosedNet], str]) -> dict
     return groups
 
 
-def _judge(name: str, nets: Sequence[float], compared: int) -> Group:
+def _judge(name: str, nets: Sequence[float], compared: int) -> TradeGroup:
     total = measure_sum(nets).value or 0.0
-    return Group(name, len(nets), sum(net > 0 for net in nets), total, decide_at_looks(nets, compared))
+    return TradeGroup(name, len(nets), sum(net > 0 for net in nets), total, decide_at_looks(nets, compared))
 
 
 def decide_at_looks(nets: Sequence[float], compared: int) -> Figure | None:
@@ -106,7 +106,7 @@ def decide_at_looks(nets: Sequence[float], compared: int) -> Figure | None:
     return None if look < 0 else measure_sum(nets[: length // 2], compared * (look + 1) * (look + 2))
 
 
-def record_lines(groups: Iterable[Group]) -> list[str]:
+def record_lines(groups: Iterable[TradeGroup]) -> list[str]:
     """Return each group that was decided as a line of a prompt; smaller ones say nothing."""
     lines = []
     for group in groups:

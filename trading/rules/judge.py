@@ -32,7 +32,7 @@ _DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)
 
 
-class Trip(NamedTuple):
+class RoundTrip(NamedTuple):
     """A round trip, as far as rules ask; None: not known, or still open."""
 
     id: Any  # the trade's, or the trip's place in a table
@@ -94,7 +94,7 @@ class ScheduledEvent:
 
 
 def iter_judgements(
-    trips: Iterable[Trip],
+    trips: Iterable[RoundTrip],
     rules: Sequence[ValidRule],
     *,
     events: Iterable[ScheduledEvent] = (),
@@ -116,12 +116,12 @@ def iter_judgements(
 
 
 def judge_trips(
-    trips: Sequence[Trip],
+    trips: Sequence[RoundTrip],
     rules: Sequence[ValidRule],
     *,
     events: Iterable[ScheduledEvent] = (),
     equity_at: EquityAt,
-    wanted: Sequence[Trip] | None = None,
+    wanted: Sequence[RoundTrip] | None = None,
 ) -> list[list[Finding | None]]:
     """Return what each rule says of each trip, or of the wanted ones; None: it was not valid."""
     books: dict[str, _Book] = defaultdict(_Book)
@@ -132,7 +132,9 @@ def judge_trips(
     return [_judge_each(one, _choose_judge(one.rule, books, calendar, equity_at), asked) for one in rules]
 
 
-def _judge_each(one: ValidRule, judge: Callable[[Trip], Finding], trips: Sequence[Trip]) -> list[Finding | None]:
+def _judge_each(
+    one: ValidRule, judge: Callable[[RoundTrip], Finding], trips: Sequence[RoundTrip]
+) -> list[Finding | None]:
     holds = [one.valid_from <= trip.opened_at for trip in trips]
     if one.valid_until is not None:
         holds = [has_begun and trip.opened_at < one.valid_until for has_begun, trip in zip(holds, trips, strict=True)]
@@ -145,7 +147,7 @@ def _judge_each(one: ValidRule, judge: Callable[[Trip], Finding], trips: Sequenc
 
 def _choose_judge(
     rule: Rule, books: Mapping[str, "_Book"], calendar: "_Calendar", equity_at: EquityAt
-) -> Callable[[Trip], Finding]:
+) -> Callable[[RoundTrip], Finding]:
     days = _Days(getattr(rule, "zone", "UTC"))
     match rule:
         case grammar.TradesPerDay() | grammar.DailyLoss() | grammar.LossPause():
@@ -158,7 +160,7 @@ def _choose_judge(
     return partial(_OF_ONE_TRIP[type(rule)], rule)
 
 
-def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
+def _judge_risk(rule: grammar.RiskPerTrade, trip: RoundTrip) -> Finding:
     if not trip.knows_stop:
         return "unknown", "its stop is not known"
     if trip.stop_price is None:
@@ -176,7 +178,7 @@ def _judge_risk(rule: grammar.RiskPerTrade, trip: Trip) -> Finding:
     return KEPT if _is_within(share, rule) else ("broken", f"{share:.2f}% of equity at risk")
 
 
-def _judge_leverage(rule: grammar.Leverage, trip: Trip) -> Finding:
+def _judge_leverage(rule: grammar.Leverage, trip: RoundTrip) -> Finding:
     if trip.leverage is None:
         return "unknown", "its leverage is not known"
     return KEPT if _is_within(trip.leverage, rule) else ("broken", f"it had {trip.leverage:.12g}x")
@@ -187,12 +189,12 @@ def _is_within(value: float, rule: grammar.RiskPerTrade | grammar.Leverage) -> b
     return value < most or (value == most and not rule.is_strict)
 
 
-def _judge_symbol(rule: grammar.Symbols, trip: Trip) -> Finding:
+def _judge_symbol(rule: grammar.Symbols, trip: RoundTrip) -> Finding:
     is_named = is_market(trip.symbol, rule.symbols)
     return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
 
 
-def _judge_hours(rule: grammar.Hours, since: timedelta, until: timedelta, days: "_Days", trip: Trip) -> Finding:
+def _judge_hours(rule: grammar.Hours, since: timedelta, until: timedelta, days: "_Days", trip: RoundTrip) -> Finding:
     at = trip.opened_at - days.find(trip.opened_at)[0]
     if days.is_clock_changed:
         local = trip.opened_at.astimezone(ZoneInfo(rule.zone)).replace(tzinfo=None)
@@ -204,12 +206,12 @@ def _judge_hours(rule: grammar.Hours, since: timedelta, until: timedelta, days: 
     return "broken", f"it opened at {grammar.format_time(at // _MINUTE)}"
 
 
-def _judge_day(rule: grammar.Days, trip: Trip) -> Finding:
+def _judge_day(rule: grammar.Days, trip: RoundTrip) -> Finding:
     local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
     return KEPT if (local.weekday() in rule.days) == (rule.mode == "only") else ("broken", f"it opened on a {local:%A}")
 
 
-def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
+def _judge_number(rule: grammar.TradesPerDay, trip: RoundTrip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
     opened, limit = book.opened, rule.limit
     place = bisect_left(opened, trip.opened_at)
     before = place - book.find_first(start)
@@ -222,7 +224,7 @@ def _judge_number(rule: grammar.TradesPerDay, trip: Trip, book: "_Book", start: 
 
 
 def _judge_daily_loss(
-    rule: grammar.DailyLoss, trip: Trip, book: "_Book", start: datetime, equity_at: EquityAt
+    rule: grammar.DailyLoss, trip: RoundTrip, book: "_Book", start: datetime, equity_at: EquityAt
 ) -> Finding:
     closed = book.list_closed(start, trip.opened_at)
     if rule.unit == "pct":  # a share belongs to one account
@@ -242,7 +244,7 @@ def _judge_daily_loss(
     return KEPT if loss < round(limit_usd, 8) else ("broken", f"${loss:,.2f} were lost before it that day")
 
 
-def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
+def _judge_pause(rule: grammar.LossPause, trip: RoundTrip, book: "_Book", start: datetime, _: EquityAt) -> Finding:
     closed = book.list_closed(start if rule.minutes is None else None, trip.opened_at)
     if rule.minutes is None and not rule.is_in_row:
         losses = sum(one.net_usd is not None and one.net_usd < 0 for one in closed)
@@ -261,7 +263,9 @@ def _judge_pause(rule: grammar.LossPause, trip: Trip, book: "_Book", start: date
     return KEPT
 
 
-def _find_streak_end(closed: Sequence[Trip], losses: int, since: datetime, *, is_unknown_loss: bool) -> datetime | None:
+def _find_streak_end(
+    closed: Sequence[RoundTrip], losses: int, since: datetime, *, is_unknown_loss: bool
+) -> datetime | None:
     """Return the last instant after `since` at which the newest trades were all losses, losses of an instant first."""
     streak, found = 0, None
     for number, one in enumerate(closed):
@@ -273,13 +277,13 @@ def _find_streak_end(closed: Sequence[Trip], losses: int, since: datetime, *, is
     return found
 
 
-def _judge_stop(_: grammar.StopRequired, trip: Trip) -> Finding:
+def _judge_stop(_: grammar.StopRequired, trip: RoundTrip) -> Finding:
     if not trip.knows_stop:
         return "unknown", "its stop is not known"
     return KEPT if trip.stop_price is not None else ("broken", "it opened without a stop")
 
 
-_OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
+_OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, RoundTrip], Finding]]] = {
     grammar.RiskPerTrade: _judge_risk,
     grammar.Leverage: _judge_leverage,
     grammar.Symbols: _judge_symbol,
@@ -291,7 +295,7 @@ _OF_A_DAY: Final[Mapping[type[Rule], Callable[..., Finding]]] = {  # by the book
     grammar.DailyLoss: _judge_daily_loss,
     grammar.LossPause: _judge_pause,
 }
-_KEYS: Final[Mapping[type[Rule], Callable[[Trip], object]]] = {  # trips with an equal one are judged alike
+_KEYS: Final[Mapping[type[Rule], Callable[[RoundTrip], object]]] = {  # trips with an equal one are judged alike
     grammar.Leverage: attrgetter("leverage"),
     grammar.Symbols: attrgetter("symbol"),
     grammar.StopRequired: attrgetter("knows_stop", "stop_price"),
@@ -318,7 +322,7 @@ class _Days:
 
 @dataclass
 class _Book:
-    trips: list[Trip] = field(default_factory=list)
+    trips: list[RoundTrip] = field(default_factory=list)
     _start: datetime | None = None
     _first: int = 0
 
@@ -333,7 +337,7 @@ class _Book:
         return self._first
 
     @cached_property
-    def closed(self) -> list[Trip]:
+    def closed(self) -> list[RoundTrip]:
         """The closed ones in the order of their exits, losses first."""
         rows = [trip for trip in self.trips if trip.closed_at is not None]
         return sorted(rows, key=lambda trip: (trip.closed_at, trip.net_usd or 0.0))
@@ -342,7 +346,7 @@ class _Book:
     def _exits(self) -> list[datetime]:
         return [trip.closed_at for trip in self.closed if trip.closed_at is not None]
 
-    def list_closed(self, since: datetime | None, before: datetime) -> list[Trip]:
+    def list_closed(self, since: datetime | None, before: datetime) -> list[RoundTrip]:
         """Return those that closed in a range, its end excluded."""
         start = 0 if since is None else bisect_left(self._exits, since)
         return self.closed[start : bisect_left(self._exits, before)]
@@ -356,7 +360,7 @@ class _Calendar:
             for kind in ("", event.kind):  # "": of any kind
                 self._instants.setdefault(kind, []).append(event.at)
 
-    def judge(self, rule: grammar.Events, days: _Days, trip: Trip) -> Finding:
+    def judge(self, rule: grammar.Events, days: _Days, trip: RoundTrip) -> Finding:
         """Judge a trade by a rule about events."""
         start, end = self._find_window(rule, days, trip.opened_at)
         instants = self._instants.get("", [])

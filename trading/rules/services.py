@@ -16,7 +16,7 @@ from config.lib.words.rules import LossPause, Rule, describe_rule, dump_rule, pa
 from trading.models import RuleState, Trade, TradeQuerySet, TradingRule
 from trading.record.performance import ClosedTrade, Figure, Performance, measure_mean, summarise_trades
 from trading.record.trade_queries import TradeFilter, select_trades
-from trading.rules.judge import Finding, Judgement, Trip, ValidRule, Verdict, iter_judgements, judge_trips
+from trading.rules.judge import Finding, Judgement, RoundTrip, ValidRule, Verdict, iter_judgements, judge_trips
 from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events
 
 _NET: Final = "realized_pnl_usd"
@@ -99,8 +99,8 @@ def list_valid_rules() -> list[ValidRule]:
 
 
 def judge_period(
-    rules: Sequence[ValidRule], *, since: datetime, until: datetime, planned: Sequence[Trip] = ()
-) -> list[tuple[Trip, Judgement]]:
+    rules: Sequence[ValidRule], *, since: datetime, until: datetime, planned: Sequence[RoundTrip] = ()
+) -> list[tuple[RoundTrip, Judgement]]:
     """Judge the trades that opened in a range, or these `planned` ones alone, newest first."""
     if not rules:
         return []

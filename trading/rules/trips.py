@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce
 from config.lib.columns import Columns
 from config.lib.words.rules import HIGH_IMPORTANCE, RiskPerTrade
 from trading import models
-from trading.rules.judge import NOT_READ, ScheduledEvent, Trip, ValidRule
+from trading.rules.judge import NOT_READ, RoundTrip, ScheduledEvent, ValidRule
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _FILLED: Final = (models.OrderState.FILLED, models.OrderState.PARTLY_FILLED)
@@ -56,7 +56,7 @@ class TripTable:
         self.find_equity = self._accounts.find_equity
         self.trips = self._build_trips(asked, is_of_equity=is_of_equity)
 
-    def _build_trips(self, asked: Mapping[str, None], *, is_of_equity: bool) -> list[Trip]:
+    def _build_trips(self, asked: Mapping[str, None], *, is_of_equity: bool) -> list[RoundTrip]:
         columns, count = self.columns, len(self.columns.raw["id"])
         # Ids as the database gives them, since those of SQLite are hashed in a fraction of the time.
         deployments, opened = columns.raw["deployment"], columns["entry_at"]
@@ -81,7 +81,7 @@ class TripTable:
             _list_stops(columns) if "entry_snapshot" in asked else ([False] * count, [None] * count, [False] * count)
         )
         return [
-            Trip._make(values)
+            RoundTrip._make(values)
             for values in zip(
                 range(count),
                 [books[raw] for raw in deployments],

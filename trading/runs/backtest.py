@@ -19,7 +19,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from config.lib.work.leases import LEASE, keep_row
 from trading.agent.decide import Ask, model_client
-from trading.market.tape import ReplayTape
+from trading.market.tape import STORED, ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, note_progress
 from trading.record.deployment_queries import count_failed
@@ -100,7 +100,7 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
     instants = list(schedule_instants(payload.schedule, run.starts_at, run.ends_at))
     left = [at for at in instants if deployment.last_tick_at is None or at >= deployment.last_tick_at]
     tape = ReplayTape(left[0] - payload.schedule.every if left else run.ends_at)
-    if not any(tape.has_bars(symbol, run.starts_at, run.ends_at) for symbol in payload.context.symbols):
+    if not any(STORED.bars(symbol, run.starts_at, run.ends_at).exists() for symbol in payload.context.symbols):
         raise NoBars
     cadence = payload.context.memory.reflection.cadence
     costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps, volume_share=run.volume_pct / 100)

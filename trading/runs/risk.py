@@ -33,7 +33,7 @@ class RiskCode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RiskAccount:
     equity_usd: Decimal
     day_start_equity_usd: Decimal  # at 00:00 UTC, or when it began
     positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities
@@ -67,7 +67,7 @@ class RiskVerdict:
 ACCEPTED: Final = RiskVerdict()
 
 
-def check_order(order: ProposedOrder, *, account: Account, caps: RiskCaps, symbols: Collection[str]) -> RiskVerdict:
+def check_order(order: ProposedOrder, *, account: RiskAccount, caps: RiskCaps, symbols: Collection[str]) -> RiskVerdict:
     """Return the first rule that an order breaks, or ACCEPTED."""
     if order.symbol not in symbols and not account.positions.get(order.symbol):
         return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
@@ -105,7 +105,7 @@ def _refusal_of_stop(order: ProposedOrder, after: Decimal, mark: Decimal) -> Ris
     return RiskVerdict(RiskCode.STOP_SIDE, f"a stop at {stop:f} must be {side} the price, {mark:f}")
 
 
-def _refusal_of_margin(order: ProposedOrder, after: Decimal, account: Account) -> RiskVerdict | None:
+def _refusal_of_margin(order: ProposedOrder, after: Decimal, account: RiskAccount) -> RiskVerdict | None:
     """Return why an order's leverage is refused; `after` as above."""
     held = account.notional_usd(order.symbol)
     kept, margin = (abs(held), account.margin_usd(order.symbol)) if held * after > 0 else (ZERO, ZERO)
@@ -118,7 +118,7 @@ def _refusal_of_margin(order: ProposedOrder, after: Decimal, account: Account) -
 
 
 def _refusal_of_risk(
-    order: ProposedOrder, after: Decimal, account: Account, caps: RiskCaps, symbols: Collection[str]
+    order: ProposedOrder, after: Decimal, account: RiskAccount, caps: RiskCaps, symbols: Collection[str]
 ) -> RiskVerdict | None:
     """Return a refusal's reason; `after`: the notional once filled."""
     equity = account.equity_usd

@@ -30,7 +30,7 @@ from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open, utc_midnight
 from trading.runs.paper import Costs, OrderRequest, PaperBroker, Report
-from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
+from trading.runs.risk import RiskAccount, RiskCode, RiskVerdict, check_order
 from trading.skills.schemas import SkillPayload, parse_payload
 
 logger = logging.getLogger(__name__)
@@ -301,7 +301,7 @@ def _check_risk(
     sent = [one for one in broker.pending if one.symbol == order.symbol]
     if order.side != "close" and any(one.side == "close" for one in sent):
         return RiskVerdict(RiskCode.HALTED, f"the position in {order.symbol} is being closed")
-    account = Account(
+    account = RiskAccount(
         equity_usd=settled.portfolio.equity_usd or ZERO,
         day_start_equity_usd=settled.portfolio.day_start_equity_usd or ZERO,
         positions=_positions_to_come(broker, settled.report),

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from config.lib.text import WordRun, list_word_changes
 from trading.models import MarketEvent, RegimeTag, TradingStyle
 from trading.skills.patches import Json, find_block, iter_leaves
-from trading.skills.schemas import MISSING, Block, BuiltInTool, FieldError, McpServer, SkillPayload
+from trading.skills.schemas import MISSING, BuiltInTool, FieldError, McpServer, PayloadBlock, SkillPayload
 
 LONG_TEXT: Final = 500  # characters, above which a text gets more than a line
 LONG_CHANGE: Final = 60  # characters, above which a difference is shown word by word
@@ -158,7 +158,7 @@ def _choice_label(path: str, value: str) -> str:
     return _CHOICES.get(path, {}).get(value) or value.replace("_", " ").capitalize()
 
 
-def _iter_infos(model: type[Block], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def _iter_infos(model: type[PayloadBlock], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for name, info in model.model_fields.items():
         if block := find_block(info):
             yield from _iter_infos(block, f"{prefix}{name}.")

@@ -8,15 +8,15 @@ from typing import Any, Final
 from pydantic import BaseModel, create_model
 from pydantic.fields import FieldInfo
 
-from trading.skills.schemas import Block, SkillPayload, parse_block
+from trading.skills.schemas import PayloadBlock, SkillPayload, parse_block
 
 Json = dict[str, Any]  # a payload, or a schema, as JSON
 
 
-def find_block(field: FieldInfo) -> type[Block] | None:
+def find_block(field: FieldInfo) -> type[PayloadBlock] | None:
     """Return a field's block; None for a plain value."""
     annotation = field.annotation
-    return annotation if isinstance(annotation, type) and issubclass(annotation, Block) else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, PayloadBlock) else None
 
 
 # The parts by which tools patch a draft: the fields at the top of the payload, or one block.
@@ -81,7 +81,7 @@ def _merge_blocks(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
     return merged
 
 
-def _collect_defaults(model: type[Block]) -> Json:
+def _collect_defaults(model: type[PayloadBlock]) -> Json:
     defaults: Json = {}
     for name, field in model.model_fields.items():
         if block := find_block(field):
@@ -92,7 +92,7 @@ def _collect_defaults(model: type[Block]) -> Json:
 
 
 @cache
-def _partial_of(model: type[Block]) -> type[BaseModel]:
+def _partial_of(model: type[PayloadBlock]) -> type[BaseModel]:
     """Return the model with all fields optional, without cross-field rules."""
     return _make_optional(f"Partial{model.__name__}", model.model_fields)
 
@@ -111,7 +111,7 @@ def _make_optional(name: str, fields: Mapping[str, FieldInfo]) -> type[BaseModel
         optional = copy(field)
         optional.default, optional.default_factory = None, None
         optional_fields[field_name] = (_partial_of(block) if block else field.annotation, optional)
-    return create_model(name, __config__=Block.model_config, **optional_fields)
+    return create_model(name, __config__=PayloadBlock.model_config, **optional_fields)
 
 
 def _trim_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:

@@ -14,6 +14,7 @@ from trading.skills.conditions import Way, parse_line
 from trading.skills.schemas import SkillPayload
 from trading.skills.terms import (
     DAY_END,
+    EXTREMES,
     NEVER,
     OPPOSITE_ENTRY,
     Bound,
@@ -48,7 +49,7 @@ class ReadLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StrategyReading:
     """What the rules of a strategy are, as far as its lines are understood."""
 
     lines: tuple[ReadLine, ...] = ()
@@ -78,12 +79,12 @@ class Reading:
         return "" if has_end or self.list_rules("exit") else "No line under Exit is understood."
 
 
-def read_strategy(payload: SkillPayload) -> Reading:
+def read_strategy(payload: SkillPayload) -> StrategyReading:
     """Return the reading of a skill."""
     return read_draft(payload.stored())
 
 
-def read_draft(payload: Mapping[str, Any]) -> Reading:
+def read_draft(payload: Mapping[str, Any]) -> StrategyReading:
     """Return the reading of a stored payload or a draft, in which anything may be missing."""
     strategy, context = payload.get("strategy") or {}, payload.get("context") or {}
     charts = Charts(context.get("bars_interval") or "1h", tuple(context.get("higher_timeframes") or ()))
@@ -93,9 +94,11 @@ def read_draft(payload: Mapping[str, Any]) -> Reading:
 
 # A skill is read at each tick, and again for each page.
 @lru_cache(maxsize=256)
-def _read_texts(charts: Charts, style: str, entry: str, exit_: str, risk: str, avoid: tuple[str, ...]) -> Reading:
+def _read_texts(
+    charts: Charts, style: str, entry: str, exit_: str, risk: str, avoid: tuple[str, ...]
+) -> StrategyReading:
     fades = True if style in FADES else False if style in FOLLOWS else None
-    reader = _Reader(charts, fades)
+    reader = _LineReader(charts, fades)
     lines = [reader.read_line("Entry", text) for text in _split_sentences(entry)]
     entries = [term for line in lines for term in line.terms if isinstance(term, Rule) and term.act == "entry"]
     reader.learn_entries(entries)
@@ -106,7 +109,7 @@ def _read_texts(charts: Charts, style: str, entry: str, exit_: str, risk: str, a
         lines += [reader.read_line("Exit", part.strip()) for part in parts] if len(parts) > 1 else [line]
     lines += [reader.read_line("Risk management", text) for text in _split_sentences(risk)]
     lines += [reader.read_line("Avoid", text) for text in avoid if text.strip()]
-    return Reading(tuple(lines))
+    return StrategyReading(tuple(lines))
 
 
 def _split_sentences(text: str) -> list[str]:
@@ -118,7 +121,7 @@ _Ends = Bound | HeldFor | Plain
 
 
 @dataclass(slots=True)
-class _Group:
+class _SideGroup:
     """Conditions that must hold together, for a side or for both, each with whether it goes both ways."""
 
     side: Side = ""
@@ -144,7 +147,7 @@ class _Group:
         return Rule(act, side, tuple(conditions))
 
 
-class _Reader:
+class _LineReader:
     """Reads lines; an exit is read against the entries before it."""
 
     def __init__(self, charts: Charts, fades: bool | None) -> None:
@@ -177,13 +180,13 @@ class _Reader:
             return ReadLine(part, text, problem=str(problem))
 
     def _read_entry(self, ways: Sequence[Way]) -> list[Term]:
-        groups, has_or = [_Group()], False
+        groups, has_or = [_SideGroup()], False
         for way in ways:
             if way.joint == "or":
                 has_or |= not way.side
-                groups.append(_Group(groups[-1].side))
+                groups.append(_SideGroup(groups[-1].side))
             if way.side:
-                groups += [_Group()] if groups[-1].found else []
+                groups += [_SideGroup()] if groups[-1].found else []
                 groups[-1].side = way.side
             groups[-1].add(way, way.has_fade or self._fades)
         if has_or and any(len(group.found) > 1 for group in groups):
@@ -192,7 +195,7 @@ class _Reader:
             raise NotUnderstood("say for which side")
         return [rule for group in groups for rule in self._resolve_entry(group)]
 
-    def _resolve_entry(self, group: _Group) -> list[Rule]:
+    def _resolve_entry(self, group: _SideGroup) -> list[Rule]:
         if group.side:
             return [group.rule("entry", group.side)]
         if any(both for _, both in group.found):
@@ -210,7 +213,7 @@ class _Reader:
 
     def _read_exit(self, ways: Sequence[Way]) -> list[Term]:
         terms: list[Term] = []
-        group = _Group()
+        group = _SideGroup()
         has_side = False
         for way in ways:
             # "... for longs and ... for shorts" are two ways out.
@@ -219,7 +222,7 @@ class _Reader:
                 raise NotUnderstood("a stop, a target or a time is a way out of its own: write “or”")
             if not is_and:
                 terms += self._resolve_exit(group)
-                group = _Group()
+                group = _SideGroup()
             if isinstance(way.body, _Ends):
                 terms.append(way.body)
             else:
@@ -227,7 +230,7 @@ class _Reader:
             group.side, has_side = way.side or group.side, way.is_side_last
         return terms + self._resolve_exit(group)
 
-    def _resolve_exit(self, group: _Group) -> list[Rule]:
+    def _resolve_exit(self, group: _SideGroup) -> list[Rule]:
         if not group.found:
             return []
         if any(both for _, both in group.found) and not group.side:
@@ -239,14 +242,13 @@ class _Reader:
         return [group.rule("exit", self._sides[0])]
 
     def _read_avoid(self, ways: Sequence[Way]) -> list[Term]:
-        groups = [_Group(ways[0].side)]
+        groups = [_SideGroup(ways[0].side)]
         for way in ways:
             if way.joint == "or":
-                groups.append(_Group(groups[-1].side))
+                groups.append(_SideGroup(groups[-1].side))
             groups[-1].add(way, None)
         return [group.rule("avoid", group.side) for group in groups]
 
 
 def _is_breakout(condition: Condition) -> bool:
-    levels = {"high", "low", "highest close", "lowest close"}
-    return isinstance(condition, Compare) and condition.left.what == "close" and condition.right.what in levels
+    return isinstance(condition, Compare) and condition.left.what == "close" and condition.right.what in EXTREMES

@@ -66,7 +66,7 @@ ExposurePct = Annotated[Number, Field(gt=0, le=10_000)]  # the same, up to 100 t
 Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REASON)]
 
 
-class Block(BaseModel):
+class PayloadBlock(BaseModel):
     """A frozen part of a payload; both key spellings, no others."""
 
     model_config = ConfigDict(
@@ -75,7 +75,7 @@ class Block(BaseModel):
 
 
 # Pages show a field's title as its label, and its description as a hint.
-class Strategy(Block):
+class Strategy(PayloadBlock):
     """What the skill trades on, in its author's words."""
 
     mode: Literal["thesis", "rules"] = Field(
@@ -105,7 +105,7 @@ class Strategy(Block):
     )
 
 
-class ReflectionDial(Block):
+class ReflectionDial(PayloadBlock):
     """When lessons are drawn, and by which model."""
 
     cadence: Literal["off", "per_n_trades", "daily"] = Field(default="per_n_trades", title="Draw lessons")
@@ -119,7 +119,7 @@ class ReflectionDial(Block):
     )
 
 
-class MemoryDial(Block):
+class MemoryDial(PayloadBlock):
     """How much of its own record the agent sees."""
 
     enabled: bool = Field(
@@ -139,7 +139,7 @@ class MemoryDial(Block):
         return self.enabled and self.recent_trades_k > 0
 
 
-class EventDial(Block):
+class EventDial(PayloadBlock):
     """Which scheduled events the agent sees."""
 
     lookahead_hours: int = Field(
@@ -151,7 +151,7 @@ class EventDial(Block):
     kinds: Unique[CalendarKind] = Field(default=[], title="Kinds", description="None chosen: all kinds.")
 
 
-class Context(Block):
+class Context(PayloadBlock):
     """What the agent sees at each tick."""
 
     symbols: Unique[Symbol] = Field(
@@ -178,7 +178,7 @@ class Context(Block):
         return self
 
 
-class RiskCaps(Block):
+class RiskCaps(PayloadBlock):
     """Limits that the engine holds; percents of the account's equity, exposure at most 100 times `max_leverage`."""
 
     max_position_pct: ExposurePct = Field(
@@ -210,7 +210,7 @@ _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _EVERY: Final = INTERVALS | {f"{hours}h": timedelta(hours=hours) for hours in (2, 6, 8, 12)}
 
 
-class Schedule(Block):
+class Schedule(PayloadBlock):
     """When the runner ticks, in UTC: `interval` every "15m" or "4h" from midnight, `daily` at "13:30"."""
 
     type: Literal["interval", "daily"] = Field(default="interval", title="Decides")
@@ -244,7 +244,7 @@ class Schedule(Block):
         return timedelta(days=1) // self.every
 
 
-class McpServer(Block):
+class McpServer(PayloadBlock):
     """A server of further tools; kept with the skill, not run yet (settled 31)."""
 
     name: Annotated[Line, AfterValidator(_require_text)] = Field(max_length=64)
@@ -252,7 +252,7 @@ class McpServer(Block):
     url: str = Field(pattern="^https://[!-.0-?A-~]+(/[!-~]*)?$", max_length=300)
 
 
-class Tools(Block):
+class Tools(PayloadBlock):
     """What the agent may call."""
 
     built_in: Unique[BuiltInTool] = Field(default=[BuiltInTool.PROPOSE_ORDER], title="Tools")
@@ -265,7 +265,7 @@ class Tools(Block):
     )
 
 
-class SkillPayload(Block):
+class SkillPayload(PayloadBlock):
     """A whole skill, as a version holds it."""
 
     name: Annotated[Line, AfterValidator(_require_text)] = Field(max_length=80, title="Name")
@@ -302,7 +302,7 @@ class SkillPayload(Block):
         return self.model_dump(mode="json")
 
 
-class ProposedOrder(Block):
+class ProposedOrder(PayloadBlock):
     """Propose one order; the engine checks it against the risk caps."""
 
     symbol: Symbol

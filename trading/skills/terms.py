@@ -16,22 +16,41 @@ Quantity = Literal[
 ]  # fmt: skip
 Sign = Literal["above", "below", "crosses above", "crosses below"]
 
-_PRICES: Final = {"close", "mean", "EMA"}
-NUMBERED: Final = {"RSI", "ADX", "funding", "annual funding"}  # compared with a number, and with nothing else
-PERCENTS: Final = {"funding", "annual funding", "annual funding size", "change"}
-_OF_BARS: Final = {"high", "low", "highest close", "lowest close", "mean", "EMA", "change"}
-_MIRRORS: Final[dict[Quantity, Quantity]] = {
-    "high": "low",
-    "low": "high",
-    "highest close": "lowest close",
-    "lowest close": "highest close",
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a quantity is: how it is written, what it counts in, and what it becomes with up and down exchanged."""
+
+    words: str  # with {chart}, {bars} and {amount}
+    unit: Literal["", "%", "points", "volume"] = ""  # empty: a price
+    mirror: Quantity | None = None  # None: itself
+    is_numbered: bool = False  # compared with a number, and with nothing else
+    turns: bool = False  # as the left side, it is above in one direction and below in the other
+
+
+QUANTITIES: Final[dict[Quantity, Meaning]] = {
+    "number": Meaning("{amount:g}"),
+    "close": Meaning("{chart}close", turns=True),
+    "high": Meaning("{chart}{bars}-bar high", mirror="low"),
+    "low": Meaning("{chart}{bars}-bar low", mirror="high"),
+    "highest close": Meaning("{chart}{bars}-bar highest close", mirror="lowest close"),
+    "lowest close": Meaning("{chart}{bars}-bar lowest close", mirror="highest close"),
+    "mean": Meaning("{chart}{bars}-bar mean", turns=True),
+    "EMA": Meaning("{chart}{bars}-bar EMA", turns=True),
+    "band": Meaning("{chart}{bars}-bar mean {sign} {size:g} deviations"),
+    "range": Meaning("{share:g}% point of the {chart}{bars}-bar range"),
+    "RSI": Meaning("{chart}RSI({bars})", "points", is_numbered=True, turns=True),
+    "ADX": Meaning("{chart}ADX({bars})", "points", is_numbered=True),
+    "volume": Meaning("{chart}volume", "volume"),
+    "mean volume": Meaning("{amount:g} x {chart}{bars}-bar mean volume", "volume"),
+    "funding": Meaning("funding", "%", is_numbered=True, turns=True),
+    "annual funding": Meaning("annual funding", "%", is_numbered=True, turns=True),
+    "annual funding size": Meaning("annual funding size", "%"),
+    "change": Meaning("{chart}{bars}-bar change", "%", turns=True),
 }
-_OPPOSITE: Final[dict[Sign, Sign]] = {
-    "above": "below",
-    "below": "above",
-    "crosses above": "crosses below",
-    "crosses below": "crosses above",
-}
+EXTREMES: Final = frozenset(name for name, meaning in QUANTITIES.items() if meaning.mirror)  # of bars
+_OPPOSITE: Final[dict[Sign, Sign]] = {"above": "below", "crosses above": "crosses below"}
+_OPPOSITE.update({below: above for above, below in list(_OPPOSITE.items())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +62,19 @@ class Operand:
     amount: float = 0.0  # the number; of a band its deviations, of a range its share, of volume how many times
     interval: str = ""  # of the bars; empty: the skill's own
 
+    @property
+    def meaning(self) -> Meaning:
+        return QUANTITIES[self.what]
+
     def __str__(self) -> str:
-        chart = f"{self.interval} " if self.interval else ""
-        match self.what:
-            case "number":
-                return f"{self.amount:g}"
-            case "band":
-                sign = "+" if self.amount > 0 else "-"
-                return f"{chart}{self.bars}-bar mean {sign} {abs(self.amount):g} deviations"
-            case "range":
-                return f"{100 * self.amount:g}% point of the {chart}{self.bars}-bar range"
-            case "mean volume":
-                return f"{self.amount:g} x {chart}{self.bars}-bar mean volume"
-            case "RSI" | "ADX":
-                return f"{chart}{self.what}({self.bars})"
-        return f"{chart}{self.bars}-bar {self.what}" if self.what in _OF_BARS else f"{chart}{self.what}"
+        amount, sign = self.amount, "+" if self.amount > 0 else "-"
+        values = {"amount": amount, "share": 100 * amount, "size": abs(amount), "sign": sign, "bars": self.bars}
+        return self.meaning.words.format(chart=f"{self.interval} " if self.interval else "", **values)
 
     def mirrored(self) -> "Operand":
         """Return the operand with up and down exchanged."""
-        what = _MIRRORS.get(self.what, self.what)
         amount = -self.amount if self.what == "band" else 1 - self.amount if self.what == "range" else self.amount
-        return replace(self, what=what, amount=amount)
+        return replace(self, what=self.meaning.mirror or self.what, amount=amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class Compare:
 
     def format_right(self) -> str:
         """Return the right side, a number with its unit."""
-        return f"{self.right}%" if self.left.what in PERCENTS else str(self.right)
+        return f"{self.right}%" if self.left.meaning.unit == "%" else str(self.right)
 
     def __str__(self) -> str:
         unit = "payments" if "funding" in self.left.what else "bars"
@@ -87,13 +98,12 @@ class Compare:
 
     def mirrored(self) -> "Compare":
         """Return the comparison with up and down exchanged."""
-        left, right = self.left, self.right
-        if left.what in _PRICES:
-            return replace(self, left=left.mirrored(), sign=_OPPOSITE[self.sign], right=right.mirrored())
-        if left.what not in {"RSI", "funding", "annual funding", "change"}:
+        if not self.left.meaning.turns:
             return self
-        amount = 100 - right.amount if left.what == "RSI" else -right.amount
-        return replace(self, sign=_OPPOSITE[self.sign], right=replace(right, amount=amount))
+        right = self.right.mirrored()
+        if self.left.meaning.unit:
+            right = replace(right, amount=100 - right.amount if self.left.what == "RSI" else -right.amount)
+        return replace(self, left=self.left.mirrored(), sign=_OPPOSITE[self.sign], right=right)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,8 @@ from config.lib.figures import (
     format_signed_usd,
 )
 from trading.market.candles import read_candles
-from trading.models import (
-    BrokerKind,
-    DecisionSnapshot,
-    Deployment,
-    Order,
-    OrderState,
-    ReflectionNote,
-    Trade,
-    TradeStatus,
-    Verdict,
-)
+from trading.market.tape import choose_tape
+from trading.models import DecisionSnapshot, Deployment, Order, OrderState, ReflectionNote, Trade, TradeStatus, Verdict
 from trading.record.deployment_queries import list_commands, mark_positions
 from trading.record.performance import ClosedTrade, measure_mean
 from trading.record.trade_queries import AccountRecord
@@ -89,8 +80,7 @@ def draw_prices(deployment: Deployment, symbol: str, now: datetime) -> Chart:
     until = max((trade.exit_at or now for trade in trades), default=now)
     since = min((trade.entry_at for trade in trades), default=until - _WEEK)
     beside = max((until - since) / 20, timedelta(hours=6))
-    is_own = deployment.broker_kind == BrokerKind.LIVE
-    candles = read_candles(symbol, since - beside, min(until + beside, now), only_real=is_own)
+    candles = read_candles(symbol, since - beside, min(until + beside, now), tape=choose_tape(deployment))
     orders = Order.objects.filter(deployment=deployment, symbol=symbol, stop_price__isnull=False)
     orders = orders.filter(proposed_at__gte=since - _WEEK).exclude(state__in=[OrderState.REFUSED, OrderState.REJECTED])
     stops = list(orders.order_by("proposed_at", "id"))

@@ -10,7 +10,7 @@ from trading.intake.feeds import SOURCES
 from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
 from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
-from trading.intake.tables import MAX_BYTES, Table
+from trading.intake.tables import MAX_BYTES, FileTable
 from trading.ledger.executions import QUANTITY_GRAIN
 from trading.models import Deployment
 from trading.skills.schemas import symbol_name
@@ -62,7 +62,7 @@ class MappingForm(forms.Form):
         help_text="Such as BTC-USDT-SWAP=0.01, SOL-USDT-SWAP=1.",
     )
 
-    def __init__(self, data: QueryDict | None = None, *, table: Table, mapping: FillMapping) -> None:
+    def __init__(self, data: QueryDict | None = None, *, table: FileTable, mapping: FillMapping) -> None:
         first = {name: columns[0] for name, columns in mapping.columns.items() if columns}
         initial = {f"column_{name}": column for name, column in first.items()}
         initial |= {name: getattr(mapping, name) for name in self.base_fields}

@@ -12,7 +12,7 @@ from config.lib.charts.values import Chart, PriceMark, draw_price
 from config.lib.figures import format_price, format_quantity
 from trading.market.candles import Candles, read_candles
 from trading.market.queries import is_about
-from trading.market.tape import STORED
+from trading.market.tape import STORED, choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Fill, Order, OrderState, Trade, TradeSide
 from trading.web.deployments import draw_span, list_levels, list_marks
 
@@ -35,8 +35,9 @@ def draw_trade(trade: Trade, fills: Sequence[Fill], stops: Sequence[Order], now:
     """Return the price around a trade, with its fills, stops, extremes and events."""
     ends_at = trade.exit_at or now
     beside = max((ends_at - trade.entry_at) / 4, _BESIDE)
-    is_own = trade.deployment.broker_kind == BrokerKind.LIVE
-    candles = read_candles(trade.symbol, trade.entry_at - beside, min(ends_at + beside, now), only_real=is_own)
+    candles = read_candles(
+        trade.symbol, trade.entry_at - beside, min(ends_at + beside, now), tape=choose_tape(trade.deployment)
+    )
     held = [bar for bar in candles.bars if bar.at + candles.length > trade.entry_at and bar.at < ends_at]
     ends = _iter_fills(trade, fills) if fills else list_marks(trade)  # no fills: read from the position alone
     return draw_price(

@@ -21,7 +21,7 @@ from tests.trading.ticking import offline
 from trading.agent.by_rules import DECIDING
 from trading.agent.context import AgentPrompt, ContextInputs, Portfolio, Record, write_prompt
 from trading.agent.decide import decide
-from trading.agent.term_values import View
+from trading.agent.term_values import TermView
 from trading.market.regime import Candle
 from trading.market.tape import STORED
 from trading.skills.schemas import parse_payload
@@ -65,7 +65,7 @@ def position(side="long", symbol="BTC", **values):
 
 def view_of(rows):
     candles = [Candle(*map(float, (bar.high, bar.low, bar.close, bar.volume))) for bar in rows]
-    return View(at=MAY, bar=HOUR, candles={"": candles})
+    return TermView(at=MAY, bar=HOUR, candles={"": candles})
 
 
 def prompt_of(markets, *, rules=BREAKOUT, held=(), account=ACCOUNT, note=None, thesis="Dips", **seen) -> AgentPrompt:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.factories.memory import MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, TradeFactory
-from trading.agent.term_values import View, judge, read_view, terms_section
+from trading.agent.term_values import TermView, judge, read_view, terms_section
 from trading.market.regime import Candle
 from trading.market.tape import STORED, ReplayTape
 from trading.models import RegimeTag
@@ -29,7 +29,7 @@ RICH = {
 
 def view(*closes, interval="", **values):
     candles = [Candle(close + 1, close - 1, close, 10) for close in closes]
-    return View(**{"at": MAY, "bar": HOUR, "candles": {interval: candles}, **values})
+    return TermView(**{"at": MAY, "bar": HOUR, "candles": {interval: candles}, **values})
 
 
 def condition(text, **context):

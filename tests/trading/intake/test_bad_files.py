@@ -4,19 +4,19 @@ import pytest
 
 from tests.trading.intake.bad_files import BAD_FILES
 from trading.intake.formats import propose_mapping
-from trading.intake.reading import Problem, read_fills
+from trading.intake.reading import RowProblem, read_fills
 from trading.intake.tables import TableRefused, read_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def list_problems(content: bytes) -> list[Problem]:
+def list_problems(content: bytes) -> list[RowProblem]:
     try:
         table = read_table(content)
     except TableRefused as refusal:
         message = str(refusal)
         row = int(message.split()[1].rstrip(":")) if message.startswith("Row ") else 0
-        return [Problem(row, message)]
+        return [RowProblem(row, message)]
     mapping = propose_mapping(table, zone="Europe/Berlin")
     return read_fills(table, mapping, now=NOW).problems
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.trading.intake.samples import SAMPLES, Sample, describe_fee
 from trading.intake.formats import FORMATS, propose_mapping
-from trading.intake.reading import Reading, read_fills
+from trading.intake.reading import FileReading, read_fills
 from trading.intake.tables import TableRefused, read_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def read_sample(sample: Sample) -> Reading:
+def read_sample(sample: Sample) -> FileReading:
     table = read_table(sample.content)
     mapping = propose_mapping(table, zone=sample.zone)
     assert mapping.format == sample.key

@@ -85,13 +85,6 @@ def test_replay_reads_a_page_at_a_time(django_assert_num_queries, monkeypatch):
             assert opened(tape.bars_ended("BTC", "1m", at - MINUTE, at)) == ([minute - 1] if 1 <= minute <= 35 else [])
 
 
-@pytest.mark.parametrize(("first", "last", "told"), [(0, 1, True), (-1, 0, False), (1, 2, False)])
-def test_replay_says_whether_there_are_bars_at_all(first, last, told):
-    BarFactory(opened_at=MAY)
-
-    assert ReplayTape(MAY).has_bars("BTC", MAY + first * HOUR, MAY + last * HOUR) is told
-
-
 # --- Both answer alike ---
 
 # In steps of 15 minutes around MAY, from well before the start to after the last question.

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from trading.reviews.verdicts import ClosedNet, Verdict, judge_groups, record_lines
+from trading.reviews.verdicts import Advice, ClosedNet, judge_groups, record_lines
 
 WINS = ["12", "9", "15", "11", "8", "14", "10", "13", "9", "12"]
 SYMBOLS = ["BTC", "ETH", "SOL"]
@@ -21,18 +21,18 @@ def test_group_with_an_interval_above_zero_is_to_repeat():
     (group,) = judge(trades(*WINS))
 
     assert (group.name, group.trades, group.won, group.net_usd) == ("BTC long", 10, 10, 113)
-    assert group.verdict == Verdict.REPEAT
+    assert group.verdict == Advice.REPEAT
 
 
 def test_group_with_an_interval_below_zero_is_to_avoid():
     (group,) = judge(trades(*(f"-{net}" for net in WINS)))
 
-    assert group.verdict == Verdict.AVOID
+    assert group.verdict == Advice.AVOID
 
 
 @pytest.mark.parametrize(
     ("nets", "verdict"),
-    [(["1234.50", "30", "20", "10", "-5"] * 2, Verdict.OPEN), (WINS[:9], Verdict.TOO_FEW), (["10"] * 10, Verdict.OPEN)],
+    [(["1234.50", "30", "20", "10", "-5"] * 2, Advice.OPEN), (WINS[:9], Advice.TOO_FEW), (["10"] * 10, Advice.OPEN)],
     ids=["two large winners", "nine trades", "no spread"],
 )
 def test_group_whose_interval_includes_zero_or_is_unknown_has_no_verdict(nets, verdict):
@@ -59,7 +59,7 @@ def test_number_of_groups_is_that_of_the_skill_and_not_of_the_record():
     beside = [row for symbol in SYMBOLS[1:] for row in trades("1", "-2", symbol=symbol)]
     among = next(group for group in judge([*trades(*weak), *beside], SYMBOLS) if group.name == "BTC long")
 
-    assert (alone.verdict, of_many.verdict) == (Verdict.REPEAT, Verdict.OPEN)
+    assert (alone.verdict, of_many.verdict) == (Advice.REPEAT, Advice.OPEN)
     assert among.decided == judge(trades(*weak), SYMBOLS)[0].decided
 
 
@@ -73,7 +73,7 @@ def play(random, count: int, shift: float = 0.0) -> list[ClosedNet]:
     return rows
 
 
-def read_all(rows, *, every: int = 10) -> list[set[tuple[str, Verdict]]]:
+def read_all(rows, *, every: int = 10) -> list[set[tuple[str, Advice]]]:
     """Return the verdicts that an agent reads at each reflection over the life of a record."""
     return [
         {(group.name, group.verdict) for group in judge(rows[:end], ["S0", "S1", "S2"])}
@@ -85,14 +85,14 @@ def test_agent_without_an_edge_rarely_reads_a_verdict_over_the_whole_life_of_its
     random, rounds, ever = Random(8), 100, 0
     for _ in range(rounds):
         seen = set().union(*read_all(play(random, 100)))
-        ever += any(verdict in (Verdict.REPEAT, Verdict.AVOID) for _, verdict in seen)
+        ever += any(verdict in (Advice.REPEAT, Advice.AVOID) for _, verdict in seen)
 
     assert ever / rounds <= 0.15  # 10 % nominal; a verdict at each reflection would give 50 %
 
 
 def test_group_that_loses_a_deviation_is_found_within_a_hundred_trades():
     random, rounds = Random(9), 40
-    found = sum(("S0 long", Verdict.AVOID) in set().union(*read_all(play(random, 100, -1.0))) for _ in range(rounds))
+    found = sum(("S0 long", Advice.AVOID) in set().union(*read_all(play(random, 100, -1.0))) for _ in range(rounds))
 
     assert found / rounds >= 0.5  # 68 % in the long run
 

@@ -23,7 +23,7 @@ from config.lib.words.rules import (
     TradesPerDay,
 )
 from tests.properties import examples
-from trading.rules.judge import ScheduledEvent, Trip, ValidRule, iter_judgements
+from trading.rules.judge import RoundTrip, ScheduledEvent, ValidRule, iter_judgements
 
 D = Decimal
 BEGINNING = datetime(2026, 3, 27, 12, tzinfo=UTC)  # Oslo's clocks change on the 29th
@@ -38,7 +38,7 @@ def make_trip(hours=0, **changes):
     given_ |= {"symbol": "BTC", "is_long": True, "entry_price": D(100), "size_usd": D(1000), "leverage": D(2)}
     given_ |= {"knows_stop": True, "stop_price": D(95), "book": "a", "deployment_id": DEPLOYMENTS[0]}
     values = {"id": uuid4(), "opened_at": opened_at, **given_, **changes}
-    return Trip(**{name: float(value) if isinstance(value, D) else value for name, value in values.items()})
+    return RoundTrip(**{name: float(value) if isinstance(value, D) else value for name, value in values.items()})
 
 
 @st.composite

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trading.runs.risk import Account, RiskCode, check_order
+from trading.runs.risk import RiskAccount, RiskCode, check_order
 from trading.skills.schemas import ProposedOrder, RiskCaps
 
 D = Decimal
@@ -12,14 +12,14 @@ CAPS = RiskCaps()  # 10 % a position, 50 % in all, 3 x, 5 % a day, 20 orders
 SYMBOLS = ["BTC", "ETH"]
 
 
-def account(**changes) -> Account:
+def account(**changes) -> RiskAccount:
     given = {
         "equity_usd": D(10_000),
         "day_start_equity_usd": D(10_000),
         "positions": {},
         "marks": {"BTC": D(100), "ETH": D(10), "SOL": D(1)},
     }
-    return Account(**{**given, **changes})
+    return RiskAccount(**{**given, **changes})
 
 
 def order(side="long", size="500", symbol="BTC", leverage="1", stop=None) -> ProposedOrder:

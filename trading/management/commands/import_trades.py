@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from config.lib.work.commands import add_user_argument, check_json_object, get_user_by_email
 from trading.intake.feeds import SOURCES
 from trading.intake.ledgers import preview_reading
-from trading.intake.reading import Reading
+from trading.intake.reading import FileReading
 from trading.management.imports import Corrections, FillsCommand
 from trading.skills.schemas import parse_block
 
@@ -35,7 +35,7 @@ class Command(FillsCommand):
         corrections = parse_block(Corrections, mapping, within="mapping")
         self.import_file(owner=get_user_by_email(user), corrections=corrections, venue=label, **options)
 
-    def preview(self, reading: Reading, venue: str, now: datetime) -> None:
+    def preview(self, reading: FileReading, venue: str, now: datetime) -> None:
         """Print the counts of each account."""
         for ledger in preview_reading(reading, venue=venue, now=now):
             counts = ledger.counts

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from config.lib.errors import DomainError
@@ -70,22 +71,17 @@ def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
     named = market or symbol
     if named in markets:
         return named
-    perpetuals = [found for found in markets.values() if not market and _is_perpetual_of(found, symbol)]
+    if market:
+        raise VenueRefused(f"{venue.id} has no market {market}.")
+    perpetuals = []
+    for one in markets.values():
+        is_alive = one.get("active") is not False  # None: the venue does not say
+        if one.get("swap") and is_alive and str(one.get("base")).upper() == symbol:
+            settled = [*SETTLED_IN, one.get("settle")].index(one.get("settle"))
+            perpetuals.append((not one.get("linear"), settled, str(one["symbol"])))
     if not perpetuals:
-        what = f"market {market}" if market else f"perpetual of {symbol}; name the market with --market"
-        raise VenueRefused(f"{venue.id} has no {what}.")
-    return str(min(perpetuals, key=_rank_market)["symbol"])
-
-
-def _is_perpetual_of(market: Mapping[str, Any], symbol: str) -> bool:
-    is_alive = market.get("active") is not False  # None: the venue does not say
-    return bool(market.get("swap")) and is_alive and str(market.get("base")).upper() == symbol
-
-
-def _rank_market(market: Mapping[str, Any]) -> tuple[bool, int, str]:
-    settle = market.get("settle")
-    place = SETTLED_IN.index(settle) if settle in SETTLED_IN else len(SETTLED_IN)
-    return not market.get("linear"), place, str(market["symbol"])
+        raise VenueRefused(f"{venue.id} has no perpetual of {symbol}; name the market with --market.")
+    return min(perpetuals)[2]
 
 
 def fetch_bars(
@@ -98,6 +94,7 @@ def fetch_bars(
     if interval not in (venue.timeframes or {}):
         raise VenueRefused(f"{venue.id} has no bars of {interval}; import shorter ones, which are aggregated.")
     length, source = INTERVALS[interval], f"{venue.id} {market}"[:80]
+    parse = partial(parse_bar, symbol=symbol, interval=interval, source=source)
     limit = min(venue.feature_value(market, "fetchOHLCV", "limit") or BARS_A_PAGE, MAX_BARS_A_PAGE)
     until = min(until, now - SETTLING - length + timedelta(milliseconds=1))
     while since < until:
@@ -105,17 +102,13 @@ def fetch_bars(
         # the oldest.
         end = min(since + limit * length, until)
         rows = _ask_venue(venue, venue.fetch_ohlcv, market, interval, _to_ms(since), limit, {"until": _to_ms(end) - 1})
-        page = [_parse_venue_bar(row, symbol, interval, source) for row in rows if None not in row[:5]]
+        try:
+            page = [parse(dict(zip(CSV_COLUMNS, row, strict=False))) for row in rows if None not in row[:5]]
+        except ValueError as error:
+            raise VenueRefused(f"{source} sent an invalid bar: {error}.") from error
         found = {bar.opened_at: bar for bar in page if since <= bar.opened_at < end}
         yield [found[at] for at in sorted(found)]
         since = max(found) + length if found else end
-
-
-def _parse_venue_bar(row: list[Any], symbol: str, interval: str, source: str) -> Bar:
-    try:
-        return parse_bar(dict(zip(CSV_COLUMNS, row, strict=False)), symbol=symbol, interval=interval, source=source)
-    except ValueError as error:
-        raise VenueRefused(f"{source} sent an invalid bar: {error}.") from error
 
 
 def fetch_funding(
@@ -137,7 +130,14 @@ def fetch_funding(
                 f"{venue.id} has one payment in that range. Give the hours between payments with --hours."
             )
         apart = hours or min(24, round(min(gaps) / timedelta(hours=1)))  # more: the venue lost some
-        yield _make_rate(current, apart, symbol, f"{venue.id} {market}"[:80])
+        source = f"{venue.id} {market}"[:80]
+        try:
+            rate = round(parse_number(current[1]), 12)  # the precision of the column
+        except ValueError as error:
+            raise VenueRefused(f"{source} sent an invalid funding rate: {error}.") from error
+        if abs(rate) > 1 or not 1 <= apart <= 24:
+            raise VenueRefused(f"{source} sent an invalid funding rate: {rate} for {apart} hours.")
+        yield FundingRate(symbol=symbol, at=current[0], rate=rate, hours=apart, source=source)
         before, current = current, after
 
 
@@ -149,17 +149,6 @@ def _fetch_payments(venue: Any, market: str, since: datetime, until: datetime) -
         rates = {parse_instant(row["timestamp"]): row["fundingRate"] for row in rows}
         yield from sorted((at, rate) for at, rate in rates.items() if since <= at < end)
         since = end
-
-
-def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: str) -> FundingRate:
-    at, found = payment
-    try:
-        rate = round(parse_number(found), 12)  # the precision of the column
-    except ValueError as error:
-        raise VenueRefused(f"{source} sent an invalid funding rate: {error}.") from error
-    if abs(rate) > 1 or not 1 <= hours <= 24:
-        raise VenueRefused(f"{source} sent an invalid funding rate: {rate} for {hours} hours.")
-    return FundingRate(symbol=symbol, at=at, rate=rate, hours=hours, source=source)
 
 
 def _ask_venue(venue: Any, call: Callable[..., T], *arguments: Any) -> T:

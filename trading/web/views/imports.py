@@ -22,7 +22,7 @@ from trading.intake.feeds import SOURCES
 from trading.intake.formats import FillMapping
 from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers, name_venue, preview_reading
-from trading.intake.reading import Reading
+from trading.intake.reading import FileReading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.ledger.arrivals import add_entries, list_openings, remove_opening, undo_batch
 from trading.ledger.entries import Entries, EntriesRefused
@@ -193,7 +193,7 @@ def _render_imports(
 def _render_file(
     request: AuthedRequest,
     opened: files.OpenFile,
-    reading: Reading | None = None,
+    reading: FileReading | None = None,
     *,
     form: MappingForm | None = None,
     refusal: str = "",
