@@ -324,19 +324,14 @@ def _format_decided(trade: Trade) -> str:
 
 def position_line(trade: Trade, mark: Decimal | None, at: datetime) -> str:
     """Return an open trade as a line."""
+    excursion = "MFE / MAE unknown"
+    if (told := widen_excursion(trade, mark)) is not None:
+        excursion = f"MFE={format_signed_whole_usd(told[0])} / MAE={format_signed_whole_usd(told[1])}"
     return (
         f"- {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)} @ {format_price(trade.entry_price)}"
-        f" mark={format_price(mark) if mark is not None else 'unknown'}"
-        f" {_format_excursion(trade, mark)}"
+        f" mark={format_price(mark) if mark is not None else 'unknown'} {excursion}"
         f" held {format_minutes(at - trade.entry_at)}{_format_doubt(trade)}{_format_reason(trade)}"
     )
-
-
-def _format_excursion(trade: Trade, mark: Decimal | None) -> str:
-    if (excursion := widen_excursion(trade, mark)) is None:
-        return "MFE / MAE unknown"
-    best, worst = excursion
-    return f"MFE={format_signed_whole_usd(best)} / MAE={format_signed_whole_usd(worst)}"
 
 
 def _format_doubt(trade: Trade) -> str:

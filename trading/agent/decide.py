@@ -104,9 +104,12 @@ def decide(prompt: AgentPrompt, payload: schemas.SkillPayload, *, at: datetime, 
     tools = define_tools(payload)
     names = [tool["function"]["name"] for tool in tools]
     look_up = partial(_look_up, payload=payload, at=at, tape=tape)
+    stable, _, changing = prompt.context.partition(STABLE_END)
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": stable, "cache": True}]  # the same for many ticks
+    blocks += [{"type": "text", "text": changing}] if changing else []
     messages: list[Message] = [
         {"role": "system", "content": [{"type": "text", "text": prompt.system, "cache": True}]},
-        {"role": "user", "content": _mark_stable(prompt.context)},
+        {"role": "user", "content": blocks},
     ]
     for _ in range(payload.max_steps):
         try:
@@ -122,13 +125,6 @@ def decide(prompt: AgentPrompt, payload: schemas.SkillPayload, *, at: datetime, 
             return decision
         messages = [*messages, *_continue_messages(answer, results)]
     return _record_failure(decision, f"No decision in {payload.max_steps} calls of the model.")
-
-
-def _mark_stable(context: str) -> list[dict[str, Any]]:
-    """Return a context as blocks; the first stays the same for many ticks."""
-    stable, _, changing = context.partition(STABLE_END)
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": stable, "cache": True}]
-    return [*blocks, {"type": "text", "text": changing}] if changing else blocks
 
 
 def define_tools(payload: schemas.SkillPayload) -> list[dict[str, Any]]:

@@ -172,23 +172,21 @@ def fetch_records(
     source: VenueSource, client: Any, *, address: str, markets: Sequence[str], since: datetime, until: datetime
 ) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the rows of each feed in a range. Raises VenueRefused, VenueUnavailable."""
-    sizes = _fetch_contract_sizes(client) if source.client == "okx" else {}
+    sizes: dict[str, str] = {}
+    if source.client == "okx":
+        answer = ask_account(client, "publicGetPublicInstruments", {"instType": "SWAP"})
+        sizes = {str(one["instId"]): str(one["ctVal"]) for one in answer.get("data", ()) if one.get("ctVal")}
     for feed in source.feeds:
-        asked = [{"symbol": market} for market in markets] if feed.is_per_market else [{}]
-        for extra in asked:
+        for extra in [{"symbol": market} for market in markets] if feed.is_per_market else [{}]:
             params = {**feed.params, **extra, **({"user": address} if address else {})}
-            rows = [row for page in _ask_windows(feed, client, params, since, until) for row in page]
+            rows, begin = [], since
+            while begin < until:
+                end = min(begin + feed.window, until)
+                span = {feed.begin: _write(begin, feed), feed.end: _write(end, feed)}
+                rows += [row for page in _ask_pages(feed, client, {**params, **span}) for row in page]
+                begin = end
             if rows:
                 yield [row | {"contractSize": sizes.get(str(row.get("instId")), "")} if sizes else row for row in rows]
-
-
-def _ask_windows(
-    feed: Feed, client: Any, params: Mapping[str, Any], since: datetime, until: datetime
-) -> Iterator[list[dict[str, Any]]]:
-    while since < until:
-        end = min(since + feed.window, until)
-        yield from _ask_pages(feed, client, {**params, feed.begin: _write(since, feed), feed.end: _write(end, feed)})
-        since = end
 
 
 def _ask_pages(feed: Feed, client: Any, params: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -214,11 +212,6 @@ def _find_next(feed: Feed, rows: Sequence[Mapping[str, Any]], count: int) -> str
     if feed.next == "time":
         return max(str(row["time"]) for row in rows)
     return str(rows[-1].get(feed.next.removeprefix("last."), ""))
-
-
-def _fetch_contract_sizes(client: Any) -> dict[str, str]:
-    answer = ask_account(client, "publicGetPublicInstruments", {"instType": "SWAP"})
-    return {str(one["instId"]): str(one["ctVal"]) for one in answer.get("data", ()) if one.get("ctVal")}
 
 
 def _write(at: datetime, feed: Feed) -> str:

@@ -292,15 +292,17 @@ def propose_mapping(table: FileTable, *, zone: str) -> FillMapping:
     times = _cells(table, columns.get("time") or table.columns)
     amounts = [column for name in ("quantity", "price", "fee") for column in columns.get(name, ())]
     numbers = _cells(table, amounts if len(amounts) > 1 else table.columns)
-    decimal = guess_decimal(numbers)
+    # Where most fees stand below zero, the file writes what it takes away.
+    fees = _cells(table, columns.get("fee", ()))
+    is_negative = 2 * sum(text.startswith(("-", "(", "\u2212")) for text in fees) > len(fees)
     title = next((table.titles.get(name, "") for name in columns.get("time", ())), "")
     return FillMapping(
         format=key,
         columns=columns,
         zone=parse_offset(title) or table.zone or (chosen.zone if chosen else "") or zone,
         dates=guess_date_order(times),
-        decimal=decimal,
-        fee_sign=(chosen.fee_sign if chosen else 0) or _guess_fee_sign(_cells(table, columns.get("fee", ()))),
+        decimal=guess_decimal(numbers),
+        fee_sign=(chosen.fee_sign if chosen else 0) or (-1 if is_negative else 1),
         market=chosen.market if chosen else FUTURES,
         contract_sizes="BTC-USDT-SWAP=0.01, ETH-USDT-SWAP=0.1" if chosen and chosen.in_contracts else "",
     )
@@ -325,12 +327,6 @@ def _guess_columns(present: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _cells(table: FileTable, names: Iterable[str]) -> list[str]:
     cells = (row.cells.get(name, "") for row in table.rows for name in names)
     return [cell for cell in cells if not is_empty(cell)]
-
-
-def _guess_fee_sign(texts: Sequence[str]) -> int:
-    """Return -1 where most fees stand below zero: the file writes what it takes away."""
-    negative = sum(text.startswith(("-", "(", "\u2212")) for text in texts)
-    return -1 if negative * 2 > len(texts) else 1
 
 
 def parse_contract_sizes(text: str) -> dict[str, Decimal]:

@@ -53,7 +53,7 @@ def preview_reading(reading: FileReading, *, venue: str, now: datetime) -> list[
     """Return what an import would do, account by account."""
     previews = []
     for market in _list_markets(reading):
-        ledger = _find_ledger(_label(venue, market))
+        ledger: Deployment | None = Deployment.objects.filter(label=_label(venue, market)).first()
         entries = _build_entries(reading, market, ledger)
         counts = preview_entries(deployment_id=ledger.pk if ledger else None, entries=entries, now=now)
         previews.append(LedgerPreview(_label(venue, market), counts))
@@ -69,7 +69,7 @@ def add_reading(
     for market in _list_markets(reading):
         label = _label(venue, market)
         symbols = [fill.symbol for fill in reading.fills if fill.market == market]
-        ledger = _find_ledger(label) or _create_ledger(label, symbols, now)
+        ledger = Deployment.objects.filter(label=label).first() or _create_ledger(label, symbols, now)
         entries = _build_entries(reading, market, ledger)
         record = add_entries(
             deployment_id=ledger.pk, entries=entries, source=source, name=name, details=details, now=now
@@ -98,11 +98,6 @@ def _list_markets(reading: FileReading) -> list[str]:
 
 def _label(venue: str, market: str) -> str:
     return f"{venue} spot" if market == SPOT else f"{venue} futures"
-
-
-def _find_ledger(label: str) -> Deployment | None:
-    ledger: Deployment | None = Deployment.objects.filter(label=label).first()
-    return ledger
 
 
 def _create_ledger(label: str, symbols: Iterable[str], now: datetime) -> Deployment:
@@ -143,19 +138,14 @@ def _build_entries(reading: FileReading, market: str, ledger: Deployment | None)
     for paid in reading.funding:
         if market in ("", paid.market):  # two positions of a symbol are paid at one instant
             funding[paid.symbol, paid.at] = funding.get((paid.symbol, paid.at), Decimal(0)) + paid.amount
-    return Entries(
-        [
-            Execution(**{name: getattr(fill, name) for name in _SHARED}, **_build_fee(fill), source_order=place)
-            for place, fill in enumerate(fills, start=1)
-        ],
-        [Funding(symbol, at, amount) for (symbol, at), amount in funding.items()],
-    )
-
-
-def _build_fee(fill: ReadFill) -> dict[str, Any]:
-    if not fill.fee_coin or fill.fee_coin in DOLLARS:
-        return {"fee_usd": fill.fee}
-    return {"fee_coin": fill.fee_coin, "fee_in_coin": fill.fee}
+    executions = []
+    for place, fill in enumerate(fills, start=1):
+        is_usd = not fill.fee_coin or fill.fee_coin in DOLLARS
+        fee: dict[str, Any] = {"fee_usd": fill.fee}
+        if not is_usd:
+            fee = {"fee_coin": fill.fee_coin, "fee_in_coin": fill.fee}
+        executions.append(Execution(**{name: getattr(fill, name) for name in _SHARED}, **fee, source_order=place))
+    return Entries(executions, [Funding(symbol, at, amount) for (symbol, at), amount in funding.items()])
 
 
 def _drop_twins(fills: Sequence[ReadFill], ledger: Deployment) -> list[ReadFill]:

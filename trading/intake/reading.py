@@ -93,7 +93,10 @@ def read_fills(table: FileTable, mapping: formats.FillMapping, *, now: datetime)
             reader.read(row, reading)
         except ValueError as error:
             reading.problems.append(RowProblem(row.number, str(error)))
-    _put_in_time(reading.fills)
+    # By time; within an instant in the file's order, turned round where the newest is first.
+    if reading.fills and reading.fills[0].at > reading.fills[-1].at:
+        reading.fills.reverse()
+    reading.fills.sort(key=lambda fill: fill.at)
     reading.fills = list(_give_ids(reading.fills, reading.problems, reading.left_out))
     reading.problems.sort()
     return reading
@@ -129,7 +132,8 @@ class _RowReader:
     def read(self, row: TableRow, reading: FileReading) -> None:
         if row.fault:
             raise ValueError(row.fault)
-        kind = self._kind(row)
+        text = " ".join(self._text(row, "kind").replace("_", " ").casefold().split())
+        kind = self.format.kinds.get(text, text or "without a kind") if self.format.kinds else formats.FILL
         if kind == formats.FUNDING:
             reading.funding.append(self._read_funding(row))
         elif kind in (formats.FILL, formats.LIQUIDATION):
@@ -166,12 +170,6 @@ class _RowReader:
 
     def _leg_key(self, row: TableRow) -> tuple[str, ...]:
         return tuple(self._text(row, name) for name in ("order", "time", "price", "symbol"))
-
-    def _kind(self, row: TableRow) -> str:
-        text = " ".join(self._text(row, "kind").replace("_", " ").casefold().split())
-        if not self.format.kinds:
-            return formats.FILL
-        return self.format.kinds.get(text, text or "without a kind")
 
     def _read_fill(self, row: TableRow, *, is_liquidation: bool) -> ReadFill:
         instrument = self._instrument(row)
@@ -225,10 +223,8 @@ class _RowReader:
         if quote := self._text(row, "quote").upper():
             base = instrument.base if instrument.quote == quote or instrument.quote == "USD" else text.strip().upper()
             instrument = replace(instrument, base=base, quote=quote)
-        is_futures = self.format.market == formats.FUTURES or self._text(row, "market").casefold() in (
-            "inverse",
-            "linear",
-        )
+        kind = self._text(row, "market").casefold()
+        is_futures = self.format.market == formats.FUTURES or kind in ("inverse", "linear")
         is_inverse = instrument.is_inverse or (
             self.format.is_usd_inverse and is_futures and instrument.quote == "USD" and "PERP" not in text.upper()
         )
@@ -341,13 +337,6 @@ class _RowReader:
         return self._amount(row, name)[0] if self._text(row, name) else Decimal(0)
 
 
-def _put_in_time(fills: list[ReadFill]) -> None:
-    """Order by time; within an instant keep the file's order, turned round where the newest is first."""
-    if fills and fills[0].at > fills[-1].at:
-        fills.reverse()
-    fills.sort(key=lambda fill: fill.at)
-
-
 def _give_ids(fills: Sequence[ReadFill], problems: list[RowProblem], left_out: Counter[str]) -> Iterator[ReadFill]:
     """Yield the fills once each; one without an id gets it from its numbers and its place among equal ones."""
     seen: dict[tuple[str, str, str], ReadFill] = {}
@@ -366,8 +355,5 @@ def _give_ids(fills: Sequence[ReadFill], problems: list[RowProblem], left_out: C
             left_out["repeated rows"] += 1
         else:
             first, second = sorted((before.row, fill.row))
-            problems.append(
-                RowProblem(
-                    second, f"it has the id of row {first} with other numbers; is {fill.fill_id[:40]!r} an order’s id?"
-                )
-            )
+            text = f"it has the id of row {first} with other numbers; is {fill.fill_id[:40]!r} an order’s id?"
+            problems.append(RowProblem(second, text))

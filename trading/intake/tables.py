@@ -166,7 +166,9 @@ def _read_csv(text: str) -> FileTable:
             number, begun = place + reader.line_num, number + 1
             cells = [cell.replace("\ufeff", "").strip() for cell in cells]
             if any(cells):
-                rows.append(_make_row(begun, cells, columns))
+                has_more = any(cells[len(columns) :])
+                fault = f"it has {len(cells)} cells, the header {len(columns)}" if has_more else ""
+                rows.append(TableRow(begun, dict(zip(columns, cells, strict=False)), fault))
                 _refuse_too_many(rows=len(rows))
     except csv.Error as error:
         raise TableRefused(f"Row {number + 1}: a quotation mark is not closed, or a cell is too long.") from error
@@ -179,13 +181,6 @@ def _iter_lines(text: str) -> Iterator[str]:
         if number > _MAX_LINES:
             _refuse_too_many(rows=number)
         yield f"{match[1]}\n"
-
-
-def _make_row(number: int, cells: list[str], columns: Sequence[str]) -> TableRow:
-    named = dict(zip(columns, cells, strict=False))
-    if any(cells[len(columns) :]):
-        return TableRow(number, named, f"it has {len(cells)} cells, the header {len(columns)}")
-    return TableRow(number, named)
 
 
 def _name_columns(titles: Sequence[str]) -> dict[str, str]:

@@ -52,12 +52,8 @@ def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, obje
 def list_skills() -> list[ListedSkill]:
     """Return the active skills, last changed first."""
     skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id"))
-    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
-    counted = (
-        deployments.order_by()
-        .values("skill")
-        .annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
-    )
+    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by().values("skill")
+    counted = deployments.annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
     by_skill = {row["skill"]: row for row in counted}
     skill_of = dict(Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values_list("pk", "skill"))
     done = BacktestRun.objects.filter(status="done").order_by("finished_at").values_list("deployment", "pk")

@@ -348,10 +348,11 @@ def parse_block(model: type[Parsed], values: Mapping[str, object] | str, *, with
     try:
         return model.model_validate_json(values) if isinstance(values, str) else model.model_validate(values)
     except ValidationError as error:
-        outer = (within,) if within else ()
-        raise PayloadInvalid(
-            [FieldError(_format_path((*outer, *one["loc"])), _format_problem(one)) for one in error.errors()]
-        ) from error
+        errors = []
+        for one in error.errors():
+            path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in (within, *one["loc"]))
+            errors.append(FieldError(path.lstrip("."), _format_problem(one)))
+        raise PayloadInvalid(errors) from error
 
 
 def parse_payload(payload: Mapping[str, object]) -> SkillPayload:
@@ -366,10 +367,6 @@ def list_problems(payload: Mapping[str, object]) -> list[FieldError]:
     except PayloadInvalid as error:
         return error.errors
     return []
-
-
-def _format_path(location: tuple[int | str, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
 
 
 def _format_problem(error: ErrorDetails) -> str:

@@ -85,9 +85,8 @@ def type_words(text: str, concepts: Collection[str]) -> list[dict[str, Word]]:
     while at < len(tokens):
         length, found = _read_one(tokens, at, concepts)
         if found.keys() != {"EMPTY"}:
-            words.append(
-                {kind: Word(kind, value, tokens[at].written, tokens[at].start) for kind, value in found.items()}
-            )
+            token = tokens[at]
+            words.append({kind: Word(kind, value, token.written, token.start) for kind, value in found.items()})
             _merge_list(words)
         at += length
     return words

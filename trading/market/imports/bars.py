@@ -99,17 +99,11 @@ def _write_bars(bars: Iterable[Bar]) -> None:
         f" ON CONFLICT ({', '.join(names[name] for name in _KEY)}) DO UPDATE SET {changes}"
     )
     instant_of = connection.ops.adapt_datetimefield_value
-    rows = [
-        (
-            bar.symbol,
-            bar.interval,
-            instant_of(bar.opened_at),
-            *(None if (value := getattr(bar, name)) is None else amount(value, 36, 12) for name in _AMOUNTS),
-            bar.source,
-            bar.is_simulated,
-        )
-        for bar in bars
-    ]
+    rows = []
+    for bar in bars:
+        values = (getattr(bar, name) for name in _AMOUNTS)
+        amounts = (None if value is None else amount(value, 36, 12) for value in values)
+        rows.append((bar.symbol, bar.interval, instant_of(bar.opened_at), *amounts, bar.source, bar.is_simulated))
     if rows:
         with connection.cursor() as cursor:
             cursor.executemany(statement, rows)

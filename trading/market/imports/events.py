@@ -54,23 +54,21 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
     """Yield a file's events, in UTC or the row's `zone`. Raises FileRefused."""
 
     def parse(row: Row) -> MarketEvent:
+        if row.get("zone"):
+            local = datetime.fromisoformat(str(row["starts_at"]))
+            starts_at = to_utc(local.date(), local.time(), str(row["zone"]))
+        else:
+            starts_at = parse_instant(row["starts_at"])
         return _make_event(
             kind=CalendarKind(str(row["kind"]).strip().lower()).value,
             title=one_line(str(row["title"]))[:160],
-            starts_at=_parse_start(row),
+            starts_at=starts_at,
             importance=float(parse_number(row.get("importance") or "0.5")),
             symbols=parse_symbols(row.get("symbols")),
             source=one_line(str(row.get("source") or path.name))[:160],
         )
 
     return parse_rows(path, read_rows(path, {"kind", "title", "starts_at"}), parse)
-
-
-def _parse_start(row: Row) -> datetime:
-    if not row.get("zone"):
-        return parse_instant(row["starts_at"])
-    local = datetime.fromisoformat(str(row["starts_at"]))
-    return to_utc(local.date(), local.time(), str(row["zone"]))
 
 
 def parse_symbols(value: Any) -> list[str]:
