@@ -1,44 +1,24 @@
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory
-from tests.trading.ledger.test_rebuild import at, execution
-from trading.ledger.arrivals import RecordKept, add_entries, preview_entries, undo_batch
+from tests.trading.ledger.test_rebuild import NOW, at, bring, deployment, execution, rows
+from trading.ledger.arrivals import RecordKept, preview_entries, undo_batch
 from trading.ledger.entries import Entries, EntriesRefused
 from trading.ledger.positions import Check, Funding
-from trading.models import EntrySource, Fill, ImportBatch, Trade
+from trading.models import Fill, ImportBatch, Trade
 
 D = Decimal
-NOW = JUNE + timedelta(days=1)
-
-
-@pytest.fixture
-def deployment(as_trader):
-    return DeploymentFactory(broker_kind="live")
-
-
-def bring(deployment, *fills, funding=(), openings=()):
-    entries = Entries(fills, funding, openings)
-    return add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=NOW)
-
-
-def rows() -> list[dict]:
-    names = ("id", "deployment_id", "skill_id", "user_id", "created_at", "updated_at")
-    return [
-        {name: value for name, value in row.items() if name not in names}
-        for row in Trade.objects.order_by("entry_at", "symbol", "first_fill_id").values()
-    ]
+__all__ = ["deployment"]
 
 
 # --- Adding ---
 
 
 def test_add_entries_makes_trades_of_fills(deployment):
-    done = bring(deployment, execution(2, 100, 1), execution(-2, 110, 5))
+    done = bring(deployment, [execution(2, 100, 1), execution(-2, 110, 5)])
 
     trade = Trade.objects.get()
     assert (done.new_fills, done.opened, done.closed, done.gaps) == (2, 1, 1, 0)
@@ -49,10 +29,10 @@ def test_add_entries_makes_trades_of_fills(deployment):
 
 def test_add_entries_again_changes_nothing(deployment):
     fills = [execution(2, 100, 1), execution(-3, 110, 5), execution(4, 90, 7)]
-    bring(deployment, *fills)
+    bring(deployment, fills)
     before = list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())
 
-    again = bring(deployment, *fills, *fills)
+    again = bring(deployment, [*fills, *fills])
 
     assert (again.new_fills, again.known_fills, again.batch_id) == (0, 6, None)
     assert (list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())) == before
@@ -60,7 +40,7 @@ def test_add_entries_again_changes_nothing(deployment):
 
 def test_add_entries_refuses_the_record_of_a_runner(as_trader):
     with pytest.raises(RecordKept):
-        bring(DeploymentFactory(), execution(1, 100))
+        bring(DeploymentFactory(), [execution(1, 100)])
 
 
 # --- Problems and conflicts ---
@@ -69,7 +49,7 @@ def test_add_entries_refuses_the_record_of_a_runner(as_trader):
 @pytest.mark.parametrize(
     ("fill", "words"),
     [
-        (execution(1, 100, 60 * 48), "fill 2: its time, .* lies in the future"),
+        (execution(1, 100, 60 * 24 * 99), "fill 2: its time, .* lies in the future"),
         (execution("1e-13", 100, 1), "fill 2: its quantity, 1E-13, is below the precision"),
         (execution(1, "1e-13", 1), "fill 2: its price"),
         (execution(1, 100, 1, name="gap:1"), "fill 2: its id"),
@@ -79,16 +59,16 @@ def test_add_entries_refuses_the_record_of_a_runner(as_trader):
 )
 def test_add_entries_refuses_a_bad_fill_with_its_row_and_takes_nothing(deployment, fill, words):
     with pytest.raises(EntriesRefused, match=words):
-        bring(deployment, execution(1, 100, 0), fill)
+        bring(deployment, [execution(1, 100, 0), fill])
 
     assert not Fill.objects.exists()
 
 
 def test_add_entries_keeps_a_known_fill_and_reports_other_numbers(deployment):
     fill = execution(2, 100, 1, name="a")
-    bring(deployment, fill)
+    bring(deployment, [fill])
 
-    done = bring(deployment, replace(fill, price=D(101)), execution(-1, 100, 2))
+    done = bring(deployment, [replace(fill, price=D(101)), execution(-1, 100, 2)])
 
     (conflict,) = done.conflicts
     assert (conflict.key, conflict.place, conflict.text) == ("a", 0, "price: 100 is kept, 101 came")
@@ -97,8 +77,8 @@ def test_add_entries_keeps_a_known_fill_and_reports_other_numbers(deployment):
 
 
 def test_preview_entries_counts_and_writes_nothing(deployment):
-    bring(deployment, execution(2, 100, 1, name="a"))
-    entries = Entries([execution(2, 100, 1, name="a"), execution(1, 100, 60 * 48)], [Funding("BTC", at(3), D(1))])
+    bring(deployment, [execution(2, 100, 1, name="a")])
+    entries = Entries([execution(2, 100, 1, name="a"), execution(1, 100, 60 * 24 * 99)], [Funding("BTC", at(3), D(1))])
 
     seen = preview_entries(deployment_id=deployment.pk, entries=entries, now=NOW)
 
@@ -110,13 +90,13 @@ def test_preview_entries_counts_and_writes_nothing(deployment):
 
 
 def test_history_without_a_stated_start_is_unconfirmed_until_it_is_flat(deployment):
-    bring(deployment, execution(-1, 100, 1), execution(3, 90, 2), execution(-2, 95, 3), execution(1, 95, 4))
+    bring(deployment, [execution(-1, 100, 1), execution(3, 90, 2), execution(-2, 95, 3), execution(1, 95, 4)])
 
-    assert [row["reconciled"] for row in rows()] == ["unconfirmed", "unconfirmed", "exact"]
+    assert [row["reconciled"] for row in rows(deployment)] == ["unconfirmed", "unconfirmed", "exact"]
 
 
 def test_history_that_reduces_nothing_is_a_gap(deployment):
-    bring(deployment, execution(-1, 110, 1, is_reducing=True))
+    bring(deployment, [execution(-1, 110, 1, is_reducing=True)])
 
     trade = Trade.objects.get()
     assert (trade.side, trade.status, trade.reconciled, trade.gross_pnl_usd) == ("long", "closed", "gap", 0)
@@ -126,9 +106,9 @@ def test_history_that_reduces_nothing_is_a_gap(deployment):
 def test_opening_position_begins_the_history(deployment, quantity, expected):
     opening = Check("BTC", at(0), D(quantity), D(90), is_opening=True)
 
-    bring(deployment, execution(-1, 100, 1), openings=[opening])
+    bring(deployment, [execution(-1, 100, 1)], openings=[opening])
 
-    (trade,) = rows()
+    (trade,) = rows(deployment)
     assert [trade["reconciled"], *([trade["side"], trade["gross_pnl_usd"]] if quantity else [])] == expected
 
 
@@ -139,7 +119,7 @@ def test_fee_in_a_coin_is_converted_at_the_bar_of_the_fill(deployment):
     BarFactory(symbol="BNB", interval="1h", opened_at=at(0), open=600, high=620, low=590, close=610)
     fee = {"fee": "0", "fee_coin": "BNB", "fee_in_coin": D("0.01")}
 
-    bring(deployment, execution(2, 100, 1, **fee), execution(-2, 110, 2))
+    bring(deployment, [execution(2, 100, 1, **fee), execution(-2, 110, 2)])
 
     trade = Trade.objects.get()
     assert (trade.fees_usd, trade.converted_fees) == (D("6.2"), {"BNB": "0.01"})
@@ -147,52 +127,52 @@ def test_fee_in_a_coin_is_converted_at_the_bar_of_the_fill(deployment):
 
 def test_fee_in_a_coin_without_a_price_is_left_out_of_the_net_until_there_is_one(deployment):
     fee = {"fee": "0", "fee_coin": "BNB", "fee_in_coin": D("0.01")}
-    done = bring(deployment, execution(2, 100, 1, **fee), execution(-2, 110, 2))
+    done = bring(deployment, [execution(2, 100, 1, **fee), execution(-2, 110, 2)])
     trade = Trade.objects.get()
     assert (done.unpriced_fees, trade.realized_pnl_usd, trade.unpriced_fees) == (1, D("19.9"), {"BNB": "0.01"})
 
     BarFactory(symbol="BNB", interval="1h", opened_at=at(0), open=600, high=620, low=590, close=610)
-    bring(deployment)
+    bring(deployment, [])
 
     trade.refresh_from_db()
     assert (trade.realized_pnl_usd, trade.unpriced_fees) == (D("13.8"), {})
 
 
 def test_fee_in_the_traded_coin_is_worth_the_price_of_its_fill(deployment):
-    bring(deployment, execution(2, 100, 1, fee="0", fee_coin="BTC", fee_in_coin=D("0.01")))
+    bring(deployment, [execution(2, 100, 1, fee="0", fee_coin="BTC", fee_in_coin=D("0.01"))])
 
     assert Trade.objects.get().fees_usd == 1
 
 
 def test_funding_of_any_order_reaches_the_trade_that_was_open(deployment):
-    bring(deployment, execution(2, 100, 1), execution(-2, 110, 9))
+    bring(deployment, [execution(2, 100, 1), execution(-2, 110, 9)])
 
     paid = [Funding("BTC", at(minute), D("-0.5")) for minute in (0, 3, 6, 12)]
-    done = bring(deployment, funding=paid)
+    done = bring(deployment, [], funding=paid)
 
     trade = Trade.objects.get()
     assert (done.new_funding, trade.funding_usd, trade.realized_pnl_usd) == (4, -1, D("18.8"))
-    assert bring(deployment, funding=paid).new_funding == 0
+    assert bring(deployment, [], funding=paid).new_funding == 0
 
 
 # --- Undo ---
 
 
 def test_undo_batch_takes_the_entries_out_again(deployment):
-    bring(deployment, execution(2, 100, 1), execution(-2, 110, 5))
-    before = rows()
-    batch_id = bring(deployment, execution(1, 90, 0.5), execution(1, 100, 7), funding=[Funding("BTC", at(3), D(1))])
+    bring(deployment, [execution(2, 100, 1), execution(-2, 110, 5)])
+    before = rows(deployment)
+    batch_id = bring(deployment, [execution(1, 90, 0.5), execution(1, 100, 7)], funding=[Funding("BTC", at(3), D(1))])
 
     undone = undo_batch(batch_id=batch_id.batch_id, now=NOW)
 
-    assert (rows(), undone.undone_at) == (before, NOW)
+    assert (rows(deployment), undone.undone_at) == (before, NOW)
     assert undo_batch(batch_id=batch_id.batch_id, now=NOW).undone_at == NOW
 
 
 def test_undo_batch_leaves_what_a_later_import_brought_too(deployment):
     fills = [execution(2, 100, 1), execution(-2, 110, 5), execution(1, 100, 7)]
-    first = bring(deployment, *fills)
-    bring(deployment, *fills[:2], execution(3, 100, 9))
+    first = bring(deployment, fills)
+    bring(deployment, [*fills[:2], execution(3, 100, 9)])
 
     undo_batch(batch_id=first.batch_id, now=NOW)
 

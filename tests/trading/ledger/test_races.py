@@ -8,7 +8,7 @@ from django.db import connection
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
-from tests.trading.ledger.test_services import at, execution, record
+from tests.trading.ledger.test_rebuild import at, execution, record
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]

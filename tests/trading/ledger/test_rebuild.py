@@ -39,12 +39,13 @@ def execution(quantity, price, minute=0.0, *, fee="0.1", name=None, symbol="BTC"
 def record(deployment: Deployment, number: int, *fills: Execution, held=None, mark="100", minute=None, **more):
     positions = None if held is None else {symbol: D(quantity) for symbol, quantity in held.items()}
     now = at(number if minute is None else minute)
-    tick = Tick(now, fills, more.pop("funding", ()), marks={"BTC": D(mark), "ETH": D(mark)}, positions=positions)
+    tick = Tick(now, fills, marks={"BTC": D(mark), "ETH": D(mark)}, positions=positions)
+    tick = more.pop("tick", tick)
     return record_tick(deployment_id=deployment.pk, number=number, tick=tick, skill_version=1, now=now, **more)
 
 
-def bring(deployment, fills, funding=()):
-    return add_entries(deployment_id=deployment.pk, entries=Entries(fills, funding), source="api", now=NOW)
+def bring(deployment, fills, funding=(), openings=()):
+    return add_entries(deployment_id=deployment.pk, entries=Entries(fills, funding, openings), source="api", now=NOW)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from config.lib.owned import ScopeError
 from tests.factories.memory import JUNE
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
-from tests.trading.ledger.test_rebuild import at, execution
-from trading.ledger.executions import Execution
+from tests.trading.ledger.test_rebuild import at, execution, record, rows
 from trading.ledger.positions import Book, Funding, PathBar, Tick
 from trading.ledger.rows import (
     Intent,
@@ -27,26 +26,9 @@ from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
 D = Decimal
 
 
-def record(deployment: Deployment, number: int, *fills: Execution, held=None, mark="100", minute=None, **more):
-    positions = None if held is None else {symbol: D(quantity) for symbol, quantity in held.items()}
-    now = at(number if minute is None else minute)
-    tick = Tick(now, fills, marks={"BTC": D(mark), "ETH": D(mark)}, positions=positions)
-    return record_tick(
-        deployment_id=deployment.pk, number=number, tick=more.pop("tick", tick), skill_version=1, now=now, **more
-    )
-
-
 @pytest.fixture
 def deployment(as_trader):
     return DeploymentFactory()
-
-
-def rows() -> list[dict]:
-    """Return all trades but for what differs between two runs of the same."""
-    return [
-        {name: value for name, value in row.items() if name not in ("id", "deployment_id", "skill_id", "user_id")}
-        for row in Trade.objects.order_by("entry_at", "symbol", "first_fill_id").values()
-    ]
 
 
 # --- A trade from entry to exit ---
@@ -132,12 +114,12 @@ def test_path_and_funding_reach_the_row(deployment):
 def test_record_tick_ignores_a_repeated_tick(deployment):
     first = [execution(1, 100, 0)]
     record(deployment, 1, *first)
-    before = (rows(), list(Fill.objects.values()), Deployment.objects.values().get())
+    before = (rows(deployment), list(Fill.objects.values()), Deployment.objects.values().get())
 
     again = record(deployment, 1, *first, execution(5, 100, 0.2), minute=9)
 
     assert not again.is_applied
-    assert (rows(), list(Fill.objects.values()), Deployment.objects.values().get()) == before
+    assert (rows(deployment), list(Fill.objects.values()), Deployment.objects.values().get()) == before
 
 
 def test_tick_that_comes_too_early_is_refused(deployment):
@@ -239,8 +221,7 @@ def test_live_and_in_memory_write_the_same_bytes(seed, as_trader):
     live, replayed = DeploymentFactory(), DeploymentFactory()
     for number, tick in enumerate(ticks, start=1):
         record_tick(deployment_id=live.pk, number=number, tick=tick, skill_version=1, now=JUNE)
-    written = rows()
-    Trade.objects.all().delete()
+    written = rows(live)
 
     ledger = Ledger.load(lock_deployment(replayed.pk), ticks[0])
     for number, tick in enumerate(ticks, start=1):
@@ -249,7 +230,7 @@ def test_live_and_in_memory_write_the_same_bytes(seed, as_trader):
             ledger.flush(JUNE)
     ledger.flush(JUNE)
 
-    assert rows() == written
+    assert rows(replayed) == written
     assert len(written) > 10
     assert {row["reconciled"] for row in written} >= {"exact"}
     assert replayed.last_tick == 0 != Deployment.objects.get(pk=replayed.pk).last_tick

@@ -179,13 +179,8 @@ def test_floats_become_the_numbers_they_were_written_as(venue):
 
     (bar,) = bars(venue)
 
-    assert (bar.open, bar.high, bar.low, bar.close, bar.volume) == (
-        D("100.1"),
-        D("101.25"),
-        D("99.5"),
-        D("100.7"),
-        D("0.0000001"),
-    )
+    numbers = [bar.open, bar.high, bar.low, bar.close, bar.volume]
+    assert numbers == [D(text) for text in ("100.1", "101.25", "99.5", "100.7", "0.0000001")]
 
 
 @pytest.mark.parametrize(("late", "count"), [(-1, 2), (0, 3)], ids=["just before", "settled"])
@@ -195,18 +190,12 @@ def test_a_bar_that_is_still_forming_is_left_out(venue, late, count):
     assert len(bars(venue, now=START + 3 * MINUTE + SETTLING + timedelta(milliseconds=late))) == count
 
 
-def test_a_minute_without_a_trade_has_no_bar(venue):
+def test_a_minute_without_a_trade_has_no_bar_and_one_without_volume_is_a_bar(venue):
     venue.add_minutes(3)
     venue.rows[ms(START + MINUTE)][1:5] = [None] * 4
-
-    assert len(bars(venue)) == 2
-
-
-def test_a_bar_without_volume_is_a_bar(venue):
-    venue.add_minutes(1)
     venue.rows[ms(START)][5] = None
 
-    assert bars(venue)[0].volume == 0
+    assert [bar.volume for bar in bars(venue)] == [0, D("0.0000001")]
 
 
 @pytest.mark.parametrize(
@@ -231,19 +220,16 @@ def test_a_length_that_the_venue_has_not_is_refused(venue):
 # --- Markets ---
 
 
-def test_a_symbol_is_its_perpetual(venue):
-    assert find_market(venue, "BTC") == "BTC/USDC:USDC"
-
-
 @pytest.mark.parametrize(
     ("named", "found"),
     [
+        (FakeVenue().named, "BTC/USDC:USDC"),
         ([market("BTC/USD:BTC"), market("BTC/USDT:USDT")], "BTC/USDT:USDT"),
         ([market("BTC/USD:BTC")], "BTC/USD:BTC"),
         ([market("BTC/USDC:USDC", active=False), market("BTC/USDT:USDT", active=None)], "BTC/USDT:USDT"),
         ([market("kBTC/USDC:USDC"), market("BTC/EUR:EUR")], "BTC/EUR:EUR"),
     ],
-    ids=["linear before inverse", "inverse alone", "alive", "any settlement"],
+    ids=["by settlement", "linear before inverse", "inverse alone", "alive", "any settlement"],
 )
 def test_which_perpetual_is_meant(venue, named, found):
     venue.named = named
@@ -273,14 +259,10 @@ def test_venues_keep_to_their_rate_limit_and_have_no_keys():
 
 
 @pytest.mark.parametrize("name", ["hyperliquit", "Exchange", "__name__", "errors"])
-def test_an_unknown_venue_is_refused(name):
-    with pytest.raises(VenueRefused, match=f"{name} is no venue"):
+def test_an_unknown_venue_is_refused_with_what_may_be_meant(name):
+    guess = "Did you mean hyperliquid" if name == "hyperliquit" else ""
+    with pytest.raises(VenueRefused, match=f"{name} is no venue.*{guess}"):
         open_venue(name)
-
-
-def test_a_venue_that_was_misspelt_is_guessed():
-    with pytest.raises(VenueRefused, match="Did you mean hyperliquid"):
-        open_venue("hyperliquit")
 
 
 # --- Failures ---
@@ -328,8 +310,10 @@ def test_import_brings_bars_and_longer_ones(venue):
     venue.add_minutes(120)
 
     said = import_bars("--since", "2026-06-01", "--until", "2026-06-01T02:00")
+    again = json.loads(import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:05", "--json"))
 
     assert said == "120 bars of BTC 1m, 24 of 5m, 8 of 15m, 4 of 30m, 2 of 1h\n"
+    assert again == {"symbol": "BTC", "interval": "1m", "bars": 5, "aggregated": {"5m": 1}, "measured_trades": 0}
     hour = Bar.objects.filter(interval="1h").first()
     assert (hour.open, hour.high, hour.low, hour.close) == (D("100.1"), D("160.25"), D("99.5"), D("159.7"))
     assert hour.source == "hyperliquid BTC/USDC:USDC"
@@ -359,15 +343,6 @@ def test_import_bars_resumes_after_a_failure(venue, pauses):
     assert Bar.objects.filter(interval="5m").count() == 2
 
     assert import_bars("--until", "2026-06-01T00:20").startswith("10 bars of BTC 1m, 2 of 5m")
-
-
-@pytest.mark.django_db
-def test_import_with_json_prints_one_object(venue):
-    venue.add_minutes(5)
-
-    said = json.loads(import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:05", "--json"))
-
-    assert said == {"symbol": "BTC", "interval": "1m", "bars": 5, "aggregated": {"5m": 1}, "measured_trades": 0}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -566,13 +541,8 @@ def test_the_real_client_understands_what_it_is_asked(monkeypatch):
 
     bar = Bar.objects.first()
     assert said == "3 bars of BTC 1m\n"
-    assert (bar.open, bar.high, bar.low, bar.close, bar.volume) == (
-        D("67000.1"),
-        D("67001.25"),
-        D("66999.5"),
-        D("67000.7"),
-        D("0.00001"),
-    )
+    numbers = [bar.open, bar.high, bar.low, bar.close, bar.volume]
+    assert numbers == [D(text) for text in ("67000.1", "67001.25", "66999.5", "67000.7", "0.00001")]
     assert [row[1:3] for row in rates()] == [(D("0.0000125"), 1)] * 2
 
 
