@@ -167,13 +167,6 @@ def test_other_schemes_are_not_read(make, scheme):
     assert ask(make(), scheme=scheme).status_code == 401
 
 
-def test_revoked_token_is_401(trader, make):
-    token = make()
-    as_owner(trader, lambda: revoke_token(token_id=list_tokens()[0].pk, now=NOW))
-
-    assert ask(token).status_code == 401
-
-
 def test_token_works_until_it_expires(make, clock):
     token = make(expires_at=NOW + HOUR)
 

@@ -125,11 +125,9 @@ def test_true_entry_becomes_an_order_of_half_the_cap(rules, close, order):
 def test_risk_to_the_stop_sets_the_size_within_the_cap():
     risk = {**BREAKOUT, "risk_management": "Risk 0.5 % of equity to the stop."}
 
-    assert called([*QUIET, 110], rules=risk)[1]["size_usd"] == 1_000  # 0.5 % of 10,000 at 5 %
-    assert (
-        called([*QUIET, 110], rules={**risk, "risk_management": "Risk 5 % of equity to the stop."})[1]["size_usd"]
-        == 1_250
-    )
+    large = {**BREAKOUT, "risk_management": "Risk 5 % of equity to the stop."}
+    sizes = [called([*QUIET, 110], rules=rules)[1]["size_usd"] for rules in (risk, large)]
+    assert sizes == [1_000, 1_250]  # 0.5 % of 10,000 at 5 %; the cap
 
 
 @pytest.mark.parametrize(
@@ -183,20 +181,12 @@ def test_avoid_rule_that_is_not_known_forbids_an_entry():
 def test_numbers_are_read_as_they_are_written():
     low = [f"0.0000{number}" for number in (12, 13)] * 12
 
-    assert called([*[65_000, 65_100] * 12, 66_000])[1] == {
-        "symbol": "BTC",
-        "side": "long",
-        "size_usd": 625,
-        "stop_price": 62_700,
-        "reason": "close 66,000 above 20-bar high 65,101",
-    }
-    assert called(bars([*low, "0.0000144567"], half=D("1e-6")))[1] == {
-        "symbol": "BTC",
-        "side": "long",
-        "size_usd": 625,
-        "stop_price": 0.0000137339,
-        "reason": "close 0.0000144567 above 20-bar high 0.000014",
-    }
+    large = called([*[65_000, 65_100] * 12, 66_000])[1]
+    small = called(bars([*low, "0.0000144567"], half=D("1e-6")))[1]
+
+    assert (large["stop_price"], large["reason"]) == (62_700, "close 66,000 above 20-bar high 65,101")
+    assert (small["stop_price"], small["size_usd"]) == (0.0000137339, 625)
+    assert small["reason"] == "close 0.0000144567 above 20-bar high 0.000014"
 
 
 def test_first_symbol_with_a_signal_is_traded():
@@ -272,13 +262,8 @@ def test_after_a_refusal_it_waits():
         "hold",
         {"reason": "The last order was refused (R3_POSITION_CAP), so I wait"},
     )
-    assert (
-        called(
-            [*QUIET, 110],
-            last_decision=DecisionSnapshotFactory.build(deployment=None, tick_at=MAY - HOUR, verdict="accepted"),
-        )[0]
-        == "propose_order"
-    )
+    accepted = DecisionSnapshotFactory.build(deployment=None, tick_at=MAY - HOUR, verdict="accepted")
+    assert called([*QUIET, 110], last_decision=accepted)[0] == "propose_order"
 
 
 def test_halted_or_refused_it_enters_nothing_but_may_leave():

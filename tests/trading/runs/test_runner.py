@@ -25,7 +25,7 @@ from tests.trading.ticking import (
     store_walk,
 )
 from trading.ledger.services import TickOutOfTime
-from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
+from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Fill, OrderState, Verdict
 from trading.record.deployments import apply_command, request_command
 from trading.runs.due import carry_out_commands
 from trading.runs.paper import Costs
@@ -362,56 +362,33 @@ def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(d
         assert DecisionSnapshot.objects.count() == 2
 
 
-def test_flatten_closes_all_at_the_next_open_and_says_whose_wish_it_was(desk):
-    store_prices(*[100] * 6, *[105] * 6)
-    desk.tick(1, long())
-    desk.tick(2)
-
-    (done,) = command(desk, "flatten", 2)
-    desk.tick(3)
-
-    trade = desk.trades[0]
-    assert (trade.exit_kind, trade.exit_reason, trade.exit_price) == ("command", "Closed at your command.", 105)
-    assert done.kind == "flatten"
-
-
 def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(desk):
-    store_prices(*[100] * 12)
+    store_prices(*[100] * 6, *[105] * 6)
     desk.tick(1, long())
     desk.tick(2)
     command(desk, "stop", 2)
 
     assert [key.row_id for key in list_due(at(3))] == [desk.deployment_id]
-    command(desk, "flatten", 2)
+    (done,) = command(desk, "flatten", 2)
     desk.tick(3)
 
-    assert desk.trades[0].status == "closed"
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_reason, trade.exit_price) == ("command", "Closed at your command.", 105)
+    assert (done.kind, trade.status) == ("flatten", "closed")
     assert [one.ticked for one in run_due(at(4))] == [None]
     assert list_due(at(99)) == []
-
-
-def test_commands_run_once_in_order(desk):
-    store_prices(*[100] * 3)
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
-
-    done = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
-
-    assert [one.kind for one in done] == ["pause", "stop"]
-    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3)) == []
-    assert desk.row.status == "stopped"
 
 
 def test_command_that_another_one_has_overtaken_changes_nothing(desk):
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(1)))
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(2)))
 
-    carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+    done = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
 
+    assert [one.kind for one in done] == ["stop", "pause"]
+    assert done[1].outcome == "Only a running deployment can be paused."
+    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3)) == []
     assert desk.row.status == "stopped"
-    with owned(desk.user):
-        outcomes = dict(DeploymentCommand.objects.values_list("kind", "outcome"))
-    assert outcomes["pause"] == "Only a running deployment can be paused."
 
 
 @pytest.mark.parametrize(
