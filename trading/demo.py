@@ -27,8 +27,7 @@ from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
 from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
-from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
-from trading.runs.backtest import BacktestProgress, run_backtest, schedule_instants
+from trading.runs.backtest import BacktestProgress, play_instants, run_backtest, schedule_instants
 from trading.runs.runner import Ticker
 from trading.skills import services
 from trading.skills.schemas import parse_payload
@@ -182,17 +181,10 @@ def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask
         deployment = get_deployment(deployment_id)
         name, began = deployment.skill.name, deployment.created_at
         payload = parse_payload(deployment.version.payload)
-    schedule, cadence = payload.schedule, payload.context.memory.reflection.cadence
-    instants = [at for at in schedule_instants(schedule, began, clock()) if at > began]
-    ticker = Ticker(deployment_id, user_id=user_id, ask=ask, tape=ReplayTape(began - schedule.every))
-    reflects = True
-    for number, at in enumerate(instants, start=1):
-        ticked = ticker.tick(at)
-        if reflects and (ticked.closed or cadence == "daily"):
-            reflected = reflect_if_due(deployment_id, user_id=user_id, now=at, clock=clock)
-            reflects = reflected.outcome != ReflectionOutcome.FAILED  # a model that is away shall not hold up the demo
-            if reflected.note is not None:
-                ticker.forget()
+    instants = [at for at in schedule_instants(payload.schedule, began, clock()) if at > began]
+    ticker = Ticker(deployment_id, user_id=user_id, ask=ask, tape=ReplayTape(began - payload.schedule.every))
+    # A model that is away shall not hold up the demo.
+    for number, at in play_instants(ticker, instants, payload, clock=clock, gives_up=True):
         if number % _EVERY_TICKS == 0 or number == len(instants):
             report(f"{name} on paper: {number} of {len(instants)} ticks, {at:%Y-%m-%d %H:%M}")
     with owned_tx(user_id):

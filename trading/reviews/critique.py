@@ -40,7 +40,13 @@ class Critique:
 
 def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
     """Review a draft by rules and, if it answers, a model; outside of event loops and transactions."""
-    found = _find_by_rules(payload, tier)
+    problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
+    missing = _cut_text(prompt_line("; ".join(problems)), MAX_TEXT)
+    unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
+    cost = warn_of_cost(payload)
+    costly = [DraftFinding(Severity.WARNING, "A lot of tokens", f"It takes {cost}")] if cost else []
+    found = sort_by_weight([*unsaved, *lint_draft(payload), *costly])
+    found = [finding for finding in found if not (finding.is_basic and tier == "expert")]
     try:
         answer = door.run(_ask_model(payload, tier, found))
     except (LLMUnavailable, TimeoutError) as problem:
@@ -72,16 +78,6 @@ def warn_of_cost(payload: Mapping[str, object]) -> str:
         return ""
     tokens, limit = format_count(cost.tokens_per_day), format_count(settings.AGENT_DAILY_PROMPT_TOKENS_WARNING)
     return f"about {tokens} tokens of prompt a day, above {limit}. Fewer decisions, symbols or bars save most."
-
-
-def _find_by_rules(payload: Mapping[str, object], tier: str | None) -> list[DraftFinding]:
-    problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
-    missing = _cut_text(prompt_line("; ".join(problems)), MAX_TEXT)
-    unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
-    cost = warn_of_cost(payload)
-    costly = [DraftFinding(Severity.WARNING, "A lot of tokens", f"It takes {cost}")] if cost else []
-    found = sort_by_weight([*unsaved, *lint_draft(payload), *costly])
-    return [finding for finding in found if not (finding.is_basic and tier == "expert")]
 
 
 def _critique_by_rules(found: Sequence[DraftFinding], why: str) -> Critique:

@@ -5,7 +5,7 @@ finishes it with the same numbers.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,9 +25,9 @@ from trading.record.backtests import claim_backtest, finish_backtest, get_backte
 from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import read_account
-from trading.reviews.reflection import reflect_if_due
+from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
 from trading.runs.runner import ON_PAPER, Ticker, TickOutcome
-from trading.skills.schemas import Schedule, parse_payload
+from trading.skills.schemas import Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
@@ -102,26 +102,43 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
     tape = ReplayTape(left[0] - payload.schedule.every if left else run.ends_at)
     if not any(STORED.bars(symbol, run.starts_at, run.ends_at).exists() for symbol in payload.context.symbols):
         raise NoBars
-    cadence = payload.context.memory.reflection.cadence
     costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps, volume_share=run.volume_pct / 100)
     told_at: datetime | None = None
     with ExitStack() as stack:
         models = [settings.OFFLINE_MODEL] if run.by_rules else list_agent_models(payload)
         ask = ask or stack.enter_context(model_client(models))
         ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
-        for number, at in enumerate(left, start=len(instants) - len(left) + 1):
-            ticked = ticker.tick(at)
-            may_be_due = ticked.closed or ticked.outcome == TickOutcome.REPEATED or cadence == "daily"
-            if run.reflects and may_be_due:
-                reflected = reflect_if_due(deployment.pk, user_id=user_id, now=at, clock=clock)
-                if reflected.note is not None:
-                    ticker.forget()
-            now = clock()
+        for played, at in play_instants(ticker, left, payload, clock=clock, reflects=run.reflects):
+            number, now = len(instants) - len(left) + played, clock()
             if told_at is None or now - told_at >= PROGRESS_EVERY or number == len(instants):
                 told_at = now
                 with owned_tx(user_id):
                     note_progress(run_id=run.pk, lease=lease, done=number, total=len(instants), until=now + LEASE)
                 report(BacktestProgress(number, len(instants), at))
+
+
+def play_instants(
+    ticker: Ticker,
+    instants: Sequence[datetime],
+    payload: SkillPayload,
+    *,
+    clock: Clock,
+    reflects: bool = True,
+    gives_up: bool = False,
+) -> Iterator[tuple[int, datetime]]:
+    """Tick at each instant and reflect when it is due; yield how many are done, and the last.
+
+    `gives_up`: a reflection that fails is the last one that is tried.
+    """
+    is_daily = payload.context.memory.reflection.cadence == "daily"
+    for number, at in enumerate(instants, start=1):
+        ticked = ticker.tick(at)
+        if reflects and (ticked.closed or ticked.outcome == TickOutcome.REPEATED or is_daily):
+            reflected = reflect_if_due(ticker.deployment_id, user_id=ticker.user_id, now=at, clock=clock)
+            reflects = not (gives_up and reflected.outcome == ReflectionOutcome.FAILED)
+            if reflected.note is not None:
+                ticker.forget()
+        yield number, at
 
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:

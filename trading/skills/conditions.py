@@ -231,12 +231,6 @@ def _make_opposite(parts: _Parts) -> Either:
     return lambda fades: _close(False, level)
 
 
-def _make_return(parts: _Parts) -> Either:
-    """Read the way back to the mean: a fader arrives there, a follower falls back to it."""
-    problem = "say for which side it is above, and for which below"
-    return _unless(None, problem, lambda fades: _close(bool(fades), parts.made[-1]))
-
-
 # --- Values ---
 
 
@@ -288,7 +282,9 @@ _MEANINGS: Final[dict[str, Callable[[_Parts], Any]]] = {
     "beyond": _make_beyond,
     "stretched": _make_stretched,
     "opposite": _make_opposite,
-    "returned": _make_return,
+    "returned": lambda parts: _unless(  # the way back to the mean: a fader arrives there, a follower falls back to it
+        None, "say for which side it is above, and for which below", lambda fades: _close(bool(fades), parts.made[-1])
+    ),
     "price": lambda parts: Operand("close", interval=parts.find(str) or ""),
     "chart": lambda parts: parts.charts.find_interval(parts.get("CHART", "LEN")),
     "gauge": _make_gauge,

@@ -1,6 +1,7 @@
 """Rule-based warnings about a draft; they never block it. Pure. The schema reports what prevents saving."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -45,8 +46,8 @@ _warning: Final = partial(DraftFinding, Severity.WARNING)
 
 def lint_draft(payload: Mapping[str, object]) -> list[DraftFinding]:
     """Return findings, most severe first; missing fields raise none."""
-    found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
-    return sort_by_weight(found)
+    draft = _Draft(payload)
+    return sort_by_weight(finding for check in _CHECKS for finding in check(draft))
 
 
 def sort_by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
@@ -59,7 +60,11 @@ class _Draft:
     """A payload in which anything may be missing."""
 
     def __init__(self, payload: Mapping[str, object]) -> None:
-        self._payload, self._leaves = payload, dict(iter_leaves(payload))
+        self._leaves = dict(iter_leaves(payload))
+        self.is_begun = bool(self.strategy_text("thesis", "entry", "exit", "risk_management"))
+        self.schedule: Schedule | None = None  # None: type and value do not fit
+        with suppress(ValidationError):
+            self.schedule = Schedule.model_validate(payload.get("schedule") or {})
 
     def get_field(self, path: str, otherwise: Any = None) -> Any:
         """Return the value at a path such as `risk.max_leverage`."""
@@ -69,22 +74,6 @@ class _Draft:
     def strategy_text(self, *names: str) -> str:
         """Return what the strategy says in these fields."""
         return "\n".join(filter(None, (str(self.get_field(f"strategy.{name}", "")) for name in names)))
-
-    @property
-    def is_begun(self) -> bool:
-        return bool(self.strategy_text("thesis", "entry", "exit", "risk_management"))
-
-    @property
-    def schedule(self) -> Schedule | None:
-        """The schedule; None if type and value do not fit."""
-        try:
-            return Schedule.model_validate(self._payload.get("schedule") or {})
-        except ValidationError:
-            return None
-
-    @property
-    def bar(self) -> timedelta | None:
-        return INTERVALS.get(self.get_field("context.bars_interval", ""))
 
 
 _EXITS: Final = ("LEAVE", "STOP", "STOPLOSS", "PROFIT", "BEFORE")
@@ -109,9 +98,6 @@ def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
             "Nothing says when a position is closed, neither for a profit nor for a loss.",
             "Write what ends a trade: a price, a signal, or a time.",
         )
-
-
-def _check_stop(draft: _Draft) -> Iterator[DraftFinding]:
     if draft.is_begun and not any(find_phrases(draft.strategy_text("exit", "risk_management"), *_STOPS)):
         yield _warning(
             "No stop",
@@ -121,10 +107,10 @@ def _check_stop(draft: _Draft) -> Iterator[DraftFinding]:
 
 
 def _check_rhythm(draft: _Draft) -> Iterator[DraftFinding]:
-    schedule, bar = draft.schedule, draft.bar
+    name, lookback = draft.get_field("context.bars_interval", ""), draft.get_field("context.bars_lookback", 0)
+    schedule, bar = draft.schedule, INTERVALS.get(name)
     if schedule is None or bar is None:
         return
-    name, lookback = draft.get_field("context.bars_interval"), draft.get_field("context.bars_lookback", 0)
     if schedule.every < bar:
         yield _warning(
             "It decides more often than a bar closes",
@@ -253,7 +239,6 @@ def _check_rules(draft: _Draft) -> Iterator[DraftFinding]:
 
 _CHECKS: Final[tuple[Callable[[_Draft], Iterator[DraftFinding]], ...]] = (
     _check_exit,
-    _check_stop,
     _check_rhythm,
     _check_style,
     _check_leverage,
