@@ -14,15 +14,16 @@ from itertools import count, repeat
 from operator import attrgetter, itemgetter
 from secrets import randbits
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, models
+from pydantic import TypeAdapter
 
 from config.lib.owned import OwnedModel, ScopeError, owner_id
 from trading.ledger.executions import EXACT_MATHS, Execution
 from trading.ledger.positions import ExitCause, Trip
-from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeSide, TradeStatus
+from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeStatus
 
 _GRAIN: Final = Decimal("1e-12")  # of the columns
 _EXIT_KINDS: Final = {
@@ -151,46 +152,29 @@ def _dump_coins(coins: Mapping[str, Decimal]) -> dict[str, str]:
     return {coin: f"{coins[coin].normalize(EXACT_MATHS):f}" for coin in sorted(coins)} if coins else {}
 
 
-_CODECS: Final[Mapping[type, tuple[_Converter, _Converter]]] = {
-    datetime: (datetime.isoformat, datetime.fromisoformat),
-    dict: (_dump_coins, lambda coins: {coin: Decimal(amount) for coin, amount in coins.items()}),
-    bool: (bool, bool),
-    int: (int, int),
-    **{kind: (str, {one.value: one for one in kind}.__getitem__) for kind in (TradeSide, ExitCause, OrderOrigin)},
-}
-
-
-def _list_codecs(kind: type) -> dict[str, tuple[_Converter, _Converter]]:
-    """Return how each field is written as JSON and read: of `X | None` the X, of `dict[str, X]` the dict."""
-    hints = get_type_hints(kind).items()
-    types = {name: dict if get_origin(hint) is dict else getattr(hint, "__args__", (hint,))[0] for name, hint in hints}
-    return {name: _CODECS.get(one, (str, one)) for name, one in types.items()}
-
-
-_TRIP: Final = _list_codecs(Trip)
-_read_trip: Final = attrgetter(*_TRIP)
-_INTENT: Final = _list_codecs(Intent)
+_TRIPS: Final = TypeAdapter(Trip)
+_INTENTS: Final = TypeAdapter(Intent)
 
 
 def dump_trip(trip: Trip) -> dict[str, Any]:
     """Return a trip as exact JSON; what is zero or empty is left out."""
-    values = zip(_TRIP.items(), _read_trip(trip), strict=True)
-    return {name: write(value) for (name, (write, _)), value in values if value}
+    state: dict[str, Any] = _TRIPS.dump_python(trip, mode="json", exclude_defaults=True)
+    return state
 
 
 def load_trip(state: Mapping[str, Any]) -> Trip:
     """Return the trip that `dump_trip` dumped."""
-    return Trip(**{name: _TRIP[name][1](value) for name, value in state.items()})
+    return _TRIPS.validate_python(state)
 
 
 def dump_intent(intent: Intent | None) -> dict[str, Any]:
     """Return an intent as JSON, for a later rebuild."""
-    return {name: write(value) for name, (write, _) in _INTENT.items() if (value := getattr(intent, name, None))}
+    return _INTENTS.dump_python(intent, mode="json", exclude_defaults=True) if intent else {}
 
 
 def load_intent(values: Mapping[str, Any]) -> Intent | None:
     """Return the intent that `dump_intent` dumped."""
-    return Intent(**{name: _INTENT[name][1](value) for name, value in values.items()}) if values else None
+    return _INTENTS.validate_python(values) if values else None
 
 
 def insert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
