@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from trading.intake.tables import FileTable, normal_name, parse_offset
 from trading.intake.values import guess_date_order, guess_decimal, is_empty, parse_number
@@ -258,9 +260,8 @@ class FillMapping:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "FillMapping":
-        known = {one.name for one in fields(cls)}
-        given = {name: value for name, value in values.items() if name in known}
-        return cls(**given | {"columns": {name: tuple(value) for name, value in given.get("columns", {}).items()}})
+        """Return a stored mapping; what an older version stored besides is left out."""
+        return TypeAdapter(cls).validate_python(values)
 
 
 def find_format(columns: Iterable[str]) -> str:
