@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from config.lib.locks import lock_owner
-from trading.intake.formats import FORMATS, SPOT, FillMapping
+from trading.intake.formats import FORMATS, FUTURES, SPOT, FillMapping
 from trading.intake.reading import FileReading, ReadFill
 from trading.ledger.arrivals import add_entries, preview_entries
 from trading.ledger.entries import Entries, IntakePreview, IntakeRecord
@@ -93,7 +93,7 @@ def list_ledgers() -> list[Deployment]:
 
 
 def _list_markets(reading: FileReading) -> list[str]:
-    return sorted({fill.market for fill in reading.fills} | {paid.market for paid in reading.funding})
+    return sorted({fill.market for fill in reading.fills} | ({FUTURES} if reading.funding else set()))
 
 
 def _label(venue: str, market: str) -> str:
@@ -135,9 +135,8 @@ def _build_entries(reading: FileReading, market: str, ledger: Deployment | None)
     if ledger is not None:
         fills = _drop_twins(fills, ledger)
     funding: dict[tuple[str, datetime], Decimal] = {}
-    for paid in reading.funding:
-        if market in ("", paid.market):  # two positions of a symbol are paid at one instant
-            funding[paid.symbol, paid.at] = funding.get((paid.symbol, paid.at), Decimal(0)) + paid.amount
+    for paid in reading.funding if market in ("", FUTURES) else ():  # two positions of a symbol are paid at one instant
+        funding[paid.symbol, paid.at] = funding.get((paid.symbol, paid.at), Decimal(0)) + paid.amount_usd
     executions = []
     for place, fill in enumerate(fills, start=1):
         is_usd = not fill.fee_coin or fill.fee_coin in DOLLARS

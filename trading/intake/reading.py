@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from trading.intake import formats, values
 from trading.intake.tables import FileTable, TableRow
 from trading.ledger.executions import CLOCK_SKEW, DOLLARS, MAX_AMOUNT
+from trading.ledger.positions import Funding
 from trading.skills.schemas import symbol_name
 
 _BY_HAND: Final = formats.Format("", "", frozenset(), {})
@@ -39,16 +40,6 @@ class ReadFill:
         return self.market, self.symbol, self.at, self.quantity, self.price, self.fee, self.start_quantity, self.order
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFunding:
-    row: int
-    market: str
-    symbol: str
-    at: datetime
-    amount: Decimal  # received above zero
-    coin: str
-
-
 class RowProblem(NamedTuple):
     row: int  # 0: the whole file
     message: str
@@ -57,7 +48,7 @@ class RowProblem(NamedTuple):
 @dataclass(slots=True)
 class FileReading:
     fills: list[ReadFill] = field(default_factory=list)  # the earliest first
-    funding: list[ReadFunding] = field(default_factory=list)
+    funding: list[Funding] = field(default_factory=list)  # of futures
     problems: list[RowProblem] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)  # kinds of rows that are no fills
     row_word: str = "row"
@@ -208,14 +199,14 @@ class _RowReader:
             is_reducing={"open": False, "close": True}.get(word),
         )
 
-    def _read_funding(self, row: TableRow) -> ReadFunding:
+    def _read_funding(self, row: TableRow) -> Funding:
         instrument = self._instrument(row)
         # Bybit: funding is a fee, paid above zero.
         amount = self._number(row, "amount") if self._names("amount") else -self._number(row, "fee")
         coin = self._text(row, "fee_coin").upper() or instrument.quote
         if coin not in DOLLARS:
             raise ValueError(f"the funding is paid in {coin[:12]}, not in dollars")
-        return ReadFunding(row.number, formats.FUTURES, symbol_name(instrument.base), self._instant(row), amount, coin)
+        return Funding(symbol_name(instrument.base), self._instant(row), amount)
 
     def _instrument(self, row: TableRow) -> values.Instrument:
         text = self._text(row, "symbol")

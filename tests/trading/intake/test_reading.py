@@ -38,7 +38,7 @@ def test_read_fills_of_an_export_returns_its_fills(sample):
         for fill in reading.fills
     ] == list(sample.fills)
     assert [
-        (paid.symbol, paid.at.replace(tzinfo=None).isoformat(), f"{paid.amount.normalize():f}")
+        (paid.symbol, paid.at.replace(tzinfo=None).isoformat(), f"{paid.amount_usd.normalize():f}")
         for paid in reading.funding
     ] == list(sample.funding)
     assert reading.left_out.total() == sample.left_out
