@@ -155,7 +155,6 @@ def _close_positions(deployment: Deployment, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    key: Key
     commands: Sequence[DeploymentCommand] = ()
     ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it
 
@@ -172,11 +171,11 @@ def run_deployment(key: Key, *, now: datetime) -> Ran:
         if at is None:
             look = _find_next_look(deployment, payload, now)
             deployments.schedule_look(deployment_id=deployment_id, at=look, seen=deployment.due_at)
-            return Ran(key, commands)
+            return Ran(commands)
         is_ours = deployments.claim_deployment(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
         models = list_agent_models(payload)
     if not is_ours:
-        return Ran(key, commands)
+        return Ran(commands)
     held = keep_row(Deployment, deployment_id, lease, user_id=user_id, clock=start_clock(now))
     try:
         with held, model_client(models, within=DECISION_LIMIT) as ask:
@@ -191,4 +190,4 @@ def run_deployment(key: Key, *, now: datetime) -> Ran:
         deployments.schedule_look(deployment_id=deployment_id, at=look, seen=deployment.due_at)
         if ticked.closed:
             defer(REFLECT, key)
-    return Ran(key, commands, ticked)
+    return Ran(commands, ticked)

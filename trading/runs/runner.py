@@ -52,7 +52,6 @@ class TickOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    deployment_id: UUID
     number: int
     at: datetime
     outcome: TickOutcome
@@ -109,7 +108,7 @@ class Ticker:
             outcome = TickOutcome.DECIDED if snapshot else TickOutcome.REPEATED
         carried.last_decision = snapshot
         self._carried = (number, carried) if snapshot else None
-        return Ticked(self.deployment_id, number, at, outcome, record.closed, snapshot)
+        return Ticked(number, at, outcome, record.closed, snapshot)
 
     def forget(self) -> None:
         """Read all rows again at the next tick."""
