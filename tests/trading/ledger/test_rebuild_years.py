@@ -1,7 +1,7 @@
 """Years of fills through every door, against a computation in fractions that shares no code with the ledger."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +12,7 @@ from django.db.models import F
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory
+from tests.trading.ledger.test_positions import Lot, textbook
 from trading.ledger.arrivals import add_entries
 from trading.ledger.entries import Entries
 from trading.ledger.executions import Execution
@@ -23,28 +24,7 @@ SYMBOLS = ("BTC", "ETH", "DOGE", "SOL")
 STEPS = (timedelta(milliseconds=1), timedelta(seconds=20), timedelta(minutes=7), timedelta(hours=2))
 COUNT = 2_500
 NEAR = Fraction(1, 10**8)
-
-
-@dataclass
-class Lot:
-    """A trade as a textbook has it."""
-
-    side: int
-    entry_at: object
-    exit_at: object = None
-    quantity: Fraction = Fraction(0)
-    average: Fraction = Fraction(0)
-    peak: Fraction = Fraction(0)
-    gross: Fraction = Fraction(0)
-    fees: Fraction = Fraction(0)
-    funding: Fraction = Fraction(0)
-    unpriced: Fraction = Fraction(0)
-    has_gap: bool = False
-
-    def charge(self, fee: Fraction, unpriced: Fraction, *, is_gap: bool) -> None:
-        self.fees += fee
-        self.unpriced += unpriced
-        self.has_gap = self.has_gap or is_gap
+Told = tuple[Execution | Funding, Decimal, Decimal]  # with its fee without a price, and the size of a hole
 
 
 @dataclass
@@ -53,8 +33,8 @@ class Teller:
 
     random: Random
     held: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(SYMBOLS, D(0)))
-    seen: dict[str, Fraction] = field(default_factory=lambda: dict.fromkeys(SYMBOLS, Fraction(0)))
-    lots: dict[str, list[Lot]] = field(default_factory=lambda: defaultdict(list))
+    seen: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(SYMBOLS, D(0)))
+    told: dict[str, list[Told]] = field(default_factory=lambda: defaultdict(list))
     fills: list[Execution] = field(default_factory=list)
     funding: list[Funding] = field(default_factory=list)
     at: object = JUNE
@@ -98,11 +78,11 @@ class Teller:
         name = f"{self.random.getrandbits(64):x}"
         self.fills.append(Execution(name, symbol, self.at, quantity, price, start_quantity=start, **fee))
         self.held[symbol] = held + quantity
-        if self.seen[symbol] != held:
-            self._take(symbol, Fraction(held) - self.seen[symbol], price, Fraction(0), Fraction(0), is_gap=True)
-        in_usd = Fraction(amount) * (300 if roll < 0.2 else 0 if roll < 0.25 else 1)
-        unpriced = Fraction(amount) if 0.2 <= roll < 0.25 else Fraction(0)
-        self._take(symbol, Fraction(quantity), price, in_usd, unpriced)
+        if hole := held - self.seen[symbol]:
+            self.told[symbol].append((Execution(f"gap:{name}", symbol, self.at, hole, price), D(0), abs(hole)))
+        in_usd, unpriced = (D(0), amount) if 0.2 <= roll < 0.25 else (amount * (300 if roll < 0.2 else 1), D(0))
+        self.told[symbol].append((Execution(name, symbol, self.at, quantity, price, in_usd), unpriced, D(0)))
+        self.seen[symbol] = self.held[symbol]
 
     def _trade_with_itself(self, symbol: str) -> None:
         """Tell of both sides with one start, as the venue does; the side that adds comes first."""
@@ -116,38 +96,16 @@ class Teller:
     def _pay(self, symbol: str) -> None:
         amount = D(self.random.randint(-90_000, 90_000)) / 10_000
         self.funding.append(Funding(symbol, self.at, amount))
-        if self.seen[symbol]:
-            self.lots[symbol][-1].funding += Fraction(amount)
+        self.told[symbol].append((self.funding[-1], D(0), D(0)))
 
-    def _take(
-        self, symbol: str, left: Fraction, price: Decimal, fee: Fraction, unpriced: Fraction, *, is_gap: bool = False
-    ) -> None:
-        lots, rate, rest = self.lots[symbol], fee / left, unpriced / left
-        if self.seen[symbol] and (self.seen[symbol] > 0) != (left > 0):
-            lot = lots[-1]
-            part = left if abs(left) <= abs(lot.quantity) else -lot.quantity
-            lot.gross += (Fraction(price) - lot.average) * -part
-            lot.quantity += part
-            lot.fees, lot.unpriced, lot.has_gap = (
-                lot.fees + rate * part,
-                lot.unpriced + rest * part,
-                lot.has_gap or is_gap,
-            )
-            lot.exit_at = None if lot.quantity else self.at
-            left, self.seen[symbol] = left - part, self.seen[symbol] + part
-        if left:
-            if not self.seen[symbol]:
-                lots.append(Lot(1 if left > 0 else -1, self.at))
-            lot = lots[-1]
-            lot.average = (lot.average * lot.quantity + Fraction(price) * left) / (lot.quantity + left)
-            lot.quantity += left
-            lot.peak = max(lot.peak, abs(lot.quantity))
-            lot.fees, lot.unpriced, lot.has_gap = (
-                lot.fees + rate * left,
-                lot.unpriced + rest * left,
-                lot.has_gap or is_gap,
-            )
-            self.seen[symbol] += left
+    def list_lots(self, symbol: str) -> list[tuple[Lot, Fraction, bool]]:
+        """Return the trades of a symbol, each with its fees without a price, and whether a hole is a part of it."""
+        told = self.told[symbol]
+        lots = textbook(one for one, _, _ in told)
+        # A fee is shared out among trades as what has no price is, and as a hole.
+        rests = textbook(replace(one, fee_usd=rest) for one, rest, _ in told if isinstance(one, Execution))
+        holes = textbook(replace(one, fee_usd=hole) for one, _, hole in told if isinstance(one, Execution))
+        return [(lot, rest.fees, bool(hole.fees)) for lot, rest, hole in zip(lots, rests, holes, strict=True)]
 
 
 def give(deployment, teller: Teller, random: Random, now) -> int:
@@ -186,17 +144,18 @@ def test_years_of_fills_give_the_textbooks_trades_whatever_comes_late(as_trader)
     batches = give(deployment, teller, random, now)
 
     assert batches > 5
-    for symbol, lots in teller.lots.items():
+    for symbol in SYMBOLS:
+        lots = teller.list_lots(symbol)
         trades = list(Trade.objects.filter(symbol=symbol).order_by("entry_at", F("exit_at").asc(nulls_last=True)))
         assert len(trades) == len(lots) > 50
-        for trade, lot in zip(trades, lots, strict=True):
+        for trade, (lot, rest, has_gap) in zip(trades, lots, strict=True):
             assert_is(trade, lot)
+            assert trade.reconciled == ("gap" if has_gap else "exact")
+            assert abs(Fraction(trade.unpriced_fees.get("XYZ", "0")) - rest) < NEAR
 
 
 def assert_is(trade: Trade, lot: Lot) -> None:
-    assert trade.side == ("long" if lot.side > 0 else "short")
-    assert (trade.entry_at, trade.exit_at) == (lot.entry_at, lot.exit_at)
-    assert trade.reconciled == ("gap" if lot.has_gap else "exact")
+    assert (trade.side, trade.entry_at, trade.exit_at) == (lot.side, lot.entry_at, lot.exit_at)
     for name, expected in {
         "gross_pnl_usd": lot.gross,
         "fees_usd": lot.fees,
@@ -207,4 +166,3 @@ def assert_is(trade: Trade, lot: Lot) -> None:
     }.items():
         # SQLite keeps fifteen digits.
         assert abs(Fraction(getattr(trade, name)) - expected) < NEAR * max(1, abs(expected) / 10**6), name
-    assert abs(Fraction(trade.unpriced_fees.get("XYZ", "0")) - lot.unpriced) < NEAR
