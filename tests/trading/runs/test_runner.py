@@ -320,21 +320,20 @@ def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
 
 
 @pytest.mark.computing
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger, seed):
+def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger):
     """What is carried from tick to tick is what would be read."""
-    store_walk(3 * 70, seed=seed)
+    store_walk(3 * 45, seed=1)
     fresh, kept = Desk(trader), Desk(stranger)
     lasting = Ticker(kept.deployment_id, user_id=stranger.pk, ask=offline, costs=FREE)
 
-    for number in range(1, 70):
+    for number in range(1, 45):
         ticker = Ticker(fresh.deployment_id, user_id=trader.pk, ask=offline, costs=FREE)
         one, other = ticker.tick(at(number)), lasting.tick(at(number))
         assert one.snapshot.context == other.snapshot.context
         assert one.snapshot.system_prompt == other.snapshot.system_prompt
 
     assert [numbers(trade) for trade in fresh.trades] == [numbers(trade) for trade in kept.trades]
-    assert len(fresh.trades) > 3
+    assert len(fresh.trades) > 2
     assert fresh.row.account["cash_usd"] == kept.row.account["cash_usd"]
 
 
