@@ -230,7 +230,7 @@ def _judge_compare(compare: Compare, view: TermView) -> Fact:
     is_number = compare.right.what == "number"
     level = compare.format_right() if is_number else f"{compare.right} {_show(right, compare.left)}"
     lasting = f" for {compare.times}" if compare.times > 1 else ""
-    is_share = right and compare.left.meaning.unit in {"", "volume"}
+    is_share = right and compare.left.kind.unit in {"", "volume"}
     gap = format_signed_pct(left / right - 1, 2) if is_share else format_signed_ratio(left - right)
     return Fact(is_true != compare.is_not, f"{shown} {level}{lasting} (by {gap})")
 
@@ -263,7 +263,7 @@ def _price(value: float) -> str:
 
 
 def _show(value: float, left: Operand) -> str:
-    match left.meaning.unit:
+    match left.kind.unit:
         case "points":
             return format_ratio(value)
         case "%":

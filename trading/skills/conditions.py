@@ -117,7 +117,7 @@ def _make_relation(parts: _Parts) -> str:
 
 def _make_comparison(parts: _Parts) -> Compare:
     left, sign, right = [Operand("close"), *parts.made][-3:]
-    if left.meaning.is_numbered:
+    if left.kind.is_numbered:
         return _compare_number(left, sign, right)
     if isinstance(right, _Figure):
         if left.what == "volume" or right.is_pct or right.rate:

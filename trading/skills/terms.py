@@ -18,7 +18,7 @@ Sign = Literal["above", "below", "crosses above", "crosses below"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class QuantityKind:
     """What a quantity is: how it is written, what it counts in, and what it becomes with up and down exchanged."""
 
     words: str  # with {chart}, {bars} and {amount}
@@ -28,27 +28,27 @@ class Meaning:
     turns: bool = False  # as the left side, it is above in one direction and below in the other
 
 
-QUANTITIES: Final[dict[Quantity, Meaning]] = {
-    "number": Meaning("{amount:g}"),
-    "close": Meaning("{chart}close", turns=True),
-    "high": Meaning("{chart}{bars}-bar high", mirror="low"),
-    "low": Meaning("{chart}{bars}-bar low", mirror="high"),
-    "highest close": Meaning("{chart}{bars}-bar highest close", mirror="lowest close"),
-    "lowest close": Meaning("{chart}{bars}-bar lowest close", mirror="highest close"),
-    "mean": Meaning("{chart}{bars}-bar mean", turns=True),
-    "EMA": Meaning("{chart}{bars}-bar EMA", turns=True),
-    "band": Meaning("{chart}{bars}-bar mean {sign} {size:g} deviations"),
-    "range": Meaning("{share:g}% point of the {chart}{bars}-bar range"),
-    "RSI": Meaning("{chart}RSI({bars})", "points", is_numbered=True, turns=True),
-    "ADX": Meaning("{chart}ADX({bars})", "points", is_numbered=True),
-    "volume": Meaning("{chart}volume", "volume"),
-    "mean volume": Meaning("{amount:g} x {chart}{bars}-bar mean volume", "volume"),
-    "funding": Meaning("funding", "%", is_numbered=True, turns=True),
-    "annual funding": Meaning("annual funding", "%", is_numbered=True, turns=True),
-    "annual funding size": Meaning("annual funding size", "%"),
-    "change": Meaning("{chart}{bars}-bar change", "%", turns=True),
+QUANTITIES: Final[dict[Quantity, QuantityKind]] = {
+    "number": QuantityKind("{amount:g}"),
+    "close": QuantityKind("{chart}close", turns=True),
+    "high": QuantityKind("{chart}{bars}-bar high", mirror="low"),
+    "low": QuantityKind("{chart}{bars}-bar low", mirror="high"),
+    "highest close": QuantityKind("{chart}{bars}-bar highest close", mirror="lowest close"),
+    "lowest close": QuantityKind("{chart}{bars}-bar lowest close", mirror="highest close"),
+    "mean": QuantityKind("{chart}{bars}-bar mean", turns=True),
+    "EMA": QuantityKind("{chart}{bars}-bar EMA", turns=True),
+    "band": QuantityKind("{chart}{bars}-bar mean {sign} {size:g} deviations"),
+    "range": QuantityKind("{share:g}% point of the {chart}{bars}-bar range"),
+    "RSI": QuantityKind("{chart}RSI({bars})", "points", is_numbered=True, turns=True),
+    "ADX": QuantityKind("{chart}ADX({bars})", "points", is_numbered=True),
+    "volume": QuantityKind("{chart}volume", "volume"),
+    "mean volume": QuantityKind("{amount:g} x {chart}{bars}-bar mean volume", "volume"),
+    "funding": QuantityKind("funding", "%", is_numbered=True, turns=True),
+    "annual funding": QuantityKind("annual funding", "%", is_numbered=True, turns=True),
+    "annual funding size": QuantityKind("annual funding size", "%"),
+    "change": QuantityKind("{chart}{bars}-bar change", "%", turns=True),
 }
-EXTREMES: Final = frozenset(name for name, meaning in QUANTITIES.items() if meaning.mirror)  # of bars
+EXTREMES: Final = frozenset(name for name, kind in QUANTITIES.items() if kind.mirror)  # of bars
 _OPPOSITE: Final[dict[Sign, Sign]] = {"above": "below", "crosses above": "crosses below"}
 _OPPOSITE.update({below: above for above, below in list(_OPPOSITE.items())})
 
@@ -63,18 +63,18 @@ class Operand:
     interval: str = ""  # of the bars; empty: the skill's own
 
     @property
-    def meaning(self) -> Meaning:
+    def kind(self) -> QuantityKind:
         return QUANTITIES[self.what]
 
     def __str__(self) -> str:
         amount, sign = self.amount, "+" if self.amount > 0 else "-"
         values = {"amount": amount, "share": 100 * amount, "size": abs(amount), "sign": sign, "bars": self.bars}
-        return self.meaning.words.format(chart=f"{self.interval} " if self.interval else "", **values)
+        return self.kind.words.format(chart=f"{self.interval} " if self.interval else "", **values)
 
     def mirrored(self) -> "Operand":
         """Return the operand with up and down exchanged."""
         amount = -self.amount if self.what == "band" else 1 - self.amount if self.what == "range" else self.amount
-        return replace(self, what=self.meaning.mirror or self.what, amount=amount)
+        return replace(self, what=self.kind.mirror or self.what, amount=amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Compare:
 
     def format_right(self) -> str:
         """Return the right side, a number with its unit."""
-        return f"{self.right}%" if self.left.meaning.unit == "%" else str(self.right)
+        return f"{self.right}%" if self.left.kind.unit == "%" else str(self.right)
 
     def __str__(self) -> str:
         unit = "payments" if "funding" in self.left.what else "bars"
@@ -98,10 +98,10 @@ class Compare:
 
     def mirrored(self) -> "Compare":
         """Return the comparison with up and down exchanged."""
-        if not self.left.meaning.turns:
+        if not self.left.kind.turns:
             return self
         right = self.right.mirrored()
-        if self.left.meaning.unit:
+        if self.left.kind.unit:
             right = replace(right, amount=100 - right.amount if self.left.what == "RSI" else -right.amount)
         return replace(self, left=self.left.mirrored(), sign=_OPPOSITE[self.sign], right=right)
 
