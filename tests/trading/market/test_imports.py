@@ -233,11 +233,6 @@ def test_shipped_calendar_has_each_date_once_on_a_working_day_at_its_time(kind, 
     days = [date.fromisoformat(day) for series in SHIPPED_SERIES if series["kind"] == kind for day in series["dates"]]
     events = [event for event in iter_shipped_events() if event.kind == kind]
 
-
-@pytest.mark.parametrize("kind", RELEASES)
-def test_shipped_calendar_has_each_date_once_on_a_working_day(kind):
-    days = days_of(kind)
-
     assert kind in list(CalendarKind)
     assert days == sorted(set(days))
     assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
