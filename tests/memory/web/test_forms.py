@@ -43,29 +43,6 @@ def test_filter_form_reports_unknown_value():
     assert list(form.errors) == ["source"]
 
 
-@pytest.mark.parametrize(
-    ("query", "is_narrowed"),
-    [("", False), ("show=archived&sort=text&page=3", False), ("q=+", False), ("q=a", True), ("topic=-", True)],
-)
-def test_is_narrowed(query, is_narrowed):
-    assert filters(query).is_narrowed() is is_narrowed
-
-
-@pytest.mark.parametrize(
-    ("query", "changes", "expected"),
-    [
-        pytest.param("", {}, "", id="nothing asked"),
-        pytest.param("q=a+b&source=&sort=&event=1&x=2", {}, "?q=a+b", id="only what it knows and means"),
-        pytest.param("q=a&page=2", {"page": 3}, "?q=a&page=3", id="the next page"),
-        pytest.param("q=a&page=2", {"page": None}, "?q=a", id="back to the first"),
-        pytest.param("q=%26%23", {}, "?q=%26%23", id="quoted"),
-        pytest.param("source=zzz&q=a", {}, "?q=a", id="without what is wrong"),
-    ],
-)
-def test_query_string_is_shortest(query, changes, expected):
-    assert filters(query).build_query(**changes) == expected
-
-
 def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
     assert FactForm({"content": "x" * 4_000}).is_valid()
     assert "maxlength" not in str(FactForm()["content"])
