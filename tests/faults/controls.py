@@ -28,402 +28,228 @@ class Control:
     piece: str
     without: str
     tests: str
-    engine: str = "sqlite"
+    engine: str
 
 
-OWNED, GATE = "config/lib/owned.py", "chat/tools/gate.py"
-SETTINGS, RESPONSES = "config/settings.py", "tests/config/lib/edge/test_responses.py"
-CONSUMERS, SOCKETS = "chat/web/consumers.py", "tests/chat/web/test_consumers.py"
-ENVIRONMENT, SERVICES = "tests/config/test_environment.py", "tests/chat/conversations/test_services.py"
-REST, REST_TESTS = "config/lib/rest/views.py", "tests/config/lib/rest/test_views.py"
-START, TEXT, TEXTS = "chat/turns/start.py", "config/lib/text.py", "tests/config/lib/test_text.py"
-CONTROLS = (
+ON_POSTGRES = {"tests/config/lib/test_rls.py"}
+# By file and the tests that must fail: name, piece and what takes its place.
+PIECES = {
     # Ownership
-    Control(
-        "owner filter of queries",
-        OWNED,
-        'return f"{column} = %s", (*params, owner)',
-        "raise FullResultSet",
-        "tests/config/lib/test_owned.py",
-    ),
-    Control(
-        "queries without an owner",
-        OWNED,
-        'raise ScopeError("no owner in scope")',
-        "return SYSTEM",
-        "tests/config/lib/test_owned.py",
-    ),
-    Control(
-        "foreign rows of joins",
-        OWNED,
-        'raise ScopeError("foreign row loaded")',
-        "pass",
-        "tests/config/lib/test_owned.py",
-    ),
-    Control(
-        "owner of a saved row", OWNED, 'raise ScopeError("foreign row")\n', "pass\n", "tests/config/lib/test_owned.py"
-    ),
-    Control(
-        "immutable columns",
-        OWNED,
-        """        self.model.refuse_columns(kwargs)
-""",
-        "",
-        "tests/config/lib/test_owned.py",
-    ),
-    Control(
-        "raw SQL of owned rows",
-        OWNED,
-        'raise ScopeError("raw() is not scoped")',
-        "...",
-        "tests/config/lib/test_owned.py",
-    ),
-    Control(
-        "no way from a user's scope to the system's",
-        OWNED,
-        """raise ScopeError("a user's scope may not become the system's")""",
-        "pass",
-        "tests/config/lib/test_owned_doors.py",
-    ),
-    Control(
-        "forced policies",
-        "config/lib/rls.py",
-        "ALTER TABLE {table} FORCE ROW LEVEL SECURITY;\n",
-        "",
-        "tests/config/lib/test_rls.py",
-        "postgres",
-    ),
-    Control(
-        "policy of writes",
-        "config/lib/rls.py",
-        " WITH CHECK ({condition})",
-        " WITH CHECK (true)",
-        "tests/config/lib/test_rls.py",
-        "postgres",
-    ),
+    ("config/lib/owned.py", "tests/config/lib/test_owned.py"): [
+        ("owner filter of queries", 'return f"{column} = %s", (*params, owner)', "raise FullResultSet"),
+        ("queries without an owner", 'raise ScopeError("no owner in scope")', "return SYSTEM"),
+        ("foreign rows of joins", 'raise ScopeError("foreign row loaded")', "pass"),
+        ("owner of a saved row", 'raise ScopeError("foreign row")\n', "pass\n"),
+        ("immutable columns", "        self.model.refuse_columns(kwargs)\n", ""),
+        ("raw SQL of owned rows", 'raise ScopeError("raw() is not scoped")', "..."),
+    ],
+    ("config/lib/owned.py", "tests/config/lib/test_owned_doors.py"): [
+        (
+            "no way from a user's scope to the system's",
+            "raise ScopeError(\"a user's scope may not become the system's\")",
+            "pass",
+        )
+    ],
+    ("config/lib/rls.py", "tests/config/lib/test_rls.py"): [
+        ("forced policies", "ALTER TABLE {table} FORCE ROW LEVEL SECURITY;\n", ""),
+        ("policy of writes", " WITH CHECK ({condition})", " WITH CHECK (true)"),
+    ],
     # Confirm-cards
-    Control(
-        "digest of a card",
-        "chat/cards.py",
-        "if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):",
-        "if False:",
-        "tests/chat/test_cards.py",
-    ),
-    Control(
-        "one decision a card",
-        "chat/cards.py",
-        "pk=card_id, status=CardStatus.PENDING, expires_at__gt=now",
-        "pk=card_id, expires_at__gt=now",
-        "tests/chat/test_cards.py",
-    ),
-    Control(
-        "expiry of a card",
-        "chat/cards.py",
-        "status=CardStatus.PENDING, expires_at__gt=now",
-        "status=CardStatus.PENDING",
-        "tests/chat/test_cards.py",
-    ),
-    Control(
-        "second factor of a card",
-        "config/lib/edge/second_factor.py",
-        'record["method"] == "mfa" and',
-        "",
-        "tests/chat/web/test_card_views.py",
-    ),
-    Control(
-        "second factor of a command, by page",
-        "trading/web/views/deployments.py",
-        "if factor := ask_second_factor(",
-        "if False and ask_second_factor(",
-        "tests/trading/web/test_second_factor.py",
-    ),
-    Control(
-        "second factor of a command, by API",
-        "trading/api/deployments.py",
-        "require_second_factor(self.request, now=now)",
-        "pass",
-        "tests/trading/web/test_second_factor.py",
-    ),
-    Control(
-        "second factor of a deployment, by page",
-        "trading/web/views/skills.py",
-        "if factor := ask_second_factor(",
-        "if False and ask_second_factor(",
-        "tests/trading/web/test_second_factor.py",
-    ),
-    Control(
-        "second factor of a deployment, by API",
-        "trading/api/skills.py",
-        "require_second_factor(self.request, now=now)",
-        "pass",
-        "tests/trading/web/test_second_factor.py",
-    ),
-    Control(
-        "second factor of a token",
-        "trading/web/views/account.py",
-        "if factor := ask_second_factor(",
-        "if False and ask_second_factor(",
-        "tests/trading/web/test_second_factor.py",
-    ),
-    Control(
-        "sign-up closed",
-        "config/lib/edge/accounts.py",
-        'return bool(settings.SIGN_UP == "open")',
-        "return True",
-        "tests/config/lib/edge/test_accounts.py",
-    ),
+    ("chat/cards.py", "tests/chat/test_cards.py"): [
+        (
+            "digest of a card",
+            "if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):",
+            "if False:",
+        ),
+        (
+            "one decision a card",
+            "pk=card_id, status=CardStatus.PENDING, expires_at__gt=now",
+            "pk=card_id, expires_at__gt=now",
+        ),
+        ("expiry of a card", "status=CardStatus.PENDING, expires_at__gt=now", "status=CardStatus.PENDING"),
+    ],
+    ("config/lib/edge/second_factor.py", "tests/chat/web/test_card_views.py"): [
+        ("second factor of a card", 'record["method"] == "mfa" and', "")
+    ],
+    ("trading/web/views/deployments.py", "tests/trading/web/test_second_factor.py"): [
+        ("second factor of a command, by page", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ],
+    ("trading/api/deployments.py", "tests/trading/web/test_second_factor.py"): [
+        ("second factor of a command, by API", "require_second_factor(self.request, now=now)", "pass")
+    ],
+    ("trading/web/views/skills.py", "tests/trading/web/test_second_factor.py"): [
+        ("second factor of a deployment, by page", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ],
+    ("trading/api/skills.py", "tests/trading/web/test_second_factor.py"): [
+        ("second factor of a deployment, by API", "require_second_factor(self.request, now=now)", "pass")
+    ],
+    ("trading/web/views/account.py", "tests/trading/web/test_second_factor.py"): [
+        ("second factor of a token", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ],
+    ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_accounts.py"): [
+        ("sign-up closed", 'return bool(settings.SIGN_UP == "open")', "return True")
+    ],
     # Prompt injection
-    Control(
-        "gate of writes under untrusted text",
-        GATE,
-        "return None if is_exact and not is_backed else origin_of(context, quote)",
-        "return origin_of(context, quote)",
-        "tests/chat/tools/test_gate.py tests/chat/turns/test_taint.py",
-    ),
-    Control(
-        "taint of tools that read untrusted text",
-        "chat/turns/turn.py",
-        "            self.window.note(tool.label, is_untrusted=tool.brings_untrusted(task.result()))\n",
-        "",
-        "tests/chat/turns/test_taint.py",
-    ),
-    Control(
-        "secrets are never remembered",
-        "memory/wording.py",
-        '    r"\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b",\n',
-        "",
-        "tests/memory/test_wording.py",
-    ),
+    ("chat/tools/gate.py", "tests/chat/tools/test_gate.py tests/chat/turns/test_taint.py"): [
+        (
+            "gate of writes under untrusted text",
+            "return None if is_exact and not is_backed else origin_of(context, quote)",
+            "return origin_of(context, quote)",
+        )
+    ],
+    ("chat/turns/turn.py", "tests/chat/turns/test_taint.py"): [
+        (
+            "taint of tools that read untrusted text",
+            """            self.window.note(tool.label, is_untrusted=tool.brings_untrusted(task.result()))
+""",
+            "",
+        )
+    ],
+    ("memory/wording.py", "tests/memory/test_wording.py"): [
+        ("secrets are never remembered", '    r"\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b",\n', "")
+    ],
     # The web
-    Control("strict script-src", SETTINGS, """"script-src": ["'self'"]""", '"script-src": ["*"]', RESPONSES),
-    Control("frame-ancestors", SETTINGS, """"frame-ancestors": ["'none'"]""", '"frame-ancestors": ["*"]', RESPONSES),
-    Control("CSP middleware", SETTINGS, '    "csp.middleware.CSPMiddleware",\n', "", RESPONSES),
-    Control(
-        "X-Frame-Options", SETTINGS, '    "django.middleware.clickjacking.XFrameOptionsMiddleware",\n', "", RESPONSES
-    ),
-    Control(
-        "secure cookies",
-        SETTINGS,
-        "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS",
-        "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False",
-        "tests/config/test_environment.py",
-    ),
-    Control(
-        "HSTS",
-        SETTINGS,
-        "SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0",
-        "SECURE_HSTS_SECONDS = 0",
-        "tests/config/test_environment.py",
-    ),
-    Control(
-        "redirect to https",
-        SETTINGS,
-        "SECURE_SSL_REDIRECT = IS_TLS",
-        "SECURE_SSL_REDIRECT = False",
-        "tests/config/test_environment.py",
-    ),
-    Control(
-        "pages of signed-in users stay out of caches",
-        SETTINGS,
-        '    "config.lib.edge.responses.NoStoreMiddleware",\n',
-        "",
-        RESPONSES,
-    ),
-    Control(
-        "default deny",
-        SETTINGS,
-        '    "config.lib.web.SignInMiddleware",\n',
-        "",
-        "tests/matrix/test_routes.py -k strangers",
-    ),
-    Control(
-        "raw HTML off in Markdown",
-        "chat/web/markdown.py",
-        '"html": False',
-        '"html": True',
-        "tests/chat/web/test_markdown.py",
-    ),
-    Control(
-        "sanitiser of Markdown",
-        "chat/web/markdown.py",
-        "return _sanitise_html(_MARKDOWN.render(text))",
-        "return mark_safe(_MARKDOWN.render(text))",
-        "tests/chat/web/test_markdown.py",
-    ),
-    Control(
-        "scheme-relative links",
-        "chat/web/markdown.py",
-        'not url.strip().startswith(("//", "\\\\", "/\\\\")) and ',
-        "",
-        "tests/chat/web/test_markdown.py",
-    ),
-    Control("paths only in next", "config/lib/web.py", 'is_path = target.startswith("/") and', "is_path =", RESPONSES),
-    Control(
-        "size of a body",
-        "config/lib/edge/bodies.py",
-        "if announced.isdigit() and int(announced) > limit:",
-        "if False:",
-        "tests/config/lib/edge/test_bodies.py",
-    ),
-    Control(
-        "trusted proxies",
-        "config/lib/edge/requests.py",
-        "entry = entries[-proxies]",
-        "entry = entries[0]",
-        "tests/config/lib/edge/test_requests.py",
-    ),
-    Control(
-        "unknown fields of the API",
-        "config/lib/rest/views.py",
-        "raise serializers.ValidationError({name:",
-        "({name:",
-        "tests/config/lib/rest",
-    ),
-    Control(
-        "depth of JSON",
-        "config/lib/rest/parsing.py",
-        "MAX_DEPTH: Final = 20",
-        "MAX_DEPTH: Final = 10**9",
-        "tests/config/lib/rest",
-    ),
-    Control(
-        "formulas in CSV",
-        "config/lib/text.py",
-        """return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line""",
-        "return line",
-        "tests/config/lib/test_text.py",
-    ),
-    # Sockets
-    Control(
-        "origin of sockets", CONSUMERS, 'if not is_same_origin(dict(self.scope["headers"])):', "if False:", SOCKETS
-    ),
-    Control(
-        "sockets of signed-out users",
-        CONSUMERS,
-        "        if user is None:\n            await self.close(SIGNED_OUT)\n            return\n",
-        "        assert user is not None\n",
-        SOCKETS,
-    ),
-    Control("size of a frame", CONSUMERS, " or len(text_data) > MAX_FRAME", "", SOCKETS),
-    Control(
-        "sockets close with their session",
-        SETTINGS,
-        '    "chat.web.middleware.SocketRecheckMiddleware",\n',
-        "",
-        SOCKETS,
-    ),
-    # Secrets and operations
-    Control(
-        "second factors encrypted",
-        "config/lib/edge/second_factor.py",
-        "return _get_cipher().encrypt(text.encode()).decode()",
-        "return text",
-        "tests/config/lib/edge/test_second_factor.py",
-    ),
-    Control(
-        "hostile passkeys",
-        "config/lib/edge/second_factor.py",
-        "except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):",
-        "except ZeroDivisionError:",
-        "tests/config/lib/edge/test_second_factor.py",
-    ),
-    Control(
-        "token of the metrics",
-        "chat/web/views/metrics.py",
-        'if scheme != "Bearer" or not constant_time_compare(token, settings.METRICS_TOKEN):',
-        "if False:",
-        "tests/chat/web/test_metrics.py",
-    ),
-    Control(
-        "exceptions without their text in JSON logs",
-        "config/lib/observe/logs.py",
-        "lines.append(type(link).__qualname__)",
-        "lines.append(repr(link))",
-        "tests/config/lib/observe",
-    ),
-    Control(
-        "error reports without values",
-        "config/lib/observe/reports.py",
-        'link["value"] = ""',
-        "pass",
-        "tests/config/lib/observe",
-    ),
-    # Accounts
-    Control(
-        "lock-out of sign-in",
-        SETTINGS,
-        'LOGIN_URL = "account_login"\n',
-        'LOGIN_URL = "account_login"\nACCOUNT_RATE_LIMITS = False\n',
-        "tests/trading/account/test_accounts.py -k locks_out",
-    ),
-    Control(
-        "sign-up that names no account", SETTINGS, '"mandatory" if HAS_MAIL else "optional"', '"optional"', ENVIRONMENT
-    ),
-    Control("Argon2", SETTINGS, '    "django.contrib.auth.hashers.Argon2PasswordHasher",\n', "", ENVIRONMENT),
-    Control(
-        "secret key of a public site",
-        SETTINGS,
-        "    if not IS_LOCAL:\n        raise",
-        "    if False:\n        raise",
-        ENVIRONMENT,
-    ),
-    Control("referrer policy", SETTINGS, "SECURE_REFERRER_POLICY =", "SECURE_REFERRER_POLICY = None and", RESPONSES),
-    Control(
-        "opener policy",
-        SETTINGS,
-        "SECURE_REFERRER_POLICY =",
-        "SECURE_CROSS_ORIGIN_OPENER_POLICY = None\nSECURE_REFERRER_POLICY =",
-        RESPONSES,
-    ),
-    Control(
-        "token of a form",
-        SETTINGS,
-        '    "django.middleware.csrf.CsrfViewMiddleware",\n',
-        "",
-        "tests/matrix/test_routes.py -k need_their_token",
-    ),
-    # Limits
-    Control("sign-in of the API", REST, "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)", REST_TESTS),
-    Control("requests a minute", REST, "return store.incr(key) <= limit", "return True", REST_TESTS),
-    Control("messages a minute", START, "if standing.recent >= settings.MESSAGES_PER_MINUTE:", "if False:", SERVICES),
-    Control("running turns of a user", START, "if standing.running >= settings.TURNS_PER_USER:", "if False:", SERVICES),
-    Control(
-        "tokens a day",
-        START,
-        "if standing.spent + tokens > budget:",
-        "if False:",
-        "tests/chat/conversations/test_usage.py",
-    ),
-    Control("sockets of a user", CONSUMERS, "while len(mine) > settings.SOCKETS_PER_USER:", "while False:", SOCKETS),
-    Control("length of a message", "chat/turns/accept.py", "if size > MAX_MESSAGE_BYTES:", "if False:", SERVICES),
+    ("config/settings.py", "tests/config/lib/edge/test_responses.py"): [
+        ("strict script-src", '"script-src": ["\'self\'"]', '"script-src": ["*"]'),
+        ("frame-ancestors", '"frame-ancestors": ["\'none\'"]', '"frame-ancestors": ["*"]'),
+        ("CSP middleware", '    "csp.middleware.CSPMiddleware",\n', ""),
+        ("X-Frame-Options", '    "django.middleware.clickjacking.XFrameOptionsMiddleware",\n', ""),
+        ("pages of signed-in users stay out of caches", '    "config.lib.edge.responses.NoStoreMiddleware",\n', ""),
+        ("referrer policy", "SECURE_REFERRER_POLICY =", "SECURE_REFERRER_POLICY = None and"),
+        (
+            "opener policy",
+            "SECURE_REFERRER_POLICY =",
+            "SECURE_CROSS_ORIGIN_OPENER_POLICY = None\nSECURE_REFERRER_POLICY =",
+        ),
+    ],
+    ("config/settings.py", "tests/config/test_environment.py"): [
+        (
+            "secure cookies",
+            "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS",
+            "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False",
+        ),
+        ("HSTS", "SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0", "SECURE_HSTS_SECONDS = 0"),
+        ("redirect to https", "SECURE_SSL_REDIRECT = IS_TLS", "SECURE_SSL_REDIRECT = False"),
+        ("sign-up that names no account", '"mandatory" if HAS_MAIL else "optional"', '"optional"'),
+        ("Argon2", '    "django.contrib.auth.hashers.Argon2PasswordHasher",\n', ""),
+        ("secret key of a public site", "    if not IS_LOCAL:\n        raise", "    if False:\n        raise"),
+    ],
+    ("config/settings.py", "tests/matrix/test_routes.py -k strangers"): [
+        ("default deny", '    "config.lib.web.SignInMiddleware",\n', "")
+    ],
+    ("chat/web/markdown.py", "tests/chat/web/test_markdown.py"): [
+        ("raw HTML off in Markdown", '"html": False', '"html": True'),
+        (
+            "sanitiser of Markdown",
+            "return _sanitise_html(_MARKDOWN.render(text))",
+            "return mark_safe(_MARKDOWN.render(text))",
+        ),
+        ("scheme-relative links", 'not url.strip().startswith(("//", "\\\\", "/\\\\")) and ', ""),
+        ("images in Markdown", '.disable("image")', ""),
+    ],
+    ("config/lib/web.py", "tests/config/lib/edge/test_responses.py"): [
+        ("paths only in next", 'is_path = target.startswith("/") and', "is_path =")
+    ],
+    ("config/lib/edge/bodies.py", "tests/config/lib/edge/test_bodies.py"): [
+        ("size of a body", "if announced.isdigit() and int(announced) > limit:", "if False:")
+    ],
+    ("config/lib/edge/requests.py", "tests/config/lib/edge/test_requests.py"): [
+        ("trusted proxies", "entry = entries[-proxies]", "entry = entries[0]")
+    ],
+    ("config/lib/rest/views.py", "tests/config/lib/rest"): [
+        ("unknown fields of the API", "raise serializers.ValidationError({name:", "({name:")
+    ],
+    ("config/lib/rest/parsing.py", "tests/config/lib/rest"): [
+        ("depth of JSON", "MAX_DEPTH: Final = 20", "MAX_DEPTH: Final = 10**9")
+    ],
     # Text
-    Control(
-        "headings and fences in lines of prompts", TEXT, '_HEADINGS.sub("", one_line(text))', "one_line(text)", TEXTS
-    ),
-    Control(
-        "invisible characters in lines",
-        TEXT,
-        " or unicodedata.category(c) not in _UNSAFE_CATEGORIES)",
-        " or True)",
-        TEXTS,
-    ),
-    Control("controls in messages", TEXT, "c in _KEPT_IN_MESSAGES or not _is_broken(c)", "True", TEXTS),
-    Control("images in Markdown", "chat/web/markdown.py", '.disable("image")', "", "tests/chat/web/test_markdown.py"),
+    ("config/lib/text.py", "tests/config/lib/test_text.py"): [
+        ("formulas in CSV", 'return f"\'{line}" if line.startswith(("=", "+", "-", "@")) else line', "return line"),
+        ("headings and fences in lines of prompts", '_HEADINGS.sub("", one_line(text))', "one_line(text)"),
+        ("invisible characters in lines", " or unicodedata.category(c) not in _UNSAFE_CATEGORIES)", " or True)"),
+        ("controls in messages", "c in _KEPT_IN_MESSAGES or not _is_broken(c)", "True"),
+    ],
+    # Sockets
+    ("chat/web/consumers.py", "tests/chat/web/test_consumers.py"): [
+        ("origin of sockets", 'if not is_same_origin(dict(self.scope["headers"])):', "if False:"),
+        (
+            "sockets of signed-out users",
+            """        if user is None:
+            await self.close(SIGNED_OUT)
+            return
+""",
+            "        assert user is not None\n",
+        ),
+        ("size of a frame", " or len(text_data) > MAX_FRAME", ""),
+        ("sockets of a user", "while len(mine) > settings.SOCKETS_PER_USER:", "while False:"),
+    ],
+    ("config/settings.py", "tests/chat/web/test_consumers.py"): [
+        ("sockets close with their session", '    "chat.web.middleware.SocketRecheckMiddleware",\n', "")
+    ],
+    # Secrets and operations
+    ("config/lib/edge/second_factor.py", "tests/config/lib/edge/test_second_factor.py"): [
+        ("second factors encrypted", "return _get_cipher().encrypt(text.encode()).decode()", "return text"),
+        (
+            "hostile passkeys",
+            "except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):",
+            "except ZeroDivisionError:",
+        ),
+    ],
+    ("chat/web/views/metrics.py", "tests/chat/web/test_metrics.py"): [
+        (
+            "token of the metrics",
+            'if scheme != "Bearer" or not constant_time_compare(token, settings.METRICS_TOKEN):',
+            "if False:",
+        )
+    ],
+    ("config/lib/observe/logs.py", "tests/config/lib/observe"): [
+        (
+            "exceptions without their text in JSON logs",
+            "lines.append(type(link).__qualname__)",
+            "lines.append(repr(link))",
+        )
+    ],
+    ("config/lib/observe/reports.py", "tests/config/lib/observe"): [
+        ("error reports without values", 'link["value"] = ""', "pass")
+    ],
+    # Accounts
+    ("config/settings.py", "tests/trading/account/test_accounts.py -k locks_out"): [
+        (
+            "lock-out of sign-in",
+            'LOGIN_URL = "account_login"\n',
+            'LOGIN_URL = "account_login"\nACCOUNT_RATE_LIMITS = False\n',
+        )
+    ],
+    ("config/settings.py", "tests/matrix/test_routes.py -k need_their_token"): [
+        ("token of a form", '    "django.middleware.csrf.CsrfViewMiddleware",\n', "")
+    ],
+    # Limits
+    ("config/lib/rest/views.py", "tests/config/lib/rest/test_views.py"): [
+        ("sign-in of the API", "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)"),
+        ("requests a minute", "return store.incr(key) <= limit", "return True"),
+    ],
+    ("chat/turns/start.py", "tests/chat/conversations/test_services.py"): [
+        ("messages a minute", "if standing.recent >= settings.MESSAGES_PER_MINUTE:", "if False:"),
+        ("running turns of a user", "if standing.running >= settings.TURNS_PER_USER:", "if False:"),
+    ],
+    ("chat/turns/start.py", "tests/chat/conversations/test_usage.py"): [
+        ("tokens a day", "if standing.spent + tokens > budget:", "if False:")
+    ],
+    ("chat/turns/accept.py", "tests/chat/conversations/test_services.py"): [
+        ("length of a message", "if size > MAX_MESSAGE_BYTES:", "if False:")
+    ],
     # Fences
-    Control(
-        "token of a closing",
-        "chat/conversations/lifecycle.py",
-        "pk=claim.conversation_id, closing_token=claim.token",
-        "pk=claim.conversation_id",
-        "tests/chat/endings tests/chat/conversations",
-    ),
-    Control(
-        "checksums of a backup",
-        "config/lib/operations/backups.py",
-        "if summed.hexdigest() != digest:",
-        "if False:",
-        "tests/config/lib/operations/test_backups.py -k damaged",
-    ),
+    ("chat/conversations/lifecycle.py", "tests/chat/endings tests/chat/conversations"): [
+        ("token of a closing", "pk=claim.conversation_id, closing_token=claim.token", "pk=claim.conversation_id")
+    ],
+    ("config/lib/operations/backups.py", "tests/config/lib/operations/test_backups.py -k damaged"): [
+        ("checksums of a backup", "if summed.hexdigest() != digest:", "if False:")
+    ],
+}
+CONTROLS = tuple(
+    Control(name, path, piece, without, tests, "postgres" if tests in ON_POSTGRES else "sqlite")
+    for (path, tests), pieces in PIECES.items()
+    for name, piece, without in pieces
 )
 
 
