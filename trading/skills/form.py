@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import EnumType
 from types import UnionType
-from typing import Any, Final, Literal, TypedDict, Union, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from django import forms
 from django.conf import settings
@@ -151,6 +151,7 @@ class WordsField(ListField):
 
 _SERVERS: Final = "tools.mcp_servers"
 _LINES: Final = {"strategy.avoid", _SERVERS}
+_NUMBERS: Final[dict[Any, Any]] = {int: forms.IntegerField, float: forms.FloatField, Decimal: forms.DecimalField}
 _MODELS: Final = ("model", "context.memory.reflection.model")
 
 
@@ -166,14 +167,8 @@ def _iter_infos(model: type[PayloadBlock], prefix: str = "") -> Iterator[tuple[s
             yield f"{prefix}{name}", info
 
 
-class _Options(TypedDict):
-    label: str
-    help_text: str
-    required: bool
-
-
 def _build_field(path: str, info: FieldInfo) -> forms.Field:
-    options: _Options = {"label": info.title or path, "help_text": info.description or "", "required": False}
+    options: dict[str, Any] = {"label": info.title or path, "help_text": info.description or "", "required": False}
     annotation = info.annotation
     if get_origin(annotation) in (Union, UnionType):
         [annotation] = [member for member in get_args(annotation) if member is not type(None)]
@@ -187,8 +182,11 @@ def _build_field(path: str, info: FieldInfo) -> forms.Field:
         return forms.ChoiceField(**options)  # the choices are a setting
     if annotation is bool:
         return forms.BooleanField(**options)
-    if annotation in (int, float, Decimal):
-        return _build_number_field(annotation, info, options)
+    if make := _NUMBERS.get(annotation):
+        number: forms.Field = make(min_value=_find_bound(info, "ge"), max_value=_find_bound(info, "le"), **options)
+        if annotation is not int:
+            number.widget.attrs["step"] = "any"  # else a browser would refuse 2.5
+        return number
     longest = _find_bound(info, "max_length")
     if longest is not None and longest > LONG_TEXT:
         return forms.CharField(widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}), **options)
@@ -197,7 +195,7 @@ def _build_field(path: str, info: FieldInfo) -> forms.Field:
     return line
 
 
-def _build_list_field(path: str, of: Any, options: _Options) -> forms.Field:
+def _build_list_field(path: str, of: Any, options: dict[str, Any]) -> forms.Field:
     if of is McpServer:
         return ServersField(widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}), **options)
     if get_origin(of) is Literal or (isinstance(of, EnumType)):
@@ -207,16 +205,6 @@ def _build_list_field(path: str, of: Any, options: _Options) -> forms.Field:
     if path in _LINES:
         return ListField(widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}), **options)
     return WordsField(widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}), **options)
-
-
-def _build_number_field(kind: object, info: FieldInfo, options: _Options) -> forms.Field:
-    low, high = _find_bound(info, "ge"), _find_bound(info, "le")
-    if kind is int:
-        return forms.IntegerField(min_value=low, max_value=high, **options)
-    make = forms.DecimalField if kind is Decimal else forms.FloatField
-    number = make(min_value=low, max_value=high, **options)
-    number.widget.attrs["step"] = "any"  # else a browser would refuse 2.5
-    return number
 
 
 def _find_bound(info: FieldInfo, name: str) -> Any:
