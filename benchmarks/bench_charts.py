@@ -28,11 +28,11 @@ def _walk(count: int) -> list[Decimal]:
 
 
 def _measure_thinning() -> bool:
-    from config.lib.charts.thinning import Candle, group_candles, pick_extremes  # noqa: PLC0415
+    from config.lib.charts.thinning import Ohlc, group_candles, pick_extremes  # noqa: PLC0415
 
     values = _walk(POINTS)
     line = [(START + n * QUARTER, value) for n, value in enumerate(values)]
-    candles = [Candle(at, value, value + 2, value - 2, value) for at, value in line]
+    candles = [Ohlc(at, value, value + 2, value - 2, value) for at, value in line]
     took = {"line": measure(lambda: pick_extremes([values])), "candles": measure(lambda: group_candles(candles))}
     print(", ".join(f"{POINTS:,} points as {name}: {ms:.1f} ms" for name, ms in took.items()))
     return max(took.values()) <= GOAL_THIN_MS

@@ -16,7 +16,7 @@ from trading.asking.sizing import Plan, Sizing, size_plan
 from trading.asking.table import TradeTable
 from trading.ledger.services import get_deployment
 from trading.market.moves import Impact, measure_impact
-from trading.market.queries import PriceMark, find_marks, list_events, list_past_moves
+from trading.market.queries import Mark, find_marks, list_events, list_past_moves
 from trading.market.tape import STORED, choose_tape
 from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent, Trade, TradeSide
 from trading.record.deployment_queries import OpenPosition, find_trade_marks, list_open_positions
@@ -47,7 +47,7 @@ class PlanCheck:
     verdict: str  # fits, breaks a rule or not enough record
     why: list[str]
     price: Decimal | None
-    mark: PriceMark | None  # None: the price was given, or there is none
+    mark: Mark | None  # None: the price was given, or there is none
     equity_usd: Decimal | None
     equity_of: str
     sizing: Sizing

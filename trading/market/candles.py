@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import BigIntegerField, Count, F, Func, Max, Min
 
-from config.lib.charts.thinning import MOST, Candle
+from config.lib.charts.thinning import MOST, Ohlc
 from trading.market.tape import STORED, StoredTape
 from trading.models.choices import INTERVALS
 
@@ -20,7 +20,7 @@ _ENOUGH = 100  # candles; fewer, and shorter ones are joined instead
 class Candles:
     """Candles of one length, oldest first."""
 
-    bars: Sequence[Candle] = ()
+    bars: Sequence[Ohlc] = ()
     length: timedelta = timedelta(0)
     is_simulated: bool = False
 
@@ -58,7 +58,7 @@ def read_candles(
         bars = [bar for bar in few if bar[6] == interval]
         if not is_short:
             bars = list(rows.order_by("opened_at").values_list(*names, "interval"))
-        return Candles([Candle(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
+        return Candles([Ohlc(*bar[:5]) for bar in bars], length, any(bar[5] for bar in bars))
     length *= ceil((until - since) / length / (most - 1))
     groups = list(
         rows.annotate(group=_TimeSlot(F("opened_at"), seconds=int(length.total_seconds())))
@@ -69,7 +69,7 @@ def read_candles(
     instants = {at for group in groups for at in (group["first"], group["last"])}
     ends = {bar[0]: bar for bar in rows.filter(opened_at__in=instants).values_list(*names)}
     bars_of = [
-        Candle(one["first"], ends[one["first"]][1], one["highest"], one["lowest"], ends[one["last"]][4])
+        Ohlc(one["first"], ends[one["first"]][1], one["highest"], one["lowest"], ends[one["last"]][4])
         for one in groups
     ]
     return Candles(bars_of, length, any(bar[5] for bar in ends.values()))

@@ -31,7 +31,7 @@ class EventNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class PriceMark:
+class Mark:
     """The last known price: the newest closed bar's close."""
 
     at: datetime
@@ -55,13 +55,13 @@ class Overview:
     is_simulated: bool
 
 
-def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> dict[str, PriceMark]:
+def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> dict[str, Mark]:
     """Return the last known price of each symbol."""
-    marks: dict[str, PriceMark] = {}
+    marks: dict[str, Mark] = {}
     # Of bars that ended together the shortest counts.
     for bar in sorted(tape.newest_bars(symbols, now), key=lambda bar: INTERVALS[bar.interval]):
         if bar.symbol not in marks or bar.closed_at > marks[bar.symbol].at:
-            marks[bar.symbol] = PriceMark(bar.closed_at, bar.close, bar)
+            marks[bar.symbol] = Mark(bar.closed_at, bar.close, bar)
     return marks
 
 
@@ -90,7 +90,7 @@ def get_overview(symbol: str, now: datetime) -> Overview:
     return build_overview(symbol, find_marks([symbol], now).get(symbol), now, STORED)
 
 
-def build_overview(symbol: str, mark: PriceMark | None, now: datetime, tape: Tape) -> Overview:
+def build_overview(symbol: str, mark: Mark | None, now: datetime, tape: Tape) -> Overview:
     """Return a symbol's market at an instant, whose mark is known."""
     hours = tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from trading import models
 from trading.ledger.services import get_deployment
-from trading.market.queries import PriceMark, find_marks
+from trading.market.queries import Mark, find_marks
 from trading.market.tape import REAL
 from trading.record.performance import EquityAt, thin_curve
 
@@ -61,7 +61,7 @@ class ListedDeployment:
 @dataclass(frozen=True, slots=True)
 class OpenPosition:
     trade: models.Trade
-    mark: PriceMark | None
+    mark: Mark | None
     stop_price: Decimal | None = None
 
     @property
@@ -195,7 +195,7 @@ def mark_positions(held: Iterable[tuple[models.Deployment, Sequence[models.Trade
     )
 
 
-def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, PriceMark]:
+def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID, Mark]:
     """Return the last known price of each trade, by its id; own trades see real bars only (settled 41)."""
     held = list(trades)
     return _mark_trades(held, find_marks({trade.symbol for trade in held}, now), find_own, now)
@@ -203,10 +203,10 @@ def find_trade_marks(trades: Iterable[models.Trade], now: datetime) -> dict[UUID
 
 def _mark_trades(
     held: Iterable[models.Trade],
-    stored: Mapping[str, PriceMark],
+    stored: Mapping[str, Mark],
     find_own_of: Callable[[Collection[models.Trade]], set[models.Trade]],
     now: datetime,
-) -> dict[UUID, PriceMark]:
+) -> dict[UUID, Mark]:
     """Return the mark of each trade: the stored one, or the real one where that is simulated and the trade is own."""
     known = [trade for trade in held if trade.symbol in stored]
     own = find_own_of([trade for trade in known if stored[trade.symbol].bar.is_simulated])
@@ -225,7 +225,7 @@ def find_own(trades: Collection[models.Trade]) -> set[models.Trade]:
 
 
 def list_open_positions(
-    deployment: models.Deployment, trades: Iterable[models.Trade], marks: Mapping[UUID, PriceMark]
+    deployment: models.Deployment, trades: Iterable[models.Trade], marks: Mapping[UUID, Mark]
 ) -> list[OpenPosition]:
     """Return open trades with their marks, by the id of each, and stop prices."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it

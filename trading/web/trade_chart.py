@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from config.lib.charts.thinning import Candle
+from config.lib.charts.thinning import Ohlc
 from config.lib.charts.values import Chart, PriceMark, draw_price
 from config.lib.figures import format_price, format_quantity
 from trading.market.candles import Candles, read_candles
@@ -59,7 +59,7 @@ def _iter_fills(trade: Trade, fills: Sequence[Fill]) -> Iterator[PriceMark]:
         yield PriceMark(fill.at, fill.price, "exit" if not is_in else "add" if number else "entry", text, trade.side)
 
 
-def _iter_extremes(trade: Trade, held: Sequence[Candle]) -> Iterator[PriceMark]:
+def _iter_extremes(trade: Trade, held: Sequence[Ohlc]) -> Iterator[PriceMark]:
     if not held:
         return
     high, low = max(held, key=lambda bar: bar.high), min(held, key=lambda bar: bar.low)

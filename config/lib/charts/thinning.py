@@ -11,7 +11,7 @@ MOST: Final = 1_000  # points of a chart; screens are not wider
 Number = Decimal | float
 
 
-class Candle(NamedTuple):
+class Ohlc(NamedTuple):
     """The prices of a time, named by its beginning."""
 
     at: datetime
@@ -36,13 +36,13 @@ def pick_extremes(columns: Sequence[Sequence[Number]], most: int = MOST) -> list
     return sorted(kept)
 
 
-def group_candles(bars: Sequence[Candle], most: int = MOST) -> list[Candle]:
+def group_candles(bars: Sequence[Ohlc], most: int = MOST) -> list[Ohlc]:
     """Return at most so many bars, each of neighbours: first open, last close, highest and lowest price."""
     size = max(1, -(-len(bars) // most))
     if size == 1:
         return list(bars)
     groups = (bars[first : first + size] for first in range(0, len(bars), size))
     return [
-        Candle(group[0].at, group[0].open, max(b.high for b in group), min(b.low for b in group), group[-1].close)
+        Ohlc(group[0].at, group[0].open, max(b.high for b in group), min(b.low for b in group), group[-1].close)
         for group in groups
     ]

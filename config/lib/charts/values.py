@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from config.lib.charts.thinning import MOST, Candle, group_candles, pick_extremes
+from config.lib.charts.thinning import MOST, Ohlc, group_candles, pick_extremes
 from config.lib.figures import (
     format_pct,
     format_price,
@@ -204,7 +204,7 @@ def draw_equity(
 
 
 def draw_price(
-    bars: Sequence[Candle],
+    bars: Sequence[Ohlc],
     *,
     title: str,
     marks: Iterable[PriceMark] = (),

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from config.lib.charts.thinning import Candle, group_candles
+from config.lib.charts.thinning import Ohlc, group_candles
 from tests.factories.memory import MAY
 from tests.factories.record import BarFactory
 from trading.market.candles import read_candles
@@ -36,7 +36,7 @@ def test_read_candles_returns_the_shortest_bars_that_fit():
     found = read_candles("BTC", MAY, MAY + 120 * HOUR)
 
     assert (found.length, len(found.bars), found.is_simulated) == (HOUR, 120, False)
-    assert found.bars[1] == Candle(MAY + HOUR, 101, 121, 89, 102)
+    assert found.bars[1] == Ohlc(MAY + HOUR, 101, 121, 89, 102)
 
 
 def test_read_candles_prefers_longer_bars_to_joined_ones():
@@ -48,7 +48,7 @@ def test_read_candles_prefers_longer_bars_to_joined_ones():
 
 def test_read_candles_joins_too_many_bars_as_the_charts_do():
     bars = store("1m", MINUTE, 2_400, is_simulated=True)
-    whole = [Candle(bar.opened_at, bar.open, bar.high, bar.low, bar.close) for bar in bars]
+    whole = [Ohlc(bar.opened_at, bar.open, bar.high, bar.low, bar.close) for bar in bars]
 
     found = read_candles("BTC", MAY, MAY + 40 * HOUR, most=241)
 

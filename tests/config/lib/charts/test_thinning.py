@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.charts.thinning import Candle, group_candles, pick_extremes
+from config.lib.charts.thinning import Ohlc, group_candles, pick_extremes
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 AMOUNTS = st.lists(st.decimals(-10_000, 10_000, places=2), min_size=1, max_size=300)
@@ -42,7 +42,7 @@ def candles(draw):
     found = []
     for n in range(draw(st.integers(1, 120))):
         low, a, b, high = sorted(draw(st.tuples(*[st.decimals(1, 500, places=2)] * 4)))
-        found.append(Candle(START + timedelta(hours=n), a, high, low, b))
+        found.append(Ohlc(START + timedelta(hours=n), a, high, low, b))
     return found
 
 
@@ -61,14 +61,14 @@ def test_group_candles_keeps_open_close_and_range(given_candles, most):
 
 def test_group_candles_joins_neighbours():
     hours = [
-        Candle(START, Decimal(10), Decimal(12), Decimal(9), Decimal(11)),
-        Candle(START + timedelta(hours=1), Decimal(11), Decimal(15), Decimal(10), Decimal(14)),
-        Candle(START + timedelta(hours=2), Decimal(14), Decimal(14), Decimal(8), Decimal(8)),
+        Ohlc(START, Decimal(10), Decimal(12), Decimal(9), Decimal(11)),
+        Ohlc(START + timedelta(hours=1), Decimal(11), Decimal(15), Decimal(10), Decimal(14)),
+        Ohlc(START + timedelta(hours=2), Decimal(14), Decimal(14), Decimal(8), Decimal(8)),
     ]
 
     assert group_candles(hours, 2) == [
-        Candle(START, Decimal(10), Decimal(15), Decimal(9), Decimal(14)),
-        Candle(START + timedelta(hours=2), Decimal(14), Decimal(14), Decimal(8), Decimal(8)),
+        Ohlc(START, Decimal(10), Decimal(15), Decimal(9), Decimal(14)),
+        Ohlc(START + timedelta(hours=2), Decimal(14), Decimal(14), Decimal(8), Decimal(8)),
     ]
 
 

@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.charts.thinning import Candle
+from config.lib.charts.thinning import Ohlc
 from config.lib.charts.values import Cell, Curve, Level, PriceMark, Span, draw_equity, draw_price, trace_falls
 from trading.record.performance import EquityAt, max_drawdown
 
@@ -20,7 +20,7 @@ def curve(*values, step=HOUR):
 
 def candle(n, close):
     price = Decimal(close)
-    return Candle(START + n * HOUR, price, price + 1, price - 1, price)
+    return Ohlc(START + n * HOUR, price, price + 1, price - 1, price)
 
 
 def test_draw_equity_gives_curve_falls_and_table():
