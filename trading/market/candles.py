@@ -69,7 +69,6 @@ def read_candles(
     instants = {at for group in groups for at in (group["first"], group["last"])}
     ends = {bar[0]: bar for bar in rows.filter(opened_at__in=instants).values_list(*names)}
     bars_of = [
-        Ohlc(one["first"], ends[one["first"]][1], one["highest"], one["lowest"], ends[one["last"]][4])
-        for one in groups
+        Ohlc(one["first"], ends[one["first"]][1], one["highest"], one["lowest"], ends[one["last"]][4]) for one in groups
     ]
     return Candles(bars_of, length, any(bar[5] for bar in ends.values()))
