@@ -28,28 +28,20 @@ from tests.services import ServiceMissing, postgres_url, redis_url
 ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
 MOST_WORKERS = 4  # of one pass: each needs a database and a browser of its own
 BYTECODE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
-# The story, and one file for each package.
-SMOKE = (
-    *("tests/browser/test_story.py", "tests/test_harness.py", "tests/test_guards.py", "tests/test_repository.py"),
-    *("tests/config/test_settings.py", "tests/config/lib/test_owned.py", "tests/config/lib/llm/test_answer.py"),
-    *("tests/config/lib/search/test_index.py", "tests/offline/test_model.py"),
-    *("tests/memory/api/test_places.py", "tests/memory/claims/test_support.py", "tests/memory/facts/test_remember.py"),
-    *("tests/memory/learning/test_writes.py", "tests/memory/recall/test_search.py", "tests/memory/web/test_forms.py"),
-    *("tests/trading/account/test_accounts.py", "tests/trading/agent/test_context.py"),
-    *(
-        "tests/trading/api/test_trades.py",
-        "tests/trading/market/test_queries.py",
-        "tests/trading/ledger/test_services.py",
-    ),
-    *(
-        "tests/trading/reviews/test_critique.py",
-        "tests/trading/runs/test_due.py",
-        "tests/trading/skills/test_schemas.py",
-    ),
-    *("tests/trading/web/test_views.py", "tests/chat/test_cards.py", "tests/chat/conversations/test_services.py"),
-    *("tests/chat/endings/test_erasure.py", "tests/chat/prompt/test_receipts.py", "tests/chat/tools/test_base.py"),
-    *("tests/chat/turns/test_live.py", "tests/chat/web/test_rendering.py", "tests/chat/management/test_commands.py"),
-)
+# The story, and one file of each package.
+SMOKED = """
+    browser/test_story test_harness test_guards test_repository config/test_settings config/lib/test_owned
+    config/lib/llm/test_answer config/lib/search/test_index offline/test_model memory/api/test_memory
+    memory/claims/test_support memory/facts/test_remember memory/learning/test_writes memory/recall/test_search
+    memory/transfer/test_lists memory/web/test_forms chat/api/test_turns chat/conversations/test_services
+    chat/endings/test_erasure chat/grounding/test_checks chat/management/test_commands chat/prompt/test_receipts
+    chat/tools/test_base chat/turns/test_live chat/web/test_rendering trading/account/test_accounts
+    trading/agent/test_context trading/api/test_trades trading/asking/test_query trading/intake/test_reading
+    trading/ledger/test_services trading/market/test_queries trading/record/test_totals
+    trading/reviews/test_critique trading/rules/test_services trading/runs/test_due trading/skills/test_schemas
+    trading/web/test_views
+"""
+SMOKE = [f"tests/{name}.py" for name in SMOKED.split()]
 
 
 def main() -> int:

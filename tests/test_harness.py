@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection
 
+from tests.__main__ import SMOKE
 from tests.services import ServiceMissing, start_redis
 from tests.tables import each_case
 
@@ -64,6 +65,15 @@ def test_a_table_tells_all_cases_that_fail(db):
         "(2, 5)",
         "('three', 6)",
     ]
+
+
+def test_smoke_has_a_file_of_each_package_of_the_apps():
+    tests = Path(__file__).parent
+    packages = {path.parent for app in ("chat", "memory", "trading") for path in (tests / app).glob("*/test_*.py")}
+    smoked = {tests.parent / name for name in SMOKE}
+
+    assert sorted(path for path in smoked if not path.exists()) == []
+    assert sorted(packages - {path.parent for path in smoked} - {tests / "memory" / "management"}) == []
 
 
 def test_no_connection_leaves_the_machine():
