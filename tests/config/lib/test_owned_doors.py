@@ -1,6 +1,7 @@
 """The doors to owned rows: permission to open, state after closing."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -113,6 +114,15 @@ def test_the_system_says_why_it_looks(caplog):
     assert "counting facts" in caplog.text
 
 
+def test_owned_tx_rolls_back_after_an_error(ann):
+    with suppress(Boom), owned_tx(ann):
+        UserFactFactory()
+        raise Boom
+
+    with owned(ann):
+        assert not UserFact.objects.exists()
+
+
 # --- What a door leaves behind ---
 
 
@@ -145,6 +155,17 @@ def test_scope_is_closed_after_a_rollback(door, ann):
         transaction.set_rollback(True)
 
     assert scope() == before
+
+
+def test_failed_inner_scope_rolls_back_its_own_writes_only(ann):
+    with owned_tx(ann):
+        kept = UserFactFactory(content="Kept")
+        with suppress(Boom), owned_tx(ann):
+            UserFactFactory(content="Undone")
+            raise Boom
+
+        assert list(UserFact.objects.all()) == [kept]
+        assert scope() == scope_of(ann)
 
 
 # --- Generators ---
