@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.db.models import Prefetch
 
 from chat.models import Bookmark, DayNote, Message, MessageStatus, Role
@@ -12,7 +13,6 @@ from chat.parts import Json
 from config.lib.errors import DomainError, NotFound, StateConflict
 from config.lib.locks import lock_owner
 from config.lib.owned import OwnedQuerySet
-from config.lib.paging import NumberedPage, cut_page
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
@@ -100,14 +100,14 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
     return frozenset(Bookmark.objects.filter(message__in=message_ids).values_list("message_id", flat=True))
 
 
-def page_of_journal(query: str = "", number: int = 1) -> NumberedPage[Bookmark]:
+def page_of_journal(query: str = "", number: int = 1) -> Page[Bookmark]:
     """Return a page of entries whose reply or note has all words of a query, newest first."""
     rows = _with_chats().order_by("-created_at", "id")
     if words := normal_form(query).split():
         # Without a column of normal forms: a journal is kept by hand, so it is read in milliseconds.
         told = ((pk, normal_form(f"{text} {note}")) for pk, text, note in rows.values_list("pk", "text", "note"))
         rows = rows.filter(pk__in=[pk for pk, said in told if all(word in said for word in words)])
-    return cut_page(rows, number, size=PAGE_SIZE)
+    return Paginator(rows, PAGE_SIZE).get_page(number)
 
 
 def list_kept_between(since: datetime, until: datetime) -> list[Bookmark]:

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
+
 from chat.models import Conversation, ConversationStatus, ConversationSummary, Message, Role
 from config.lib.errors import NotFound
-from config.lib.paging import NumberedPage, cut_page
 from trading.skills.queries import find_open_draft
 
 THREADS_SHOWN: Final = 30
@@ -113,10 +114,10 @@ def get_threads(now: datetime, most: int = THREADS_SHOWN) -> Threads:
     return Threads(groups, archived, trashed, has_older=most == THREADS_SHOWN < len(found))
 
 
-def page_of_trash(number: int = 1) -> NumberedPage[Conversation]:
+def page_of_trash(number: int = 1) -> Page[Conversation]:
     """Return one page of the trash, last deleted first, at most the last page."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
-    return cut_page(rows, number, size=TRASH_PAGE)
+    return Paginator(rows, TRASH_PAGE).get_page(number)
 
 
 def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:

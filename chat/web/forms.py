@@ -1,13 +1,11 @@
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django import forms
-from django.http import HttpRequest
-from django.urls import reverse
 
 from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.focus import fits_mode
+from config.lib.lists import ListForm
 from config.lib.text import one_line
 
 # The subjects of a chat, by their name in an address, with their key in `Conversation.opening_context`.
@@ -25,15 +23,20 @@ SUBJECTS: Final = {
 MAX_QUERY: Final = 200  # characters
 
 
-def read_query(request: HttpRequest) -> str:
-    """Return the words that a page is searched for, on one line."""
-    return one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
+class WordsForm(ListForm):
+    """A list that is searched for words."""
 
+    NARROWING = ("q",)
 
-def build_address(page: str, query: str, number: int = 1) -> str:
-    """Return the address of one page of what a query finds, at the URL named `page`."""
-    values = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
-    return f"{reverse(page)}?{urlencode(values)}" if values else reverse(page)
+    q = forms.CharField(required=False)
+
+    def clean_q(self) -> str:
+        """Return the words on one line."""
+        return one_line(self.cleaned_data["q"][: 4 * MAX_QUERY])[:MAX_QUERY]
+
+    @property
+    def query(self) -> str:
+        return str(self.known.get("q", ""))
 
 
 class ChatOpeningForm(forms.Form):

@@ -20,8 +20,8 @@ from chat.conversations import lifecycle
 from chat.conversations.queries import MOST_THREADS, THREADS_SHOWN, find_conversation, get_threads, page_of_trash
 from chat.models import Conversation, ConversationStatus
 from chat.parts import Json
+from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
-from config.lib.paging import build_page_links, parse_page_number
 from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
@@ -114,6 +114,6 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_page
 def trashed(request: AuthedRequest) -> HttpResponse:
     """Show the trash, with the date of each deletion."""
-    page = page_of_trash(parse_page_number(request.GET.get("page", "")))
-    links = build_page_links(page, lambda number: f"?page={number}")
-    return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
+    filters = ListForm(request.GET, home=reverse("chat:trashed"))
+    context = {"page": page_of_trash(filters.number), "filters": filters}
+    return TemplateResponse(request, "chat/trashed.html", context)

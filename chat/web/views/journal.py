@@ -1,7 +1,6 @@
 """The page of kept replies, and the bookmark of each reply."""
 
 from datetime import datetime, timedelta
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
@@ -19,10 +18,10 @@ from django_htmx.http import trigger_client_event
 from chat.conversations import journal
 from chat.models import Message, Role
 from chat.parts import Json
-from chat.web.forms import build_address, read_query
+from chat.web.forms import WordsForm
 from chat.web.markdown import render_markdown
+from config.lib.lists import address
 from config.lib.owned import owned_tx
-from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import AuthedRequest, PageRequest, get_safe_next, owned_act, owned_page
 
 HERE: Final = "chat:kept"
@@ -39,14 +38,13 @@ def kept(request: PageRequest) -> HttpResponse:
 
 
 def _show_kept(request: PageRequest, **more: Any) -> HttpResponse:
-    query = read_query(request)
-    page = journal.page_of_journal(query, parse_page_number(request.GET.get("page", "")))
+    filters = WordsForm(request.GET, home=reverse(HERE))
+    page = journal.page_of_journal(filters.query, filters.number)
     context = {
-        "query": query,
+        "filters": filters,
         "page": page,
-        "entries": [(entry, render_markdown(entry.text)) for entry in page.rows],
-        **build_page_links(page, partial(build_address, HERE, query)),
-        "here": build_address(HERE, query, page.number),
+        "entries": [(entry, render_markdown(entry.text)) for entry in page],
+        "here": address(filters, page=page.number),
         **more,
     }
     if not (request.htmx and request.htmx.target == "results"):

@@ -153,9 +153,9 @@ def test_journal_is_newest_first_with_the_chat_each_came_from(as_trader):
 
     page = page_of_journal()
 
-    assert page.rows == [new, old]
-    assert [entry.conversation for entry in page.rows] == [new.message.conversation, chat]
-    assert [entry.shown_id for entry in page.rows] == [None, old.message_id]
+    assert list(page) == [new, old]
+    assert [entry.conversation for entry in page] == [new.message.conversation, chat]
+    assert [entry.shown_id for entry in page] == [None, old.message_id]
 
 
 def test_entry_outlives_its_chat(as_trader):
@@ -163,7 +163,7 @@ def test_entry_outlives_its_chat(as_trader):
     Conversation.objects.update(trashed_at=MAY)
     purge_conversations(now=JUNE + timedelta(days=30))
 
-    (entry,) = page_of_journal().rows
+    (entry,) = page_of_journal()
 
     assert (entry.text, entry.conversation, entry.shown_id) == ("Half of it.", None, None)
     assert entry == bookmark
@@ -187,7 +187,7 @@ def test_journal_is_searched_by_words_of_reply_and_note(as_trader, query, found)
     BookmarkFactory(text="Funding", note="b", created_at=MAY + HOUR)
     BookmarkFactory(text="Die Straße", note="c", created_at=MAY + 2 * HOUR)
 
-    assert [entry.note[-1] for entry in page_of_journal(query).rows] == found
+    assert [entry.note[-1] for entry in page_of_journal(query)] == found
 
 
 @pytest.mark.parametrize("query", ["", "reply"])
@@ -196,7 +196,7 @@ def test_journal_with_many_entries_is_paged(as_trader, query):
 
     pages = [page_of_journal(query, number) for number in (1, 2, 99)]
 
-    assert [(len(page.rows), page.number, page.pages, page.total) for page in pages] == [
+    assert [(len(page), page.number, page.paginator.num_pages, page.paginator.count) for page in pages] == [
         (PAGE_SIZE, 1, 2, PAGE_SIZE + 1),
         (1, 2, 2, PAGE_SIZE + 1),
         (1, 2, 2, PAGE_SIZE + 1),

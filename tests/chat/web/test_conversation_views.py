@@ -203,9 +203,9 @@ def test_trash_with_many_chats_is_paged(ann, trader, django_assert_max_num_queri
 
     assert "n50" in first
     assert "n00" not in first
-    for number in ("2", "99"):
+    for number in ("2", "99", "9" * 30):
         assert "n00" in text_of(ann.get(TRASH, {"page": number}))
-    for nonsense in ("0", "-1", "x", "²", "9" * 30):
+    for nonsense in ("0", "-1", "x", "²"):
         assert "n50" in text_of(ann.get(TRASH, {"page": nonsense}))
 
 
