@@ -4,12 +4,10 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
 
-from chat.jobs import clear_expired_sessions, refresh_statistics, sweep_dead_turns
-from chat.models import Message, MessageStatus
+from chat.jobs import clear_expired_sessions, refresh_statistics
 from config.lib.work.jobs import list_jobs
 from config.lib.work.runs import run_job
-from tests.factories.chat import ReplyFactory
-from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.memory import UserFactFactory
 from tests.owners import as_owner
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -21,17 +19,6 @@ def test_every_job_can_run_twice(job):
     first, second = (run_job(job, NOON) for _ in range(2))
 
     assert (first.has_failed, second.has_failed) == (False, False)
-
-
-def test_sweep_dead_turns_closes_everybodys(trader, stranger):
-    replies = [as_owner(user, lambda: ReplyFactory(streaming=True, heartbeat_at=JUNE)) for user in (trader, stranger)]
-
-    assert sweep_dead_turns(JUNE + timedelta(seconds=10)) == "0 replies marked as interrupted"
-    assert sweep_dead_turns(JUNE + timedelta(seconds=11)) == "2 replies marked as interrupted"
-
-    for user, reply in zip((trader, stranger), replies, strict=True):
-        row = as_owner(user, lambda pk=reply.pk: Message.objects.get(pk=pk))
-        assert row.status == MessageStatus.INTERRUPTED
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from chat.api import streams
 from chat.models import Conversation, Message, MessageStatus
 from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
-from chat.turns.events import CallFinished, CallStarted, MessageAccepted, Noticed
+from chat.turns.events import CallFinished, CallStarted, Noticed
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.asking import headers_of, open_exchange, post
@@ -530,16 +530,3 @@ async def test_log_says_when_nothing_happens():
     log.close()
 
     assert set(await reading) == {None}
-
-
-async def test_turn_that_breaks_ends_its_log(model, talk, monkeypatch, caplog):
-    async def broken(start, control):
-        raise RuntimeError("a bug")
-        yield
-
-    monkeypatch.setattr(live, "run_turn", broken)
-    turn = live.start_turn(await talk.say(), MessageAccepted(()), None)
-    [_, failed] = await read_all(turn.log)
-
-    assert failed.text == live.BROKE
-    assert "broke" in caplog.text

@@ -25,7 +25,6 @@ from chat.conversations.queries import get_threads, list_recent
 from chat.conversations.services import MessageRefused, start_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message, retry_reply
-from chat.turns.replies import save_progress
 from config.lib.owned import system_tx
 from memory.models import MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, make_chat
@@ -238,13 +237,6 @@ def test_turn_knows_that_its_chat_is_temporary(as_trader):
         finish(accepted.reply)
 
 
-def test_turn_knows_of_untrusted_text_in_the_models_window(as_trader):
-    chat = ConversationFactory()
-    add_exchange(chat, "What is new?", "The news says so.", is_untrusted=True)
-
-    assert send(chat).turn.is_untrusted
-
-
 def test_turn_is_trusted_once_such_text_has_left_the_window(as_trader, settings):
     settings.CONTEXT_BUDGET_TOKENS = 2_500
     chat = ConversationFactory()
@@ -261,13 +253,3 @@ def test_turn_is_trusted_when_the_untrusted_reply_was_replaced(as_trader):
     ReplyFactory(reply_to=message, content="The news says so.", is_untrusted=True, replaced=True)
 
     assert not send(chat).turn.is_untrusted
-
-
-def test_reply_is_marked_untrusted_on_its_way_or_at_its_end_and_stays_so(as_trader):
-    early, late = send(ConversationFactory()).reply, send(ConversationFactory()).reply
-
-    save_progress(reply_id=early.pk, parts=[], text="", is_untrusted=True, now=JUNE)
-    finish(early)
-    finish(late, is_untrusted=True)
-
-    assert list(Message.objects.filter(pk__in=[early.pk, late.pk], is_untrusted=True).order_by("pk")) == [early, late]
