@@ -104,12 +104,9 @@ def _add_same_words(lineages: set[UUID]) -> set[UUID]:
 def _describe_erasure(lineages: set[UUID]) -> tuple[Erasure, OwnedQuerySet[MemoryEvent]]:
     """Return what the erasure of lineages erases, and the events about them."""
     quotes = dict(UserFact.objects.filter(lineage__in=lineages).values_list("pk", "quotes"))
-    events = MemoryEvent.objects.filter(
-        Q(before__in=quotes)
-        | Q(after__in=quotes)
-        | Q(lineage__in=lineages)
-        | Q(kind__in=_LINKINGS, detail__to__in=list(map(str, quotes)))
-    )
+    ids, texts = list(quotes), list(map(str, quotes))
+    is_of_link = Q(kind__in=_LINKINGS, detail__to__in=texts)
+    events = MemoryEvent.objects.filter(Q(before__in=ids) | Q(after__in=ids) | Q(lineage__in=lineages) | is_of_link)
     asked = dict(events.values_list("pk", "message_id"))
     messages = {quote["message_id"] for row in quotes.values() for quote in row}
     messages |= {message_id for message_id in asked.values() if message_id is not None}
