@@ -93,7 +93,7 @@ def test_facts_answers_the_end_of_the_list_with_its_next_piece(client, trader):
 
 
 def test_facts_of_a_large_memory_are_sent_in_pieces_of_at_most_150_kb(client, trader):
-    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000, topic="risk")))
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(2 * PAGE_SIZE, topic="risk")))
 
     assert len(client.get(FACTS).content) < 150_000
 
@@ -136,7 +136,7 @@ def test_changes_list_every_write_with_its_difference(client, trader, know):
 
 
 def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
-    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000)))
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(2 * PAGE_SIZE)))
 
     # Thirteen, those of the session and its user, and the four by which PostgreSQL enters and leaves the scope.
     with django_assert_max_num_queries(21):
