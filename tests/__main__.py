@@ -34,7 +34,7 @@ SMOKED = """
     config/lib/llm/test_answer config/lib/search/test_index offline/test_model memory/api/test_memory
     memory/claims/test_support memory/facts/test_remember memory/learning/test_writes memory/recall/test_search
     memory/transfer/test_lists memory/web/test_forms chat/api/test_turns chat/conversations/test_services
-    chat/endings/test_erasure chat/grounding/test_checks chat/management/test_commands chat/prompt/test_receipts
+    chat/endings/test_erasure chat/grounding/test_replies chat/management/test_commands chat/prompt/test_receipts
     chat/tools/test_base chat/turns/test_live chat/web/test_rendering trading/account/test_accounts
     trading/agent/test_context trading/api/test_trades trading/asking/test_query trading/intake/test_reading
     trading/ledger/test_services trading/market/test_queries trading/record/test_totals
