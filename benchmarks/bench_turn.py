@@ -184,7 +184,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     """Return the samples of each kind; the kinds alternate after a warm-up."""
     from django.utils import timezone  # noqa: PLC0415
 
-    from chat.prompt.compose import preview_prompt  # noqa: PLC0415
+    from chat.prompt.assistants import preview_prompt  # noqa: PLC0415
     from chat.tools import TOOLS  # noqa: PLC0415
     from config.lib.llm import door  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415

@@ -156,7 +156,10 @@ def model_messages(parts: list[Part]) -> list[Json]:
         text = "\n\n".join(part["text"] for part in step if part["kind"] == "text").strip()
         calls = [part for part in step if part["kind"] == "tool"]
         if text or calls:
-            messages.append(_assistant_message(text, calls))
+            message: Json = {"role": "assistant", "content": content_beside_calls(text) if calls else text}
+            if calls:
+                message["tool_calls"] = list(map(_format_call, calls))
+            messages.append(message)
         messages.extend(
             {
                 "role": "tool",
@@ -168,25 +171,12 @@ def model_messages(parts: list[Part]) -> list[Json]:
     return messages
 
 
-def _assistant_message(text: str, calls: list[Part]) -> Json:
-    message: Json = {"role": "assistant", "content": content_beside_calls(text) if calls else text}
-    if calls:
-        message["tool_calls"] = [
-            {
-                "id": part["call_id"],
-                "type": "function",
-                "function": {"name": part["name"], "arguments": _format_arguments(part)},
-                **({"provider": part["provider"]} if "provider" in part else {}),
-            }
-            for part in calls
-        ]
-    return message
-
-
-def _format_arguments(part: Part) -> str:
+def _format_call(part: Part) -> Json:
     # Providers refuse a history whose arguments are no JSON object, even if the model itself wrote them so.
     try:
-        arguments = json.loads(part["arguments"])
+        is_object = isinstance(json.loads(part["arguments"]), dict)
     except (ValueError, RecursionError):
-        return "{}"
-    return part["arguments"] if isinstance(arguments, dict) else "{}"
+        is_object = False
+    function = {"name": part["name"], "arguments": part["arguments"] if is_object else "{}"}
+    provider = {"provider": part["provider"]} if "provider" in part else {}
+    return {"id": part["call_id"], "type": "function", "function": function, **provider}

@@ -19,7 +19,7 @@ from django.utils import timezone
 from rest_framework.utils.encoders import JSONEncoder
 
 from chat.api.values import ending_of, events_between, shown_part
-from chat.grounding.replies import list_figures
+from chat.grounding.checks import list_figures
 from chat.models import Message, Role
 from chat.parts import Json, Part
 from chat.turns import events

@@ -8,11 +8,12 @@ row that its sentence names.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from itertools import groupby, islice
-from typing import Final
+from typing import Any, Final
 
 from chat.grounding.computed import Chosen, Sentence, complete_sources
 from chat.grounding.figures import COUNTED, FITTING, TELLING_DIGITS, Figure, find_figures
@@ -28,7 +29,7 @@ from chat.grounding.sources import (
     find_symbols,
     read_nouns,
 )
-from chat.parts import Json
+from chat.parts import Json, Part
 from config.lib.words.lexer import find_phrases
 from config.lib.words.vocabulary import find_meaning
 
@@ -42,6 +43,21 @@ MAX_FIGURES: Final = 300  # of a reply; further ones are not checked
 _PHRASE: Final = 120  # characters on either side of a figure that say what it measures
 _ALWAYS_NEAR: Final = frozenset({"chat", "context", "fact", "clock"})  # what the user said belongs to every sentence
 _SCALES: Final = {("pct", "fraction"): 100, ("bps", "pct"): 100}
+_SOURCES: Final = {
+    "trade": "a trade",
+    "fact": "what Keel knows about you",
+    "backtest": "a backtest",
+    "skill": "a skill",
+    "deployment": "a deployment",
+    "note": "a lesson",
+    "draft": "a draft",
+    "tool": "a look-up",
+    "chat": "your words",
+    "context": "the time and what was in focus",
+    "clock": "the clock",
+    "computed": "figures of one look-up",
+    "list": "the list below it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,39 @@ class _Stated:
         """Tell whether a source measures what the words beside the figure name."""
         measures = self.measures & SIDES if isinstance(known, Moment) else self.measures
         return not measures or not known.measures or bool(measures & known.measures)
+
+
+def ground_parts(
+    parts: Iterable[Part], *, messages: Iterable[Mapping[str, Any]], memory: str, zone: tzinfo, now: datetime
+) -> None:
+    """Add to each text of a reply its figures with their sources, as `figures`.
+
+    `messages`: what the model was sent before, oldest first. `memory`: the prompt's memory block. `zone`: a reply
+    may state times in it. `now`: when the turn began.
+    """
+    parts = list(parts)
+    texts = [part for part in parts if part["kind"] == "text" and any(find_figures(part["text"]))]
+    if not texts:
+        return
+    sources = Sources(zone, now)
+    for part in reversed(parts):
+        if part["kind"] == "tool":
+            sources.add_result(part["call_id"], part["result"])
+    for message in reversed(list(messages)):
+        sources.add_message(message)
+    sources.add_text(memory, {"kind": "fact"})
+    for part in texts:
+        part["figures"] = check_figures(part["text"], sources)
+
+
+def list_figures(parts: Iterable[Part]) -> list[Json]:
+    """Return the figures of a reply that were checked, in order."""
+    return [figure for part in parts for figure in part.get("figures", ())]
+
+
+def name_source(source: Json | None) -> str:
+    """Return in words where a figure comes from."""
+    return "not from your record" if source is None else _SOURCES[source["kind"]]
 
 
 def check_figures(text: str, sources: Sources) -> list[Json]:

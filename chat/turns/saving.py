@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from chat.grounding.replies import ground_parts
+from chat.grounding.checks import ground_parts
 from chat.models import MessageStatus
 from chat.parts import Json, Part, Reply
 from chat.prompt.receipts import keep_receipt

@@ -15,8 +15,7 @@ from chat.conversations.standing import Standing, get_standing
 from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Json, format_preamble
-from chat.prompt.assistants import ASSISTANTS
-from chat.prompt.compose import compose_prompt
+from chat.prompt.assistants import ASSISTANTS, compose_prompt
 from chat.prompt.focus import build_preamble, build_recall, drop_known_focus, is_focus_untrusted
 from chat.prompt.receipts import Sent, as_sent
 from chat.turns.events import MessageAccepted

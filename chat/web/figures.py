@@ -8,8 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from chat.grounding.checks import MAX_FIGURES
-from chat.grounding.replies import name_source
+from chat.grounding.checks import MAX_FIGURES, name_source
 from chat.parts import Json
 from chat.web.markdown import render_markdown
 

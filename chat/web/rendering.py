@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from chat.cards import CardView, view_card
 from chat.conversations.queries import count_replaced
-from chat.grounding.replies import list_figures
+from chat.grounding.checks import list_figures
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import PartRows, ToolPart, is_hidden, read_part_rows, view_call

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.conversations.services import start_conversation
-from chat.grounding.replies import list_figures, name_source
+from chat.grounding.checks import list_figures, name_source
 from chat.models import Message, MessageStatus
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.receipts import find_receipt, show_receipt

@@ -4,8 +4,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from chat.conversations.queries import get_conversation
-from chat.prompt.assistants import ASSISTANTS, default_assistant
-from chat.prompt.compose import preview_prompt, sent_prompt
+from chat.prompt.assistants import ASSISTANTS, default_assistant, preview_prompt, sent_prompt
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 

@@ -7,7 +7,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations.queries import list_answers
-from chat.grounding.replies import list_figures, name_source
+from chat.grounding.checks import list_figures, name_source
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt

@@ -12,7 +12,7 @@ from django.db import connection
 from chat.endings.closing import close_conversation
 from chat.endings.erasure import ERASED, erase_fact, erase_user, list_source_messages, purge_trash
 from chat.models import Conversation, ConversationSummary, MemorySnapshot, Message
-from chat.prompt.compose import sent_prompt
+from chat.prompt.assistants import sent_prompt
 from chat.prompt.texts import as_blocks
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message

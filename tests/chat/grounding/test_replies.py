@@ -1,6 +1,6 @@
 from datetime import UTC
 
-from chat.grounding.replies import ground_parts, list_figures
+from chat.grounding.checks import ground_parts, list_figures
 from tests.chat.grounding.replies import NOW
 
 TOOL = {

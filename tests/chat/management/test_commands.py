@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from chat.management.commands import run_jobs
 from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
-from chat.prompt.compose import preview_prompt
+from chat.prompt.assistants import preview_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import as_blocks
 from chat.rules import follow_facts

@@ -6,8 +6,7 @@ from django.conf import settings as configured
 
 from chat.conversations.services import start_conversation
 from chat.models import AssistantName, Conversation, MemorySnapshot
-from chat.prompt.assistants import ASSISTANTS, default_assistant
-from chat.prompt.compose import preview_prompt, sent_prompt
+from chat.prompt.assistants import ASSISTANTS, default_assistant, preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.turns.accept import accept_message
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact

@@ -7,7 +7,7 @@ import pytest
 
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus
-from chat.prompt.compose import preview_prompt, sent_prompt
+from chat.prompt.assistants import preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR, as_blocks
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message, retry_reply

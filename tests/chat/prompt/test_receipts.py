@@ -8,7 +8,7 @@ import pytest
 from chat.conversations.services import ask_about_fact
 from chat.endings.erasure import erase_fact
 from chat.models import Message, PromptText, Receipt
-from chat.prompt.compose import sent_prompt
+from chat.prompt.assistants import sent_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import SEPARATOR, join_segments
 from chat.turns import saving
