@@ -89,7 +89,7 @@ class ListForm(forms.Form):
 def address(filters: ListForm, *, home: str | None = None, page: int | None = None, **changes: Any) -> str:
     """Return the address of a list, or another `home` of it, with changes; None removes a value."""
     query = filters.build_query(**changes, page=None if page == 1 else page)
-    return (filters.home if home is None else home) + query
+    return f"{filters.home}{query}" or "?" if home is None else home + query
 
 
 @register.inclusion_tag("_pager.html")

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.core.paginator import Page, Paginator
 from django.utils import timezone
 
-from config.lib.paging import NumberedPage, cut_page
 from config.lib.text import WordRun, list_word_changes
 from memory.models import MemoryEvent, UserFact
 
@@ -39,12 +39,12 @@ def list_events(lineage: UUID) -> list[MemoryEvent]:
     return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
 
 
-def get_timeline(number: int) -> NumberedPage[HistoryEntry]:
+def get_timeline(number: int) -> "Page[Any]":
     """Return a page of the writes to facts, newest first, at most the last page."""
     rows = MemoryEvent.objects.filter(lineage__isnull=False).select_related("before", "after")
-    page = cut_page(rows.order_by("-created_at", "id"), number, size=CHANGES_SHOWN)
-    changes = [HistoryEntry(event.created_at, event.label, event, **compare_event(event)) for event in page.rows]
-    return NumberedPage(changes, page.total, page.number, page.pages)
+    page: Page[Any] = Paginator(rows.order_by("-created_at", "id"), CHANGES_SHOWN).get_page(number)
+    page.object_list = [HistoryEntry(event.created_at, event.label, event, **compare_event(event)) for event in page]
+    return page
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:

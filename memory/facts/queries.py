@@ -8,10 +8,10 @@ from itertools import chain, groupby
 from typing import Any, Final
 from uuid import UUID
 
+from django.core.paginator import Paginator
 from django.db.models import BooleanField, Case, Count, ExpressionWrapper, Max, OuterRef, Q, Subquery, When
 from django.db.models.functions import Coalesce
 
-from config.lib.paging import locate_page
 from config.lib.search.terms import build_word_filter
 from config.lib.words.concerns import RULE
 from memory import models
@@ -213,18 +213,20 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     rows = select_facts(wanted, now)
     totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
     total = sum(totals.values())
-    place = locate_page(page, total=total, size=PAGE_SIZE)
     order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
-    shown = list_shown_facts(rows.order_by(*order)[place.rows], now)
+    paginator = Paginator(rows.order_by(*order), PAGE_SIZE)
+    paginator.count = total
+    cut = paginator.get_page(page)
+    shown = list_shown_facts(cut, now)
     groups = [FactGroup("", total, shown)] if shown else []
     if wanted.grouped:
         by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
         groups = [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
         names = FactCategory.values
         first = names.index(shown[0].fact.category) if shown else 0
-        if place.rows.start > sum(totals.get(name, 0) for name in names[:first]):
+        if cut.start_index() - 1 > sum(totals.get(name, 0) for name in names[:first]):
             groups[0] = replace(groups[0], continues=True)
-    return FactPage(shown, total, place.number, place.pages, groups)
+    return FactPage(shown, total, cut.number, paginator.num_pages, groups)
 
 
 def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:

@@ -2,11 +2,14 @@
 
 from typing import Final
 
+from django import forms
+from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 
+from config.lib.lists import ListForm
 from config.lib.llm.tokens import count_tokens
-from config.lib.paging import cut_page, parse_page_number
 from config.lib.web import PageRequest, owned_page
 from memory.facts.queries import get_block, get_next_block, read_block_facts
 from memory.models import UserFact
@@ -21,18 +24,22 @@ ABOUT: Final = {
 }
 
 
+class PreviewForm(ListForm):
+    assistant = forms.ChoiceField(choices=[(name, name) for name in ABOUT], required=False)
+
+
 @owned_page
 def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block of an assistant's next chat, its facts, and a page of those it omits with the reason."""
-    now, name = timezone.now(), request.GET.get("assistant", "")
-    assistant = name if name in ABOUT else "coach"
+    now, filters = timezone.now(), PreviewForm(request.GET, home=reverse("memory:preview"))
+    assistant = filters.known.get("assistant", "coach")
     block, chosen = get_next_block(assistant=assistant, now=now), frozenset(get_block(assistant, now).fact_ids)
     current = UserFact.objects.current(now).by_reference()
     used = current.filter(pk__in=chosen)[:SEEN_SHOWN]
-    left_out = cut_page(current.exclude(pk__in=chosen), parse_page_number(request.GET.get("page", "")), size=SEEN_SHOWN)
+    left_out = Paginator(current.exclude(pk__in=chosen), SEEN_SHOWN).get_page(filters.number)
     explained = [
         explain_facts(read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
-        for facts in (used, left_out.rows)
+        for facts in (used, left_out.object_list)
     ]
     preview = {
         "text": block.text,
@@ -40,12 +47,11 @@ def show_preview(request: PageRequest) -> HttpResponse:
         "used": explained[0],
         "used_total": len(chosen),
         "left_out": explained[1],
-        "left_out_total": left_out.total,
-        "number": left_out.number,
-        "pages": left_out.pages,
+        "page": left_out,
     }
     context = {
         "preview": preview,
+        "filters": filters,
         "assistant": assistant,
         "assistants": [(name, name.capitalize()) for name in ABOUT],
         "about": ABOUT[assistant],

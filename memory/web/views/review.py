@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from uuid import UUID, uuid4
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.db.models import F
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, QueryDict
 from django.http.response import HttpResponseBase
@@ -17,8 +18,8 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from config.lib.errors import DomainError
+from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
-from config.lib.paging import cut_page, parse_page_number
 from config.lib.text import one_line
 from config.lib.web import PageRequest, owned_act, owned_form, owned_view
 from memory.facts.queries import find_versions
@@ -75,8 +76,10 @@ def show_review(request: PageRequest) -> HttpResponse:
         return _save_answers(request)
     rows = UserFact.objects.current(timezone.now()).filter(confidence=Confidence.INFERRED)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")  # unaffirmed ones first
-    page = cut_page(ordered, parse_page_number(request.GET.get("page", "")), size=ASKED_AT_ONCE)
-    return _show_page(request, {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in page.rows], "found": page})
+    filters = ListForm(request.GET, home=reverse("memory:review"))
+    page = Paginator(ordered, ASKED_AT_ONCE).get_page(filters.number)
+    asked = [ReviewEntry(fact, LATER, fact.content) for fact in page]
+    return _show_page(request, {"asked": asked, "found": page, "filters": filters})
 
 
 def decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpResponseBase]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.paging import build_page_links, parse_page_number
+from config.lib.lists import ListForm
 from config.lib.web import PageRequest, owned_act, owned_page
 from memory.facts.history import compare_event, get_timeline
 from memory.facts.queries import find_event, find_last_version
@@ -24,9 +24,7 @@ from memory.web.views.responses import CONFLICT, find_named, is_for_element, red
 @owned_page
 def show_changes(request: PageRequest) -> HttpResponse:
     """Show all writes to facts, newest first."""
-    timeline = get_timeline(parse_page_number(request.GET.get("page", "")))
-    links = build_page_links(timeline, lambda number: f"?page={number}")
-    return show_page(request, "changes", {"timeline": timeline, "links": links})
+    return show_page(request, "changes", {"timeline": get_timeline(ListForm(request.GET).number)})
 
 
 @owned_page
