@@ -11,10 +11,8 @@ import time_machine
 
 from tests.factories.memory import MAY
 from tests.factories.record import BacktestRunFactory, BarFactory, DecisionSnapshotFactory, TradeFactory
-from tests.trading.browsing import browser_of_trader, made, text_of
+from tests.trading.browsing import text_of
 from trading.models import BacktestRun, Bar, EquityPoint
-
-__all__ = ["browser_of_trader", "made"]
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 PAIR = "/backtests/compare/"

@@ -9,10 +9,7 @@ import time_machine
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from tests.owners import as_owner
-from tests.trading.browsing import browser_of_trader, made
 from tests.trading.web.test_views_calendar import CALENDAR, DAY, HOUR, past_events
-
-__all__ = ["browser_of_trader", "made"]
 
 _FIGURE = re.compile(r"[-+\u2212]?\$[\d,.]+|[-+\u2212]?\d[\d,.]*\s?%")
 _COUNT = re.compile(

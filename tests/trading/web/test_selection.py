@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories.memory import MAY
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, OrderFactory, TradeFactory
-from tests.trading.browsing import browser_of_trader, made, text_of
+from tests.trading.browsing import text_of
 from trading.asking.answers import describe_groups, describe_total
 from trading.asking.planner import answer_question
 from trading.asking.query import parse_query
@@ -18,8 +18,6 @@ from trading.models import Trade
 from trading.record.remarks import write_remark
 from trading.record.trade_queries import TradeFilter, select_trades
 from trading.web.selection import describe_selection
-
-__all__ = ["browser_of_trader", "made"]
 
 ZONE = ZoneInfo("America/New_York")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

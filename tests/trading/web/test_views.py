@@ -1,17 +1,9 @@
 import pytest
+from django.test import Client
 
 from config.lib.web import THEME_COOKIE
-from tests.factories.trading import TraderFactory
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def trader(client):
-    """A trader, signed in."""
-    trader = TraderFactory()
-    client.force_login(trader)
-    return trader
 
 
 @pytest.mark.parametrize("tier", ["novice", "intermediate", "expert", ""])
@@ -58,23 +50,23 @@ def test_profile_shows_times_in_the_users_zone(client, trader):
 
 
 @pytest.mark.parametrize(("chosen", "kept"), [("dark", "dark"), ("light", "light"), ("neon", "auto"), ("", "auto")])
-def test_theme_is_kept_in_a_cookie_and_drawn_by_the_server(client, chosen, kept):
-    response = client.post("/theme/", {"theme": chosen, "next": "/accounts/login/"})
+def test_theme_is_kept_in_a_cookie_and_drawn_by_the_server(chosen, kept):
+    response = (visitor := Client()).post("/theme/", {"theme": chosen, "next": "/accounts/login/"})
 
     assert (response.status_code, response.url) == (302, "/accounts/login/")
     assert response.cookies[THEME_COOKIE].value == kept
-    assert f'data-theme="{kept}"' in client.get("/accounts/login/").content.decode()
+    assert f'data-theme="{kept}"' in visitor.get("/accounts/login/").content.decode()
 
 
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)"]
 )
-def test_theme_leads_to_no_other_site(client, target):
-    assert client.post("/theme/", {"theme": "dark", "next": target}).url == "/"
+def test_theme_leads_to_no_other_site(target):
+    assert Client().post("/theme/", {"theme": "dark", "next": target}).url == "/"
 
 
-def test_a_piece_of_a_page_gets_401_where_a_page_is_sent_to_the_login(client):
-    page = client.get("/profile/facts/")
-    piece = client.get("/profile/facts/", headers={"HX-Request": "true"})
+def test_a_piece_of_a_page_gets_401_where_a_page_is_sent_to_the_login():
+    page = Client().get("/profile/facts/")
+    piece = Client().get("/profile/facts/", headers={"HX-Request": "true"})
 
     assert (page.status_code, piece.status_code) == (302, 401)

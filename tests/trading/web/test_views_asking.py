@@ -8,9 +8,7 @@ from django.utils import timezone
 
 from tests.factories.memory import MAY
 from tests.factories.record import DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
-from tests.trading.browsing import browser_of_trader, is_page, made, text_of
-
-__all__ = ["browser_of_trader", "made"]
+from tests.trading.browsing import is_page, text_of
 
 ASK = "/trades/ask/"
 

@@ -16,11 +16,9 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from tests.trading.browsing import browser_of_trader, into, is_page, made, text_of
+from tests.trading.browsing import into, is_page, text_of
 from trading.models import BacktestRun, Bar
 from trading.record.decisions import DECISIONS_PER_PAGE
-
-__all__ = ["browser_of_trader", "made"]
 
 pytestmark = pytest.mark.usefixtures("in_june")
 
@@ -103,6 +101,14 @@ def test_backtests_take_as_many_queries_for_many_as_for_one(client, made, versio
 
     with django_assert_max_num_queries(20):  # sixteen, and the four by which PostgreSQL enters and leaves the scope
         client.get(BACKTESTS)
+
+
+def test_backtests_turn_pages(client, made, monkeypatch):
+    monkeypatch.setattr("trading.record.backtests.RUNS_ON_A_PAGE", 2)
+    oldest, *_ = [made(lambda day=day: BacktestRunFactory(done=True, created_at=MAY + day * DAY)) for day in range(3)]
+
+    assert page_of(oldest) not in client.get(BACKTESTS).content.decode()
+    assert page_of(oldest) in client.get(BACKTESTS, {"page": 2}).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ import pytest
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.trading.browsing import browser_of_trader, into, made, text_of
-
-__all__ = ["browser_of_trader", "made"]
+from tests.trading.browsing import into, text_of
 
 pytestmark = pytest.mark.usefixtures("in_june")
 

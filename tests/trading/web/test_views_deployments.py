@@ -24,15 +24,13 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from tests.trading.browsing import browser_of_trader, text_of
+from tests.trading.browsing import text_of
 from trading.agent.context import STABLE_END, preview_prompt
 from trading.models import Deployment, DeploymentCommand, Skill
 from trading.record.decisions import DECISIONS_PER_PAGE
 from trading.record.deployment_queries import MAX_COMMANDS
 from trading.record.notes import MAX_NOTES
 from trading.skills.schemas import parse_payload
-
-__all__ = ["browser_of_trader"]
 
 pytestmark = pytest.mark.django_db
 

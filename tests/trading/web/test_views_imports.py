@@ -7,14 +7,11 @@ from django.urls import reverse
 
 from config.lib.owned import owned
 from tests.factories.trading import TraderFactory
-from tests.trading.browsing import browser_of_trader
 from tests.trading.intake.bad_files import BAD_FILES
 from tests.trading.intake.samples import SAMPLES
 from trading.models import Deployment, Fill, ImportBatch, PositionCheck, Skill, Trade, TradeFile
 from trading.record.backtests import start_backtest
 from trading.record.deployments import SkillIsRecord
-
-__all__ = ["browser_of_trader"]
 
 pytestmark = pytest.mark.django_db
 IMPORTS = "/trades/import/"

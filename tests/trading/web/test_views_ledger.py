@@ -22,11 +22,9 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from tests.trading.browsing import browser_of_trader, into, is_page, made, text_of
+from tests.trading.browsing import into, is_page, text_of
 from trading.models import Trade
 from trading.record.trade_queries import PAGE_SIZE
-
-__all__ = ["browser_of_trader", "made"]
 
 TRADES = "/trades/"
 EXPORT = "/trades/export/"
@@ -224,6 +222,15 @@ def test_trades_from_a_day_after_the_last_are_refused_in_words(client, made):
     assert "The last day is before the first one." in text_of(
         client.get(TRADES, {"since": "2026-05-02", "until": "2026-05-01"})
     )
+
+
+def test_trades_turn_pages(client, made, monkeypatch):
+    monkeypatch.setattr("trading.record.trade_queries.PAGE_SIZE", 1)
+    old, new = made(TradeFactory), made(lambda: TradeFactory(entry_tick_at=JUNE))
+
+    first, second = (client.get(TRADES, {"page": number}).content.decode() for number in (1, 2))
+
+    assert [page_of(trade) in body for trade in (old, new) for body in (first, second)] == [False, True, True, False]
 
 
 def test_trades_take_as_many_queries_for_many_as_for_one(client, made, django_assert_max_num_queries):

@@ -26,10 +26,8 @@ from tests.factories.record import (
     TradeRemarkFactory,
     TradingRuleFactory,
 )
-from tests.trading.browsing import browser_of_trader, made, text_of
+from tests.trading.browsing import text_of
 from trading.models import Trade, TradeRemark
-
-__all__ = ["browser_of_trader", "made"]
 
 HOUR = timedelta(hours=1)
 

@@ -18,7 +18,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from tests.trading.browsing import browser_of_trader, text_of
+from tests.trading.browsing import text_of
 from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
 from trading.skills.form import (
@@ -35,8 +35,6 @@ from trading.skills.patches import BASICS, default_payload
 from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft
 from trading.skills.templates import TEMPLATES
-
-__all__ = ["browser_of_trader"]
 
 pytestmark = pytest.mark.django_db
 
