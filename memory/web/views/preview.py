@@ -39,7 +39,7 @@ def show_preview(request: PageRequest) -> HttpResponse:
     left_out = Paginator(current.exclude(pk__in=chosen), SEEN_SHOWN).get_page(filters.number)
     explained = [
         explain_facts(read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
-        for facts in (used, left_out.object_list)
+        for facts in (used, left_out)
     ]
     preview = {
         "text": block.text,
