@@ -1,13 +1,13 @@
-"""Numbered pages and cursors.
+"""Pages by cursors; those by numbers are of `config.lib.lists`.
 
 A cursor continues after the last row, even if rows were added or deleted since.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from django.core import signing
 from django.db.models import Model, Q, QuerySet
@@ -18,61 +18,6 @@ PAGE_SIZE: Final = 50
 MAX_PAGE_SIZE: Final = 200
 
 M = TypeVar("M", bound=Model)
-T = TypeVar("T")
-
-
-class PlacedPage(Protocol):
-    """A page that knows its place among the others."""
-
-    @property
-    def number(self) -> int:
-        """From 1."""
-
-    @property
-    def pages(self) -> int:
-        """The number of pages; an empty list is one page."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedPage(Generic[T]):
-    rows: list[T]
-    total: int  # of the list
-    number: int  # from 1
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class PagePlace:
-    number: int  # from 1
-    pages: int
-    rows: slice  # of the whole list
-
-
-def locate_page(number: int, *, total: int, size: int) -> PagePlace:
-    """Return a page's place, or that of the nearest page."""
-    pages = max(1, -(-total // size))
-    number = min(max(number, 1), pages)
-    return PagePlace(number, pages, slice((number - 1) * size, number * size))
-
-
-def parse_page_number(text: str) -> int:
-    """Return the page number of an address, else 1."""
-    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
-
-
-def cut_page(rows: "QuerySet[M]", number: int, *, size: int) -> NumberedPage[M]:
-    """Return a page of ordered rows, at most the last."""
-    total = rows.count()
-    place = locate_page(number, total=total, size=size)
-    return NumberedPage(list(rows[place.rows]), total, place.number, place.pages)
-
-
-def build_page_links(page: PlacedPage, address: Callable[[int], str]) -> dict[str, str]:
-    """Return the addresses of the `previous` and `next` page, or ""."""
-    return {
-        "previous": address(page.number - 1) if page.number > 1 else "",
-        "next": address(page.number + 1) if page.number < page.pages else "",
-    }
 
 
 class CursorRefused(DomainError):

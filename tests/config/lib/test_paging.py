@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.paging import CursorRefused, PagePlace, build_page_links, get_page, locate_page, parse_page_number
+from config.lib.paging import CursorRefused, get_page
 from tests.factories.memory import MAY
 from tests.owners import as_owner
 from trading.models import ApiToken
@@ -81,62 +81,3 @@ def test_cursor_of_another_order_is_refused(as_trader):
 
     with pytest.raises(CursorRefused):
         get_page(ApiToken.objects.all(), by=("id",), cursor=cursor)
-
-
-# --- Numbered pages ---
-
-
-@pytest.mark.parametrize(
-    ("number", "total", "place"),
-    [
-        (1, 0, PagePlace(1, 1, slice(0, 10))),
-        (2, 0, PagePlace(1, 1, slice(0, 10))),
-        (1, 10, PagePlace(1, 1, slice(0, 10))),
-        (2, 11, PagePlace(2, 2, slice(10, 20))),
-        (3, 11, PagePlace(2, 2, slice(10, 20))),
-        (0, 30, PagePlace(1, 3, slice(0, 10))),
-        (-1, 30, PagePlace(1, 3, slice(0, 10))),
-        (10**9, 30, PagePlace(3, 3, slice(20, 30))),
-    ],
-)
-def test_place_of_a_page_is_the_nearest_there_is(number, total, place):
-    assert locate_page(number, total=total, size=10) == place
-
-
-@given(total=st.integers(0, 200), size=st.integers(1, 20))
-def test_numbered_pages_hold_each_row_once(total, size):
-    rows = range(total)
-    pages = locate_page(1, total=total, size=size).pages
-
-    assert [row for n in range(1, pages + 1) for row in rows[locate_page(n, total=total, size=size).rows]] == [*rows]
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("", 1),
-        ("2", 2),
-        ("0", 1),
-        ("-1", 1),
-        ("two", 1),
-        ("\u0663", 1),
-        ("\u00b2", 1),
-        ("9" * 9, 999_999_999),
-        ("9" * 5000, 1),
-    ],
-    ids=["none", "two", "zero", "negative", "words", "arabic", "superscript", "large", "too-large"],
-)
-def test_parse_page_number_defaults_to_the_first_page(text, number):
-    assert parse_page_number(text) == number
-
-
-@pytest.mark.parametrize(
-    ("number", "ways"),
-    [
-        (1, {"previous": "", "next": "?page=2"}),
-        (2, {"previous": "?page=1", "next": "?page=3"}),
-        (3, {"previous": "?page=2", "next": ""}),
-    ],
-)
-def test_ways_on_lead_to_the_pages_around(number, ways):
-    assert build_page_links(locate_page(number, total=30, size=10), lambda other: f"?page={other}") == ways
