@@ -137,6 +137,12 @@ def test_deployment_shows_halt_and_status(client, trader, deployment):
     assert "Halted: it lost its limit for a day" in shown
 
 
+def test_expired_halt_is_not_shown(client, trader, deployment):
+    change(trader, deployment, halt_code="R6_DAILY_LOSS_HALT", halted_until=MAY)
+
+    assert "Halted" not in page(client, deployment)
+
+
 def test_numbers_and_trades_are_those_of_the_deployment(client, trader, deployment):
     def write() -> None:
         TradeFactory(deployment=deployment)
