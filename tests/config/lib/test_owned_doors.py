@@ -1,15 +1,17 @@
 """The doors to owned rows: permission to open, state after closing."""
 
 import asyncio
+import threading
 from contextlib import suppress
+from contextvars import copy_context
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, connections, transaction
 
-from config.lib.owned import ScopeError, current_owner, owned, owned_tx, owner_id, system_tx
+from config.lib.owned import SYSTEM, ScopeError, current_owner, owned, owned_tx, owner_id, system_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
@@ -48,6 +50,10 @@ def scope():
 
 def scope_of(user) -> tuple:
     return user.pk, str(user.pk) if connection.vendor == "postgresql" else None
+
+
+def system_scope() -> tuple:
+    return SYSTEM, "0" if connection.vendor == "postgresql" else None
 
 
 def owners_seen() -> set[int]:
@@ -97,6 +103,16 @@ def test_a_users_scope_becomes_neither_anothers_nor_the_systems(outer, inner, an
             pass
 
         assert scope() == scope_of(ann)
+        assert owners_seen() == {ann.pk}
+
+
+@pytest.mark.parametrize("outer", USER_DOORS.values(), ids=USER_DOORS)
+@pytest.mark.parametrize("inner", DOORS.values(), ids=DOORS)
+def test_the_system_working_as_a_user_is_that_user(outer, inner, ann, bob, rows):
+    with system_tx("test"), outer(ann):
+        with pytest.raises(ScopeError), inner(bob):
+            pass
+
         assert owners_seen() == {ann.pk}
 
 
@@ -157,6 +173,47 @@ def test_scope_is_closed_after_a_rollback(door, ann):
     assert scope() == before
 
 
+@each_door
+def test_scope_may_be_nested_in_itself(door, ann):
+    with door(ann):
+        before = scope()
+        with door(ann):
+            assert scope() == before
+
+        assert scope() == before
+
+
+@each_user_door
+def test_user_scope_restores_the_system_scope(door, ann, bob, rows):
+    with system_tx("test"):
+        for user in (ann, bob):
+            with door(user):
+                assert owners_seen() == {user.pk}
+
+            assert scope() == system_scope()
+        assert owners_seen() == {ann.pk, bob.pk}
+
+
+@each_user_door
+def test_user_scope_restores_the_system_scope_after_an_error(door, ann, bob, rows):
+    with system_tx("test"):
+        with suppress(Boom), door(ann):
+            raise Boom
+
+        assert scope() == system_scope()
+        assert owners_seen() == {ann.pk, bob.pk}
+
+
+def test_savepoint_rolled_back_inside_keeps_the_scope(ann, rows):
+    with owned_tx(ann):
+        fact = UserFactFactory(content="Once")
+        with suppress(IntegrityError), transaction.atomic():
+            UserFactFactory(id=fact.pk)
+
+        assert scope() == scope_of(ann)
+        assert owners_seen() == {ann.pk}
+
+
 def test_failed_inner_scope_rolls_back_its_own_writes_only(ann):
     with owned_tx(ann):
         kept = UserFactFactory(content="Kept")
@@ -175,6 +232,20 @@ def kept_open(door, user):
     """Yield inside a door: it stays open for whoever iterates."""
     with door(user):
         yield
+
+
+@each_door
+@pytest.mark.parametrize("leave", [list, lambda begun: begun.close()], ids=["exhausted", "closed"])
+def test_generator_closes_its_scope(door, leave, ann):
+    before = scope()
+    begun = kept_open(door, ann)
+
+    next(begun)
+    during = scope()
+    leave(begun)
+
+    assert during != before
+    assert scope() == before
 
 
 @each_door
@@ -203,6 +274,66 @@ def test_generators_left_in_any_order_leave_nothing_open(first, second, ann):
 
 
 # --- Threads and tasks ---
+
+
+def in_new_thread(work):
+    """Run work on a thread of its own, with its own connection, and return what came of it."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(work())
+        except (ScopeError, DatabaseError) as error:
+            outcome.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10)
+    return outcome[0]
+
+
+@pytest.mark.django_db(transaction=True)
+@each_door
+def test_thread_starts_without_a_scope(door, ann, rows):
+    with door(ann):
+        assert isinstance(in_new_thread(owners_seen), ScopeError)
+
+
+@pytest.mark.django_db(transaction=True)
+@each_door
+def test_thread_with_a_scope_of_its_own_leaves_the_other_alone(door, ann, bob, rows):
+    def look():
+        with owned(bob):
+            return owners_seen()
+
+    with door(ann):
+        before = scope()
+
+        assert in_new_thread(look) == {bob.pk}
+        assert scope() == before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.sqlite
+@each_user_door
+def test_thread_that_takes_the_scope_along_sees_its_rows_alone(door, ann, rows):
+    with door(ann):
+        context = copy_context()
+
+        assert in_new_thread(lambda: context.run(owners_seen)) == {ann.pk}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres
+@each_door
+def test_thread_that_takes_the_scope_along_without_its_transaction_is_refused(door, ann, rows):
+    # Its connection is another one: the policies know no user there.
+    with door(ann):
+        context = copy_context()
+
+        assert isinstance(in_new_thread(lambda: context.run(owners_seen)), DatabaseError)
 
 
 @pytest.mark.django_db(transaction=True)
