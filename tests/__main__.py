@@ -1,11 +1,12 @@
 """Run the suite on both engines: `python -m tests [--all | --smoke] [arguments of pytest]`, as `make test` does.
 
-The two passes run side by side, each in one process on two cores; what the second says is printed at its end. Tests
-without a store and browsers run once in any case, in the second (the story and the frame on SQLite, too, with `--all`).
-Without `--all` PostgreSQL gets what can differ there: the packages of `tests/conftest.py:BOTH`,
-races and what commits, but for pages, tests marked `computing` (a second or more, beside a shorter one that sends the
-same SQL), and all cases of a table but its first. Properties, which both passes try, are tried with fewer examples by
-the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on SQLite.
+The two passes run side by side, each with a process for each core, since browsers, sockets and stores are often waited
+for; what the second says is printed at its end. Tests without a store and browsers run once in any case, in the second
+(the story and the frame on SQLite, too, with `--all`). Without `--all` PostgreSQL gets what can differ there: the
+packages of `tests/conftest.py:BOTH`, races and what commits, but for pages, tests marked `computing` (a second or more,
+beside a shorter one that sends the same SQL), and all cases of a table but its first. Properties, which both passes
+try, are tried with fewer examples by the second. Tests marked `long` run with `--all` alone. `--smoke` runs SMOKE on
+SQLite.
 KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its reason, in CI a failure.
 
 One test with its store takes three seconds on SQLite, as the migrated database is kept in .pytest_cache. PostgreSQL is
@@ -63,8 +64,7 @@ def main() -> int:
             # Knowing of each other, the passes leave to the other one what it does anyway.
             place = str(number) if len(passes) > 1 else "only"
             environment = {} if chosen else {"KEEL_TEST_PASS": place, "KEEL_TEST_SCOPE": scope}
-            cores = (os.cpu_count() or 1) // len(passes)
-            one.start(environment, workers=min(MOST_WORKERS, cores), is_first=number == 1)
+            one.start(environment, workers=min(MOST_WORKERS, os.cpu_count() or 1), is_first=number == 1)
         results |= {one.engine: one.finish() for one in passes}
     print("\nThe tests ran on:")
     for engine, (_, words) in results.items():
