@@ -5,7 +5,7 @@ from typing import Any, Final
 from chat.tools import actions, deployments, drafts, facts, market, questions, skills
 from chat.tools.base import Tool
 
-MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
+MAX_TOOLS: Final = 17  # an assistant's
 
 _READS: Final[tuple[Tool[Any], ...]] = (  # of the record and the market
     skills.list_my_skills,

@@ -31,7 +31,9 @@ def test_matrix_has_a_case_for_each_address(as_ann):
     bare = {f"/{OURS[name].path}" for name in API - CASES.keys()}
     told = {path for path in paths.keys() & bare for one in paths[path].values() if takes_anything(one)}
 
-    assert sorted(OURS.keys() - ROUTES.keys()) == [], "no case in the matrix: say how to ask for somebody else's rows"
+    assert sorted(OURS.keys() - ROUTES.keys()) == [], (
+        "no case in the matrix: add the name with a `Case` to the file of its app in tests/matrix"
+    )
     assert sorted(told) == [], "no case in the matrix: say what to send, and the parameters"
     assert sorted(CASES.keys() - OURS.keys()) == [], "a case in the matrix for what is gone"
 

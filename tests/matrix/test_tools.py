@@ -118,7 +118,9 @@ def commands_that_take_an_id() -> set[str]:
 
 @each_case("covered, present", [(TOOLS.keys(), tool_names()), (COMMANDS.keys(), commands_that_take_an_id())])
 def test_matrix_has_a_case_for_each_entry(covered, present):
-    assert sorted(present - covered) == [], "no case in the matrix: say how to ask these for somebody else's rows"
+    assert sorted(present - covered) == [], (
+        "no case in the matrix: add its arguments to TOOLS or COMMANDS here, `({},)` if it takes none"
+    )
     assert sorted(covered - present) == [], "a case in the matrix for what is gone"
 
 
@@ -149,7 +151,8 @@ def test_tool_works_on_rows_of_its_own_user(name, ann):
     context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.rows["conversation"][0].pk)
     results = (call(name, context, arguments, names) for arguments in TOOLS[name] for names in ann.names())
 
-    assert any(LOOKING.get(name, '"memoryEvent"') in result for result in results)
+    mark = LOOKING.get(name, '"memoryEvent"')
+    assert any(mark in result for result in results), f"{name}: add to LOOKING what its result has of Ann's rows"
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() & commands_that_take_an_id()))

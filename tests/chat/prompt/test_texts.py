@@ -113,7 +113,7 @@ PERSONA_OF = {
 @pytest.mark.parametrize("assistant", FACES)
 def test_prompt_stays_short(assistant):
     (tools, spaced), fixed = BEFORE[assistant]
-    # A later tool is not part of the comparison.
+    # A later tool is not part of the comparison: leave it out here by its name.
     schemas = [tool.schema for tool in TOOLS[assistant] if tool.name != "query_trades"]
 
     if assistant != "companion":  # whose tool has the words of its seed

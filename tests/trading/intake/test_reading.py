@@ -45,7 +45,10 @@ def test_read_fills_of_an_export_returns_its_fills(sample):
 
 
 def test_read_fills_knows_every_format_by_a_sample():
-    assert {sample.key for sample in SAMPLES.values()} - {""} == set(FORMATS)
+    known = {sample.key for sample in SAMPLES.values()} - {""}
+
+    assert set(FORMATS) - known == set(), "add a Sample of it to tests/trading/intake/samples.py, of days in 2025"
+    assert known - set(FORMATS) == set(), "add a row to FORMATS of trading/intake/formats.py"
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
