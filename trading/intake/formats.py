@@ -296,11 +296,12 @@ def propose_mapping(table: FileTable, *, zone: str) -> FillMapping:
     # Where most fees stand below zero, the file writes what it takes away.
     fees = _cells(table, columns.get("fee", ()))
     is_negative = 2 * sum(text.startswith(("-", "(", "\u2212")) for text in fees) > len(fees)
-    title = next((table.titles.get(name, "") for name in columns.get("time", ())), "")
+    # The title of the column of days or of that of clocks may name the zone.
+    titles = [table.titles.get(name, "") for field in ("time", "clock") for name in columns.get(field, ())[:1]]
     return FillMapping(
         format=key,
         columns=columns,
-        zone=parse_offset(title) or table.zone or (chosen.zone if chosen else "") or zone,
+        zone=next(filter(None, map(parse_offset, titles)), "") or table.zone or (chosen.zone if chosen else "") or zone,
         dates=guess_date_order(times),
         decimal=guess_decimal(numbers),
         fee_sign=(chosen.fee_sign if chosen else 0) or (-1 if is_negative else 1),

@@ -15,7 +15,7 @@ MAX_AMOUNT: Final = Decimal("1e18")  # more no venue trades, and no column holds
 CLOCK_SKEW: Final = timedelta(minutes=5)  # that another clock may be ahead of ours
 EARLIEST: Final = datetime(2009, 1, 3, tzinfo=UTC)  # of the first coin
 DOLLARS: Final = frozenset(
-    ["USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "USDB", "FDUSD", "BUSD", "TUSD", "DAI", "PYUSD"]
+    ["USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "USDB", "FDUSD", "BUSD", "GUSD", "TUSD", "DAI", "PYUSD"]
 )
 _PLACES: Final = -12
 

@@ -84,6 +84,14 @@ def test_read_fills_in_another_language_reads_its_words_and_dotted_days(text):
     assert {fill.fee for fill in reading.fills} == {Decimal("0.3")}
 
 
+@pytest.mark.parametrize("titles", ["Date (UTC),Time", "Date,Time (UTC)"])
+def test_the_title_of_days_or_of_clocks_names_the_zone(titles):
+    table = read_table(f"{titles},Symbol,Side,Price,Quantity\n2025-03-01,10:00:00,BTCUSD,Buy,80000,1\n".encode())
+    reading = read_fills(table, propose_mapping(table, zone="Europe/Berlin"), now=NOW)
+
+    assert [fill.at for fill in reading.fills] == [datetime(2025, 3, 1, 10, tzinfo=UTC)]
+
+
 def test_propose_mapping_of_an_export_with_a_renamed_column_guesses_it():
     lines = [
         "Date,Futures,Direction,Price,Filled qty,Fee,Realized P/L",
