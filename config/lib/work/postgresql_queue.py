@@ -20,7 +20,6 @@ from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
 
 from config.lib.work.jobs import LANES, Key, count_threads, get_task
 
@@ -85,22 +84,28 @@ async def _serve(stopped: threading.Event, run: Callable[[str, Key], None]) -> N
     async def run_one(name: str, key: str) -> None:
         await _run_in_daemon(lambda: run(name, Key.parse(key)))
 
-    async with workers.open_async(), asyncio.TaskGroup() as group:
-        running = [group.create_task(_rescue_tasks(workers.job_manager))]
-        for lane in LANES:
-            worker = workers.run_worker_async(
-                queues=[lane],
-                concurrency=count_threads(lane),
-                fetch_job_polling_interval=POLL_SECONDS,
-                delete_jobs="always",
-                install_signal_handlers=False,
-                shutdown_graceful_timeout=GRACE_SECONDS,
+    async with workers.open_async():
+        running = [
+            asyncio.create_task(
+                workers.run_worker_async(
+                    queues=[lane],
+                    concurrency=count_threads(lane),
+                    fetch_job_polling_interval=POLL_SECONDS,
+                    delete_jobs="always",
+                    install_signal_handlers=False,
+                    shutdown_graceful_timeout=GRACE_SECONDS,
+                )
             )
-            running.append(group.create_task(worker))
-        while not stopped.is_set():  # noqa: ASYNC110 - it is set by another thread
-            await asyncio.sleep(STOP_SECONDS)
-        for task in running:
-            task.cancel()
+            for lane in LANES
+        ]
+        running += [asyncio.create_task(_rescue_tasks(workers)), asyncio.create_task(_wait_for(stopped))]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for worker in running:
+            worker.cancel()
+        ends = await asyncio.gather(*running, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, Exception):
+            raise end
 
 
 async def _run_in_daemon(run: Callable[[], None]) -> None:
@@ -122,15 +127,25 @@ async def _run_in_daemon(run: Callable[[], None]) -> None:
     await done.wait()
 
 
-async def _rescue_tasks(manager: JobManager) -> None:
+async def _wait_for(stopped: threading.Event) -> None:
+    while not stopped.is_set():  # noqa: ASYNC110 - it is set by another thread
+        await asyncio.sleep(STOP_SECONDS)
+
+
+async def _rescue_task(workers: procrastinate.App, job: Job) -> None:
+    try:
+        await workers.job_manager.retry_job(job)
+    except UniqueViolation:
+        # The next run of the row waits in the queue already, and would wait for this one for ever.
+        await workers.job_manager.finish_job(job, Status.FAILED, delete_job=True)
+    except ConnectorException:
+        logger.info("Task %s was rescued by another worker", job.id)
+
+
+async def _rescue_tasks(workers: procrastinate.App) -> None:
     """Run the tasks of workers that died again."""
     while True:
-        # The database is away, or another worker was faster: the next look follows soon.
-        with suppress(ConnectorException):
-            for job in await manager.get_stalled_jobs():
-                try:
-                    await manager.retry_job(job)
-                except UniqueViolation:
-                    # The next run of the row waits in the queue already, and would wait for this one for ever.
-                    await manager.finish_job(job, Status.FAILED, delete_job=True)
+        with suppress(ConnectorException):  # the database is away: the next look follows soon
+            for job in await workers.job_manager.get_stalled_jobs():
+                await _rescue_task(workers, job)
         await asyncio.sleep(RESCUE_SECONDS)
