@@ -156,14 +156,17 @@ class _Link:
                 received = subscription.get_message(timeout=IDLE_SECONDS)
                 if received is None:
                     subscription.ping()
-                    continue
-                news = json.loads(received["data"]) if received["type"] == "message" else {"from": self._name}
-                if news["from"] == self._name:
-                    continue
-                with self._changed:
-                    self._has_others = True
-                for group, message in news["messages"]:
-                    self._deliver(group, message)
+                elif received["type"] == "message":
+                    self._take(received["data"])
+
+    def _take(self, data: bytes) -> None:
+        news = json.loads(data)
+        if news["from"] == self._name:
+            return
+        with self._changed:
+            self._has_others = True
+        for group, message in news["messages"]:
+            self._deliver(group, message)
 
     def _connect(self) -> Redis:
         # A listener waits longer than any command may take.
