@@ -277,7 +277,7 @@ def _act(kind: int, which: int, number: int, now) -> None:  # noqa: C901
 
 
 @given(acts=ACTS)
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_memory_survives_export_erase_and_import(db, acts):
     user = TraderFactory()
     for step, (kind, which, number) in enumerate(acts):
