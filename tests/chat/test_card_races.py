@@ -1,11 +1,8 @@
 """Concurrent clicks on one card: exactly one runs the action."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import pytest
-from django.db import connection
 
 from chat.cards import CardDecided, CardOutdated, cancel_card, confirm_card, draw_card
 from chat.models import ActionCard
@@ -14,6 +11,7 @@ from config.lib.owned import owned, owned_tx
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
+from tests.threads import race
 from trading.models import Deployment, DeploymentCommand
 from trading.record.actions import Action
 
@@ -52,21 +50,6 @@ def _done(trader, act):
         return type(refusal)
 
 
-def race(*works):
-    """Do all at once, each on a connection of its own; return the results in the given order."""
-    start = Barrier(len(works))
-
-    def run(work):
-        try:
-            start.wait()
-            return work()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result() for future in [pool.submit(run, work) for work in works]]
-
-
 @pytest.mark.parametrize(("kind", "left"), [("pause", (1, 1)), ("deploy", (0, 2))])
 def test_twenty_clicks_at_once_are_one_act(trader, deployment, kind, left):
     card = drawn(trader, deployment, kind)
@@ -103,14 +86,10 @@ def test_confirm_and_cancel_at_once_are_one_decision(trader, deployment):
 
 def test_card_drawn_anew_and_a_click_on_the_older_are_one_after_the_other(trader, deployment):
     older = drawn(trader, deployment, "pause")
+    action = Action("pause", deployment_id=deployment.pk)
 
     def draw_again():
-        try:
-            with owned_tx(trader):
-                action = Action("pause", deployment_id=deployment.pk)
-                return draw_card(conversation_id=older.conversation_id, action=action, now=JUNE).status
-        except DomainError as refusal:
-            return type(refusal)
+        return _done(trader, lambda: draw_card(conversation_id=older.conversation_id, action=action, now=JUNE))
 
     clicked, _ = race(confirming(trader, older), draw_again)
 

@@ -1,15 +1,12 @@
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from itertools import cycle
-from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
@@ -49,29 +46,13 @@ from memory.models import (
 )
 from tests.factories.memory import JULY, JUNE, MemoryProposalFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
+from tests.owners import as_owner
+from tests.threads import race
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 RACERS = 20
 Work = Callable[[], Any]
-
-
-def race(*works: tuple[int, Work]) -> list[Any]:
-    """Do all at once, each as a user on a connection of its own; return results and refusals in the given order."""
-    start = Barrier(len(works))
-
-    def run(user_id: int, work: Work) -> Any:
-        try:
-            start.wait()
-            with owned_tx(user_id):
-                return work()
-        except DomainError as refusal:
-            return refusal
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result() for future in [pool.submit(run, *work) for work in works]]
 
 
 def moment(number: int):
@@ -90,7 +71,7 @@ def test_one_of_twenty_concurrent_supersedes_wins(trader, fact):
     def supersede(number: int) -> Work:
         return lambda: supersede_fact(fact_id=fact.pk, content=f"Retires at {51 + number}", now=moment(number))
 
-    results = race(*[(trader.pk, supersede(number)) for number in range(RACERS)])
+    results = race(*[supersede(number) for number in range(RACERS)], user=trader)
 
     winners = [result for result in results if not isinstance(result, DomainError)]
     losers = [result for result in results if isinstance(result, DomainError)]
@@ -107,7 +88,7 @@ def test_twenty_identical_saves_leave_one_row(trader):
         words = ["Never trades alts", "never trades ALTS."][number % 2]
         return lambda: remember_fact(content=words, topic="symbols", now=moment(number))
 
-    results = race(*[(trader.pk, remember(number)) for number in range(RACERS)])
+    results = race(*[remember(number) for number in range(RACERS)], user=trader)
 
     with owned(trader):
         row = UserFact.objects.get()
@@ -131,9 +112,8 @@ def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
         event = write(fact).event
         count = UserFact.objects.count()
 
-    results = race(
-        *[(trader.pk, lambda at=at: undo_event(event_id=event.pk, now=JULY + at)) for at in _moments(RACERS)]
-    )
+    undos = [partial(undo_event, event_id=event.pk, now=moment(number)) for number in range(RACERS)]
+    results = race(*undos, user=trader)
 
     assert len({result.undone_at for result in results}) == 1
     with owned(trader):
@@ -204,7 +184,7 @@ def test_what_is_done_twenty_times_at_once_is_done_once(trader, name):
     with owned_tx(trader):
         work = make()
 
-    done = race(*[(trader.pk, work)] * RACERS)
+    done = race(*[work] * RACERS, user=trader)
 
     assert Counter(type(result) for result in done if result is not None) == results
     with owned(trader):
@@ -223,7 +203,7 @@ def test_concurrent_extraction_keeps_explicit_fact(trader, fact):
     def say() -> object:
         return supersede_fact(fact_id=learned.pk, content="Trades from Lisbon", now=JUNE)
 
-    results = race(*[(trader.pk, work) for work in [learn, say] * (RACERS // 2)])
+    results = race(*[learn, say] * (RACERS // 2), user=trader)
 
     winners = [result for result in results if isinstance(result, FactWrite)]
     with owned(trader):
@@ -239,19 +219,13 @@ def test_purges_and_restores_at_once_leave_the_fact_whole_or_gone(trader):
             delete_fact(fact_id=fact.pk, now=JUNE)
     works = [lambda fact=fact: restore_fact(fact_id=fact.pk, now=JULY) for fact in facts]
 
-    results = race(
-        *[(trader.pk, work) for work in works], *[(trader.pk, lambda: purge_facts(now=JUNE + TRASH_KEPT))] * len(works)
-    )
+    results = race(*works, *[lambda: purge_facts(now=JUNE + TRASH_KEPT)] * len(works), user=trader)
 
     restored = {result.fact.lineage for result in results if isinstance(result, FactWrite)}
     assert {type(result) for result in results} <= {FactWrite, Erasure, FactNotFound}
     with owned(trader):
         assert set(UserFact.objects.values_list("lineage", flat=True)) == restored
         assert UserFact.objects.count() == 2 * len(restored)
-
-
-def _moments(count: int) -> list[timedelta]:
-    return [timedelta(milliseconds=number) for number in range(count)]
 
 
 def test_concurrent_writes_leave_one_version_and_raise_domain_errors_only(trader, fact):
@@ -274,7 +248,7 @@ def test_concurrent_writes_leave_one_version_and_raise_domain_errors_only(trader
         lambda: merge_facts(fact_id=edited.fact.pk, into_id=other.pk, now=now),
     ]
 
-    race(*[(trader.pk, work) for work in works * 2])
+    race(*works * 2, user=trader)
 
     with owned(trader):
         rows = list(UserFact.objects.all())
@@ -290,13 +264,9 @@ def test_concurrent_writes_leave_one_version_and_raise_domain_errors_only(trader
 def test_block_rendered_while_its_facts_change_marks_no_closed_row(trader):
     with owned_tx(trader):
         facts = [UserFactFactory() for _ in range(RACERS // 2)]
-    edits = [
-        (trader.pk, lambda fact=fact: supersede_fact(fact_id=fact.pk, content=f"{fact.content}, corrected", now=JUNE))
-        for fact in facts
-    ]
-    renders = [(trader.pk, lambda: render_coach_block(now=JULY))] * (RACERS // 2)
+    edits = [partial(supersede_fact, fact_id=fact.pk, content=f"{fact.content}, corrected", now=JUNE) for fact in facts]
 
-    race(*[work for pair in zip(edits, renders, strict=True) for work in pair])
+    race(*[work for edit in edits for work in (edit, lambda: render_coach_block(now=JULY))], user=trader)
 
     with owned(trader):
         for new in UserFact.objects.believed().select_related("supersedes"):
@@ -306,7 +276,8 @@ def test_block_rendered_while_its_facts_change_marks_no_closed_row(trader):
 def test_concurrent_users_do_not_affect_each_other(db):
     traders = TraderFactory.create_batch(RACERS)
 
-    results = race(*[(trader.pk, lambda: remember_fact(content="Never trades alts", now=JUNE)) for trader in traders])
+    remember = partial(remember_fact, content="Never trades alts", now=JUNE)
+    results = race(*[partial(as_owner, trader, remember) for trader in traders])
 
     assert [result.fact.user_id for result in results] == [trader.pk for trader in traders]
     assert {result.event.kind for result in results} == {WriteKind.SAVE}

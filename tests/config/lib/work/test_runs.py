@@ -24,7 +24,7 @@ from config.lib.work.runs import (
     run_rows,
     run_task,
 )
-from tests.trading.ledger.test_races import race_freely
+from tests.threads import race
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
@@ -131,7 +131,7 @@ def test_schedulers_of_many_workers_run_a_job_once_a_turn():
     job, runs = counting()
 
     for turn in range(3):
-        race_freely(*[lambda at=NOON + turn * HOUR: list(run_due([job], at))] * 6)
+        race(*[lambda at=NOON + turn * HOUR: list(run_due([job], at))] * 6)
 
     assert runs == [NOON, NOON + HOUR, NOON + 2 * HOUR]
 
