@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
+from config.lib.threads import run_in_thread
 from tests.factories.memory import MemoryEventFactory, UserFactFactory
 from tests.factories.trading import StaffEntryFactory, TraderFactory
 from trading.models import Trader
@@ -52,7 +53,7 @@ def open_data(staff: Trader, user: Trader) -> None:
     as_owner(user, lambda: StaffEntryFactory(staff_id=staff.pk, created_at=now))
 
 
-def as_owner(user: Trader, work: Callable[[], T]) -> T:
+def as_owner(user: Trader | int, work: Callable[[], T]) -> T:
     """Do something as a user, whoever is in scope: one user's scope cannot be entered from another's."""
 
     def inside() -> T:
@@ -60,3 +61,8 @@ def as_owner(user: Trader, work: Callable[[], T]) -> T:
             return work()
 
     return Context().run(inside)
+
+
+async def do_as(user: Trader | int, work: Callable[[], T]) -> T:
+    """Do something as a user in a thread, from a coroutine."""
+    return await run_in_thread(as_owner, user, work)

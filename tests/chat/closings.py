@@ -1,14 +1,13 @@
 """What the tests of closing share: a chat with turns, an extractor's answers, a clock that stands."""
 
 import json
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from chat.conversations.lifecycle import list_due
 from chat.endings.closing import Closed, close_conversation, close_if_due
 from chat.models import Conversation, Message
-from config.lib.owned import owned_tx, system
+from config.lib.owned import system
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.fakes import ScriptedModel
@@ -57,9 +56,3 @@ def close_due(now: datetime) -> list[Closed]:
 def asked(model: ScriptedModel, number: int = -1) -> str:
     """Return the data that an extractor was sent."""
     return model.requests[number]["messages"][1]["content"]
-
-
-def as_user(user: Trader, work: Callable[[], Any]) -> Any:
-    """Do something as a user."""
-    with owned_tx(user):
-        return work()

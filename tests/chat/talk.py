@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from django.db import OperationalError
@@ -23,7 +23,9 @@ from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.factories.memory import JUNE
+from tests.owners import do_as
 
+T = TypeVar("T")
 PATIENCE = 10.0  # seconds until what a test waits for must have come
 
 
@@ -49,6 +51,11 @@ class Answer:
     def text(self) -> str:
         """The text that went out."""
         return "".join(event.text for event in self.all(TextAdded))
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that were called, as they finished."""
+        return [event.part["name"] for event in self.all(CallFinished)]
 
     @property
     def last(self) -> TurnEvent:
@@ -79,41 +86,32 @@ class Talk:
     user_id: int
     conversation_id: UUID
 
+    async def do(self, work: Callable[..., T], **given: Any) -> T:
+        """Do something to the conversation, as its owner, now."""
+        known = {"conversation_id": self.conversation_id, "now": timezone.now()}
+        return await do_as(self.user_id, lambda: work(**known, **given))
+
+    async def look(self, work: Callable[[], T]) -> T:
+        """Read or write something else as the owner of the conversation."""
+        return await do_as(self.user_id, work)
+
     async def say(self, text: str = "Hello", *, client_id: UUID | None = None) -> TurnStart:
         """Store a message and return the turn that answers it."""
-        accepted = await run_in_thread(self._accept, text, client_id or uuid4())
+        accepted = await self.do(accept_message, client_id=client_id or uuid4(), text=text)
         assert accepted.turn is not None
         return accepted.turn
 
-    def _accept(self, text: str, client_id: UUID) -> Any:
-        with owned_tx(self.user_id):
-            return accept_message(
-                conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
-            )
-
     async def retry(self) -> TurnStart:
         """Replace the newest reply by a new turn."""
-        return await run_in_thread(self._retry)
-
-    def _retry(self) -> TurnStart:
-        with owned_tx(self.user_id):
-            return retry_reply(conversation_id=self.conversation_id, now=timezone.now()).turn
+        return (await self.do(retry_reply)).turn
 
     async def go_on(self) -> TurnStart:
         """Let the newest reply, which broke off, go on."""
-        return await run_in_thread(self._go_on)
-
-    def _go_on(self) -> TurnStart:
-        with owned_tx(self.user_id):
-            return continue_reply(conversation_id=self.conversation_id, now=timezone.now()).turn
+        return (await self.do(continue_reply)).turn
 
     async def stop_from_elsewhere(self) -> None:
         """Ask for a stop as another process does: in the row."""
-        await run_in_thread(self._request_stop)
-
-    def _request_stop(self) -> None:
-        with owned_tx(self.user_id):
-            request_stop(conversation_id=self.conversation_id, now=timezone.now())
+        await self.do(request_stop)
 
     async def ask(self, text: str = "Hello", control: Control | None = None) -> Answer:
         """Send a message and run its turn to the end."""

@@ -1,5 +1,6 @@
 """The rule-based model's tool calls through real turns, in rows."""
 
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from memory.models import MemoryEvent, UserFact
 from offline.messages import read_opening
 from tests.chat.talk import Talk
 from tests.factories.memory import PlaceFactory, UserFactFactory
+from tests.owners import do_as
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,58 +32,38 @@ def begin(user, assistant, **given) -> Talk:
 
 async def facts(user) -> list[str]:
     """Return what is held true, oldest first."""
-
-    def read():
-        with owned_tx(user):
-            return list(
-                UserFact.objects.current(timezone.now()).order_by("created_at").values_list("content", flat=True)
-            )
-
-    return await run_in_thread(read)
-
-
-async def read(user, query):
-    """Evaluate a query in the user's scope."""
-
-    def run():
-        with owned_tx(user):
-            return query()
-
-    return await run_in_thread(run)
+    current = partial(UserFact.objects.current, timezone.now())
+    return await do_as(user, lambda: list(current().order_by("created_at").values_list("content", flat=True)))
 
 
 async def kinds(user) -> list[str]:
     """Return the kinds of the memory's events, oldest first."""
-    return await read(
+    return await do_as(
         user, lambda: list(MemoryEvent.objects.order_by("created_at", "pk").values_list("kind", flat=True))
     )
-
-
-def tools_of(answer) -> list[str]:
-    return [event.part["name"] for event in answer.events if type(event).__name__ == "CallFinished"]
 
 
 async def test_advisor_saves_updates_confirms_and_forgets(trader):
     talk = await run_in_thread(begin, trader, "advisor")
 
     saved = await talk.ask("My goal is to retire at 50. I only buy funds.")
-    assert tools_of(saved) == ["list_preferences", "save_preference", "save_preference"]
+    assert saved.tools == ["list_preferences", "save_preference", "save_preference"]
     assert "I have saved" in saved.text
     assert set(await facts(trader)) == {"My goal is to retire at 50", "I only buy funds"}
 
     updated = await talk.ask("Actually, my goal is to retire at 55.")
     assert "**My goal is to retire at 50** to **My goal is to retire at 55**" in updated.text
     assert set(await facts(trader)) == {"My goal is to retire at 55", "I only buy funds"}
-    old = await read(trader, lambda: UserFact.objects.get(content="My goal is to retire at 50"))
+    old = await do_as(trader, lambda: UserFact.objects.get(content="My goal is to retire at 50"))
     assert old.archived_reason == "superseded"
 
     confirmed = await talk.ask("Yes, still funds only")
     assert "still holds: **I only buy funds**" in confirmed.text
-    funds = await read(trader, lambda: UserFact.objects.get(content="I only buy funds"))
+    funds = await do_as(trader, lambda: UserFact.objects.get(content="I only buy funds"))
     assert (funds.last_confirmed_at is not None, funds.category) == (True, "fact")
 
     told = await talk.ask("What do you know about me?")
-    assert tools_of(told) == ["list_preferences"]
+    assert told.tools == ["list_preferences"]
     assert "- My goal is to retire at 55" in told.text
 
     forgotten = await talk.ask("forget my goal")
@@ -91,12 +73,12 @@ async def test_advisor_saves_updates_confirms_and_forgets(trader):
 
 
 async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
-    await read(trader, lambda: UserFactFactory(content="Wears shoes of size 44", learned=True, score=0.4))
+    await do_as(trader, lambda: UserFactFactory(content="Wears shoes of size 44", learned=True, score=0.4))
     talk = await run_in_thread(begin, trader, "advisor")
 
     answer = await talk.ask("What is my shoe size?")
 
-    assert tools_of(answer) == ["recall_preferences"]
+    assert answer.tools == ["recall_preferences"]
     assert "- Wears shoes of size 44 (" in answer.text
     assert "(inferred)" in answer.text
 
@@ -106,8 +88,8 @@ async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
     [("55", ["My goal is to retire at 55"]), ("Forget it", []), ("Never mind", ["My goal is to retire at 50"])],
 )
 async def test_a_chat_about_a_fact_changes_that_fact_as_the_user_says(trader, said, left):
-    fact = await read(trader, lambda: UserFactFactory(content="My goal is to retire at 50", topic="goal"))
-    made = await read(trader, lambda: ask_about_fact(fact_id=fact.pk, now=timezone.now()))
+    fact = await do_as(trader, lambda: UserFactFactory(content="My goal is to retire at 50", topic="goal"))
+    made = await do_as(trader, lambda: ask_about_fact(fact_id=fact.pk, now=timezone.now()))
 
     await Talk(trader.pk, made.pk).ask(said)
 
@@ -138,10 +120,10 @@ async def test_companion_saves_corrects_and_forgets_facts(trader):
 
 async def test_companion_knows_saved_facts_in_its_next_chat(trader):
     await (await run_in_thread(begin, trader, "companion")).ask("My name is Alex.")
-    await read(trader, lambda: PlaceFactory(name="Gym", notes="on Pike Street"))
+    await do_as(trader, lambda: PlaceFactory(name="Gym", notes="on Pike Street"))
 
     answer = await (await run_in_thread(begin, trader, "companion")).ask("What do you know about me?")
 
     assert "- My name is Alex" in answer.text
     assert "- Gym: on Pike Street" in answer.text
-    assert tools_of(answer) == []
+    assert answer.tools == []

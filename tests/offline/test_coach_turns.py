@@ -8,10 +8,9 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.models import ActionCard
-from config.lib.owned import owned_tx
-from config.lib.threads import run_in_thread
 from tests.chat.talk import Talk
 from tests.factories.record import BarFactory, DeploymentFactory, TradeFactory
+from tests.owners import do_as
 from trading.models import DeploymentCommand, ExperienceTier, SkillDraft, Trader
 from trading.skills.schemas import list_problems
 
@@ -32,28 +31,13 @@ def _offline(settings):
     settings.CRITIQUE_MODELS = ["offline/keel"]
 
 
-async def read(user, query):
-    """Evaluate a query in the user's scope."""
-
-    def run():
-        with owned_tx(user):
-            return query()
-
-    return await run_in_thread(run)
-
-
 async def begin(user, opening=None, tier=None) -> Talk:
     def make():
-        with owned_tx(user):
-            if tier:
-                Trader.objects.filter(pk=user.pk).update(experience_tier=tier)
-            return start_conversation(assistant="coach", opening=opening, now=timezone.now()).pk
+        if tier:
+            Trader.objects.filter(pk=user.pk).update(experience_tier=tier)
+        return start_conversation(assistant="coach", opening=opening, now=timezone.now()).pk
 
-    return Talk(user.pk, await run_in_thread(make))
-
-
-def tools_of(answer) -> list[str]:
-    return [event.part["name"] for event in answer.events if type(event).__name__ == "CallFinished"]
+    return Talk(user.pk, await do_as(user, make))
 
 
 async def deployment_of(user):
@@ -65,11 +49,11 @@ async def deployment_of(user):
         BarFactory(opened_at=timezone.now() - timedelta(hours=2), close=Decimal("103.5"))
         return made
 
-    return await read(user, make)
+    return await do_as(user, make)
 
 
 async def draft_of(user) -> SkillDraft:
-    return await read(user, lambda: SkillDraft.objects.get())
+    return await do_as(user, lambda: SkillDraft.objects.get())
 
 
 async def test_stop_it_draws_a_card_and_does_nothing(trader):
@@ -79,11 +63,11 @@ async def test_stop_it_draws_a_card_and_does_nothing(trader):
     answer = await talk.ask("stop it")
     yes = await talk.ask("yes")
 
-    card = await read(trader, lambda: ActionCard.objects.get())
+    card = await do_as(trader, lambda: ActionCard.objects.get())
     assert (card.type, card.status) == ("stop", "pending")
     assert "I prepared a card" in answer.text
     assert "only your click on Confirm does it" in yes.text
-    assert not await read(trader, lambda: DeploymentCommand.objects.exists())
+    assert not await do_as(trader, lambda: DeploymentCommand.objects.exists())
 
 
 async def test_a_novice_gets_a_draft_that_can_be_saved(trader):
@@ -128,7 +112,7 @@ async def test_an_experts_pitch_becomes_a_draft_and_a_critique(trader):
 
     answer = await talk.ask(PITCH)
 
-    assert tools_of(answer)[-1] == "critique_draft"
+    assert answer.tools[-1] == "critique_draft"
     assert "Where I push back:" in answer.text
     draft = await draft_of(trader)
     assert list_problems(draft.payload) == []

@@ -15,7 +15,6 @@ from chat.models import Conversation, Message, MessageStatus
 from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from chat.turns.events import CallFinished, CallStarted, Noticed
-from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.asking import headers_of, open_exchange, post
 from tests.chat.conftest import new_talk
@@ -23,7 +22,7 @@ from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import as_typed, until
 from tests.factories.chat import ActionCardFactory, ReplyFactory
 from tests.fakes import Gate
-from tests.owners import as_owner
+from tests.owners import do_as
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,16 +42,12 @@ def me(own_client):
     return headers_of(own_client)
 
 
-def rows(user, model):
-    return as_owner(user, lambda: list(model.objects.order_by("pk")))
-
-
 async def conversations_of(user):
-    return await run_in_thread(rows, user, Conversation)
+    return await do_as(user, lambda: list(Conversation.objects.order_by("pk")))
 
 
 async def messages_of(user):
-    return await run_in_thread(rows, user, Message)
+    return await do_as(user, lambda: list(Message.objects.order_by("pk")))
 
 
 def said(text="Hello", **more):
@@ -167,7 +162,7 @@ async def test_card_comes_with_its_lines_and_the_page_it_is_confirmed_on(me, tal
         ReplyFactory(**message, content="Look.", parts=parts)
         return card
 
-    card = await run_in_thread(as_owner, trader, answer_with_card)
+    card = await do_as(trader, answer_with_card)
 
     answer = await post(me, said(conversationId=str(talk.conversation_id), client_id=CLIENT_ID))
 
@@ -330,17 +325,17 @@ async def test_client_id_is_ones_own(model, me, stranger, trader):
 async def test_reply_that_another_process_writes_is_read_along(me, talk, monkeypatch):
     monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
     start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
-    await run_in_thread(_write, talk, start.reply_id, parts=_texts("Half"))
+    await _write(talk, start.reply_id, parts=_texts("Half"))
 
     async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
         assert (await exchange.until("text")).content == {"text": "Half"}
         tool = {"kind": "tool", "step": 0, "call_id": "c", "name": "get_recent_news", "arguments": "{}"}
         running = {**tool, "status": "running", "result": None}
-        await run_in_thread(_write, talk, start.reply_id, parts=[*_texts("Half and half"), running])
+        await _write(talk, start.reply_id, parts=[*_texts("Half and half"), running])
         await exchange.until("tool_started")
         parts = [*_texts("Half and half"), {**tool, "status": "done", "result": {}}, *_texts("Done.")]
         ended = {"status": MessageStatus.COMPLETE, "content": "Half and half\n\nDone.", "usage": {"prompt_tokens": 1}}
-        await run_in_thread(_write, talk, start.reply_id, parts=parts, **ended)
+        await _write(talk, start.reply_id, parts=parts, **ended)
         await exchange.end()
 
     assert exchange.names == ["accepted", "text", "tool_started", "tool_finished", "text", "done"]
@@ -358,13 +353,14 @@ def _texts(text):
 
 
 def _write(talk, reply_id, **columns):
-    with owned_tx(talk.user_id):
-        Message.objects.filter(pk=reply_id).update(heartbeat_at=timezone.now(), **columns)
+    values = {"heartbeat_at": timezone.now()} | columns
+    return talk.look(lambda: Message.objects.filter(pk=reply_id).update(**values))
 
 
 async def test_reply_whose_process_died_is_ended(me, talk):
     start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
-    await run_in_thread(_kill, talk, start.reply_id)
+    long_ago = timezone.now() - timedelta(minutes=1)
+    await _write(talk, start.reply_id, heartbeat_at=long_ago, parts=_texts("Half"), content="Half")
 
     answer = await post(me, said(client_id=CLIENT_ID, conversationId=str(talk.conversation_id)))
 
@@ -373,27 +369,16 @@ async def test_reply_whose_process_died_is_ended(me, talk):
     assert (await talk.reply()).status == "interrupted"
 
 
-def _kill(talk, reply_id):
-    with owned_tx(talk.user_id):
-        long_ago = timezone.now() - timedelta(minutes=1)
-        Message.objects.filter(pk=reply_id).update(heartbeat_at=long_ago, parts=_texts("Half"), content="Half")
-
-
 async def test_reply_that_is_deleted_while_it_is_followed_ends_the_stream(me, talk, monkeypatch):
     monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
     await talk.say("Hello", client_id=UUID(CLIENT_ID))
 
     async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
         await exchange.until("accepted")
-        await run_in_thread(_delete, talk)
+        await talk.look(lambda: Conversation.objects.filter(pk=talk.conversation_id).delete())
         await exchange.end()
 
     assert exchange.events[-1].content == {"text": streams.GONE, "may_retry": False}
-
-
-def _delete(talk):
-    with owned_tx(talk.user_id):
-        Conversation.objects.filter(pk=talk.conversation_id).delete()
 
 
 async def test_stream_lives_through_a_database_that_does_not_answer(me, talk, outage, monkeypatch):
@@ -405,7 +390,7 @@ async def test_stream_lives_through_a_database_that_does_not_answer(me, talk, ou
         outage.begin("agent_messages")
         await until(lambda: outage.hits > 2)
         outage.end()
-        await run_in_thread(_write, talk, start.reply_id, status=MessageStatus.COMPLETE, parts=_texts("Here."))
+        await _write(talk, start.reply_id, status=MessageStatus.COMPLETE, parts=_texts("Here."))
         await exchange.end()
 
     assert exchange.names == ["accepted", "text", "done"]

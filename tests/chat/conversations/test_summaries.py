@@ -13,7 +13,6 @@ from chat.turns import live
 from chat.turns.accept import edit_message
 from chat.turns.events import MessageAccepted
 from chat.turns.turn import Control, tidy_up
-from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import answer, as_typed, until
@@ -33,21 +32,13 @@ def _small_budget(settings):
     settings.SUMMARY_MODELS = ["scripted/summary"]
 
 
-def owned_by(talk, work):
-    def inside():
-        with owned_tx(talk.user_id):
-            return work()
-
-    return run_in_thread(inside)
-
-
 async def fill(talk, exchanges, *, untrusted_at=None):
     def write():
         for number in range(exchanges):
             asked = MessageFactory(conversation_id=talk.conversation_id, conversation=None, content=f"Q{number} {LONG}")
             ReplyFactory(reply_to=asked, content=f"A{number} {LONG}", is_untrusted=number == untrusted_at)
 
-    await owned_by(talk, write)
+    await talk.look(write)
 
 
 async def run(talk):
@@ -65,7 +56,7 @@ async def test_short_chat_needs_no_summary(model, talk):
     assert model.requests == []
 
 
-async def test_long_chat_gets_a_summary_of_its_older_part(model, talk):
+async def test_long_chat_gets_a_summary_that_the_next_turn_is_sent_in_place_of_the_older_part(model, talk):
     await fill(talk, 12)
     model.say("They asked twelve things.")
 
@@ -82,15 +73,7 @@ async def test_long_chat_gets_a_summary_of_its_older_part(model, talk):
     assert read.startswith("Person: Q0 word")
     assert f"A{(24 - len(kept)) // 2 - 1} word" in read
     assert f"Q{(24 - len(kept)) // 2} word" not in read
-
-
-async def test_next_turn_is_sent_the_summary_in_place_of_the_older_part(model, talk):
-    await fill(talk, 12)
-    model.say("They asked twelve things.")
-    written = await run(talk)
-
     start = await talk.say("And now?")
-
     first, *rest = start.sent.messages
     assert first == {"role": "user", "content": earlier_part("They asked twelve things.")}
     assert as_typed(rest)[-1] == {"role": "user", "content": "And now?"}
@@ -132,7 +115,7 @@ async def test_two_at_once_write_one(model, talk):
 
     await asyncio.gather(run(talk), run(talk))
 
-    assert len(await owned_by(talk, summaries)) == 1
+    assert len(await talk.look(summaries)) == 1
 
 
 async def test_edit_while_the_model_reads_drops_the_summary(model, talk):
@@ -146,11 +129,11 @@ async def test_edit_while_the_model_reads_drops_the_summary(model, talk):
         first = Message.objects.filter(role="user").order_by("pk").first()
         edit_message(conversation_id=talk.conversation_id, message_id=first.pk, text="Anew", now=JUNE)
 
-    await owned_by(talk, edit)
+    await talk.look(edit)
     gate.open()
 
     assert await running is None
-    assert await owned_by(talk, summaries) == []
+    assert await talk.look(summaries) == []
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("down"), ""], ids=["unreachable", "empty"])
@@ -216,7 +199,7 @@ async def test_calls_that_no_page_shows_whole_count_for_the_room(model, talk, ru
 
     await run_turn(start)
 
-    assert [summary.text for summary in await owned_by(talk, summaries)] == ["Summary."]
+    assert [summary.text for summary in await talk.look(summaries)] == ["Summary."]
 
 
 async def test_lines_that_no_model_is_sent_take_no_room(model, talk):
@@ -227,7 +210,7 @@ async def test_lines_that_no_model_is_sent_take_no_room(model, talk):
         asked = MessageFactory(conversation_id=talk.conversation_id, conversation=None, content="Keep all of this")
         ReplyFactory(reply_to=asked, content="", parts=[line] * 20)
 
-    await owned_by(talk, write)
+    await talk.look(write)
 
     assert await run(talk) is None
     assert model.requests == []

@@ -1,4 +1,5 @@
 import asyncio
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -7,7 +8,6 @@ from chat.conversations.services import rename_conversation
 from chat.conversations.titles import clean_title, write_title
 from chat.models import Conversation, UsageDay
 from chat.prompt.texts import TITLE_TASK
-from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import until
@@ -21,10 +21,9 @@ def _title_model(settings):
     settings.TITLE_MODELS = ["scripted/title"]
 
 
-def titled(talk):
-    with owned_tx(talk.user_id):
-        found = Conversation.objects.get(pk=talk.conversation_id)
-        return found.title, found.is_title_chosen
+async def titled(talk):
+    found = await talk.look(partial(Conversation.objects.get, pk=talk.conversation_id))
+    return found.title, found.is_title_chosen
 
 
 async def write(talk):
@@ -38,7 +37,7 @@ async def test_first_exchange_gives_the_chat_a_title(model, talk):
 
     assert await write(talk) == "BTC position size"
 
-    assert await run_in_thread(titled, talk) == ("BTC position size", True)
+    assert await titled(talk) == ("BTC position size", True)
     task, exchange = (message["content"] for message in model.requests[-1]["messages"])
     assert task == TITLE_TASK
     assert exchange == (
@@ -63,35 +62,26 @@ async def test_title_by_the_user_wins_over_the_written_one(model, talk):
     gate = Gate()
     model.say(gate, "Too late")
 
-    def rename():
-        with owned_tx(talk.user_id):
-            rename_conversation(conversation_id=talk.conversation_id, title="Mine")
-
     writing = asyncio.create_task(write(talk))
     await until(gate.reached.is_set)
-    await run_in_thread(rename)
+    await talk.look(lambda: rename_conversation(conversation_id=talk.conversation_id, title="Mine"))
     gate.open()
 
     assert await writing is None
-    assert await run_in_thread(titled, talk) == ("Mine", True)
+    assert await titled(talk) == ("Mine", True)
 
 
-async def test_model_that_cannot_be_reached_leaves_the_first_words(model, talk):
+NO_TITLE = "I cannot write a title for this chat because I was not given enough of it to work with."
+
+
+@pytest.mark.parametrize(("said", "for_good"), [(RuntimeError("down"), False), (NO_TITLE, True)])
+async def test_model_that_gives_no_title_leaves_the_first_words(model, talk, said, for_good):
     model.say("One.")
     await talk.ask("first question")
-    model.say(RuntimeError("down"))
+    model.say(said)
 
     assert await write(talk) is None
-    assert await run_in_thread(titled, talk) == ("First question", False)
-
-
-async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, talk):
-    model.say("One.")
-    await talk.ask("first question")
-    model.say("I cannot write a title for this chat because I was not given enough of it to work with.")
-
-    assert await write(talk) is None
-    assert await run_in_thread(titled, talk) == ("First question", True)
+    assert await titled(talk) == ("First question", for_good)
 
 
 async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
@@ -103,15 +93,11 @@ async def test_title_call_counts_towards_usage(model, talk):
     model.say("One.")
     await talk.ask("first")
 
-    def prompt_tokens():
-        with owned_tx(talk.user_id):
-            return UsageDay.objects.get().prompt_tokens
-
-    before = await run_in_thread(prompt_tokens)
+    before = (await talk.look(UsageDay.objects.get)).prompt_tokens
     model.say("First question")
     await write(talk)
 
-    assert await run_in_thread(prompt_tokens) == before + 10
+    assert (await talk.look(UsageDay.objects.get)).prompt_tokens == before + 10
 
 
 async def test_open_page_hears_of_the_title(model, trader, talk):

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -17,8 +18,6 @@ from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
 from config.lib.llm.door import Completion, Usage, cost_usd
-from config.lib.owned import owned_tx
-from config.lib.threads import run_in_thread
 from tests.chat.talk import answer
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
@@ -146,7 +145,7 @@ async def test_turn_counts_all_calls_of_the_model(model, talk):
 
     result = await answer(await talk.say("I trade BTC only"))
 
-    (day,) = await read_days(talk)
+    (day,) = await talk.look(partial(list_days, 5))
     assert (day.turns, day.reserved_tokens) == (1, 0)
     assert day.prompt_tokens == result.last.usage["prompt_tokens"] > 0
 
@@ -157,16 +156,8 @@ async def test_stopping_an_answer_again_and_again_is_not_free(model, talk):
 
     await answer(await talk.say())
 
-    (day,) = await read_days(talk)
+    (day,) = await talk.look(partial(list_days, 5))
     assert day.prompt_tokens > 500
-
-
-async def read_days(talk):
-    def read():
-        with owned_tx(talk.user_id):
-            return list_days(5)
-
-    return await run_in_thread(read)
 
 
 @pytest.mark.parametrize(

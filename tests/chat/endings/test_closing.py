@@ -17,7 +17,7 @@ from config.lib.work.leases import LEASE
 from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact
 from tests.chat import talk
-from tests.chat.closings import add_exchange, answer, as_user, asked, close, close_due, fact, make_chat
+from tests.chat.closings import add_exchange, answer, asked, close, close_due, fact, make_chat
 from tests.factories.chat import MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.memory.claims.test_sentences import TUNED, UNSEEN
@@ -38,17 +38,19 @@ def model(model, settings):
 @pytest.fixture
 def chat(trader):
     """An active chat of one exchange."""
-    return as_user(trader, lambda: make_chat((BTC, "Noted.")))
+    return as_owner(trader, lambda: make_chat((BTC, "Noted.")))
 
 
 def reread(conversation, user):
     """Return the row as it now is."""
-    return as_user(user, lambda: Conversation.objects.get(pk=conversation.pk))
+    return as_owner(user, lambda: Conversation.objects.get(pk=conversation.pk))
 
 
 def facts_of(user):
     """Return the words of the facts that are believed."""
-    return as_user(user, lambda: [row.content for row in UserFact.objects.believed().order_by("created_at", "content")])
+    return as_owner(
+        user, lambda: [row.content for row in UserFact.objects.believed().order_by("created_at", "content")]
+    )
 
 
 def ids_of(conversation, user):
@@ -82,7 +84,7 @@ def test_close_that_is_repeated_calls_no_model(trader, chat, model):
 
 
 def test_close_of_a_chat_without_a_word_of_the_user_calls_no_model(trader, model):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
 
     assert close(chat, trader).outcome == ClosingOutcome.IDLE
     assert model.requests == []
@@ -111,10 +113,10 @@ def send(chat, user, text):
 
 def test_long_chat_is_extracted_in_parts_and_the_watermark_moves_with_each(trader, model, monkeypatch):
     monkeypatch.setattr(closing, "CHUNK_TOKENS", 120)
-    chat = as_user(trader, lambda: make_chat(*[(f"{BTC} Part {n}. " + "word " * 40, "Noted.") for n in range(3)]))
+    chat = as_owner(trader, lambda: make_chat(*[(f"{BTC} Part {n}. " + "word " * 40, "Noted.") for n in range(3)]))
     for number in range(2):
         answer(model, summary=f"Summary {number}.")
-    model.say(LLMFault())
+    model.say(RuntimeError("gone"))
 
     closed = close(chat, trader)
 
@@ -125,12 +127,8 @@ def test_long_chat_is_extracted_in_parts_and_the_watermark_moves_with_each(trade
     assert "Summary 0." in asked(model, 1)
 
 
-class LLMFault(Exception):
-    """What a provider's client raises."""
-
-
 def test_replaced_replies_are_not_sent(trader, model):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
     with owned_tx(trader):
         message = add_exchange(chat, BTC, "The second answer.")
         ReplyFactory(reply_to=message, content="The first answer.", replaced=True)
@@ -150,14 +148,9 @@ def test_known_facts_are_told_with_who_said_them(trader, chat, model):
 
     close(chat, trader)
 
-    told = {known["id"]: known["explicit"] for known in lines(asked(model), "known_facts")}
-    assert told == {str(said.pk): True, str(learned.pk): False}
-
-
-def lines(request, tag):
-    """Return the lines of JSON between two tags."""
-    inside = request.split(f"<{tag}>\n")[1].split(f"</{tag}>")[0]
-    return [json.loads(line) for line in inside.strip().split("\n")]
+    inside = asked(model).split("<known_facts>\n")[1].split("</known_facts>")[0]
+    told = [json.loads(line) for line in inside.strip().split("\n")]
+    assert {known["id"]: known["explicit"] for known in told} == {str(said.pk): True, str(learned.pk): False}
 
 
 # --- Reconciling: the rules of trust ---
@@ -174,7 +167,7 @@ OTHER_WORDS = [
 
 @pytest.mark.parametrize(("typed", "content"), OTHER_WORDS, ids=[typed for typed, _ in OTHER_WORDS])
 def test_what_an_extractor_quotes_of_the_user_is_saved_or_proposed_in_a_clean_chat(trader, model, typed, content):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
     with owned_tx(trader):
         add_exchange(chat, typed, "Noted.")
     quoted = typed.rstrip(".").replace("’", "'")
@@ -199,7 +192,7 @@ def test_what_an_extractor_quotes_of_the_user_is_saved_or_proposed_in_a_clean_ch
 def test_most_of_what_an_extractor_words_otherwise_is_saved_at_once(trader, model):
     counts = []
     for typed, content in [*TUNED, *UNSEEN]:
-        chat = as_user(trader, make_chat)
+        chat = as_owner(trader, make_chat)
         with owned_tx(trader):
             add_exchange(chat, typed, "Noted.")
         answer(model, fact(content, quotes=[{"text": typed}]))
@@ -218,7 +211,7 @@ def test_most_of_what_an_extractor_words_otherwise_is_saved_at_once(trader, mode
     ],
 )
 def test_quote_that_is_no_statement_of_the_user_is_no_reason_to_propose(trader, model, typed, quoted):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
     with owned_tx(trader):
         add_exchange(chat, typed, "Noted.")
     answer(model, fact("Goes all in with everything", quotes=[{"text": quoted}]))
@@ -230,7 +223,7 @@ def test_close_twice_over_the_same_turns_saves_once(trader, chat, model):
     for _ in range(2):
         answer(model, fact("Only trades BTC and ETH perps"))
     close(chat, trader)
-    as_user(trader, lambda: Conversation.objects.update(extracted_through=0, status=ConversationStatus.ACTIVE))
+    as_owner(trader, lambda: Conversation.objects.update(extracted_through=0, status=ConversationStatus.ACTIVE))
 
     assert close(chat, trader).learned.known == 1
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
@@ -240,7 +233,7 @@ def test_close_twice_over_the_same_turns_saves_once(trader, chat, model):
 
 
 def test_trashed_chat_is_not_extracted(trader, chat, model):
-    as_user(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE))
+    as_owner(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE))
 
     assert close(chat, trader).outcome == ClosingOutcome.NOT_NEEDED
     assert model.requests == []
@@ -288,7 +281,7 @@ def during(monkeypatch, act):
 
 
 def test_temporary_chat_teaches_nothing_and_is_deleted_when_it_ends(trader, model):
-    chat = as_user(trader, lambda: make_chat((BTC, "Noted."), is_temporary=True))
+    chat = as_owner(trader, lambda: make_chat((BTC, "Noted."), is_temporary=True))
 
     assert close(chat, trader).outcome == ClosingOutcome.DELETED
 
@@ -298,31 +291,18 @@ def test_temporary_chat_teaches_nothing_and_is_deleted_when_it_ends(trader, mode
         assert not Message.objects.exists()
 
 
-def test_paused_learning_passes_the_turns_over_for_good(trader, chat, model):
-    as_user(trader, lambda: set_switches(learns=False))
+def test_what_was_said_before_and_during_a_pause_of_learning_is_passed_over_for_good(trader, chat, model):
+    as_owner(trader, lambda: set_switches(learns=False))
     assert close(chat, trader).outcome == ClosingOutcome.IDLE
-    as_user(trader, lambda: set_switches(learns=True))
+    send(chat, trader, "I only trade silver.")
+    as_owner(trader, lambda: set_switches(learns=True))
     send(chat, trader, "I never risk more than 1% per trade.")
     answer(model)
 
     close(chat, trader)
 
     assert len(model.requests) == 1
-    assert "perps" not in asked(model)
-
-
-def test_what_was_said_while_learning_was_paused_is_not_learned_after_the_pause(trader, model):
-    chat = as_user(trader, make_chat)
-    as_user(trader, lambda: set_switches(learns=False))
-    send(chat, trader, BTC)
-    as_user(trader, lambda: set_switches(learns=True))
-    send(chat, trader, "I never risk more than 1% per trade.")
-    answer(model)
-
-    close(chat, trader)
-
-    assert "1%" in asked(model)
-    assert "perps" not in asked(model)
+    assert [word in asked(model) for word in ("1%", "perps", "silver")] == [True, False, False]
 
 
 def test_pause_during_a_close_drops_the_extracted_facts(trader, chat, model, monkeypatch):
@@ -365,9 +345,9 @@ def test_reopened_chat_gets_the_memory_of_today_and_its_old_messages_keep_theirs
 
 
 def test_retry_reopens_a_chat_too(trader, chat):
-    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE))
+    as_owner(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE))
 
-    as_user(trader, lambda: retry_reply(conversation_id=chat.pk, now=JUNE))
+    as_owner(trader, lambda: retry_reply(conversation_id=chat.pk, now=JUNE))
 
     assert reread(chat, trader).status == ConversationStatus.ACTIVE
 
@@ -375,17 +355,17 @@ def test_retry_reopens_a_chat_too(trader, chat):
 # --- Failures ---
 
 
-@pytest.fixture
-def broken(monkeypatch):
-    """A model that is not to be had."""
+def fail_extraction(monkeypatch, error=None):
+    """Let the model be not to be had, or another error be raised."""
 
     async def fail(*args, **options):
-        raise LLMUnavailable("timeout")
+        raise error or LLMUnavailable("timeout")
 
     monkeypatch.setattr(closing, "extract_facts", fail)
 
 
-def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
+def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, monkeypatch):
+    fail_extraction(monkeypatch)
     moment, waits = JUNE, []
     for _ in range(MAX_TRIES - 1):
         assert close(chat, trader, at=moment).outcome == ClosingOutcome.PUT_OFF
@@ -404,7 +384,7 @@ def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
 
 def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "extract_facts", _unavailable)
+        fail_extraction(patch)
         close(chat, trader)
     assert close_due(JUNE) == []
     answer(model, fact("Only trades BTC and ETH perps"))
@@ -416,12 +396,8 @@ def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monke
     assert not reread(chat, trader).extraction_pending
 
 
-async def _unavailable(*args, **options):
-    raise LLMUnavailable("timeout")
-
-
 def test_message_gives_what_was_given_up_another_round_of_tries(trader, chat, model):
-    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE, extraction_tries=MAX_TRIES))
+    as_owner(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE, extraction_tries=MAX_TRIES))
     send(chat, trader, "Anything new?")
     answer(model, fact("Only trades BTC and ETH perps"))
 
@@ -431,7 +407,7 @@ def test_message_gives_what_was_given_up_another_round_of_tries(trader, chat, mo
 
 
 def test_archived_chat_stays_archived_when_its_extraction_is_tried_again(trader, chat, model):
-    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.ARCHIVED))
+    as_owner(trader, lambda: Conversation.objects.update(status=ConversationStatus.ARCHIVED))
     answer(model)
 
     assert close(chat, trader).outcome == ClosingOutcome.ARCHIVED
@@ -439,10 +415,7 @@ def test_archived_chat_stays_archived_when_its_extraction_is_tried_again(trader,
 
 
 def test_fault_of_ours_is_logged_and_counts_as_a_try(trader, chat, monkeypatch, caplog):
-    async def explode(*args, **options):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(closing, "extract_facts", explode)
+    fail_extraction(monkeypatch, ZeroDivisionError())
 
     assert close(chat, trader).outcome == ClosingOutcome.PUT_OFF
     assert f"Closing conversation {chat.pk} failed" in caplog.text
@@ -457,8 +430,9 @@ def test_answers_that_cannot_be_read_lose_nothing(trader, chat, model):
     assert reread(chat, trader).extracted_through == 0
 
 
-def test_log_holds_no_word_of_the_chat(trader, chat, broken, caplog):
+def test_log_holds_no_word_of_the_chat(trader, chat, monkeypatch, caplog):
     caplog.set_level("DEBUG")
+    fail_extraction(monkeypatch)
 
     close(chat, trader)
 
@@ -469,7 +443,7 @@ def test_log_holds_no_word_of_the_chat(trader, chat, broken, caplog):
 
 
 def test_lease_that_holds_keeps_others_away_and_one_that_ran_out_is_taken(trader, chat, model):
-    as_user(
+    as_owner(
         trader,
         lambda: Conversation.objects.update(
             status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=JUNE + LEASE
@@ -526,7 +500,7 @@ def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, m
         make_chat((BTC, "Noted."), last_message_at=JUNE - timedelta(minutes=59))
         return asked_for, left, quiet
 
-    mine, theirs = as_user(trader, chats), as_owner(stranger, chats)
+    mine, theirs = as_owner(trader, chats), as_owner(stranger, chats)
     for _ in range(6):
         answer(model)
 
@@ -539,8 +513,8 @@ def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, m
 
 
 def test_close_if_due_leaves_a_chat_to_which_somebody_came_back(trader, chat):
-    as_user(trader, lambda: note_left(conversation_id=chat.pk, now=JUNE - MINUTE))
-    as_user(trader, lambda: note_here(conversation_id=chat.pk, now=JUNE))
+    as_owner(trader, lambda: note_left(conversation_id=chat.pk, now=JUNE - MINUTE))
+    as_owner(trader, lambda: note_here(conversation_id=chat.pk, now=JUNE))
 
     closed = close_if_due(chat.pk, user_id=trader.pk, clock=lambda: JUNE)
 

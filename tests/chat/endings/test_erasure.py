@@ -21,7 +21,7 @@ from config.lib.owned import owned, owned_tx, system_tx
 from memory.facts.services import delete_fact, remember_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.models import MemoryEvent, UserFact
-from tests.chat.closings import answer, as_user, make_chat
+from tests.chat.closings import answer, make_chat
 from tests.chat.closings import fact as found
 from tests.chat.tools.binding import bind_tools
 from tests.factories.chat import (
@@ -88,6 +88,12 @@ def trash(user, **lookup):
     return fact
 
 
+def erase(fact, **options):
+    """Put the fact into the trash and delete it for good, as the owner in scope."""
+    delete_fact(fact_id=fact.pk, now=JUNE)
+    erase_fact(fact_id=fact.pk, **options)
+
+
 # --- One fact ---
 
 
@@ -100,7 +106,7 @@ def test_erased_fact_is_gone_from_every_table_with_its_source(trader):
     assert {"user_facts", "agent_messages", "memory_snapshots"} <= set(every_text(CANARY))
     fact = trash(trader, content=f"Wants a {CANARY}")
 
-    as_user(trader, lambda: erase_fact(fact_id=fact.pk, with_messages=True))
+    as_owner(trader, lambda: erase_fact(fact_id=fact.pk, with_messages=True))
 
     assert every_text(CANARY) == []
     assert every_text(str(fact.pk)) == ["memory_snapshots"]  # an id, without a word
@@ -111,7 +117,7 @@ def test_erased_fact_leaves_the_messages_unless_they_are_to_go_too(trader):
     chat, accepted = save_with_the_coach(trader, f"Wants a {CANARY}", typed)
     fact = trash(trader, content=f"Wants a {CANARY}")
 
-    as_user(trader, lambda: erase_fact(fact_id=fact.pk))
+    as_owner(trader, lambda: erase_fact(fact_id=fact.pk))
 
     with owned(trader):
         assert Message.objects.get(pk=accepted.message.pk).content == typed
@@ -131,8 +137,7 @@ def test_sources_are_what_was_quoted_and_what_asked_for_it(trader):
         fact = remember_fact(content="Wants a boat", origin=origin, now=MAY).fact
 
         assert list_source_messages(fact_id=fact.pk) == [quoted, asking]
-        delete_fact(fact_id=fact.pk, now=JUNE)
-        erase_fact(fact_id=fact.pk, with_messages=True)
+        erase(fact, with_messages=True)
 
         assert list(Message.objects.all()) == [other]
 
@@ -145,9 +150,7 @@ def test_erased_sources_take_their_answers_the_title_and_quotes_of_other_facts_a
         quote = {"message_id": message.pk, "start": 0, "end": 9}
         fact = UserFactFactory(content=f"Wants a {CANARY}", learned=True, quotes=[quote])
         other = UserFactFactory(content="Wants a boat", learned=True, quotes=[quote])
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-        erase_fact(fact_id=fact.pk, with_messages=True)
+        erase(fact, with_messages=True)
 
         assert UserFact.objects.get(pk=other.pk).quotes == []
         assert Conversation.objects.get(pk=chat.pk).title == ""
@@ -162,9 +165,7 @@ def test_scrubbed_snapshot_keeps_its_digest_and_says_that_it_was_erased(trader):
         other = MemorySnapshotFactory(conversation=chat, text="- Trades BTC", fact_ids=[str(uuid4())])
         empty = MemorySnapshotFactory(conversation=chat, text="")
         Conversation.objects.filter(pk=chat.pk).update(snapshot=held, summary="They want a boat.")
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         now = {row.pk: row for row in MemorySnapshot.objects.all()}
         assert (now[held.pk].text, now[held.pk].sha256, now[held.pk].is_erased) == ("", held.sha256, True)
@@ -181,8 +182,7 @@ def test_chat_goes_on_with_a_new_block_after_its_own_was_scrubbed(trader):
         chat = ConversationFactory()
         first = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Hello", now=JUNE)
         finish_reply(reply_id=first.reply.pk, status="complete", parts=[], text="", now=JUNE)
-        delete_fact(fact_id=fact.pk, now=JUNE)
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         second = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Again", now=JUNE)
 
@@ -198,8 +198,7 @@ def test_receipt_of_a_scrubbed_prompt_says_that_the_text_is_deleted(trader):
         accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Hello", now=JUNE)
         digest = MemorySnapshot.objects.get().sha256
         assert "Wants a boat" in sent_prompt(Conversation.objects.get(), now=JUNE)
-        delete_fact(fact_id=fact.pk, now=JUNE)
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         receipt = sent_prompt(Conversation.objects.get(), now=JUNE)
 
@@ -219,9 +218,7 @@ def test_erase_fact_drops_the_provider_state_of_chats_that_knew_the_fact(trader)
             MessageFactory(conversation=chat, role="assistant", parts=parts, snapshot=snapshot)
             for chat, snapshot in ((knew, held), (other, None))
         ]
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         kept = [Message.objects.get(pk=reply.pk).parts[0] for reply in replies]
     assert ["provider" in part for part in kept] == [False, True]
@@ -229,17 +226,13 @@ def test_erase_fact_drops_the_provider_state_of_chats_that_knew_the_fact(trader)
 
 def test_summary_of_a_chat_that_named_the_fact_goes_with_it(trader):
     save_with_the_coach(trader, "Wants a boat", "I want a boat")
-
-    def erase():
+    with owned_tx(trader):
         named, other = Conversation.objects.get(), ConversationFactory()
         for chat in (named, other):
             ConversationSummaryFactory(conversation=chat, text="They want a boat")
-        fact = UserFact.objects.get()
-        delete_fact(fact_id=fact.pk, now=JUNE)
-        erase_fact(fact_id=fact.pk)
-        return [summary.conversation_id for summary in ConversationSummary.objects.all()] == [other.pk]
+        erase(UserFact.objects.get())
 
-    assert as_user(trader, erase)
+        assert ConversationSummary.objects.get().conversation_id == other.pk
 
 
 def test_erase_fact_keeps_text_about_other_facts(trader):
@@ -247,9 +240,7 @@ def test_erase_fact_keeps_text_about_other_facts(trader):
     with owned_tx(trader):
         before = Message.objects.get(pk=accepted.reply.pk).parts
         fact = UserFactFactory(content="Wants a house")
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         assert Message.objects.get(pk=accepted.reply.pk).parts == before
 
@@ -258,9 +249,7 @@ def test_chat_that_was_opened_about_an_erased_fact_forgets_which(trader):
     with owned_tx(trader):
         fact = UserFactFactory(content="Wants a boat")
         chat = ConversationFactory(opening_context={"mode": "ops", "fact_id": str(fact.pk)})
-        delete_fact(fact_id=fact.pk, now=JUNE)
-
-        erase_fact(fact_id=fact.pk)
+        erase(fact)
 
         assert Conversation.objects.get(pk=chat.pk).opening_context == {"mode": "ops"}
 
@@ -322,7 +311,7 @@ def test_erased_user_leaves_no_canary_in_any_table_nor_in_the_log(model, setting
     session["_auth_user_id"] = str(person.user.pk)
     session["note"] = CANARY
     session.save()
-    talk = as_user(person.user, lambda: make_chat((f"I only trade {CANARY} perps.", "Noted.")))
+    talk = as_owner(person.user, lambda: make_chat((f"I only trade {CANARY} perps.", "Noted.")))
     answer(model, found(f"Only trades {CANARY} perps"), summary=f"About a {CANARY}.")
     close_conversation(talk.pk, user_id=person.user.pk, clock=lambda: JUNE)
     others = as_owner(stranger, lambda: UserFactFactory(content="Likes gold"))
@@ -357,4 +346,4 @@ def test_turn_that_runs_while_its_user_is_erased_ends_quietly(trader):
 
     with owned_tx(trader.pk):
         assert not finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text=CANARY, now=JUNE)
-    assert not as_user(trader.pk, MemoryEvent.objects.exists)
+    assert not as_owner(trader.pk, MemoryEvent.objects.exists)

@@ -19,7 +19,7 @@ from config.lib.threads import run_in_thread
 from memory.facts.queries import get_next_block
 from memory.facts.services import forget_fact, render_coach_block, supersede_fact
 from memory.models import FactSource, MemoryEvent, MemoryProposal, ProposalKind, UserFact
-from tests.chat.closings import add_exchange, answer, as_user, asked, close, fact, make_chat
+from tests.chat.closings import add_exchange, answer, asked, close, fact, make_chat
 from tests.chat.turns.test_taint import NEWS
 from tests.factories.chat import MemorySnapshotFactory, MessageFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
@@ -111,7 +111,7 @@ def test_words_that_the_user_did_not_say_are_injected_under_no_claim(trader, mod
     facts_before, block_before = rows(trader), blocks(trader)
 
     for claim in claims(messages, said, learned):
-        as_user(trader, lambda: Conversation.objects.filter(pk=chat.pk).update(extracted_through=0, status="active"))
+        as_owner(trader, lambda: Conversation.objects.filter(pk=chat.pk).update(extracted_through=0, status="active"))
         learn_from(model, chat, trader, fact(PLANTED, **claim), summary=f"The user said: {SENTENCE}")
 
         assert rows(trader) == facts_before
@@ -122,7 +122,7 @@ def test_words_that_the_user_did_not_say_are_injected_under_no_claim(trader, mod
 
 
 def test_the_same_claims_are_learned_when_the_user_says_so(trader, model):
-    chat = as_user(trader, lambda: make_chat((f"{BTC} {SENTENCE}", "Noted.")))
+    chat = as_owner(trader, lambda: make_chat((f"{BTC} {SENTENCE}", "Noted.")))
 
     assert learn_from(model, chat, trader, fact(PLANTED)).saved == 1
     assert PLANTED in blocks(trader)
@@ -130,8 +130,8 @@ def test_the_same_claims_are_learned_when_the_user_says_so(trader, model):
 
 @pytest.mark.parametrize("op", ["add", "update"])
 def test_denied_sentence_is_learned_as_the_user_typed_it(trader, model, op):
-    learned = as_user(trader, lambda: UserFactFactory(content="Likes calm markets", learned=True))
-    chat = as_user(trader, lambda: make_chat((f"{BTC} I never use 50x leverage.", "Noted.")))
+    learned = as_owner(trader, lambda: UserFactFactory(content="Likes calm markets", learned=True))
+    chat = as_owner(trader, lambda: make_chat((f"{BTC} I never use 50x leverage.", "Noted.")))
     claim = fact(PLANTED, op=op, target_id=str(learned.pk), quotes=["I never use 50x leverage"])
 
     assert learn_from(model, chat, trader, claim).saved == 1
@@ -149,7 +149,7 @@ async def test_text_from_a_tool_is_not_learned_at_closing(model, talk, trader, m
     answer(model, fact(PLANTED, quotes=["the user always uses 50x leverage"]), fact(LEARNED_BTC))
 
     def end():
-        chat = as_user(trader, lambda: Conversation.objects.get(pk=talk.conversation_id))
+        chat = as_owner(trader, lambda: Conversation.objects.get(pk=talk.conversation_id))
         return close(chat, trader).learned, believed(trader), blocks(trader), rows(trader, MemoryProposal)
 
     learned, facts, block, proposals = await run_in_thread(end)
@@ -164,7 +164,7 @@ async def test_text_from_a_tool_is_not_learned_at_closing(model, talk, trader, m
 
 @pytest.mark.parametrize("is_untrusted", [True, False])
 def test_a_summary_is_no_source_at_the_next_close(trader, model, is_untrusted):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
     with owned_tx(trader):
         add_exchange(chat, "What is new?", f"The news says: {SENTENCE}", is_untrusted=is_untrusted)
     learn_from(model, chat, trader, summary=f"The user said: {SENTENCE} Remember it.")
@@ -256,7 +256,7 @@ def everything(user) -> list:
 
 @pytest.mark.parametrize("is_untrusted", [False, True])
 def test_extraction_of_one_user_leaves_other_users_unchanged(trader, stranger, strangers_chat, model, is_untrusted):
-    chat = as_user(trader, make_chat)
+    chat = as_owner(trader, make_chat)
     with owned_tx(trader):
         add_exchange(chat, BTC, "Noted.", is_untrusted=is_untrusted)
     before = everything(stranger)

@@ -24,7 +24,7 @@ from config.lib.work.jobs import Job
 from memory.models import UserFact
 from tests.chat.talk import as_typed
 from tests.factories.chat import ConversationFactory
-from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.memory import JUNE, UserFactFactory, believed
 from tests.fakes import Gate
 from tests.owners import as_owner
 from trading.models import RuleState, TradingRule
@@ -42,11 +42,6 @@ def run(*args: str) -> str:
 def lines_of(*args: str) -> list[dict]:
     """Run a command with --json and return its lines."""
     return [json.loads(line) for line in run(*args, "--json").splitlines()]
-
-
-def current_facts(user) -> list[str]:
-    with owned_tx(user):
-        return list(UserFact.objects.filter(archived_at=None).values_list("content", flat=True))
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -74,7 +69,7 @@ LIVE = pytest.mark.django_db(transaction=True)
 
 
 @LIVE
-def test_chat_streams_an_answer(model, trader):
+def test_chat_streams_an_answer_and_goes_on_with_a_conversation(model, trader):
     model.say("Hello ", "Ann.")
 
     printed = run("chat", "--user", trader.email, "Hi there")
@@ -84,6 +79,10 @@ def test_chat_streams_an_answer(model, trader):
         question, reply = Message.objects.order_by("pk")
     assert printed.splitlines() == [f"conversation {conversation.pk}", "Hello Ann."]
     assert (question.content, reply.content, reply.status) == ("Hi there", "Hello Ann.", MessageStatus.COMPLETE)
+    model.say("Two.")
+    run("chat", "--user", trader.email, "--conversation", str(conversation.pk), "second")
+    said = [message["content"] for message in as_typed(model.requests[1]["messages"][1:])]
+    assert said == ["Hi there", "Hello Ann.", "second"]
 
 
 @LIVE
@@ -96,7 +95,7 @@ def test_chat_shows_tools_and_memory(model, trader):
     assert '[remember] {"fact": "Never trades alts"}' in printed
     assert "Memory saved: Never trades alts" in printed
     assert printed.endswith("Anything else?\n")
-    assert current_facts(trader) == ["Never trades alts"]
+    assert as_owner(trader, believed) == ["Never trades alts"]
 
 
 @LIVE
@@ -109,18 +108,6 @@ def test_chat_in_json_is_one_event_a_line(model, trader):
     assert lines[0]["type"] == "conversation"
     assert len({line["type"] for line in lines}) == 6
     assert [line["text"] for line in lines if line.keys() == {"type", "text"}] == ["Saved."]
-
-
-@LIVE
-def test_chat_goes_on_with_a_conversation(model, trader):
-    model.say("One.")
-    model.say("Two.")
-    first = lines_of("chat", "--user", trader.email, "first")[0]["conversation_id"]
-
-    run("chat", "--user", trader.email, "--conversation", first, "second")
-
-    said = [message["content"] for message in as_typed(model.requests[1]["messages"][1:])]
-    assert said == ["first", "One.", "second"]
 
 
 @LIVE
@@ -245,11 +232,6 @@ def test_session_goes_on_after_ctrl_c_while_a_message_is_stored(model, trader, m
         assert [reply.status for reply in replies] == [MessageStatus.INTERRUPTED, MessageStatus.COMPLETE]
 
 
-def test_session_for_programs_is_refused(trader):
-    with pytest.raises(CommandError, match="--json needs TEXT"):
-        run("chat", "--user", trader.email, "--json")
-
-
 def test_chat_that_is_refused_leaves_no_conversation(trader):
     with pytest.raises(CommandError, match="nothing to send"):
         run("chat", "--user", trader.email, "  ")
@@ -266,7 +248,7 @@ def test_call_tool_prints_what_the_tool_answers(trader):
 
     assert answer["saved"] == "Never trades alts"
     assert answer["memoryEvent"]["kind"] == "save"
-    assert current_facts(trader) == ["Never trades alts"]
+    assert as_owner(trader, believed) == ["Never trades alts"]
 
 
 def test_call_tool_prints_a_refusal_as_the_model_gets_it(trader):
@@ -275,16 +257,22 @@ def test_call_tool_prints_a_refusal_as_the_model_gets_it(trader):
     assert answer["error"][0]["argument"] == "fact"
 
 
-@pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '"x"'])
-def test_call_tool_takes_a_json_object_only(trader, arguments):
-    with pytest.raises(CommandError, match=r"not (JSON|a JSON object)"):
-        run("call_tool", "--user", trader.email, "remember", arguments)
-
-
-def test_call_tool_names_the_tools_there_are(trader):
-    said = r"The coach has no tool rm_rf\. It has: set_basics, .*, remember, forget, prepare_action, query_trades\."
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("chat", "--json"), "--json needs TEXT"),
+        *((("call_tool", "remember", text), r"not (JSON|a JSON object)") for text in ("", "{", "[]", "null", '"x"')),
+        (
+            ("call_tool", "rm_rf", "{}"),
+            r"The coach has no tool rm_rf\. It has: set_basics, .*, remember, forget, prepare_action, query_trades\.",
+        ),
+        (("check_trade", "--symbol", "BTC", "--side", "long", "--stop", "tight"), "is not a number above zero"),
+    ],
+)
+def test_command_that_cannot_be_run_so_says_why(trader, arguments, said):
+    name, *rest = arguments
     with pytest.raises(CommandError, match=said):
-        run("call_tool", "--user", trader.email, "rm_rf", "{}")
+        run(name, "--user", trader.email, *rest)
 
 
 # --- show_prompt ---
@@ -334,11 +322,6 @@ def test_check_trade_sizes_a_plan_by_a_rule_and_commits_nothing(trader):
     assert (line["side"], line["risk_usd"], line["size_usd"]) == ("long", 100, 2000)
     assert printed.startswith(f"BTC long: {line['verdict']}\n")
     assert "size_usd: 2000" in printed
-
-
-def test_check_trade_says_what_a_plan_lacks(trader):
-    with pytest.raises(CommandError, match="is not a number above zero"):
-        run("check_trade", "--user", trader.email, "--symbol", "BTC", "--side", "long", "--stop", "tight")
 
 
 def test_list_rules_prints_each_reading_with_how_trades_kept_it(trader):

@@ -16,7 +16,7 @@ from config.lib.work.jobs import get_task
 from config.lib.work.models import WorkRun
 from config.lib.work.runs import run_rows
 from memory.models import UserFact
-from tests.chat.closings import answer, as_user, fact, make_chat
+from tests.chat.closings import answer, fact, make_chat
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner
@@ -42,7 +42,7 @@ def run(*args, **options):
 
 @pytest.mark.parametrize("is_named", [True, False])
 def test_close_conversation_closes_and_says_what_it_learned(trader, model, is_named):
-    chat = as_user(trader, lambda: make_chat((TYPED, "Noted.")))
+    chat = as_owner(trader, lambda: make_chat((TYPED, "Noted.")))
     answer(model, fact("Only trades BTC and ETH perps"))
 
     printed = json.loads(run("close_conversation", str(chat.pk), *(["--user", trader.email] * is_named), "--json"))
@@ -58,7 +58,7 @@ def test_close_stale_conversations_closes_what_is_due_and_archives_what_is_old(t
         old = ConversationFactory(status=ConversationStatus.IDLE, last_message_at=timezone.now() - timedelta(days=31))
         return due, old
 
-    due, old = as_user(trader, chats)
+    due, old = as_owner(trader, chats)
     answer(model)
 
     printed = run("close_stale_conversations")
@@ -71,7 +71,7 @@ def test_close_stale_conversations_closes_what_is_due_and_archives_what_is_old(t
 
 
 def test_purge_trash_says_how_much_it_erased(trader):
-    as_user(trader, lambda: ConversationFactory(trashed_at=timezone.now() - timedelta(days=31)))
+    as_owner(trader, lambda: ConversationFactory(trashed_at=timezone.now() - timedelta(days=31)))
 
     assert run("purge_trash") == "empty_trash: 1 chats and 0 facts of 1 users erased\n"
 
@@ -101,7 +101,7 @@ def test_temporary_chat_with_close_leaves_nothing(trader, model):
 
 
 def test_erase_user_asks_for_the_address_and_says_what_it_deleted(trader, monkeypatch):
-    as_user(trader, ConversationFactory)
+    as_owner(trader, ConversationFactory)
     WorkRun.objects.create(name=CLOSE, key=f"{trader.pk}:{uuid4()}")
     WorkRun.objects.create(name=CLOSE, key=f"{trader.pk}1:{uuid4()}")
     monkeypatch.setattr("builtins.input", lambda prompt: "no")

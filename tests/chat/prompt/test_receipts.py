@@ -12,22 +12,12 @@ from chat.prompt.assistants import sent_prompt
 from chat.prompt.receipts import find_receipt, rebuild_prompt
 from chat.prompt.texts import SEPARATOR, join_segments
 from chat.turns import saving
-from config.lib.owned import owned_tx
-from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact
 from tests.chat.talk import Talk, answer, as_typed
 from tests.factories.chat import ConversationSummaryFactory
 from tests.factories.memory import JUNE, UserFactFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def read(talk, look):
-    def work():
-        with owned_tx(talk.user_id):
-            return look()
-
-    return run_in_thread(work)
 
 
 def last_receipt():
@@ -52,14 +42,14 @@ def as_rebuilt(rebuilt):
 
 
 async def test_prompt_is_rebuilt_byte_for_byte(model, talk):
-    await read(talk, lambda: UserFactFactory(content="Trades BTC only"))
+    await talk.look(lambda: UserFactFactory(content="Trades BTC only"))
     model.call("remember", {"fact": "Holds nothing overnight"}, text="A moment.")
     model.say("Noted.")
     model.say("Two.")
     await talk.ask("I hold nothing overnight")
     await talk.ask("And now?")
 
-    _, _, rebuilt = await read(talk, last_receipt)
+    _, _, rebuilt = await talk.look(last_receipt)
 
     assert rebuilt.is_exact
     assert as_rebuilt(rebuilt) == as_sent(model.requests[-1])
@@ -79,7 +69,7 @@ async def test_every_reply_has_its_receipt(model, talk):
         replies = Message.objects.filter(role="assistant").order_by("pk")
         return [rebuild_prompt(find_receipt(reply), reply).is_exact for reply in replies]
 
-    assert await read(talk, look) == [True, True, True]
+    assert await talk.look(look) == [True, True, True]
 
 
 async def test_receipt_names_what_the_prompt_was_made_of(model, talk, settings):
@@ -87,7 +77,7 @@ async def test_receipt_names_what_the_prompt_was_made_of(model, talk, settings):
     model.say("One.")
     await talk.ask("first")
 
-    receipt, _, rebuilt = await read(talk, last_receipt)
+    receipt, _, rebuilt = await talk.look(last_receipt)
 
     assert [segment.name for segment in rebuilt.segments] == ["persona", "tier", "mode", "trust", "day"]
     assert (receipt.models_asked, receipt.effort) == (["scripted/model"], "medium")
@@ -102,9 +92,9 @@ async def test_texts_are_kept_once(model, talk):
         await talk.ask("again")
 
     names = [
-        kept["name"] for receipt in await read(talk, lambda: list(Receipt.objects.all())) for kept in receipt.segments
+        kept["name"] for receipt in await talk.look(lambda: list(Receipt.objects.all())) for kept in receipt.segments
     ]
-    count = await read(talk, PromptText.objects.count)
+    count = await talk.look(PromptText.objects.count)
 
     assert len(names) == 15
     # persona, tier, mode, trust, the tools, and another day if one begins meanwhile
@@ -122,14 +112,14 @@ async def test_tier_of_then_stays_in_the_prompt(model, talk, trader):
             rebuild_prompt(find_receipt(reply), reply).segments
         )
 
-    shown, kept = await read(talk, change)
+    shown, kept = await talk.look(change)
 
     assert shown == kept == as_sent(model.requests[0])[0]
     assert "The person knows the basics" in shown
 
 
 async def test_erased_fact_leaves_a_receipt_that_says_so(model, talk):
-    fact = await read(talk, lambda: UserFactFactory(content="Wants a boat"))
+    fact = await talk.look(lambda: UserFactFactory(content="Wants a boat"))
     model.say("One.")
     await talk.ask("first")
 
@@ -137,8 +127,8 @@ async def test_erased_fact_leaves_a_receipt_that_says_so(model, talk):
         delete_fact(fact_id=fact.pk, now=JUNE)
         erase_fact(fact_id=fact.pk)
 
-    await read(talk, erase)
-    _, _, rebuilt = await read(talk, last_receipt)
+    await talk.look(erase)
+    _, _, rebuilt = await talk.look(last_receipt)
 
     assert not rebuilt.is_exact
     memory = next(segment for segment in rebuilt.segments if segment.name == "memory")
@@ -151,11 +141,11 @@ async def test_chat_about_a_fact_rebuilds_what_was_told_unseen(model, talk):
         fact = UserFactFactory(content="Max 5x leverage", body="since May")
         return ask_about_fact(fact_id=fact.pk, now=JUNE).pk
 
-    about = Talk(talk.user_id, await read(talk, open_chat))
+    about = Talk(talk.user_id, await talk.look(open_chat))
     model.say("Saved.")
     await about.ask("3x now")
 
-    _, _, rebuilt = await read(talk, last_receipt)
+    _, _, rebuilt = await talk.look(last_receipt)
 
     assert rebuilt.is_exact
     assert "- fact: Max 5x leverage\n- in full: since May]\n</context>\n\n3x now" in rebuilt.messages[-1]["content"]
@@ -164,21 +154,20 @@ async def test_chat_about_a_fact_rebuilds_what_was_told_unseen(model, talk):
 async def test_summary_and_continuation_are_rebuilt(model, talk):
     model.say("One.")
     await talk.ask("first")
-    await read(
-        talk,
+    await talk.look(
         lambda: ConversationSummaryFactory(
             conversation_id=talk.conversation_id,
             conversation=None,
             text="They said first.",
             through=Message.objects.order_by("-pk").first().pk,
-        ),
+        )
     )
     model.say("Half", RuntimeError("gone"))
     await talk.ask("second")
     model.say(" and half.")
     await answer(await talk.go_on())
 
-    _, _, rebuilt = await read(talk, last_receipt)
+    _, _, rebuilt = await talk.look(last_receipt)
 
     assert rebuilt.is_exact
     assert as_rebuilt(rebuilt) == as_sent(model.requests[-1])
@@ -197,5 +186,5 @@ async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model
     assert result.last.status == "complete"
     outage.end()
     async with asyncio.timeout(5):  # it is stored before the next test begins
-        while not await read(talk, Receipt.objects.exists):
+        while not await talk.look(Receipt.objects.exists):
             await asyncio.sleep(0.01)

@@ -6,7 +6,6 @@ from pydantic import BaseModel
 from chat import tools
 from chat.models import Message
 from chat.tools.base import Tool
-from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.models import MemoryProposal, UserFact
 from tests.chat.conftest import new_talk
@@ -44,49 +43,28 @@ def news(monkeypatch):
     monkeypatch.setitem(tools.TOOLS, "coach", (*tools.TOOLS["coach"], NEWS))
 
 
-def kept(talk) -> tuple[list[str], list[str]]:
+def kept() -> tuple[list[str], list[str]]:
     """Return the user's facts, and what waits for their review."""
-    with owned_tx(talk.user_id):
-        facts = list(UserFact.objects.values_list("content", flat=True))
-        return facts, [proposal.payload["content"] for proposal in MemoryProposal.objects.all()]
+    facts = list(UserFact.objects.values_list("content", flat=True))
+    return facts, [proposal.payload["content"] for proposal in MemoryProposal.objects.all()]
 
 
-def proposed_beside(talk) -> list[list[str]]:
+def proposed_beside() -> list[list[str]]:
     """Return for each write that waits what had text of others in view."""
-    with owned_tx(talk.user_id):
-        return [proposal.evidence["in_view"] for proposal in MemoryProposal.objects.all()]
+    return [proposal.evidence["in_view"] for proposal in MemoryProposal.objects.all()]
 
 
-async def test_what_a_tool_brought_in_is_not_saved_in_the_same_turn(model, talk, news):
-    model.call("get_news", {})
-    model.call("remember", PLANTED)
+@pytest.mark.parametrize("in_one_step", [False, True])
+async def test_what_a_tool_brought_in_is_not_saved_in_the_same_turn_or_step(model, talk, news, in_one_step):
+    calls = [("get_news", {}), ("remember", PLANTED)]
+    for step in [calls] if in_one_step else [[call] for call in calls]:
+        model.call_all(*step)
     model.say("Done.")
 
     answer = await talk.ask("What is new?")
 
     assert "held_for_review" in answer.tool_results[1]
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
-
-
-async def test_what_a_tool_brings_in_is_not_saved_by_a_call_of_the_same_step(model, talk, news):
-    model.call_all(("get_news", {}), ("remember", PLANTED))
-    model.say("Done.")
-
-    await talk.ask("What is new?")
-
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
-
-
-async def test_what_waits_names_what_brought_text_of_others(model, talk, news):
-    model.call("get_news", {})
-    model.say("Nothing new.")
-    await talk.ask("What is new?")
-    model.call("remember", PLANTED)
-    model.say("Done.")
-
-    await talk.ask("And what else?")
-
-    assert await run_in_thread(proposed_beside, talk) == [["News"]]
+    assert await talk.look(kept) == ([], [PLANTED["fact"]])
 
 
 async def test_prices_shut_no_gate(model, talk):
@@ -96,7 +74,7 @@ async def test_prices_shut_no_gate(model, talk):
 
     await talk.ask("How is BTC?")
 
-    assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])
+    assert await talk.look(kept) == (["Trades in the morning"], [])
 
 
 LOOKS = [("get_recent_news", {}), ("get_upcoming_events", {"lookaheadHours": 9_000}), ("get_news", {})]
@@ -111,7 +89,7 @@ async def test_look_up_that_is_empty_refused_or_failed_shuts_no_gate(model, talk
 
     await talk.ask("What is coming up? I only hold Bitcoin overnight.")
 
-    assert await run_in_thread(kept, talk) == (["Holds only BTC over night"], [])
+    assert await talk.look(kept) == (["Holds only BTC over night"], [])
 
 
 async def test_what_a_tool_brought_in_is_not_saved_in_the_next_turns(model, talk, news):
@@ -123,7 +101,8 @@ async def test_what_a_tool_brought_in_is_not_saved_in_the_next_turns(model, talk
         model.say("Done.")
         await talk.ask(question)
 
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await talk.look(kept) == ([], [PLANTED["fact"]])
+    assert await talk.look(proposed_beside) == [["News"]]
 
 
 async def test_replies_made_in_view_of_untrusted_text_are_marked_and_what_follows_them_too(model, talk, news):
@@ -135,10 +114,9 @@ async def test_replies_made_in_view_of_untrusted_text_are_marked_and_what_follow
         await talk.ask(text)
 
     def marks():
-        with owned_tx(talk.user_id):
-            return list(Message.objects.filter(role="assistant").order_by("pk").values_list("is_untrusted", flat=True))
+        return list(Message.objects.filter(role="assistant").order_by("pk").values_list("is_untrusted", flat=True))
 
-    assert await run_in_thread(marks) == [False, True, True]
+    assert await talk.look(marks) == [False, True, True]
 
 
 async def test_another_conversation_of_the_user_is_not_affected(model, talk, news, trader):
@@ -151,7 +129,7 @@ async def test_another_conversation_of_the_user_is_not_affected(model, talk, new
 
     await other.ask("Hi")
 
-    assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])
+    assert await talk.look(kept) == (["Trades in the morning"], [])
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["this turn", "a later turn"])
@@ -166,4 +144,4 @@ async def test_text_pasted_into_a_message_is_not_saved(model, talk, later):
     answer = await talk.ask("And now?" if later else pasted)
 
     assert "held_for_review" in answer.tool_results[0]
-    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await talk.look(kept) == ([], [PLANTED["fact"]])

@@ -14,8 +14,6 @@ from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
 from chat.web import lifespan
 from chat.web.lifespan import Lifespan
-from config.lib.owned import owned_tx
-from config.lib.threads import run_in_thread
 from tests.chat.talk import until
 from tests.fakes import Gate
 
@@ -47,12 +45,8 @@ class Server:
 async def leave_for_dead(talk) -> None:
     """Store a message whose turn died a while ago."""
     start = await talk.say()
-
-    def die() -> None:
-        with owned_tx(talk.user_id):
-            Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
-
-    await run_in_thread(die)
+    died_at = timezone.now() - timedelta(seconds=11)
+    await talk.look(lambda: Message.objects.filter(pk=start.reply_id).update(heartbeat_at=died_at))
 
 
 async def status_of(talk) -> tuple[str, str]:
