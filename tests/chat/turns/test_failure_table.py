@@ -4,9 +4,8 @@ import pytest
 
 from chat.models import MessageStatus
 from chat.tools.base import TOOL_FAILED
-from chat.turns import saving, turn
+from chat.turns import turn
 from tests.chat.talk import answer
-from tests.fakes import Gate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,23 +34,6 @@ async def test_tool_that_throws_says_so_to_the_model_which_goes_on(model, talk, 
 
     assert result.tool_results == [{"error": TOOL_FAILED}]
     assert (result.text, result.last.status) == ("I cannot see your skills now.", "complete")
-
-
-async def test_answer_that_outlasts_its_time_is_cut_and_kept_to_be_retried(model, talk, settings, monkeypatch):
-    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
-    settings.TURN_TIMEOUT_SECONDS = 0.5
-    gate = Gate()
-    model.say("At length", gate)
-    model.say("In short.")
-
-    result = await talk.ask()
-    gate.open()
-
-    reply = await talk.reply()
-    assert result.failures == [turn.TOOK_TOO_LONG]
-    assert (reply.status, reply.content) == (MessageStatus.FAILED, "At length")
-    settings.TURN_TIMEOUT_SECONDS = 300
-    assert (await answer(await talk.retry())).text == "In short."
 
 
 async def test_fifty_calls_at_once_run_no_more_than_a_step_may(model, talk, trader):

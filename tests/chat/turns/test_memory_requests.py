@@ -33,22 +33,14 @@ REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), froz
         ("What should I remember for the exam?", NEITHER),
         ("How did it go?", NEITHER),
         ("", NEITHER),
-    ],
-)
-def test_what_a_message_asks_the_memory_outright(text, acts):
-    assert find_requested_acts(text) == acts
-
-
-@pytest.mark.parametrize(
-    ("text", "acts"),
-    [
+        # The longest messages.
         ('"\n' * 8192, NEITHER),
         ("\n" * 16_384, NEITHER),
         ("ok " * 5000, NEITHER),
         ("forget " * 2000, NEITHER),  # as words of others: nobody types so
         ("Forget the 5x limit. " * 700, FORGET),
     ],
-    ids=["quotes", "lines", "assent", "one word", "sentences"],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_longest_messages_are_read(text, acts):
+def test_what_a_message_asks_the_memory_outright(text, acts):
     assert find_requested_acts(text) == acts

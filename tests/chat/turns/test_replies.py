@@ -41,15 +41,6 @@ def test_save_progress_says_when_to_stop(as_trader):
     assert save_progress(reply_id=accepted.reply.pk, parts=[], text="", now=JUNE) is SaveOutcome.STOP_REQUESTED
 
 
-def test_save_progress_leaves_a_closed_reply_alone(as_trader):
-    reply = send(ConversationFactory()).reply
-    finish(reply, text="Whole.")
-
-    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is SaveOutcome.TAKEN
-    reply.refresh_from_db()
-    assert reply.content == "Whole."
-
-
 def test_save_progress_revives_a_reply_that_a_sweep_interrupted(as_trader):
     reply = send(ConversationFactory()).reply
     interrupt_dead_turns(now=JUNE + MINUTE)
@@ -108,11 +99,12 @@ def test_finish_reply_leaves_no_call_running(as_trader):
     assert reply.parts[0]["result"] == {"error": "This call was interrupted."}
 
 
-def test_finish_reply_happens_once(as_trader):
+def test_closed_reply_is_left_alone_by_a_second_finish_and_later_progress(as_trader):
     reply = send(ConversationFactory()).reply
 
     assert finish(reply, text="First.") is True
     assert finish(reply, text="Second.") is False
+    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is SaveOutcome.TAKEN
     reply.refresh_from_db()
     assert reply.content == "First."
 

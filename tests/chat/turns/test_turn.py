@@ -16,9 +16,9 @@ from chat.turns.replies import RESTARTED
 from chat.turns.turn import NOT_SAVED_FACT, Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
-from memory.models import UserFact
 from tests.chat.talk import Talk, answer, as_typed, until
 from tests.chat.tools.binding import bind_tools
+from tests.factories.memory import believed
 from tests.fakes import Gate
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,11 +30,6 @@ REMEMBER = {"fact": "Never trades alts", "topic": "symbols", "confidence": "asse
 def quick_saves(monkeypatch):
     """Save, and look whether to stop, ten times as often."""
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.09)
-
-
-def current_facts(user_id: int) -> list[str]:
-    with owned_tx(user_id):
-        return list(UserFact.objects.filter(archived_at=None).values_list("content", flat=True))
 
 
 async def test_turn_streams_stores_and_ends(model, talk):
@@ -209,7 +204,7 @@ async def test_tool_runs_as_the_user_and_its_result_goes_back_to_the_model(model
 
     result = await talk.ask("I never trade alts")
 
-    assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+    assert await talk.look(believed) == ["Never trades alts"]
     assert [type(event) for event in result.events] == [
         TextAdded,
         CallStarted,
@@ -301,7 +296,7 @@ async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
             if isinstance(event, CallFinished):
                 control.stop()
 
-    assert await run_in_thread(current_facts, talk.user_id) == ["Fact a holds"]
+    assert await talk.look(believed) == ["Fact a holds"]
     reply = await talk.reply()
     assert [part["status"] for part in reply.parts if part["kind"] == "tool"] == ["done"]
     assert reply.status == MessageStatus.INTERRUPTED
@@ -323,26 +318,15 @@ async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
     forced = model.requests[1]
     assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
     assert forced["tools"] == model.requests[0]["tools"], "else the provider reads the whole prompt again"
-    assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
-
-
-async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
-    model.say("Sure.")
-    model.call("remember", {"fact": "Never trades alts", "confidence": "asserted"})
-    await talk.ask("Remember that I never trade alts.")
-
+    assert await talk.look(believed) == ["Never trades alts"]
     start = await talk.say("What did I say?")
-
     assert [message["role"] for message in start.sent.messages] == ["user", "assistant", "assistant", "tool", "user"]
 
 
-@pytest.mark.parametrize(
-    ("text", "first"), [("How are you?", ("say", "Fine.")), ("Do you remember that I trade BTC?", ("say", "No."))]
-)
-async def test_nothing_is_forced_that_was_not_asked(model, talk, text, first):
-    model.say(first[1])
+async def test_nothing_is_forced_that_was_not_asked(model, talk):
+    model.say("No.")
 
-    await talk.ask(text)
+    await talk.ask("Do you remember that I trade BTC?")
 
     assert len(model.requests) == 1
 
@@ -363,10 +347,9 @@ async def test_nothing_is_forced_after_a_memory_tool_has_run(model, talk):
         lambda model: model.say("I would rather not."),
         lambda model: model.say(RuntimeError("down")),
         lambda model: model.call("propose_order", {"symbol": "BTC"}),
-        lambda model: model.call("remember", "{not json"),
         lambda model: model.call("remember", {"fact": "x"}),
     ],
-    ids=["refuses", "is down", "calls another tool", "writes no JSON", "writes what is refused"],
+    ids=["refuses", "is down", "calls another tool", "writes what is refused"],
 )
 async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is_and_says_so(model, talk, answers):
     model.say("Sure.")
@@ -378,7 +361,7 @@ async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is_and_
     assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
     assert result.all(Noticed) == [Noticed(NOT_SAVED_FACT, "warn", fact="I never trade alts")]
     assert [part["kind"] for part in reply.parts] == ["text"]
-    assert await run_in_thread(current_facts, talk.user_id) == []
+    assert await talk.look(believed) == []
 
 
 async def test_temporary_chat_forces_nothing(model, trader):
@@ -416,9 +399,8 @@ async def test_written_call_runs_like_any_other(model, talk):
     assert result.text == "Noted."
 
 
-@pytest.mark.parametrize("arguments", ['{"fact": 3}', '{"unknown": "x"}', "{}"])
-async def test_invalid_written_call_is_never_shown(model, talk, arguments):
-    model.say(f'{{"name": "remember", "arguments": {arguments}}}')
+async def test_invalid_written_call_is_never_shown(model, talk):
+    model.say('{"name": "remember", "arguments": {"fact": 3}}')
 
     result = await talk.ask("I never trade alts.")
 

@@ -24,7 +24,7 @@ from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
 from config.lib.llm.answer import Piece
-from config.lib.owned import owned_tx, system_tx
+from config.lib.owned import system_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.chat.talk import answer, leaves, until
@@ -33,11 +33,6 @@ from tests.fakes import Gate
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FACT = {"fact": "Never trades alts"}
-
-
-def count_facts(user_id: int) -> int:
-    with owned_tx(user_id):
-        return UserFact.objects.count()
 
 
 async def assert_closed(talk, status: MessageStatus) -> None:
@@ -63,7 +58,7 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model(model, talk, argum
     assert "error" in json.loads(model.requests[1]["messages"][-1]["content"])
     assert json.loads(model.requests[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]) is not None
     assert result.last == TurnDone("complete", result.last.usage)
-    assert await run_in_thread(count_facts, talk.user_id) == 0
+    assert await talk.look(UserFact.objects.count) == 0
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
@@ -93,26 +88,18 @@ async def test_unknown_tool_is_told_which_there_are(model, talk):
     assert told["error"].endswith("remember, forget, prepare_action, query_trades.")
 
 
-async def test_one_call_id_in_a_step_and_in_the_next_is_three_calls(model, talk):
+async def test_calls_that_share_an_id_or_have_none_get_their_own(model, talk):
     model.call_all(("remember", {"fact": "Fact one"}), ("remember", {"fact": "Fact two"}), id="call_same")
     model.call("remember", {"fact": "Fact three"}, id="call_same")
-    model.say("Done.")
-
-    await talk.ask()
-
-    ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert len(set(ids)) == 3
-
-
-async def test_call_without_an_id_gets_one(model, talk):
     model.call("remember", FACT, id="\x00")
     model.say("Done.")
 
     result = await talk.ask()
 
-    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
-    assert part["call_id"].startswith("call_")
-    assert result.tool_results[0]["saved"] == FACT["fact"]
+    ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert len(set(ids)) == 4
+    assert ids[-1].startswith("call_")
+    assert result.tool_results[-1]["saved"] == FACT["fact"]
 
 
 async def test_endless_loop_of_calls_ends_after_the_last_step(model, talk, settings):
@@ -184,14 +171,15 @@ async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):
     assert len(result.failures) == 1
     reply = await talk.reply()
     assert [part["kind"] for part in reply.parts] == ["text", "tool", "memory"]
-    assert await run_in_thread(count_facts, talk.user_id) == 1
+    assert await talk.look(UserFact.objects.count) == 1
 
 
 @pytest.mark.clock
-async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
+async def test_model_that_never_ends_is_ended_by_the_turns_time_and_can_be_retried(model, talk, settings, monkeypatch):
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
     model.say(*[f"{number} " for number in range(100_000)], delay=0.001)
+    model.say("In short.")
     began = time.monotonic()
 
     result = await talk.ask()
@@ -202,6 +190,8 @@ async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, set
     assert reply.content == result.text.strip() != ""
     assert model.closed == 1
     await assert_closed(talk, MessageStatus.FAILED)
+    settings.TURN_TIMEOUT_SECONDS = 300
+    assert (await answer(await talk.retry())).text == "In short."
 
 
 async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, talk, monkeypatch):
@@ -259,18 +249,6 @@ def hanging(give_tool, monkeypatch):
     release.set()
 
 
-async def test_hanging_tool_is_given_up(model, talk, hanging, monkeypatch):
-    monkeypatch.setattr(turn, "TOOL_SECONDS", 0.2)
-    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
-    model.call("probe", {})
-    model.say("It hangs.")
-
-    result = await talk.ask()
-
-    assert result.tool_results == [{"error": TOOL_FAILED}]
-    await assert_closed(talk, MessageStatus.COMPLETE)
-
-
 async def test_tool_that_works_is_shown_to_other_processes_and_the_heart_beats(model, talk, hanging, monkeypatch):
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     model.call("probe", {})
@@ -324,7 +302,7 @@ async def test_tools_count_towards_the_turns_time(model, talk, hanging, settings
     await assert_closed(talk, MessageStatus.FAILED)
 
 
-async def test_hanging_tools_leave_threads_for_everybody_else(model, talk, hanging, monkeypatch):
+async def test_hanging_tools_are_given_up_and_leave_threads_for_everybody_else(model, talk, hanging, monkeypatch):
     monkeypatch.setattr(turn, "TOOL_SECONDS", 0.02)
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.01)
     model.call_all(*[("probe", {})] * 16)
@@ -332,7 +310,7 @@ async def test_hanging_tools_leave_threads_for_everybody_else(model, talk, hangi
 
     result = await asyncio.wait_for(talk.ask(), 10)
 
-    assert len(result.tool_results) == 16
+    assert result.tool_results == [{"error": TOOL_FAILED}] * 16
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
@@ -419,11 +397,8 @@ async def test_reply_that_was_retried_elsewhere_ends_with_a_sentence(model, talk
     running = asyncio.create_task(answer(start))
     await until(gate.reached.is_set)
 
-    def take() -> None:
-        with owned_tx(talk.user_id):
-            Message.objects.filter(pk=start.reply_id).update(status=MessageStatus.FAILED, error="Retried.")
-
-    await run_in_thread(take)
+    taken = {"status": MessageStatus.FAILED, "error": "Retried."}
+    await talk.look(lambda: Message.objects.filter(pk=start.reply_id).update(**taken))
     result = await running
 
     assert result.failures == [saving.STOPPED_ELSEWHERE]
