@@ -269,16 +269,6 @@ def test_change_that_a_card_does_not_depend_on_lets_it_be(desk, kind, change):
     assert confirm(card).status == "confirmed"
 
 
-def test_of_two_cards_for_one_deploy_the_second_is_refused(desk):
-    first = desk.draw("deploy")
-    second = draw_card(conversation_id=ConversationFactory().pk, action=desk.action("deploy"), now=JUNE)
-    confirm(first)
-
-    with pytest.raises(CardOutdated):
-        confirm(second)
-    assert queued() == (0, 3, 0)
-
-
 @pytest.mark.parametrize(
     ("kind", "service"),
     [("pause", "request_command"), ("deploy", "deploy_skill"), ("start_backtest", "backtests.start_backtest")],

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -42,25 +43,21 @@ def test_follow_facts_reads_rules_alone(as_trader):
     assert all(one.reason for one in unread)
 
 
-def test_follow_facts_after_a_change_ends_the_rule_and_asks_again(fact):
-    supersede_fact(fact_id=fact.pk, content="Max leverage is 3x", now=JUNE)
-    follow_facts(now=JUNE)
-    assert rules() == [("5", "confirmed", MAY, JUNE), ("3", "waiting", JUNE, None)]
-
-
-def test_follow_facts_after_other_words_with_the_same_reading_keeps_the_answer(fact):
-    supersede_fact(fact_id=fact.pk, content="Never above 5x leverage", now=JUNE)
-    follow_facts(now=JUNE)
-    assert rules() == [("5", "confirmed", MAY, JUNE), ("5", "confirmed", JUNE, None)]
-
-
 @pytest.mark.parametrize(
-    "end", [archive_fact, lambda **given: forget_fact(id_or_substring="leverage", now=given["now"])]
+    ("change", "followed"),
+    [
+        (partial(supersede_fact, content="Max leverage is 3x"), [("3", "waiting", JUNE, None)]),
+        # Other words with the same reading keep the answer
+        (partial(supersede_fact, content="Never above 5x leverage"), [("5", "confirmed", JUNE, None)]),
+        (archive_fact, []),
+        (lambda fact_id, now: forget_fact(id_or_substring="leverage", now=now), []),
+    ],
+    ids=["changed", "reworded", "archived", "forgotten"],
 )
-def test_follow_facts_after_the_end_of_a_fact_ends_its_rule(fact, end):
-    end(fact_id=fact.pk, now=JUNE)
-    follow_facts(now=JUNE + DAY)
-    assert rules() == [("5", "confirmed", MAY, JUNE)]
+def test_follow_facts_ends_the_rule_of_a_changed_or_ended_fact(fact, change, followed):
+    change(fact_id=fact.pk, now=JUNE)
+    follow_facts(now=JUNE)
+    assert rules() == [("5", "confirmed", MAY, JUNE), *followed]
 
 
 def test_follow_facts_after_a_restore_continues_the_rule(fact):
@@ -79,15 +76,10 @@ def test_follow_facts_after_an_undone_change_has_no_gap(fact):
     assert (first[:2], second[:2], first[3]) == (("5", "confirmed"), ("5", "confirmed"), second[2])
 
 
-def test_follow_facts_of_a_deleted_fact_deletes_its_rule(fact):
+@pytest.mark.parametrize("follow", [lambda pk: follow_facts(now=JUNE), lambda pk: erase_fact(fact_id=pk)])
+def test_rule_goes_with_its_deleted_or_erased_fact(fact, follow):
     delete_fact(fact_id=fact.pk, now=JUNE)
-    follow_facts(now=JUNE)
-    assert rules() == []
-
-
-def test_erase_fact_deletes_its_rule(fact):
-    delete_fact(fact_id=fact.pk, now=JUNE)
-    erase_fact(fact_id=fact.pk)
+    follow(fact.pk)
     assert rules() == []
 
 

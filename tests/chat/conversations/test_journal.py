@@ -95,23 +95,17 @@ def test_users_own_message_and_strangers_reply_are_no_replies(as_trader, strange
             bookmark_reply(message_id=message_id, now=JUNE)
 
 
-def test_note_can_be_changed_and_taken_away(as_trader):
+def test_note_can_be_changed_and_taken_away_and_has_a_limit(as_trader):
     bookmark = BookmarkFactory(note="Old")
 
     edited = edit_note(bookmark_id=bookmark.pk, note="New\x00", now=JUNE)
 
     assert (edited.note, edited.updated_at) == ("New", JUNE)
-    assert edit_note(bookmark_id=bookmark.pk, note=" ", now=JUNE).note == ""
-
-
-def test_note_over_the_limit_is_refused(as_trader):
-    bookmark = BookmarkFactory(note="Old")
-
     with pytest.raises(NoteRefused, match="501"):
         edit_note(bookmark_id=bookmark.pk, note="x" * (MAX_NOTE + 1), now=JUNE)
-
     bookmark.refresh_from_db()
-    assert bookmark.note == "Old"
+    assert bookmark.note == "New"
+    assert edit_note(bookmark_id=bookmark.pk, note=" ", now=JUNE).note == ""
 
 
 def test_removed_entry_comes_back_as_it_was(as_trader):

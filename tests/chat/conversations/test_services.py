@@ -1,10 +1,9 @@
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
+from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from chat.conversations.services import MessageRefused, rename_conversation, start_conversation
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
@@ -16,6 +15,7 @@ from tests.chat.talk import as_typed, finish, send
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.owners import as_owner
+from tests.threads import race
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
@@ -100,9 +100,11 @@ def test_accept_message_takes_the_same_client_id_in_another_conversation(as_trad
     assert None not in turns
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t", "\x00\x07", "\u202e\ufeff", "\u200b\u200d\u2060"])
-def test_accept_message_refuses_text_without_anything_to_see(as_trader, text):
-    with pytest.raises(MessageRefused, match="nothing to send"):
+@pytest.mark.parametrize(
+    "text", ["", "\n\t", "\x00\x07", "\u202e\ufeff", "\u200b\u200d\u2060", "x" * 16_385, "ä" * 8193]
+)
+def test_accept_message_refuses_text_without_anything_to_see_or_too_much(as_trader, text):
+    with pytest.raises(MessageRefused, match="17 KiB, and 16 KiB is the most" if len(text) > 9 else "nothing to send"):
         send(ConversationFactory(), text)
 
     assert Message.objects.count() == 0
@@ -113,24 +115,20 @@ def test_accept_message_takes_sixteen_kibibytes(as_trader, text):
     assert send(ConversationFactory(), text).message.content == text
 
 
-@pytest.mark.parametrize("text", ["x" * 16_385, "ä" * 8193])
-def test_accept_message_refuses_more(as_trader, text):
-    with pytest.raises(MessageRefused, match="17 KiB, and 16 KiB is the most"):
-        send(ConversationFactory(), text)
-
-
 def test_accept_message_keeps_any_script_and_drops_what_breaks_text(as_trader):
     accepted = send(ConversationFactory(), "मैं 👩‍💻 \x00\ud800日本語\u202e\u2028ok")
 
     assert accepted.message.content == "मैं 👩‍💻 日本語ok"
 
 
-def test_accept_message_refuses_a_second_turn_here(as_trader):
+def test_accept_message_and_retry_reply_refuse_a_second_turn_here(as_trader):
     conversation = ConversationFactory()
     send(conversation)
 
     with pytest.raises(MessageRefused, match="still answering here"):
         send(conversation, now=JUNE + SECOND)
+    with pytest.raises(MessageRefused, match="still answering"):
+        retry_reply(conversation_id=conversation.pk, now=JUNE)
 
 
 def test_accept_message_refuses_more_turns_than_a_user_may_run(as_trader, settings):
@@ -181,34 +179,12 @@ def test_conversation_never_has_two_streaming_replies(as_trader):
 # --- Races ---
 
 
-def at_once(count, work):
-    """Run `work(number)` on as many threads at the same moment; return results and refusals."""
-    barrier = Barrier(count)
-
-    def run(number):
-        barrier.wait(10)
-        try:
-            return work(number)
-        except MessageRefused as refusal:
-            return refusal
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
-
-
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_one_of_many_messages_at_once_begins_a_turn(trader):
-    with owned_tx(trader):
-        conversation = ConversationFactory()
+    conversation = as_owner(trader, ConversationFactory)
 
-    def work(number):
-        with owned_tx(trader):
-            return send(conversation)
-
-    results = at_once(8, work)
+    results = race(*[lambda: send(conversation)] * 8, user=trader)
 
     assert len([result for result in results if isinstance(result, MessageRefused)]) == 7
     with owned_tx(trader):
@@ -219,15 +195,9 @@ def test_one_of_many_messages_at_once_begins_a_turn(trader):
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_one_message_many_times_at_once_is_one_message(trader):
-    client_id = uuid4()
-    with owned_tx(trader):
-        conversation = ConversationFactory()
+    client_id, conversation = uuid4(), as_owner(trader, ConversationFactory)
 
-    def work(number):
-        with owned_tx(trader):
-            return send(conversation, client_id=client_id)
-
-    results = at_once(8, work)
+    results = race(*[lambda: send(conversation, client_id=client_id)] * 8, user=trader)
 
     assert len({result.message.pk for result in results}) == 1
     assert len([result for result in results if result.turn is not None]) == 1
@@ -237,14 +207,9 @@ def test_one_message_many_times_at_once_is_one_message(trader):
 @pytest.mark.django_db(transaction=True)
 def test_limit_on_turns_holds_when_all_chats_begin_at_once(trader, settings):
     settings.TURNS_PER_USER = 2
-    with owned_tx(trader):
-        conversations = ConversationFactory.create_batch(8)
+    conversations = as_owner(trader, lambda: ConversationFactory.create_batch(8))
 
-    def work(number):
-        with owned_tx(trader):
-            return send(conversations[number])
-
-    at_once(8, work)
+    race(*[partial(send, conversation) for conversation in conversations], user=trader)
 
     with owned_tx(trader):
         assert Message.objects.streaming().count() == 2
@@ -257,11 +222,7 @@ def test_retry_many_times_at_once_is_one_retry(trader):
         conversation = ConversationFactory()
         finish(send(conversation).reply)
 
-    def work(number):
-        with owned_tx(trader):
-            return retry_reply(conversation_id=conversation.pk, now=JUNE)
-
-    results = at_once(6, work)
+    results = race(*[partial(retry_reply, conversation_id=conversation.pk, now=JUNE)] * 6, user=trader)
 
     assert len([result for result in results if not isinstance(result, MessageRefused)]) == 1
     with owned_tx(trader):
@@ -271,17 +232,14 @@ def test_retry_many_times_at_once_is_one_retry(trader):
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_sweeps_at_once_close_a_reply_once(trader):
-    with owned_tx(trader):
-        conversation = ConversationFactory()
-        send(conversation)
+    conversation = as_owner(trader, ConversationFactory)
+    as_owner(trader, partial(send, conversation))
 
-    def work(number):
+    def sweep():
         with system_tx("test"):
             return interrupt_dead_turns(now=JUNE + MINUTE)
 
-    results = at_once(6, work)
-
-    assert [result for result in results if result] == [[conversation.pk]]
+    assert [swept for swept in race(*[sweep] * 6) if swept] == [[conversation.pk]]
 
 
 # --- retry_reply ---
@@ -300,14 +258,6 @@ def test_retry_reply_puts_the_old_one_out_of_sight(as_trader):
     assert retried.reply.reply_to == first.message
     assert as_typed(retried.turn.sent.messages) == [{"role": "user", "content": "Hello"}]
     assert retried.title is None
-
-
-def test_retry_reply_refuses_while_a_turn_runs(as_trader):
-    conversation = ConversationFactory()
-    send(conversation)
-
-    with pytest.raises(MessageRefused, match="still answering"):
-        retry_reply(conversation_id=conversation.pk, now=JUNE)
 
 
 def test_retry_reply_refuses_where_there_is_none(as_trader):

@@ -306,8 +306,10 @@ def test_message_to_the_coach_references_the_facts_that_it_brings(outside_block,
     assert outside_block.last_referenced_at == referenced_at
 
 
-def test_message_brings_no_fact_that_the_block_has(as_trader):
+@pytest.mark.parametrize("uses_facts", [True, False])
+def test_message_brings_no_fact_that_the_block_has_nor_any_while_facts_are_switched_off(as_trader, uses_facts):
     UserFactFactory(content="I never use more than 3x leverage")
+    set_switches(uses_facts=uses_facts)
 
     assert names(ask(start_conversation(now=JUNE), "What is my max leverage?")) == ["clock"]
 
@@ -341,10 +343,3 @@ def test_fact_that_changed_is_brought_again(outside_block):
     supersede_fact(fact_id=outside_block.pk, content="My usual leverage is 2x", now=JUNE)
 
     assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
-
-
-def test_message_brings_no_fact_while_facts_are_switched_off(as_trader):
-    UserFactFactory(content="I never use more than 3x leverage")
-    set_switches(uses_facts=False)
-
-    assert names(ask(start_conversation(now=JUNE), "What is my max leverage?")) == ["clock"]

@@ -15,8 +15,6 @@ from chat.turns import live
 from chat.turns.replies import finish_reply, save_progress
 from chat.web import consumers, rooms
 from chat.web.rendering import view_messages
-from config.lib.owned import owned_tx
-from config.lib.threads import run_in_thread
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import connection, hang_up, open_tab, signed_in, visible
 from tests.chat.talk import until
@@ -37,12 +35,19 @@ async def run_in_another_process(talk):
     return await talk.say("asked elsewhere")
 
 
-# --- One turn, one tab ---
-
-
-async def test_connect_sends_a_snapshot(ann, talk):
+async def follow_turn(ann, talk, text="Hello"):
+    """Send a message in a tab of its own; return the tab and the frame that ends the turn."""
     async with open_tab(ann, talk.conversation_id) as tab:
-        assert await tab.next() == NOTHING
+        await tab.say(text)
+        return tab, await tab.until("done")
+
+
+def switch_off(user) -> None:
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+
+
+# --- One turn, one tab ---
 
 
 async def test_message_is_accepted_answered_and_done(model, ann, talk):
@@ -95,9 +100,7 @@ The end.
 @pytest.mark.parametrize("size", [1, 7, 40, 1000])
 async def test_what_a_tab_shows_while_streaming_is_what_it_shows_at_the_end(model, ann, talk, size):
     model.say(*[ANSWER[at : at + size] for at in range(0, len(ANSWER), size)])
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say()
-        done = await tab.until("done")
+    tab, done = await follow_turn(ann, talk)
 
     article = done["html"].partition('<div class="message__closed">')[2].partition('<div class="message__open">')[0]
     # The last block is still plain text, and the only one. Figures are compared when the reply has ended.
@@ -112,51 +115,36 @@ async def test_message_that_cannot_be_rendered_at_once_is_answered_all_the_same(
     monkeypatch.setattr(
         "chat.web.frames_html.view_messages", lambda *args: 1 / 0 if next(broken, False) else view_messages(*args)
     )
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say("Hello")
-        done = await tab.until("done")
+    tab, done = await follow_turn(ann, talk)
 
     assert [frame["type"] for frame in tab.frames][1] == "accepted"
     assert "Answered." in done["html"]
     assert is_one_by_one(tab.seqs)
 
 
-async def test_memory_line_comes_with_its_undo(model, ann, talk):
+async def test_memory_line_with_its_undo_and_card_of_a_failed_tool_stand_in_the_reply(model, ann, talk):
     model.call("remember", {"fact": "Never trades alts"}, text="Noted.")
+    model.call("remember", {"fact": ""})
     model.say("What else?")
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say()
-        done = await tab.until("done")
+    tab, done = await follow_turn(ann, talk)
 
-    (memory,) = [frame for frame in tab.frames if frame["type"] == "memory"]
+    types = [frame["type"] for frame in tab.frames]
+    assert (types.count("memory"), types.count("tool_finished")) == (1, 1)
+    closed_before, memory = tab.frames[types.index("memory") - 1 :][:2]
+    assert (closed_before["html"], closed_before["tail"]) == ("<p>Noted.</p>\n", "")
     assert f'id="memory-{memory["event_id"]}"' in memory["html"]
     assert "Never trades alts" in memory["html"]
     assert reverse("memory:undo", args=[memory["event_id"]]) in memory["html"]
-    assert memory["html"].strip() in done["html"]
-    types = [frame["type"] for frame in tab.frames]
-    closed_before = types.index("memory") - 1
-    assert tab.frames[closed_before]["html"] == "<p>Noted.</p>\n"
-    assert tab.frames[closed_before]["tail"] == ""
-
-
-async def test_failed_tool_is_shown_as_a_card(model, ann, talk):
-    model.call("remember", {"fact": ""})
-    model.say("That did not work.")
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say()
-        done = await tab.until("done")
-
-    (card,) = [frame for frame in tab.frames if frame["type"] == "tool_finished"]
+    card = tab.frames[types.index("tool_finished")]
     assert f'id="tool-{card["call_id"]}"' in card["html"]
-    assert card["html"].strip() in done["html"]
+    for frame in (memory, card):
+        assert frame["html"].strip() in done["html"]
 
 
 async def test_markup_of_model_and_user_is_never_html(model, ann, talk):
     attack = "<img src=x onerror=alert(1)>\n\n[x](javascript:alert(1))\n\n<script>alert(1)</script>\n\n\"'>"
     model.say(*(f"{line}\n" for line in attack.split("\n")))
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say(attack)
-        await tab.until("done")
+    tab, _ = await follow_turn(ann, talk, attack)
 
     for frame in tab.frames:
         html = frame.get("html") or ""
@@ -290,14 +278,6 @@ async def test_stop_of_any_tab_ends_the_turn(model, ann, talk):
     assert (await talk.reply()).content == "Keep this"
 
 
-async def test_stop_without_a_turn_is_no_fault(ann, talk):
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.next()
-        await tab.send(type="stop")
-
-        assert await tab.hears_nothing()
-
-
 async def test_stop_of_a_turn_in_another_process_is_left_in_its_row(ann, talk):
     await run_in_another_process(talk)
     async with open_tab(ann, talk.conversation_id) as tab:
@@ -365,9 +345,7 @@ async def test_text_that_cannot_be_taken_is_refused(ann, talk):
 async def test_longest_message_is_taken(model, ann, talk):
     model.say("Read.")
     text = '"\n' * 8192  # twice as long in JSON
-    async with open_tab(ann, talk.conversation_id) as tab:
-        await tab.say(text)
-        await tab.until("done")
+    await follow_turn(ann, talk, text)
 
     assert (await talk.messages())[0].content == text.strip()
 
@@ -379,6 +357,7 @@ async def test_unreadable_frames_are_refused_and_the_socket_lives_on(ann, talk):
             await tab.communicator.send_to(text_data=text)
             refused = await tab.next()
             assert (refused["type"], refused["text"]) == ("failed", consumers.UNREADABLE)
+        await tab.send(type="stop")  # of no turn: no fault
         await tab.send(type="resume", seq=0)
 
         assert await tab.next() == NOTHING
@@ -399,19 +378,11 @@ async def test_frame_of_the_wrong_make_closes_the_socket(ann, talk, frame):
 # --- Who may come in ---
 
 
-async def test_socket_of_a_signed_out_browser_closes_with_4401(talk):
-    async with open_tab(Client(), talk.conversation_id) as tab:
-        assert await tab.closed_with() == 4401
-
-
-async def test_switched_off_account_is_signed_out(trader, ann, talk):
-    def switch_off() -> None:
-        trader.is_active = False
-        trader.save(update_fields=["is_active"])
-
-    await sync_to_async(switch_off)()
-    async with open_tab(ann, talk.conversation_id) as tab:
-        assert await tab.closed_with() == 4401
+async def test_socket_of_a_signed_out_browser_or_a_switched_off_account_closes_with_4401(trader, ann, talk):
+    await sync_to_async(switch_off)(trader)
+    for client in (Client(), ann):
+        async with open_tab(client, talk.conversation_id) as tab:
+            assert await tab.closed_with() == 4401
 
 
 @pytest.mark.parametrize(
@@ -516,12 +487,7 @@ async def test_session_that_ends_out_of_sight_is_noticed_in_a_while(trader, ann,
     monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.2)
     async with open_tab(ann, talk.conversation_id) as tab:
         await tab.next()
-
-        def switch_off() -> None:
-            trader.is_active = False
-            trader.save(update_fields=["is_active"])
-
-        await sync_to_async(switch_off)()
+        await sync_to_async(switch_off)(trader)
 
         assert await asyncio.wait_for(tab.closed_with(), 5) == 4401
 
@@ -564,22 +530,17 @@ async def test_browser_that_falls_behind_is_dropped_and_resumes(model, ann, talk
 
 async def test_turn_of_another_process_is_shown_as_it_is_saved(ann, talk):
     start = await run_in_another_process(talk)
-
-    def save(text: str) -> None:
-        with owned_tx(talk.user_id):
-            parts = [{"kind": "text", "step": 0, "text": text}]
-            save_progress(reply_id=start.reply_id, parts=parts, text=text, now=timezone.now())
-
-    def finish() -> None:
-        with owned_tx(talk.user_id):
-            finish_reply(reply_id=start.reply_id, status=MessageStatus.COMPLETE, parts=[], text="", now=timezone.now())
+    of_reply = {"reply_id": start.reply_id, "now": timezone.now()}
+    text = "So **far**"
+    parts = [{"kind": "text", "step": 0, "text": text}]
+    ended = {"status": MessageStatus.COMPLETE, "parts": [], "text": ""}
 
     async with open_tab(ann, talk.conversation_id) as tab:
         first = await tab.next()
-        await run_in_thread(save, "So **far**")
+        await talk.look(lambda: save_progress(**of_reply, parts=parts, text=text))
         await live.tell_news(talk.conversation_id)
         second = await tab.next()
-        await run_in_thread(finish)
+        await talk.look(lambda: finish_reply(**of_reply, **ended))
         await live.tell_news(talk.conversation_id)
         third = await tab.next()
 
@@ -590,12 +551,8 @@ async def test_turn_of_another_process_is_shown_as_it_is_saved(ann, talk):
 
 async def test_dead_turn_is_closed_when_a_page_opens(ann, talk):
     start = await run_in_another_process(talk)
-
-    def die() -> None:
-        with owned_tx(talk.user_id):
-            Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
-
-    await run_in_thread(die)
+    died_at = timezone.now() - timedelta(seconds=11)
+    await talk.look(lambda: Message.objects.filter(pk=start.reply_id).update(heartbeat_at=died_at))
     async with open_tab(ann, talk.conversation_id) as tab:
         snapshot = await tab.next()
 

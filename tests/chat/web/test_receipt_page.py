@@ -47,19 +47,18 @@ def tool_part(result):
     }
 
 
-def page(client, reply):
-    return client.get(reverse("chat:receipt", args=[reply.pk]))
+def page(ann, reply):
+    return ann.get(reverse("chat:receipt", args=[reply.pk]))
 
 
 def on_one_line(response) -> str:
     return " ".join(response.content.decode().split())
 
 
-def test_receipt_shows_what_the_reply_was_written_from(client, trader):
+def test_receipt_shows_what_the_reply_was_written_from(ann, trader):
     reply, fact = as_owner(trader, answered)
-    client.force_login(trader)
 
-    html = on_one_line(page(client, reply))
+    html = on_one_line(page(ann, reply))
 
     assert "Trades BTC only" in html
     assert reverse("memory:fact", args=[fact.pk]) in html
@@ -73,50 +72,46 @@ def test_receipt_shows_what_the_reply_was_written_from(client, trader):
     assert "put together again, byte for byte" in html
 
 
-def test_receipt_links_the_trades_that_tools_brought_in(client, trader):
+def test_receipt_links_the_trades_that_tools_brought_in(ann, trader):
     def make():
         trade = TradeFactory(symbol="ETH")
         nested = {"trades": [{"trade_id": str(trade.pk)}], "lessons": [{"note_id": str(uuid4())}]}
         return answered([tool_part(nested), tool_part({"trades": [{"trade_id": str(trade.pk)}]})])[0], trade
 
     reply, trade = as_owner(trader, make)
-    client.force_login(trader)
 
-    html = on_one_line(page(client, reply))
+    html = on_one_line(page(ann, reply))
 
     assert html.count(reverse("trading:trade", args=[trade.pk])) == 1
     assert "1 note of lessons" in html
 
 
-def test_receipt_of_a_message_is_nowhere(client, trader):
+def test_receipt_of_a_message_is_nowhere(ann, trader):
     reply, _ = as_owner(trader, answered)
-    client.force_login(trader)
 
     with owned_tx(trader):
         message = Message.objects.get(pk=reply.pk).reply_to_id
 
-    assert client.get(reverse("chat:receipt", args=[message])).status_code == 404
+    assert ann.get(reverse("chat:receipt", args=[message])).status_code == 404
 
 
-def test_reply_from_before_receipts_says_so(client, trader):
+def test_reply_from_before_receipts_says_so(ann, trader):
     reply = as_owner(trader, ReplyFactory)
-    client.force_login(trader)
 
-    assert "No receipt of this reply" in page(client, reply).content.decode()
+    assert "No receipt of this reply" in page(ann, reply).content.decode()
 
 
-def test_receipt_page_asks_few_questions(client, trader, django_assert_max_num_queries):
+def test_receipt_page_asks_few_questions(ann, trader, django_assert_max_num_queries):
     reply, _ = as_owner(trader, answered)
-    client.force_login(trader)
 
     with django_assert_max_num_queries(16):
-        page(client, reply)
+        page(ann, reply)
 
 
 # --- Usage ---
 
 
-def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_machine):
+def test_usage_shows_the_days_and_what_is_left(ann, trader, settings, time_machine):
     time_machine.move_to(NOON, tick=False)
     settings.DAILY_TOKEN_BUDGET = 10_000
     as_owner(
@@ -131,9 +126,8 @@ def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_ma
             saved_usd="0.25",
         ),
     )
-    client.force_login(trader)
 
-    html = on_one_line(client.get(reverse("chat:usage")))
+    html = on_one_line(ann.get(reverse("chat:usage")))
 
     for said in (
         "4,500</span> of",
@@ -145,13 +139,12 @@ def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_ma
         assert said in html
 
 
-def test_usage_of_a_new_user_is_empty(client, trader):
-    client.force_login(trader)
+def test_usage_of_a_new_user_is_empty(ann, trader):
 
-    assert "Nothing used yet" in client.get(reverse("chat:usage")).content.decode()
+    assert "Nothing used yet" in ann.get(reverse("chat:usage")).content.decode()
 
 
-def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
+def test_receipt_says_where_the_figures_of_the_reply_come_from(ann, trader):
     def answer_with_figures():
         trade = TradeFactory()
         figures = [
@@ -161,9 +154,8 @@ def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
         return trade, answered([{"kind": "text", "step": 0, "text": "$7 $9", "figures": figures}])[0]
 
     trade, reply = as_owner(trader, answer_with_figures)
-    client.force_login(trader)
 
-    said = on_one_line(page(client, reply))
+    said = on_one_line(page(ann, reply))
 
     assert f'<dt>$7</dt> <dd> <a href="{reverse("trading:trade", args=[trade.pk])}">A trade</a> </dd>' in said
     assert "<dt>$9</dt> <dd> Not from your record </dd>" in said
@@ -178,13 +170,12 @@ def retried():
     return ReplyFactory(reply_to=message, content="Answer **3**")
 
 
-def test_answers_of_retries_are_side_by_side(client, trader):
+def test_answers_of_retries_are_side_by_side(ann, trader):
     reply = as_owner(trader, retried)
-    client.force_login(trader)
     address = reverse("chat:answers", args=[reply.pk])
 
-    chat = client.get(reverse("chat:conversation", args=[reply.conversation_id])).content.decode()
-    part = client.get(address, headers={"HX-Request": "true"}).content.decode()
+    chat = ann.get(reverse("chat:conversation", args=[reply.conversation_id])).content.decode()
+    part = ann.get(address, headers={"HX-Request": "true"}).content.decode()
 
     assert f'href="{address}"' in chat
     assert "Compare 3 answers" in chat
@@ -192,14 +183,13 @@ def test_answers_of_retries_are_side_by_side(client, trader):
         part.index(f"<strong>{number}</strong>") for number in (1, 2, 3)
     )
     assert part.count("Replaced") == 2
-    assert "<html" in client.get(address).content.decode()
+    assert "<html" in ann.get(address).content.decode()
 
 
-def test_answers_of_a_replaced_reply_and_of_a_message_are_nowhere(client, trader):
+def test_answers_of_a_replaced_reply_and_of_a_message_are_nowhere(ann, trader):
     reply = as_owner(trader, retried)
-    client.force_login(trader)
     with owned_tx(trader):
         replaced = Message.objects.filter(reply_to=reply.reply_to_id, replaced_at__isnull=False).first()
 
     for pk in (replaced.pk, reply.reply_to_id, 10**9):
-        assert client.get(reverse("chat:answers", args=[pk])).status_code == 404
+        assert ann.get(reverse("chat:answers", args=[pk])).status_code == 404

@@ -52,25 +52,17 @@ def test_devices_page_lists_each_device_and_marks_this_one(laptop, phone):
     assert html.count("This device") == 1
 
 
-def test_end_of_one_session_signs_that_device_out_and_no_other(laptop, phone, trader):
+def test_end_of_one_session_of_all_others_and_of_the_own_signs_those_devices_out_alone(laptop, phone, trader):
     tablet = sign_in(trader, "Tablet")
 
     response = laptop.post(DEVICES, {"session": session_of(phone)})
 
     assert (response.status_code, response.url) == (302, DEVICES)
     assert [is_signed_in(client) for client in (laptop, phone, tablet)] == [True, False, True]
-
-
-def test_end_of_all_others_keeps_this_device(laptop, phone):
-    laptop.post(DEVICES)
-
-    assert [is_signed_in(client) for client in (laptop, phone)] == [True, False]
-
-
-def test_end_of_the_own_session_signs_this_device_out(laptop, phone):
+    laptop.post(DEVICES)  # all others
+    assert [is_signed_in(client) for client in (laptop, phone, tablet)] == [True, False, False]
     laptop.post(DEVICES, {"session": session_of(laptop)})
-
-    assert [is_signed_in(client) for client in (laptop, phone)] == [False, True]
+    assert not is_signed_in(laptop)
 
 
 def test_end_of_a_strangers_session_changes_nothing(laptop, stranger):

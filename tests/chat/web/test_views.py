@@ -13,6 +13,7 @@ from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFacto
 from tests.factories.memory import MemoryEventFactory
 from tests.factories.record import DeploymentFactory, SkillDraftFactory, TradeFactory
 from tests.owners import as_owner
+from tests.tables import each_case
 
 
 @pytest.fixture
@@ -49,13 +50,6 @@ def test_chat_shows_its_messages_in_order(ann, chat):
     assert places == sorted(places)
     assert html.count('data-action="retry"') == 1
     assert f'data-socket="/ws/chat/{chat.pk}/"' in html
-
-
-def test_empty_chat_makes_no_row(ann):
-    html = text_of(ann.get(reverse("chat:index")))
-
-    assert "data-conversation" not in html
-    assert "What is on your mind?" in html
 
 
 def test_number_of_queries_does_not_grow_with_the_chat(ann, chat, trader, django_assert_max_num_queries):
@@ -97,26 +91,19 @@ def gaps_of(html: str) -> list[tuple[int, int]]:
     return [(int(after), int(before)) for after, before in found]
 
 
-def test_long_chat_opens_with_its_newest_messages(ann, long_chat):
+def test_long_chat_opens_with_its_newest_messages_and_at_a_linked_one_with_the_gaps_around_it(ann, long_chat):
     chat, ids = long_chat
 
-    html = text_of(ann.get(url("conversation", chat)))
+    newest = text_of(ann.get(url("conversation", chat)))
+    linked = text_of(ann.get(url("conversation", chat), {"message": ids[60]}))
 
-    assert shown_ids(html) == ids[-50:]
-    assert gaps_of(html) == [(0, ids[-50])]
-
-
-def test_long_chat_opens_at_a_linked_message_with_the_gaps_around_it(ann, long_chat):
-    chat, ids = long_chat
-
-    html = text_of(ann.get(url("conversation", chat), {"message": ids[60]}))
-
-    assert shown_ids(html) == [*ids[36:86], *ids[-50:]]
-    assert gaps_of(html) == [(0, ids[36]), (ids[85], ids[-50])]
+    assert (shown_ids(newest), gaps_of(newest)) == (ids[-50:], [(0, ids[-50])])
+    assert shown_ids(linked) == [*ids[36:86], *ids[-50:]]
+    assert gaps_of(linked) == [(0, ids[36]), (ids[85], ids[-50])]
 
 
-@pytest.mark.parametrize(
-    ("query", "first", "last", "gaps"),
+@each_case(
+    "query, first, last, gaps",
     [
         ({"before": 150}, 100, 150, [(None, 100)]),
         ({"before": 30}, 0, 30, []),
@@ -170,8 +157,11 @@ def test_home_shows_strangers_what_keel_is(client, db):
     assert "landing.html" in [template.name for template in response.templates]
 
 
-def test_offline_model_is_named_where_it_answers(ann, settings):
-    assert "No language model is connected" not in text_of(ann.get(reverse("chat:index")))
+def test_empty_chat_asks_what_it_is_about_and_names_the_offline_model(ann, settings):
+    html = text_of(ann.get(reverse("chat:index")))
+    assert "data-conversation" not in html
+    assert "What is on your mind?" in html
+    assert "No language model is connected" not in html
 
     settings.CHAT_AGENT_MODEL = settings.OFFLINE_MODEL
 
@@ -189,9 +179,7 @@ def test_panel_shows_the_chat_it_is_asked_for(ann, chat):
     assert "<html" not in html
 
 
-@pytest.mark.parametrize(
-    "wanted", ["", "nonsense", "00000000-0000-4000-8000-000000000000", "\x00", "'; --", "\u0661" * 32]
-)
+@each_case("wanted", ["", "nonsense", "00000000-0000-4000-8000-000000000000", "\x00", "'; --", "\u0661" * 32])
 def test_panel_is_empty_without_a_chat_of_that_id(ann, wanted):
     html = text_of(ann.get(reverse("chat:panel"), {"conversation": wanted}))
 
@@ -210,7 +198,7 @@ def test_messages_are_those_after_one(ann, chat, trader):
     assert "<html" not in html
 
 
-@pytest.mark.parametrize("after", ["", "0", "-1", "x", "1.5", "9" * 30, "²", "٣", "\x00", "1 OR 1"])
+@each_case("after", ["", "0", "-1", "x", "1.5", "9" * 30, "²", "٣", "\x00", "1 OR 1"])
 def test_messages_after_nonsense_are_all_or_none(ann, chat, after):
     assert text_of(ann.get(url("messages", chat), {"after": after})) is not None
 
@@ -256,7 +244,7 @@ def test_new_chat_keeps_what_it_was_opened_from(ann, trader):
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "given",
     [
         {"mode": "coach"},
@@ -308,7 +296,7 @@ def test_panel_turns_its_chat_to_the_trade_of_its_page(ann, chat, trader):
     assert chat.opening_context == {"mode": "ops", "trade_id": str(trade.pk)}
 
 
-@pytest.mark.parametrize("given", [{}, {"trade": "x"}, {"skill": str(uuid4())}, {"version": "1"}, {"mode": "coach"}])
+@each_case("given", [{}, {"trade": "x"}, {"skill": str(uuid4())}, {"version": "1"}, {"mode": "coach"}])
 def test_chat_does_not_turn_to_nonsense(ann, chat, given):
     assert ann.post(reverse("chat:refocus", args=[chat.pk]), given).status_code == 422
 
@@ -349,7 +337,7 @@ def test_panel_goes_on_with_a_chat_that_was_opened_to_write(ann, trader, values,
     assert (f'data-conversation="{chat.pk}"' in panel(ann, mode="authoring", conversation=chat.pk)) is is_shown
 
 
-@pytest.mark.parametrize("query", [{"mode": "coach", "deployment": "x"}, {"mode": "god"}, {"skill": "\x00"}])
+@each_case("query", [{"mode": "coach", "deployment": "x"}, {"mode": "god"}, {"skill": "\x00"}])
 def test_panel_takes_nonsense_for_no_page(ann, chat, query):
     assert f'data-conversation="{chat.pk}"' in panel(ann, conversation=chat.pk, **query)
 
