@@ -1,5 +1,5 @@
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.apps import apps
@@ -116,33 +116,29 @@ def test_database_takes_a_fact_at_the_edge(as_trader, row):
     assert UserFact.objects.count() == 1
 
 
-def test_database_refuses_the_same_words_twice_among_believed_facts(as_trader):
+def make_the_same_words_twice() -> None:
     UserFactFactory(content="Never trades alts")
-
-    with refused("user_fact_said_once"), transaction.atomic():
-        UserFactFactory(content=" never trades ALTS. ", category="profile", topic="symbols")
+    UserFactFactory(content=" never trades ALTS. ", category="profile", topic="symbols")
 
 
-def test_database_refuses_two_believed_versions_of_a_fact(as_trader):
-    first = UserFactFactory()
-
-    with refused("user_fact_one_believed_version"), transaction.atomic():
-        UserFactFactory(lineage=first.lineage)
-
-
-def test_database_refuses_two_successors_of_a_row(as_trader):
+def make_two_successors() -> None:
     first = UserFactFactory(archived=True)
-    UserFactFactory(lineage=first.lineage, supersedes=first, archived=True)
-
-    with refused("supersedes_id"), transaction.atomic():
-        UserFactFactory(lineage=first.lineage, supersedes=first)
+    for _ in range(2):
+        UserFactFactory(lineage=first.lineage, supersedes=first, archived=True)
 
 
-def test_database_refuses_a_row_that_replaces_itself(as_trader):
-    pk = uuid4()
-
-    with refused("user_fact_not_its_own_successor"), transaction.atomic():
-        UserFactFactory(id=pk, supersedes_id=pk)
+@pytest.mark.parametrize(
+    ("constraint", "make"),
+    [
+        ("user_fact_said_once", make_the_same_words_twice),
+        ("user_fact_one_believed_version", lambda: UserFactFactory(lineage=UserFactFactory().lineage)),
+        ("supersedes_id", make_two_successors),
+        ("user_fact_not_its_own_successor", lambda: UserFactFactory(id=UUID(int=1), supersedes_id=UUID(int=1))),
+    ],
+)
+def test_database_refuses_facts_that_cannot_stand_beside_each_other(as_trader, constraint, make):
+    with refused(constraint), transaction.atomic():
+        make()
 
 
 def test_one_version_of_a_fact_cannot_be_deleted_alone(as_trader):

@@ -32,11 +32,8 @@ def test_a_fact_is_added_said_outright_and_once(api, trader):
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"content": "abc"}, "4 to 500 characters"),
         ({"content": "My password is hunter2"}, "Keel never keeps those"),
-        ({}, "required"),
         ({"content": "Never trades alts", "user": 2}, "not known here"),
-        ({"content": "Never trades alts", "score": 1}, "not known here"),
         ({"content": "Never trades alts", "category": "secrets"}, "not a valid choice"),
     ],
 )
@@ -103,14 +100,8 @@ def test_a_fact_is_changed_by_superseding_it(api, fact, trader):
     assert api("get", f"facts/{fact.pk}/")["content"] == "Trades BTC only"
     history = api("get", f"facts/{fact.pk}/history/")["versions"]
     assert [version["content"] for version in history] == ["Never trades alts", "Trades BTC only"]
-
-
-def test_edit_of_an_old_version_warns_its_author(api, fact):
-    api("patch", f"facts/{fact.pk}/", {"content": "Trades BTC only"})
-
-    problem = api("patch", f"facts/{fact.pk}/", {"content": "Trades ETH only"}, status=409)
-
-    assert problem["code"] == "fact_changed"
+    stale = api("patch", f"facts/{fact.pk}/", {"content": "Trades ETH only"}, status=409)
+    assert stale["code"] == "fact_changed"
 
 
 @pytest.mark.parametrize("act", ["confirm", "demote", "archive", "delete"])
@@ -159,9 +150,5 @@ def test_a_fact_is_added_and_changed_with_its_dates(api):
     assert {name: made[name] for name in dates} == dates
     ended = api("patch", f"facts/{made['id']}/", {"valid_until": None})["fact"]
     assert (ended["valid_until"], ended["content"]) == (None, "Trades half size")
-
-
-def test_a_fact_that_ends_before_it_begins_is_refused(api):
-    body = {"content": "Trades half size", "valid_until": "2020-01-01T00:00:00Z"}
-
-    assert "end after it begins" in json.dumps(api("post", "facts/", body, status=422))
+    over = {"content": "Trades gold", "valid_until": "2020-01-01T00:00:00Z"}
+    assert "end after it begins" in json.dumps(api("post", "facts/", over, status=422))

@@ -79,8 +79,8 @@ def test_extracted_facts_leave_before_explicit_ones_however_recently_they_were_r
     assert set(UserFact.objects.believed().in_document()) >= set(explicit)
 
 
-def test_evicted_facts_stay_believed_with_a_mark_and_an_event(as_trader):
-    fill(8)
+def test_evicted_facts_stay_believed_with_a_mark_and_an_event_whose_undo_puts_them_back(as_trader):
+    facts = fill(8)
 
     ids = enforce(now=JUNE)
 
@@ -88,14 +88,7 @@ def test_evicted_facts_stay_believed_with_a_mark_and_an_event(as_trader):
     assert {(row.archived_at, row.left_document_at) for row in rows} == {(None, JUNE)}
     events = MemoryEvent.objects.filter(kind=WriteKind.EVICT)
     assert {event.before_id for event in events} == {event.after_id for event in events} == set(ids)
-
-
-def test_undo_of_an_eviction_puts_the_fact_back(as_trader):
-    facts = fill(8)
-    enforce(now=JUNE)
-
-    undo_event(event_id=MemoryEvent.objects.get(before=facts[0]).pk, now=JULY)
-
+    undo_event(event_id=events.get(before=facts[0]).pk, now=JULY)
     assert "Fact 0" in kept()
 
 

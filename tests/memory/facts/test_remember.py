@@ -6,11 +6,7 @@ from memory.facts.services import remember_fact
 from memory.facts.versions import Origin
 from memory.models import Confidence, FactSource, MemoryEvent, UserFact, WriteKind
 from memory.wording import FactRefused
-from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
-
-
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
 
 
 def test_remember_fact_keeps_what_was_said_and_where(as_trader):

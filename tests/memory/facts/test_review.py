@@ -28,7 +28,7 @@ from memory.models import (
     WriteKind,
 )
 from memory.wording import FactRefused
-from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
 
 QUOTE = {"message_id": 7, "start": 0, "end": 9}
 
@@ -56,10 +56,6 @@ def reopen(proposal: MemoryProposal, now=JULY) -> MemoryProposal:
     return reopen_proposal(proposal_id=proposal.pk, now=now)
 
 
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
-
-
 # --- Into the queue ---
 
 
@@ -78,18 +74,13 @@ def test_propose_fact_stays_out_of_prompts(as_trader, kind):
     assert list(iter_block_facts(JUNE)) == []
 
 
-def test_propose_fact_returns_none_for_repeated_text(as_trader):
+def test_propose_fact_returns_none_for_repeated_or_known_text(as_trader):
     first = propose()
+    UserFactFactory(content="Trades gold only")
 
     assert propose("trades SILVER only.", topic="goal", now=JUNE) is None
+    assert propose("trades gold only!") is None
     assert list(MemoryProposal.objects.all()) == [first]
-
-
-def test_propose_fact_returns_none_for_known_text(as_trader):
-    UserFactFactory(content="Trades silver only")
-
-    assert propose("trades silver only!") is None
-    assert not MemoryProposal.objects.exists()
 
 
 @pytest.mark.parametrize("decide", [accept, dismiss])
@@ -135,25 +126,17 @@ def test_accept_proposal_saves_asserted_fact(as_trader, kind, source):
     assert MemoryEvent.objects.get().batch_id == proposal.batch_id
 
 
-def test_accepting_replaces_the_newest_version_of_a_target_that_changed_since(as_trader):
-    target = UserFactFactory(content="Treasures gold bars")
-    proposal = propose(target_id=target.pk)
-    newer = supersede_fact(fact_id=target.pk, content="Trades gold and oil", now=MAY).fact
+def test_accepting_replaces_the_newest_version_of_its_target_or_saves_a_new_fact_where_that_was_archived(as_trader):
+    targets = [UserFactFactory(content=content) for content in ("Treasures gold bars", "Hoards tin")]
+    proposals = [propose(content, target_id=fact.pk) for content, fact in zip(("Silver", "Zinc"), targets, strict=True)]
+    newer = supersede_fact(fact_id=targets[0].pk, content="Trades gold and oil", now=MAY).fact
+    archive_fact(fact_id=targets[1].pk, now=MAY)
 
-    accept(proposal)
+    for proposal in proposals:
+        accept(proposal)
 
-    assert UserFact.objects.believed().get().supersedes == newer
-
-
-def test_accepting_saves_a_new_fact_when_the_target_was_archived_since(as_trader):
-    target = UserFactFactory(content="Treasures gold bars")
-    proposal = propose(target_id=target.pk)
-    archive_fact(fact_id=target.pk, now=MAY)
-
-    accept(proposal)
-
-    fact = UserFact.objects.believed().get()
-    assert (fact.content, fact.lineage != target.lineage) == ("Trades silver only", True)
+    assert UserFact.objects.believed().get(content="Silver").supersedes == newer
+    assert UserFact.objects.believed().get(content="Zinc").lineage != targets[1].lineage
 
 
 def test_accept_proposal_with_known_text_changes_nothing(as_trader):

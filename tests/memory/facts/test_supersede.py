@@ -107,20 +107,13 @@ def test_restore_fact_lets_its_words_hold_again_where_they_had_ended(as_trader):
     assert written.fact.supersedes == ended
 
 
-def test_supersede_fact_keeps_the_beginning_of_a_fact_that_begins_later(as_trader):
-    old = UserFactFactory(begins_later=True)
+@pytest.mark.parametrize(("made", "begins"), [("begins_later", JULY), ("ended", JUNE)])
+def test_supersede_fact_keeps_a_beginning_to_come_and_lets_what_had_ended_hold_again(as_trader, made, begins):
+    old = UserFactFactory(**{made: True})
 
-    new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon then", now=JUNE).fact
+    new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon", now=JUNE).fact
 
-    assert (new.valid_from, new.created_at) == (JULY, JUNE)
-
-
-def test_supersede_fact_lets_a_fact_that_had_ended_hold_again(as_trader):
-    old = UserFactFactory(ended=True)
-
-    new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon again", now=JUNE).fact
-
-    assert (new.valid_from, new.valid_until) == (JUNE, None)
+    assert (new.valid_from, new.valid_until, new.created_at) == (begins, None, JUNE)
 
 
 def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):

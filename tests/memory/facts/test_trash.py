@@ -31,7 +31,7 @@ from memory.models import (
     UserFact,
     WriteKind,
 )
-from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
 from tests.strangers import dump
 
 SECOND = timedelta(seconds=1)
@@ -40,10 +40,6 @@ SECRET = "zanzibar"
 
 def delete(fact: UserFact, now=JUNE):
     return delete_fact(fact_id=fact.pk, now=now)
-
-
-def believed() -> list[str]:
-    return sorted(UserFact.objects.believed().values_list("content", flat=True))
 
 
 def contents() -> set[str]:

@@ -23,7 +23,6 @@ from memory.facts.versions import FactWrite, Origin
 from memory.models import FactLink, MemoryEvent, Place, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
-Write = Callable[[UserFact, datetime], FactWrite]
 DAY = timedelta(days=1)
 BOOKKEEPING = {"id", "supersedes_id", "created_at", "valid_from"}  # what tells a row that came back from the one it was
 
@@ -32,41 +31,22 @@ def save(words: str, now: datetime = JUNE) -> FactWrite:
     return remember_fact(content=words, topic="risk", now=now)
 
 
-def edit(fact: UserFact, now: datetime) -> FactWrite:
-    return supersede_fact(fact_id=fact.pk, content="Corrected", topic="goal", now=now)
-
-
-def move(fact: UserFact, now: datetime) -> FactWrite:
-    return remember_fact(content=fact.content, topic="style", now=now)
-
-
-def promote(fact: UserFact, now: datetime) -> FactWrite:
-    return promote_fact(fact_id=fact.pk, now=now)
-
-
-def demote(fact: UserFact, now: datetime) -> FactWrite:
-    return demote_fact(fact_id=fact.pk, now=now)
-
-
-def confirm(fact: UserFact, now: datetime) -> FactWrite:
-    return confirm_fact(fact_id=fact.pk, now=now)
-
-
-def forget(fact: UserFact, now: datetime) -> FactWrite:
-    return forget_fact(id_or_substring=str(fact.pk), now=now)
-
-
-def archive(fact: UserFact, now: datetime) -> FactWrite:
-    return archive_fact(fact_id=fact.pk, now=now)
-
-
-def restore(fact: UserFact, now: datetime) -> FactWrite:
-    return restore_fact(fact_id=fact.pk, now=now)
-
-
 def merge(fact: UserFact, now: datetime) -> FactWrite:
     save("What another fact says", now=MAY)
     return supersede_fact(fact_id=fact.pk, content="What another fact says", now=now)
+
+
+WRITES: dict[str, Callable[[UserFact, datetime], FactWrite]] = {
+    "edit": lambda fact, now: supersede_fact(fact_id=fact.pk, content="Corrected", topic="goal", now=now),
+    "move": lambda fact, now: remember_fact(content=fact.content, topic="style", now=now),
+    "promote": lambda fact, now: promote_fact(fact_id=fact.pk, now=now),
+    "demote": lambda fact, now: demote_fact(fact_id=fact.pk, now=now),
+    "confirm": lambda fact, now: confirm_fact(fact_id=fact.pk, now=now),
+    "forget": lambda fact, now: forget_fact(id_or_substring=str(fact.pk), now=now),
+    "archive": lambda fact, now: archive_fact(fact_id=fact.pk, now=now),
+    "restore": lambda fact, now: restore_fact(fact_id=fact.pk, now=now),
+    "merge": merge,
+}
 
 
 def undo(written: FactWrite, now: datetime = JULY) -> MemoryEvent:
@@ -85,30 +65,21 @@ def closed_rows() -> dict[UUID, dict]:
 @pytest.mark.parametrize(
     ("write", "made"),
     [
-        (edit, {}),
-        (edit, {"learned": True}),
-        (move, {}),
-        (promote, {"inferred": True}),
-        (promote, {"learned": True}),
-        (demote, {}),
-        (confirm, {}),
-        (confirm, {"last_confirmed_at": None}),
-        (forget, {}),
-        (archive, {}),
-        (archive, {"ended": True}),
-        (merge, {}),
-        (edit, {"ended": True}),
-        (edit, {"begins_later": True}),
-        (move, {"begins_later": True}),
-        (restore, {"archived": True}),
+        *(("edit", made) for made in ({}, {"learned": True}, {"ended": True}, {"begins_later": True})),
+        *(("move", made) for made in ({}, {"begins_later": True})),
+        *(("promote", made) for made in ({"inferred": True}, {"learned": True})),
+        *(("confirm", made) for made in ({}, {"last_confirmed_at": None})),
+        *(("archive", made) for made in ({}, {"ended": True})),
+        *((write, {}) for write in ("demote", "forget", "merge")),
+        ("restore", {"archived": True}),
     ],
-    ids=lambda value: value.__name__ if callable(value) else ", ".join(value),
+    ids=str,
 )
 def test_undo_event_brings_back_what_was_there(as_trader, write, made):
     given = {"topic": "risk", "summary": "Short", "body": "Long", "last_confirmed_at": MAY, **made}
     fact = UserFactFactory(**given)
     before = standing(fact.lineage)
-    written = write(fact, JUNE)
+    written = WRITES[write](fact, JUNE)
     closed = closed_rows()
 
     event = undo(written)
@@ -118,31 +89,22 @@ def test_undo_event_brings_back_what_was_there(as_trader, write, made):
     assert {pk: closed_rows()[pk] for pk in closed} == closed
 
 
-def test_undo_event_keeps_that_the_block_was_rendered_since(as_trader):
-    written = edit(UserFactFactory(), JUNE)
-    render_coach_block(now=JUNE + DAY)
+@pytest.mark.parametrize(
+    ("write", "since", "column", "value"),
+    [
+        ("edit", lambda fact: render_coach_block(now=JUNE + DAY), "last_referenced_at", JUNE + DAY),
+        ("demote", lambda fact: confirm_fact(fact_id=fact.pk, now=JUNE + DAY), "last_confirmed_at", JUNE + DAY),
+        ("edit", lambda fact: confirm_fact(fact_id=fact.pk, now=JUNE + DAY), "last_confirmed_at", MAY),
+    ],
+    ids=["rendered since", "the same words confirmed", "the wrong words affirmed"],
+)
+def test_undo_event_keeps_what_came_since_of_the_words_that_come_back(as_trader, write, since, column, value):
+    written = WRITES[write](UserFactFactory(last_confirmed_at=MAY), JUNE)
+    since(written.fact)
 
     undo(written)
 
-    assert UserFact.objects.believed().get().last_referenced_at == JUNE + DAY
-
-
-def test_undo_event_keeps_a_confirmation_of_the_same_words(as_trader):
-    written = demote(UserFactFactory(), JUNE)
-    confirm(written.fact, JUNE + DAY)
-
-    undo(written)
-
-    assert UserFact.objects.believed().get().last_confirmed_at == JUNE + DAY
-
-
-def test_undo_event_forgets_what_was_affirmed_of_the_wrong_words(as_trader):
-    written = edit(UserFactFactory(last_confirmed_at=MAY), JUNE)
-    confirm(written.fact, JUNE + DAY)
-
-    undo(written)
-
-    assert UserFact.objects.believed().get().last_confirmed_at == MAY
+    assert getattr(UserFact.objects.believed().get(), column) == value
 
 
 def test_undo_batch_goes_back_through_writes_of_one_moment_that_stand_on_each_other(as_trader):

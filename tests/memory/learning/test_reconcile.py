@@ -12,7 +12,6 @@ from memory.facts.review import accept_proposal, dismiss_proposal, propose_fact
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
-    delete_fact,
     forget_fact,
     merge_facts,
     promote_fact,
@@ -44,6 +43,7 @@ from memory.models import (
     WriteKind,
 )
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory, believed
+from tests.memory.facts.test_links import ENDINGS
 from tests.owners import as_owner
 
 DAY = timedelta(days=1)
@@ -142,9 +142,7 @@ def test_update_that_says_what_another_fact_says_merges_into_it(as_trader):
 
 def test_the_same_words_with_more_confidence_raise_the_score(as_trader):
     weigh(candidate(PERPS, confidence=0.5))
-
     assert weigh(candidate(PERPS.upper(), confidence=0.8)) == ReconcileCounts(updated=1)
-
     assert (believed(), UserFact.objects.believed().get().score) == ([PERPS], 0.8)
 
 
@@ -321,12 +319,6 @@ def test_topic_brings_no_other_words_into_the_prompt(as_trader, topic, is_tainte
 
 # --- Forgotten, corrected, outdated ---
 
-FORGETS = {
-    "forget": lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
-    "archive": lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
-    "delete": lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
-}
-
 
 def quoting(*messages: int):
     """Return whole messages as quotes."""
@@ -334,12 +326,12 @@ def quoting(*messages: int):
     return verify_quotes(RETIRES, [{"message_id": text.id, "text": text.text} for text in texts], texts)
 
 
-@pytest.fixture(params=FORGETS)
+@pytest.fixture(params=ENDINGS)
 def forgotten(as_trader, request):
     """What was said in the first message and forgotten in June."""
     weigh(candidate(RETIRES, topic="goal", category="profile", quotes=quoting(1)), now=MAY)
     fact = UserFact.objects.get()
-    FORGETS[request.param](fact)
+    ENDINGS[request.param](fact)
     return fact
 
 
@@ -356,21 +348,20 @@ def test_forgotten_words_are_dropped_and_not_even_proposed(forgotten, is_tainted
     assert not MemoryProposal.objects.exists()
 
 
-def test_other_words_said_before_the_forget_are_dropped_for_its_category_and_topic(forgotten):
-    older = candidate("Stops working at fifty", topic="goal", category="profile")
-    assert older.quotes[0].message_id == 3
-
-    assert weigh(older) == ReconcileCounts(dropped=1)
-    assert believed() == []
-
-
-@pytest.mark.parametrize(("topic", "category"), [("risk", "profile"), ("goal", "fact"), ("", "profile")])
-def test_other_words_said_before_the_forget_are_learned_under_another_category_or_topic(forgotten, topic, category):
-    assert weigh(candidate("Stops working at fifty", topic=topic, category=category)) == ReconcileCounts(saved=1)
-
-
-def test_words_said_after_the_forget_are_learned_for_its_category_and_topic(forgotten):
-    assert weigh(candidate("Trades from Lisbon", topic="goal", category="profile")) == ReconcileCounts(saved=1)
+@pytest.mark.parametrize(
+    ("content", "topic", "category", "counted"),
+    [
+        ("Stops working at fifty", "goal", "profile", ReconcileCounts(dropped=1)),
+        ("Stops working at fifty", "risk", "profile", ReconcileCounts(saved=1)),
+        ("Stops working at fifty", "goal", "fact", ReconcileCounts(saved=1)),
+        ("Stops working at fifty", "", "profile", ReconcileCounts(saved=1)),
+        ("Trades from Lisbon", "goal", "profile", ReconcileCounts(saved=1)),  # said after the forget
+    ],
+)
+def test_other_words_said_before_the_forget_are_dropped_for_its_category_and_topic(
+    forgotten, content, topic, category, counted
+):
+    assert weigh(candidate(content, topic=topic, category=category)) == counted
 
 
 @pytest.mark.parametrize("topic", ["goal", "risk", ""])

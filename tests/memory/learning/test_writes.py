@@ -22,6 +22,7 @@ from memory.facts.versions import MemoryPaused, Origin
 from memory.learning.writes import FactForgotten, learn_fact, refuse_forgotten
 from memory.models import MemoryEvent, Tombstone, UserFact, WriteKind
 from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory, believed
+from tests.memory.facts.test_links import ENDINGS
 from tests.owners import as_owner
 
 SECOND = timedelta(seconds=1)
@@ -40,12 +41,7 @@ def learn(content: str = "Trades from Lisbon", *, messages=(1,), now=JUNE, **val
     return learn_fact(content=content, said_at=SAID_AT, origin=quoting(*messages), now=now, **given)
 
 
-# --- What is learned ---
-
-
 # --- Trust tiers ---
-
-
 def test_learning_never_lets_explicit_words_that_ended_hold_again(as_trader):
     ended = UserFactFactory(content="Trades from Lisbon", ended=True)
     old = learn("Trades from Porto").fact
@@ -58,12 +54,6 @@ def test_learning_never_lets_explicit_words_that_ended_hold_again(as_trader):
 
 # --- Tombstones ---
 
-FORGETS = {
-    "forget": lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
-    "archive": lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
-    "delete": lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
-}
-
 
 @pytest.fixture
 def fact(as_trader):
@@ -72,16 +62,16 @@ def fact(as_trader):
 
 @pytest.mark.parametrize("messages", [(4,), (1, 4)], ids=["newer", "one newer"])
 def test_newer_quotes_of_the_same_topic_are_learned(fact, messages):
-    FORGETS["forget"](fact)
+    ENDINGS["forget"](fact)
 
     assert learn("Retires at 55", topic="goal", messages=messages, now=JULY).event.kind == WriteKind.SAVE
 
 
 def test_tombstone_holds_a_digest_keyed_by_the_user_and_no_words(stranger, fact):
-    FORGETS["forget"](fact)
+    ENDINGS["forget"](fact)
 
     def forget_the_same():
-        FORGETS["forget"](UserFactFactory(content="Retires at 50", topic="goal"))
+        ENDINGS["forget"](UserFactFactory(content="Retires at 50", topic="goal"))
         return Tombstone.objects.values().get()
 
     mine, theirs = Tombstone.objects.values().get(), as_owner(stranger, forget_the_same)
@@ -101,10 +91,10 @@ LIFTS = {
 }
 
 
-@pytest.mark.parametrize("how", FORGETS)
+@pytest.mark.parametrize("how", ENDINGS)
 @pytest.mark.parametrize("lift", LIFTS)
 def test_tombstone_is_lifted_by(fact, how, lift):
-    event = FORGETS[how](fact).event
+    event = ENDINGS[how](fact).event
     assert Tombstone.objects.count() == 1
 
     LIFTS[lift](fact, event)
@@ -113,7 +103,7 @@ def test_tombstone_is_lifted_by(fact, how, lift):
 
 
 def test_without_quotes_only_the_words_themselves_are_buried(fact):
-    FORGETS["forget"](fact)
+    ENDINGS["forget"](fact)
 
     refuse_forgotten("Stops working at fifty", ("profile", "goal"), [], {})
     with pytest.raises(FactForgotten):

@@ -138,13 +138,7 @@ def test_import_of_a_list_proposes_and_saves_nothing(trader, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"{", "no memory document"),
-        (b'{"facts": []}', "metadata"),
-        (b"\xff\xfe", "no text in UTF-8"),
-        (None, "Cannot read"),
-    ],
+    ("content", "says"), [(b"{", "no memory document"), (b"\xff\xfe", "no text in UTF-8"), (None, "Cannot read")]
 )
 def test_import_of_something_else_is_one_clear_line(trader, tmp_path, content, says):
     file = tmp_path / "memory.json"

@@ -92,12 +92,6 @@ def test_facts_answers_the_end_of_the_list_with_its_next_piece(client, trader):
     assert 'id="more"' not in piece.content.decode()
 
 
-def test_facts_of_a_large_memory_are_sent_in_pieces_of_at_most_150_kb(client, trader):
-    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(2 * PAGE_SIZE, topic="risk")))
-
-    assert len(client.get(FACTS).content) < 150_000
-
-
 def test_facts_as_of_a_day_are_those_that_were_true_then(client, know, trader):
     fact = know("trades BTC only", days_ago=9)
     as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades ETH too", now=timezone.now()))
@@ -135,12 +129,15 @@ def test_changes_list_every_write_with_its_difference(client, trader, know):
     assert text.index("Memory updated") < text.index("removed: BTC added: ETH") < text.index("Memory saved")
 
 
-def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
-    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(2 * PAGE_SIZE)))
+def test_facts_of_a_large_memory_take_as_many_queries_as_one_and_come_in_pieces_of_at_most_150_kb(
+    client, trader, django_assert_max_num_queries
+):
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(2 * PAGE_SIZE, topic="risk")))
 
     # Thirteen, those of the session and its user, and the four by which PostgreSQL enters and leaves the scope.
     with django_assert_max_num_queries(21):
-        client.get(FACTS)
+        page = client.get(FACTS)
+    assert len(page.content) < 150_000
 
 
 def test_facts_asks_about_a_fact_not_used_for_long(client, trader, know):
@@ -247,13 +244,14 @@ def test_add_says_what_is_known_already(client, know):
     assert page.redirect_chain == [(reverse("memory:fact", args=[fact.pk]), 302)]
 
 
-def test_the_form_opens_and_closes(client):
+def test_the_form_opens_and_closes_and_is_filled_by_its_address(client):
     opened = client.get(f"{FACTS}?add", headers=into("add"))
     closed = client.get(FACTS, headers=into("add"))
+    filled = client.get(FACTS, {"add": "", "content": "I never trade <b>alts</b>"})
 
     assert "<textarea" in opened.content.decode()
     assert "<textarea" not in closed.content.decode()
-    assert "<textarea" in client.get(f"{FACTS}?add").content.decode()
+    assert ">\nI never trade &lt;b&gt;alts&lt;/b&gt;</textarea>" in filled.content.decode()
 
 
 def test_fact_shows_its_history(client, trader, know):
@@ -316,9 +314,3 @@ def test_facts_says_that_the_document_is_full_and_marks_what_is_outside(client, 
 
     assert "The memory document is full" in page
     assert "Outside the memory document since" in page
-
-
-def test_address_with_a_fact_opens_the_form_with_it(client):
-    response = client.get("/profile/facts/", {"add": "", "content": "I never trade <b>alts</b>"})
-
-    assert ">\nI never trade &lt;b&gt;alts&lt;/b&gt;</textarea>" in response.content.decode()

@@ -139,24 +139,16 @@ def test_event_shows_the_difference_in_place_and_without_script_leads_to_the_fac
     assert client.get(address, follow=True).redirect_chain[-1][0] == reverse("memory:fact", args=[changed.fact.pk])
 
 
-def test_undo_from_a_chat_says_why_not_in_the_line(client, trader, saved, last):
+def test_undo_refused_says_why_in_the_line_of_a_chat_and_shows_the_fact_as_it_is_elsewhere(client, trader, saved, last):
     as_owner(trader, lambda: supersede_fact(fact_id=saved.fact.pk, content="trades ETH", now=timezone.now()))
 
-    response = client.post(act("undo", saved.event), headers=into("memory-1"))
-
-    assert response.status_code == 409
-    assert f'class="memory-line" id="memory-{saved.event.pk}"' in response.content.decode()
-    assert "undo the later change first" in text_of(response)
-    assert last(saved.fact).content == "trades ETH"
-
-
-def test_undo_refused_shows_the_fact_as_it_is(client, trader, saved):
-    as_owner(trader, lambda: supersede_fact(fact_id=saved.fact.pk, content="trades ETH", now=timezone.now()))
-
+    line = client.post(act("undo", saved.event), headers=into("memory-1"))
     page = client.post(act("undo", saved.event))
     piece = client.post(act("undo", saved.event), headers=into(slot(saved.fact)))
 
-    for response in (page, piece):
+    assert f'class="memory-line" id="memory-{saved.event.pk}"' in line.content.decode()
+    for response in (line, page, piece):
         assert response.status_code == 409
         assert "undo the later change first" in text_of(response)
-        assert "trades ETH" in text_of(response)
+        assert ("trades ETH" in text_of(response)) is (response is not line)
+    assert last(saved.fact).content == "trades ETH"
