@@ -13,6 +13,7 @@ from config.lib.owned import ScopeError, owned, owned_tx, system_tx
 from memory.models import MemoryEvent, UserFact
 from tests.config.lib.access import ASKED_AGAIN, HANDOVERS, RAW, READS, READS_OF_ONE, TAKEOVERS, WRITES, WRITES_BY_QUERY
 from tests.factories.memory import JUNE, MAY, MemoryEventFactory, UserFactFactory
+from tests.tables import each_case
 
 pytestmark = pytest.mark.django_db
 
@@ -33,8 +34,8 @@ def stored(user) -> list[dict]:
 # --- Without an owner ---
 
 
-@pytest.mark.parametrize("reach", (ways := READS | READS_OF_ONE | RAW | WRITES | WRITES_BY_QUERY).values(), ids=ways)
-def test_without_an_owner_nothing_is_reached(reach, bobs):
+@each_case("way, reach", (READS | READS_OF_ONE | RAW | WRITES | WRITES_BY_QUERY).items())
+def test_without_an_owner_nothing_is_reached(way, reach, bobs):
     with pytest.raises(ScopeError):
         reach(UserFact.objects, bobs)
 
@@ -61,31 +62,26 @@ def test_without_an_owner_nothing_is_loaded(bobs, tmp_path):
 # --- As somebody else ---
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_as_another_user_a_read_finds_nothing_of_bob(read, as_ann, bobs):
+@each_case("way, read", READS.items())
+def test_as_another_user_a_read_finds_nothing_of_bob(way, read, as_ann, bobs):
     found = read(UserFact.objects, bobs)
 
     assert bobs.content.encode() not in pickle.dumps(found)
 
 
-@pytest.mark.parametrize("reach", ["count", "length"])
-def test_as_another_user_only_own_rows_count(reach, as_ann, bobs):
-    assert READS[reach](UserFact.objects, bobs) == 1
+@each_case("reach, found", [("count", 1), ("length", 1), ("contains", False), ("in_bulk", {}), ("reverse_key", [])])
+def test_as_another_user_only_own_rows_count_and_a_row_is_not_among_the_others(reach, found, as_ann, bobs):
+    assert READS[reach](UserFact.objects, bobs) == found
 
 
-@pytest.mark.parametrize("reach", ["contains", "in_bulk", "reverse_key"])
-def test_as_another_user_a_row_is_not_among_the_others(reach, as_ann, bobs):
-    assert not READS[reach](UserFact.objects, bobs)
-
-
-@pytest.mark.parametrize("read", READS_OF_ONE.values(), ids=READS_OF_ONE)
-def test_as_another_user_a_row_does_not_exist(read, as_ann, bobs):
+@each_case("way, read", READS_OF_ONE.items())
+def test_as_another_user_a_row_does_not_exist(way, read, as_ann, bobs):
     with pytest.raises(UserFact.DoesNotExist):
         read(UserFact.objects, bobs)
 
 
-@pytest.mark.parametrize("reach", RAW.values(), ids=RAW)
-def test_raw_sql_is_refused_in_any_scope(reach, as_ann, bobs):
+@each_case("way, reach", RAW.items())
+def test_raw_sql_is_refused_in_any_scope(way, reach, as_ann, bobs):
     with pytest.raises(ScopeError):
         reach(UserFact.objects, bobs)
 
@@ -144,15 +140,10 @@ def test_insert_and_update_row_store_what_save_stores(as_ann):
 
 
 @pytest.mark.parametrize("hand_over", HANDOVERS.values(), ids=HANDOVERS)
-def test_an_owner_cannot_give_a_row_away(hand_over, as_ann, bob):
-    with pytest.raises(ScopeError):
-        hand_over(UserFact.objects.get(), bob)
-
-
-@pytest.mark.parametrize("hand_over", HANDOVERS.values(), ids=HANDOVERS)
-def test_the_system_cannot_give_a_row_away(hand_over, anns, bob):
-    with system_tx("test"), pytest.raises(ScopeError):
-        hand_over(UserFact.objects.get(), bob)
+def test_neither_an_owner_nor_the_system_can_give_a_row_away(hand_over, ann, anns, bob):
+    for door in (owned_tx(ann), system_tx("test")):
+        with door, pytest.raises(ScopeError):
+            hand_over(UserFact.objects.get(), bob)
 
 
 @pytest.mark.parametrize("hand_over", [HANDOVERS["save"], HANDOVERS["bulk_update_of_another_column"]])

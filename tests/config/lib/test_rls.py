@@ -12,6 +12,7 @@ from config.lib.owned import OwnedModel, owned, owned_tx, system_tx
 from config.lib.rls import RunPythonOnOwnedRows
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
+from tests.tables import each_case
 
 pytestmark = pytest.mark.django_db
 
@@ -23,8 +24,6 @@ OTHER_OWNERS = {
     "socialaccount_socialaccount": "allauth's own",
     "django_admin_log": "staff, in the admin alone",
 }
-
-each_table = pytest.mark.parametrize("table", [model._meta.db_table for model in OWNED])
 
 
 def run(statement: str, *values) -> list[tuple]:
@@ -71,13 +70,15 @@ def test_policy_stands_on_each_table_that_names_a_user():
 
 
 @pytest.mark.postgres
-@each_table
-@pytest.mark.parametrize(
-    "statement",
-    ["SELECT count(*) FROM {}", "UPDATE {} SET user_id = user_id", "DELETE FROM {}"],
-    ids=["read", "update", "delete"],
+@each_case(
+    "table, statement",
+    [
+        (model._meta.db_table, statement)
+        for model in OWNED
+        for statement in ("SELECT count(*) FROM {}", "UPDATE {} SET user_id = user_id", "DELETE FROM {}")
+    ],
 )
-def test_sql_without_a_scope_is_loud(statement, table):
+def test_sql_without_a_scope_is_loud(table, statement):
     with pytest.raises(DatabaseError, match=r"app\.user_id|bigint"):
         run(statement.format(table))
 

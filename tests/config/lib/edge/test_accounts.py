@@ -62,14 +62,6 @@ def test_open_site_offers_an_account(client):
         assert "/accounts/signup/" in client.get(path).content.decode()
 
 
-def test_closed_site_lets_known_users_in_and_operators_add_some(client, closed):
-    call_command("createuser", "ann@example.com", "--password", PASSWORD)
-
-    client.post("/accounts/login/", {"login": "ann@example.com", "password": PASSWORD})
-
-    assert client.session[SESSION_KEY] == str(Trader.objects.get().pk)
-
-
 # --- Mail ---
 
 
@@ -173,7 +165,7 @@ def test_site_has_a_time_limit_for_mail():
     assert 0 < site_settings.EMAIL_TIMEOUT <= 10
 
 
-def test_account_of_createuser_signs_in_without_a_mail(no_mail, client):
+def test_account_of_an_operator_signs_in_on_a_closed_site_without_a_mail(no_mail, closed, client):
     call_command("createuser", "ann@example.com", "--password", PASSWORD)
 
     client.post("/accounts/login/", {"login": "ann@example.com", "password": PASSWORD})
