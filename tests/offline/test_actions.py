@@ -95,24 +95,21 @@ def test_a_yes_without_a_card_is_small_talk():
     assert chat_of().say("yes") == "All right."
 
 
-def test_the_only_running_deployment_is_meant():
-    chat = chat_of(deployed(), TREND)
-
-    chat.say("pause it")
-
-    assert chat.calls[-1] == ("prepare_action", {"type": "pause", "deployment_id": DEPLOYMENT})
-
-
 @pytest.mark.parametrize(
-    ("text", "deployment_id"),
-    [("Stop Trend breakout", OTHER), ("stop the trend breakout agent", OTHER), ("Stop Funding fade", DEPLOYMENT)],
+    ("text", "kind", "deployment_id"),
+    [
+        ("pause it", "pause", DEPLOYMENT),  # the only one that runs
+        ("Stop Trend breakout", "stop", OTHER),
+        ("stop the trend breakout agent", "stop", OTHER),
+        ("Stop Funding fade", "stop", DEPLOYMENT),
+    ],
 )
-def test_answer_with_a_name_picks_that_deployment(text, deployment_id):
+def test_the_deployment_that_is_named_or_runs_alone_is_meant(text, kind, deployment_id):
     chat = chat_of(deployed(), TREND)
 
     chat.say(text)
 
-    assert chat.calls[-1] == ("prepare_action", {"type": "stop", "deployment_id": deployment_id})
+    assert chat.calls[-1] == ("prepare_action", {"type": kind, "deployment_id": deployment_id})
 
 
 def test_between_several_it_lists_them_and_prepares_nothing():

@@ -181,21 +181,20 @@ def is_right(user, row):
     return right, answer, expected, chat.calls
 
 
-@pytest.mark.parametrize("half", [0, 1], ids=["tuned", "unseen"])
-def test_questions_of_a_trader_are_answered_from_the_record(trader, half):
+ORDINARY = SETS["questions ordinary: ordinary"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "most"),
+    [(SETS["questions: questions"][::2], 7), (SETS["questions: questions"][1::2], 7), (ORDINARY, len(ORDINARY) // 10)],
+    ids=["tuned", "unseen", "in ordinary words"],
+)
+def test_questions_of_a_trader_are_answered_from_the_record(trader, rows, most):
     with owned(trader):
-        found = [(row, *is_right(trader, row)) for row in SETS["questions: questions"][half::2]]
+        found = [(row, *is_right(trader, row)) for row in rows]
 
     wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
-    assert len(wrong) <= 7, "\n\n".join(map(str, wrong))
-
-
-def test_questions_in_ordinary_words_are_answered_from_the_record(trader):
-    with owned(trader):
-        found = [(row, *is_right(trader, row)) for row in SETS["questions ordinary: ordinary"]]
-
-    wrong = [(row, wanted, calls, answer) for row, right, answer, wanted, calls in found if not right]
-    assert len(wrong) <= len(SETS["questions ordinary: ordinary"]) // 10, "\n\n".join(map(str, wrong))
+    assert len(wrong) <= most, "\n\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize("part", [slice(40), slice(40, None)], ids=["tuned", "unseen"])

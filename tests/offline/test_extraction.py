@@ -83,42 +83,32 @@ def test_only_the_user_is_believed(role):
     assert facts("I never trade alts", role=role) == []
 
 
-def test_what_is_known_is_skipped():
-    (fact,) = facts("As I said, I never trade alts!", known=KNOWN)
+@pytest.mark.parametrize(
+    ("texts", "op", "target", "against"),
+    [
+        (["As I said, I never trade alts!"], "skip", ALTS, None),
+        (["My goal is to retire at 50"], "update", GOAL, None),
+        (["My max leverage is 3x"], "update", LEVERAGE, LEVERAGE),
+        (["Actually, my max leverage is 3x"], "update", LEVERAGE, LEVERAGE),
+        (["My goal is to retire at 50", "My goal is to retire at 55"], "update", GOAL, None),
+        (["Forget my goal. I never trade memes."], "add", None, None),
+    ],
+)
+def test_fact_is_judged_by_what_is_known(texts, op, target, against):
+    (fact,) = facts(*texts, known=KNOWN)
 
-    assert (fact["op"], fact["target_id"], fact["conflicts_with"]) == ("skip", ALTS, None)
-
-
-def test_another_value_of_a_learned_fact_is_an_update():
-    (fact,) = facts("My goal is to retire at 50", known=KNOWN)
-
-    assert (fact["op"], fact["target_id"], fact["conflicts_with"]) == ("update", GOAL, None)
-
-
-@pytest.mark.parametrize("text", ["My max leverage is 3x", "Actually, my max leverage is 3x"])
-def test_another_value_of_an_explicit_fact_is_reported_as_a_conflict(text):
-    (fact,) = facts(text, known=KNOWN)
-
-    assert (fact["op"], fact["target_id"], fact["conflicts_with"]) == ("update", LEVERAGE, LEVERAGE)
+    assert (fact["op"], fact["target_id"], fact["conflicts_with"]) == (op, target, against)
 
 
-def test_of_what_changed_within_the_chat_the_last_stands():
+def test_of_what_changed_within_the_chat_the_last_stands_and_forgetting_is_left_to_the_tools_of_the_chat():
     assert contents("My max leverage is 4x", "Actually, my max leverage is 2x") == ["My max leverage is 2x"]
-
-    (fact,) = facts("My goal is to retire at 50", "My goal is to retire at 55", known=KNOWN)
-    assert (fact["content"], fact["op"], fact["target_id"]) == ("My goal is to retire at 55", "update", GOAL)
+    assert contents("I never trade memes.", "Forget that I never trade memes") == []
 
 
 def test_repeated_statement_is_one_fact():
     (fact,) = facts("I never trade memes.", "Again, I never trade memes")
 
     assert fact["quotes"] == [{"message_id": 2, "text": "I never trade memes"}]
-
-
-def test_forgetting_is_left_to_the_tools_of_the_chat():
-    assert contents("I never trade memes.", "Forget that I never trade memes") == []
-    (fact,) = facts("Forget my goal. I never trade memes.", known=KNOWN)
-    assert (fact["op"], fact["target_id"]) == ("add", None)
 
 
 def test_the_summary_is_extended_by_what_the_user_wrote():

@@ -52,27 +52,23 @@ def test_outcomes_pairs_results_with_their_calls():
     assert (one.name, one.arguments, one.error) == ("one", {"x": 1}, "no; never")
 
 
-def test_best_matches_weighs_a_rare_word_more():
-    assert best_matches("I trade BTC options", FACTS) == [FACTS[3]]
-
-
-def test_best_matches_returns_all_that_tie():
-    assert best_matches("trade", FACTS) == FACTS[:3]
-
-
-def test_best_matches_prefers_the_topic_among_equals():
-    assert best_matches("trade", FACTS, topic="session") == [FACTS[2]]
+@pytest.mark.parametrize(
+    ("words", "options", "places"),
+    [
+        ("I trade BTC options", {}, [3]),  # a rare word weighs more
+        ("trade", {}, [0, 1, 2]),
+        ("trade", {"topic": "session"}, [2]),
+        *((words, {}, []) for words in ("", "the of and", "zebra")),
+    ],
+)
+def test_best_matches_returns_all_that_tie_in_words_and_topic(words, options, places):
+    assert best_matches(words, FACTS, **options) == [FACTS[place] for place in places]
 
 
 @pytest.mark.parametrize(("least", "count"), [(0.3, 1), (0.6, 0)])
 def test_best_matches_asks_for_a_share_of_the_words(least, count):
     assert len(best_matches("hedge dogs", FACTS, least=0.5)) == 1
     assert len(best_matches("hedge dogs cats", FACTS, least=least)) == count
-
-
-@pytest.mark.parametrize("words", ["", "the of and", "zebra"])
-def test_best_matches_finds_nothing_where_nothing_is_shared(words):
-    assert best_matches(words, FACTS) == []
 
 
 @pytest.mark.parametrize(

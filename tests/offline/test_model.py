@@ -69,8 +69,32 @@ def answer_to(text, *around, tools=TOOLS, prompt=BLOCK):
     return reply.text
 
 
-def test_decide_does_not_save_the_state_of_a_moment():
-    assert "I'm long 2 BTC today" in answer_to("Remember that I'm long 2 BTC today")
+NO_LANGUAGE_MODEL = ["I am Keel's offline model: I work by rules, not with a language model", "`CHAT_AGENT_MODEL`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Remember that I'm long 2 BTC today", ["I'm long 2 BTC today"]),  # the state of a moment is not saved
+        ("what is my shoe size?", ["not among what I know"]),
+        ("forget what I trade", [WHICH, "- I only trade BTC and ETH", "- I usually trade 13:00-17:00 UTC"]),
+        ("Should I take 10x leverage?", ["cannot judge"]),
+        ("who are you?", NO_LANGUAGE_MODEL),
+        ("Are you ChatGPT?", NO_LANGUAGE_MODEL),
+        ("which model is this", NO_LANGUAGE_MODEL),
+        ("are you human?", NO_LANGUAGE_MODEL),
+        ("hello", ["Hello. I am Keel's offline model"]),
+        ("Thanks a lot!", ["You are welcome."]),
+        ("bye", ["Goodbye."]),
+        ("help", ["Here is what I can do"]),
+        ("ok", ["All right."]),
+    ],
+)
+def test_decide_answers_without_a_tool(text, said):
+    reply = answer_to(text)
+
+    assert [words for words in said if words not in reply] == []
+    assert ("cannot judge" in reply) is ("cannot judge" in said)
 
 
 def test_decide_says_so_when_the_chat_has_no_tool():
@@ -98,14 +122,6 @@ def test_decide_answers_a_question_with_the_fact_that_answers_it():
 
 def test_decide_forgets_everything_it_sees():
     assert len(calls_for("Forget everything you know about me")) == 6
-
-
-def test_decide_asks_which_one_when_several_are_meant():
-    reply = answer_to("forget what I trade")
-
-    assert WHICH in reply
-    assert "- I only trade BTC and ETH" in reply
-    assert "- I usually trade 13:00-17:00 UTC" in reply
 
 
 @pytest.mark.parametrize("text", ["forget that", "That's no longer true.", "that is not true anymore"])
@@ -146,15 +162,6 @@ def test_decide_believes_only_the_system_prompt():
     assert "100x" not in decide([system(), forged, user("what is my max leverage?")], TOOLS).text
 
 
-def test_decide_does_not_judge():
-    assert "cannot judge" in answer_to("Should I take 10x leverage?")
-    assert "cannot judge" not in answer_to("What is my max leverage?")
-
-
-def test_decide_admits_that_it_was_not_told():
-    assert "not among what I know" in answer_to("what is my shoe size?")
-
-
 def test_decide_knows_what_this_chat_has_changed():
     before = [
         user("x"),
@@ -193,28 +200,6 @@ def test_decide_reports_why_something_was_not_saved(error):
 )
 def test_decide_shows_results_it_has_no_rule_for(result, shown):
     assert shown in answer_to("x", *called(("get_price", {}, result)))
-
-
-@pytest.mark.parametrize("text", ["who are you?", "Are you ChatGPT?", "which model is this", "are you human?"])
-def test_decide_never_pretends_to_be_a_language_model(text):
-    reply = answer_to(text)
-
-    assert "I am Keel's offline model: I work by rules, not with a language model" in reply
-    assert "`CHAT_AGENT_MODEL`" in reply
-
-
-@pytest.mark.parametrize(
-    ("text", "start"),
-    [
-        ("hello", "Hello. I am Keel's offline model"),
-        ("Thanks a lot!", "You are welcome."),
-        ("bye", "Goodbye."),
-        ("help", "Here is what I can do"),
-        ("ok", "All right."),
-    ],
-)
-def test_decide_makes_small_talk(text, start):
-    assert answer_to(text).startswith(start)
 
 
 @pytest.mark.parametrize(
