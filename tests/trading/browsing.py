@@ -1,28 +1,36 @@
-"""What the tests of the record's pages share: a browser in which the trader is signed in, and rows of theirs."""
+"""What the tests of the record's pages share: a browser in which the trader is signed in, and what it shows."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from contextvars import Context
 
 import pytest
 from django.test import Client
 
 from tests.memory.browsing import into, is_page, text_of
-from tests.owners import as_owner
 
-__all__ = ["browser_of_trader", "into", "is_page", "made", "text_of"]
+__all__ = ["Browser", "assert_shows", "browser_of_trader", "into", "is_page", "text_of"]
 
-T = TypeVar("T")
+
+class Browser(Client):
+    """A browser that asks from outside the scope in which the test makes its rows: each view opens its own."""
+
+    def request(self, **request):
+        return Context().run(super().request, **request)
+
+    def force_login(self, user, backend=None):
+        Context().run(super().force_login, user, backend)
 
 
 @pytest.fixture(name="client")
-def browser_of_trader(trader):
-    """A browser in which the trader is signed in."""
-    client = Client()
-    client.force_login(trader)
+def browser_of_trader(as_trader):
+    """A browser in which the trader is signed in; the test itself is in the trader's scope."""
+    client = Browser()
+    client.force_login(as_trader)
     return client
 
 
-@pytest.fixture
-def made(trader) -> Callable[[Callable[[], T]], T]:
-    """A function that does something in the trader's name, such as calling a factory."""
-    return lambda work: as_owner(trader, work)
+def assert_shows(response, *words: str, lacks: tuple[str, ...] = ()) -> str:
+    """Fail unless a reader of the answer sees these words and lacks those; return the text."""
+    text = text_of(response)
+    assert [one for one in words if one not in text] == [], text
+    assert [one for one in lacks if one in text] == [], text
+    return text

@@ -3,20 +3,20 @@ from urllib.parse import urlencode
 
 import pytest
 import time_machine
-from django.test import Client
 
 from tests.factories.memory import JUNE
 from tests.owners import as_trader, stranger, trader
+from tests.trading.browsing import Browser
 from tests.trading.ticking import Desk
 
 __all__ = ["api", "as_trader", "stranger", "trader"]
 
 
 @pytest.fixture
-def api(trader):
-    """The API, asked by the trader."""
-    client = Client()
-    client.force_login(trader)
+def api(as_trader):
+    """The API, asked by the trader, in whose scope the test is."""
+    client = Browser()
+    client.force_login(as_trader)
 
     def ask(method, address, body=None, status=200, **query):
         address = f"/api/{address}" + (f"?{urlencode(query)}" if query else "")

@@ -30,34 +30,25 @@ def test_createuser_makes_an_ordinary_user():
     assert (ann.is_staff, ann.is_superuser) == (False, False)
 
 
-def test_createuser_prints_the_user_as_json():
-    line = json.loads(run("ann@example.com", "--password", PASSWORD, "--json"))
-
-    assert line == {"id": Trader.objects.get().pk, "email": "ann@example.com", "tier": None}
-
-
-def test_createuser_reads_the_password_from_standard_input(monkeypatch):
+def test_createuser_prints_the_user_as_json_and_reads_the_password_from_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{PASSWORD}\nmore\n"))
 
-    run("ann@example.com")
+    line = json.loads(run("ann@example.com", "--json"))
 
+    assert line == {"id": Trader.objects.get().pk, "email": "ann@example.com", "tier": None}
     assert Trader.objects.get().check_password(PASSWORD)
 
 
-@pytest.mark.parametrize(
-    ("email", "password", "words"),
-    [
+def test_createuser_refuses_the_input_that_the_form_refuses():
+    for email, password, words in (
         ("no address", PASSWORD, "valid email"),
         ("ann@example.com", "short", "at least 10 characters"),
         ("ann@example.com", "1234567890123", "entirely numeric"),
         ("ann@example.com", "ann@example.com", "too similar"),
         ("ann@example.com", "", "too short"),
-    ],
-)
-def test_createuser_refuses_the_input_that_the_form_refuses(email, password, words):
-    with pytest.raises(CommandError, match=words):
-        run(email, "--password", password)
-
+    ):
+        with pytest.raises(CommandError, match=words):
+            run(email, "--password", password)
     assert Trader.objects.count() == 0
 
 

@@ -7,15 +7,18 @@ import pytest
 import time_machine
 from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, transaction
-from django.test import Client
 from django.urls import reverse
 
 from config.lib.owned import ScopeError
 from tests.factories.trading import TraderFactory
-from tests.owners import as_owner, open_data
+from tests.owners import open_data
+from tests.tables import each_case
+from tests.trading.browsing import Browser, assert_shows, browser_of_trader
 from trading.account.tokens import MAX_TOKENS, TokenRefused, create_token, list_tokens, revoke_token
 from trading.models import ApiToken, Trader
 from trading.models.tokens import token_owner
+
+__all__ = ["browser_of_trader"]
 
 pytestmark = pytest.mark.django_db
 
@@ -30,21 +33,22 @@ def clock():
 
 
 @pytest.fixture
-def make(trader):
+def make(as_trader):
     """Make a token of the trader and return it as a client sends it."""
-    return lambda **fields: as_owner(trader, lambda: create_token(**{"name": "bot", "now": NOW, **fields}))[1]
+    return lambda **fields: create_token(**{"name": "bot", "now": NOW, **fields})[1]
 
 
 def ask(token: str, method: str = "get", address: str = "/api/me/", scheme: str = "Bearer"):
-    return getattr(Client(), method)(address, headers={"Authorization": f"{scheme} {token}"})
+    return getattr(Browser(), method)(address, headers={"Authorization": f"{scheme} {token}"})
 
 
 # --- Making and revoking ---
 
 
-def test_token_is_kept_as_a_digest_only(as_trader):
-    row, token = create_token(name="bot", now=NOW)
+def test_token_is_kept_as_a_digest_only_under_a_name_of_one_clean_line(as_trader):
+    row, token = create_token(name="  my\n\x00bot \u202e", now=NOW)
 
+    assert row.name == "my bot"
     assert re.fullmatch(rf"keel_{as_trader.pk}_[\w-]{{43}}", token)
     assert row.digest == sha256(token.encode()).hexdigest()
     assert row.prefix == token[: len(f"keel_{as_trader.pk}_") + 4]
@@ -53,14 +57,8 @@ def test_token_is_kept_as_a_digest_only(as_trader):
         assert token.removeprefix(row.prefix) not in str(cursor.fetchall())
 
 
-def test_name_is_one_clean_line(as_trader):
-    assert create_token(name="  my\n\x00bot \u202e", now=NOW)[0].name == "my bot"
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{"name": ""}, {"name": " \n"}, {"name": "x" * 61}, {"expires_at": NOW}, {"expires_at": NOW - HOUR}],
-    ids=str,
+@each_case(
+    "fields", [{"name": ""}, {"name": " \n"}, {"name": "x" * 61}, {"expires_at": NOW}, {"expires_at": NOW - HOUR}]
 )
 def test_token_that_makes_no_sense_is_refused(as_trader, fields):
     with pytest.raises(TokenRefused):
@@ -90,81 +88,55 @@ def test_revoked_token_stays_revoked_as_of_then(as_trader):
     assert list_tokens() == []
 
 
-@pytest.mark.parametrize("column", ["digest", "prefix", "scope", "created_at"])
-def test_token_digest_and_prefix_never_change(as_trader, column):
+def test_token_digest_and_prefix_never_change_and_the_database_refuses_what_makes_no_sense(as_trader):
     create_token(name="bot", now=NOW)
 
-    with pytest.raises(ScopeError):
-        ApiToken.objects.update(**{column: "write"})
+    for column in ("digest", "prefix", "scope", "created_at"):
+        with pytest.raises(ScopeError):
+            ApiToken.objects.update(**{column: "write"})
+    row = {"name": "bot", "digest": "d", "prefix": "p", "scope": "read", "created_at": NOW}
+    for fields in ({"scope": "admin"}, {"name": ""}, {"expires_at": NOW}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ApiToken.objects.create(**row | fields)
 
 
-@pytest.mark.parametrize("fields", [{"scope": "admin"}, {"name": ""}, {"expires_at": NOW}], ids=str)
-def test_database_refuses_a_token_that_makes_no_sense(as_trader, fields):
-    row = {"name": "bot", "digest": "d", "prefix": "p", "scope": "read", "created_at": NOW, **fields}
-
-    with pytest.raises(IntegrityError), transaction.atomic():
-        ApiToken.objects.create(**row)
-
-
-@pytest.mark.parametrize(
-    ("text", "owner"),
-    [
-        (f"keel_12_{'x' * 43}", 12),
-        (f"keel_{'9' * 18}_{'x' * 43}", int("9" * 18)),
-        (f"keel_{'9' * 19}_{'x' * 43}", None),
-        (f"keel_0_{'x' * 43}", None),
-        (f"keel_-1_{'x' * 43}", None),
-        (f"keel_\u0661_{'x' * 43}", None),
-        (f"keel_12_{'x' * 42}", None),
-        (f"keel_12_{'x' * 43}\n", None),
-        ("", None),
-    ],
-)
-def test_token_names_its_owner(text, owner):
-    assert token_owner(text) == owner
+def test_token_names_its_owner():
+    for text, owner in {
+        f"keel_12_{'x' * 43}": 12,
+        f"keel_{'9' * 18}_{'x' * 43}": int("9" * 18),
+        f"keel_{'9' * 19}_{'x' * 43}": None,
+        f"keel_0_{'x' * 43}": None,
+        f"keel_-1_{'x' * 43}": None,
+        f"keel_\u0661_{'x' * 43}": None,
+        f"keel_12_{'x' * 42}": None,
+        f"keel_12_{'x' * 43}\n": None,
+        "": None,
+    }.items():
+        assert token_owner(text) == owner, text
 
 
 # --- Asking with one ---
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER  "])
-def test_token_signs_its_owner_in(trader, make, scheme):
-    response = ask(make(), scheme=scheme)
-
-    assert response.status_code == 200
-    assert response.json() == {"email": trader.email, "experience_tier": None, "time_zone": "UTC"}
-    assert response.cookies == {}
-
-
-def changed(token: str) -> str:
-    return token[:-1] + ("A" if token[-1] != "A" else "B")
+def test_token_signs_its_owner_in(trader, make):
+    token = make()
+    for scheme in ("Bearer", "bearer", "BEARER  "):
+        response = ask(token, scheme=scheme)
+        assert response.status_code == 200
+        assert response.json() == {"email": trader.email, "experience_tier": None, "time_zone": "UTC"}
+        assert response.cookies == {}
+    for scheme in ("Basic", "Token", ""):
+        assert ask(token, scheme=scheme).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        changed,
-        str.upper,
-        lambda token: token[5:],
-        lambda token: "",
-        lambda token: re.sub(r"\d+", "987654", token, count=1),
-    ],
-    ids=["changed", "upper", "cut", "none", "owner"],
-)
-def test_malformed_token_is_401(make, spoil):
-    response = ask(spoil(make()))
-
-    assert (response.status_code, response.json()["code"]) == (401, "authentication_failed")
-    assert response["WWW-Authenticate"] == 'Bearer realm="Keel"'
-
-
-def test_token_with_another_owners_id_is_401(make, stranger):
-    assert ask(re.sub(r"\d+", str(stranger.pk), make(), count=1)).status_code == 401
-
-
-@pytest.mark.parametrize("scheme", ["Basic", "Token", ""])
-def test_other_schemes_are_not_read(make, scheme):
-    assert ask(make(), scheme=scheme).status_code == 401
+def test_malformed_token_and_one_of_another_owner_is_401(make, stranger):
+    token = make()
+    changed = token[:-1] + ("A" if token[-1] != "A" else "B")
+    others = [re.sub(r"\d+", owner, token, count=1) for owner in ("987654", str(stranger.pk))]
+    for spoilt in (changed, token.upper(), token[5:], "", *others):
+        response = ask(spoilt)
+        assert (response.status_code, response.json()["code"]) == (401, "authentication_failed")
+        assert response["WWW-Authenticate"] == 'Bearer realm="Keel"'
 
 
 def test_token_works_until_it_expires(make, clock):
@@ -184,46 +156,36 @@ def test_token_of_a_deactivated_user_is_401(trader, make):
     assert ask(token).status_code == 401
 
 
-def test_bad_token_is_401_beside_a_good_session(trader):
-    client = Client()
-    client.force_login(trader)
-
+def test_bad_token_is_401_beside_a_good_session(client):
     assert client.get("/api/me/").status_code == 200
     assert client.get("/api/me/", headers={"Authorization": "Bearer keel_nonsense"}).status_code == 401
 
 
 def test_token_needs_no_csrf_token_and_opens_no_page(make):
-    client = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {make(scope='write')}"})
+    client = Browser(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {make(scope='write')}"})
 
     assert client.post("/api/me/").status_code == 405
     assert client.get("/profile/").status_code == 302
 
 
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 @pytest.mark.parametrize(("scope", "status"), [("read", 403), ("write", 405)])
-def test_token_writes_only_if_it_may(make, method, scope, status):
-    response = ask(make(scope=scope), method)
+def test_token_writes_only_if_it_may(make, scope, status):
+    token = make(scope=scope)
+    for method in ("post", "put", "patch", "delete"):
+        response = ask(token, method)
+        assert response.status_code == status
+        if status == 403:
+            assert response.json()["detail"] == "This token may only read."
 
-    assert response.status_code == status
-    if status == 403:
-        assert response.json()["detail"] == "This token may only read."
 
-
-def test_use_is_noted_once_an_hour(trader, make, clock, django_assert_num_queries):
+def test_use_is_noted_once_an_hour(make, clock):
     token = make()
+    assert ApiToken.objects.get().last_used_at is None
 
-    def noted():
-        return as_owner(trader, lambda: ApiToken.objects.get().last_used_at)
-
-    assert noted() is None
-    ask(token)
-    assert noted() == NOW
-    clock.shift(HOUR - timedelta(seconds=1))
-    ask(token)
-    assert noted() == NOW
-    clock.shift(1)
-    ask(token)
-    assert noted() == NOW + HOUR
+    for later, noted in ((timedelta(0), NOW), (HOUR - timedelta(seconds=1), NOW), (timedelta(seconds=1), NOW + HOUR)):
+        clock.shift(later)
+        ask(token)
+        assert ApiToken.objects.get().last_used_at == noted
 
 
 @pytest.mark.sqlite
@@ -238,16 +200,9 @@ def test_reading_with_a_token_takes_one_query_and_no_lock(make, django_assert_nu
 # --- On the profile page ---
 
 
-@pytest.fixture
-def visitor(trader):
-    client = Client(enforce_csrf_checks=False)
-    client.force_login(trader)
-    return client
-
-
-def test_page_shows_a_new_token_once(visitor, trader):
-    made = visitor.post("/profile/tokens/", {"name": "My <bot>", "scope": "write", "days": "30"})
-    later = visitor.get("/profile/").content.decode()
+def test_page_shows_a_new_token_once(client, trader):
+    made = client.post("/profile/tokens/", {"name": "My <bot>", "scope": "write", "days": "30"})
+    later = client.get("/profile/").content.decode()
 
     assert made.status_code == 201
     assert "no-store" in made["Cache-Control"]
@@ -255,98 +210,76 @@ def test_page_shows_a_new_token_once(visitor, trader):
     assert ask(token).json()["email"] == trader.email
     assert token not in later
     assert "My &lt;bot&gt;" in later
-    row = as_owner(trader, list_tokens)[0]
+    row = list_tokens()[0]
     assert f"{row.prefix}…" in later
     assert (row.scope, row.expires_at) == ("write", NOW + timedelta(days=30))
 
 
-def test_page_makes_a_token_without_an_end(visitor, trader):
-    visitor.post("/profile/tokens/", {"name": "bot", "scope": "read", "days": "never"})
+def test_page_makes_a_token_without_an_end_and_refuses_one_that_makes_no_sense(client):
+    for data in (
+        {},
+        {"name": "\u200b", "scope": "read", "days": "30"},
+        {"name": "bot", "scope": "admin", "days": "31"},
+    ):
+        response = client.post("/profile/tokens/", data)
+        assert response.status_code == 422
+        assert list_tokens() == []
+        assert "error" in response.content.decode()
 
-    assert as_owner(trader, list_tokens)[0].expires_at is None
-
-
-@pytest.mark.parametrize(
-    "data", [{}, {"name": "\u200b", "scope": "read", "days": "30"}, {"name": "bot", "scope": "admin", "days": "31"}]
-)
-def test_page_refuses_a_token_that_makes_no_sense(visitor, trader, data):
-    response = visitor.post("/profile/tokens/", data)
-
-    assert response.status_code == 422
-    assert as_owner(trader, list_tokens) == []
-    assert "error" in response.content.decode()
+    client.post("/profile/tokens/", {"name": "bot", "scope": "read", "days": "never"})
+    assert list_tokens()[0].expires_at is None
 
 
-def test_page_revokes_a_token(visitor, trader, make):
-    token = make(name="old bot")
-    row = as_owner(trader, list_tokens)[0]
-    assert f"/profile/tokens/{row.pk}/revoke/" in visitor.get("/profile/").content.decode()
+def test_page_shows_the_state_of_each_token_and_revokes_one(client, make):
+    token = make(name="old bot", expires_at=NOW + HOUR)
+    row = list_tokens()[0]
+    body = client.get("/profile/").content.decode()
+    assert f"/profile/tokens/{row.pk}/revoke/" in body
+    assert ask(token).status_code == 200
 
-    response = visitor.post(f"/profile/tokens/{row.pk}/revoke/")
+    response = client.post(f"/profile/tokens/{row.pk}/revoke/")
 
     assert (response.status_code, response.url) == (302, "/profile/#tokens")
-    assert "The token “old bot” opens nothing any more." in visitor.get("/profile/").content.decode()
+    assert "The token “old bot” opens nothing any more." in client.get("/profile/").content.decode()
     assert ask(token).status_code == 401
 
-
-def test_profile_shows_the_state_of_each_token(visitor, make):
     make(name="fresh")
     make(name="short", expires_at=NOW + timedelta(minutes=1))
     with time_machine.travel(NOW + HOUR, tick=False):
-        text = re.sub(r"\s+", " ", visitor.get("/profile/").content.decode())
-
-    assert "never used · until it is revoked" in text
-    assert "never used · expired 12:01" in text
+        assert_shows(client.get("/profile/"), "never used · until it is revoked", "never used · expired 12:01")
 
 
 # --- In the admin ---
 
 
-def staff(*permissions: str, opens: Trader | None = None) -> Client:
-    user = TraderFactory(email="staff@example.com", is_staff=True)
+def staff(*permissions: str, opens: Trader) -> Browser:
+    user = TraderFactory(email=f"staff{len(permissions)}@example.com", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    if opens is not None:
-        open_data(user, opens)
-    client = Client()
+    open_data(user, opens)
+    client = Browser()
     client.force_login(user)
     return client
 
 
-def test_staff_look_at_tokens_and_never_at_their_digests(make, trader):
-    make(name="their bot")
-    row = as_owner(trader, list_tokens)[0]
-    client = staff("view_apitoken", opens=trader)
+def test_staff_look_at_tokens_never_at_their_digests_and_revoke_one_if_they_may(make, trader):
+    token = make(name="their bot")
+    row = list_tokens()[0]
+    looks, changes = staff("view_apitoken", opens=trader), staff("view_apitoken", "change_apitoken", opens=trader)
+    changelist = reverse("admin:trading_apitoken_changelist")
 
-    pages = [
-        client.get(reverse(f"admin:trading_apitoken_{name}", args=args))
-        for name, args in (("changelist", ()), ("change", (row.pk,)))
-    ]
-
-    for response in pages:
+    for address in (changelist, reverse("admin:trading_apitoken_change", args=[row.pk])):
+        response = looks.get(address)
         assert response.status_code == 200
         assert "their bot" in response.content.decode()
         assert row.digest not in response.content.decode()
+    sent = {"_selected_action": [str(row.pk)], "confirmed": "yes", "reason": "It was published."}
+    for browser, status in ((looks, 200), (changes, 401)):
+        browser.post(changelist, {"action": "revoke", **sent})
+        assert ask(token).status_code == status
 
 
-@pytest.mark.parametrize(
-    ("permissions", "is_revoked"),
-    [(["view_apitoken"], False), (["view_apitoken", "change_apitoken"], True)],
-    ids=["may look", "may change"],
-)
-def test_staff_revoke_a_token_if_they_may(make, trader, permissions, is_revoked):
-    token = make()
-    row = as_owner(trader, list_tokens)[0]
-
-    staff(*permissions, opens=trader).post(
-        reverse("admin:trading_apitoken_changelist"),
-        {"action": "revoke", "_selected_action": [str(row.pk)], "confirmed": "yes", "reason": "It was published."},
-    )
-
-    assert (ask(token).status_code == 401) is is_revoked
-
-
-def test_description_of_the_api_tells_of_tokens(visitor):
-    described = json.loads(visitor.get("/api/schema/").content)
+def test_description_of_the_api_tells_of_tokens(client):
+    described = json.loads(client.get("/api/schema/").content)
 
     assert described["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     assert {"token": []} in described["paths"]["/api/me/"]["get"]["security"]

@@ -3,19 +3,13 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.record import DeploymentFactory, TradeFactory
-from tests.owners import as_owner
 from trading.api.trades import PlanCheckSerializer
 
 
 @pytest.fixture
-def trades(trader):
-    def make():
-        deployment = DeploymentFactory()
-        return [
-            TradeFactory(deployment=deployment, symbol=symbol, gross_pnl_usd=Decimal(6)) for symbol in ("BTC", "ETH")
-        ]
-
-    return as_owner(trader, make)
+def trades(as_trader):
+    deployment, values = DeploymentFactory(), {"gross_pnl_usd": Decimal(6)}
+    return [TradeFactory(deployment=deployment, symbol=symbol, **values) for symbol in ("BTC", "ETH")]
 
 
 def test_question_is_answered_as_the_tool_does(api, trades):
@@ -26,12 +20,11 @@ def test_question_is_answered_as_the_tool_does(api, trades):
     assert sorted(answer["trade_ids"]) == sorted(str(trade.pk) for trade in trades)
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [({"measure": "luck"}, 422), ({"colour": "red"}, 422), ({"skill": "Nobody's"}, 404), ({"symbol": "x" * 201}, 422)],
-)
-def test_question_that_is_not_understood_is_refused(api, trades, words, status):
-    assert api("get", "trades/query/", status=status, **words)["detail"]
+def test_question_that_is_not_understood_is_refused(api, trades):
+    for words in ({"measure": "luck"}, {"colour": "red"}, {"symbol": "x" * 201}):
+        assert api("get", "trades/query/", status=422, **words)["detail"]
+    assert api("get", "trades/query/", status=404, skill="Nobody's")["detail"]
+    assert "side" in api("get", "trades/check/", symbol="BTC", status=422)["detail"]
 
 
 def test_check_sizes_a_plan(api, trades):
@@ -42,7 +35,3 @@ def test_check_sizes_a_plan(api, trades):
     assert set(found) == set(PlanCheckSerializer().get_fields())
     assert (found["size_usd"], found["quantity"], found["risk_pct"], found["leverage"]) == (1000.0, 10.0, 0.5, 0.1)
     assert (found["verdict"], found["similar"]["n"], found["positions"]) == ("not enough record", 1, [])
-
-
-def test_check_that_is_not_understood_is_refused(api):
-    assert "side" in api("get", "trades/check/", symbol="BTC", status=422)["detail"]

@@ -20,7 +20,6 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.agent.context import preview_prompt
 from trading.agent.prompts import LESSONS_HEADER
 from trading.api.deployments import WholeDeploymentSerializer
@@ -30,17 +29,14 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 
 
 @pytest.fixture
-def deployment(trader):
-    return as_owner(trader, DeploymentFactory)
+def deployment(as_trader):
+    return DeploymentFactory()
 
 
-def test_deployments_are_listed_newest_first_without_those_of_backtests(api, trader):
-    def make():
-        for number in range(3):
-            DeploymentFactory(created_at=MAY + timedelta(days=number), broker_kind="paper" if number else "live")
-        BacktestRunFactory()
-
-    as_owner(trader, make)
+def test_deployments_are_listed_newest_first_without_those_of_backtests(api):
+    for number in range(3):
+        DeploymentFactory(created_at=MAY + timedelta(days=number), broker_kind="paper" if number else "live")
+    BacktestRunFactory()
 
     first = api("get", "deployments/", limit=2)
     rest = api("get", "deployments/", limit=2, cursor=first["next_cursor"])
@@ -52,16 +48,16 @@ def test_deployments_are_listed_newest_first_without_those_of_backtests(api, tra
 
 
 def test_a_list_of_deployments_takes_as_many_queries_for_many_as_for_one(
-    api, trader, deployment, django_assert_max_num_queries
+    api, deployment, django_assert_max_num_queries
 ):
-    as_owner(trader, lambda: DeploymentFactory.create_batch(5))
+    DeploymentFactory.create_batch(5)
 
     with django_assert_max_num_queries(12):  # of the session and the door, most of them
         assert len(api("get", "deployments/")["items"]) == 6
 
 
-def test_a_deployment_of_another_program_is_made(api, trader):
-    version = as_owner(trader, SkillVersionFactory)
+def test_a_deployment_of_another_program_is_made(api):
+    version = SkillVersionFactory()
 
     made = api("post", "deployments/", {"skill_id": str(version.skill_id), "starting_equity_usd": "500.25"}, status=201)
 
@@ -69,29 +65,17 @@ def test_a_deployment_of_another_program_is_made(api, trader):
     assert api("get", f"deployments/{made['id']}/")["equity_usd"] == "500.25"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"skill_id": "{id}", "broker_kind": "paper"},
-        {"skill_id": "{id}", "starting_equity_usd": "0"},
-        {"skill_id": "{id}", "user": 2},
-    ],
-    ids=repr,
-)
-def test_what_is_no_deployment_of_another_program_is_refused(api, trader, body):
-    version = as_owner(trader, SkillVersionFactory)
-    body = {name: str(version.skill_id) if value == "{id}" else value for name, value in body.items()}
+def test_what_is_no_deployment_of_another_program_is_refused(api):
+    skill = str(SkillVersionFactory().skill_id)
 
-    assert api("post", "deployments/", body, status=422)["code"] == "invalid"
+    for wrong in ({"broker_kind": "paper"}, {"starting_equity_usd": "0"}, {"user": 2}):
+        assert api("post", "deployments/", {"skill_id": skill, **wrong}, status=422)["code"] == "invalid"
 
 
-def test_a_deployment_shows_its_account(api, trader, deployment):
-    def make():
-        EquityPointFactory(deployment=deployment, equity_usd=Decimal("10250.50"))
-        TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
-        TradeFactory(deployment=deployment)
-
-    as_owner(trader, make)
+def test_a_deployment_shows_its_account(api, deployment):
+    EquityPointFactory(deployment=deployment, equity_usd=Decimal("10250.50"))
+    TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
+    TradeFactory(deployment=deployment)
 
     shown = api("get", f"deployments/{deployment.pk}/")
 
@@ -102,21 +86,18 @@ def test_a_deployment_shows_its_account(api, trader, deployment):
     ]
 
 
-def test_a_deployment_of_a_backtest_is_not_among_the_deployments(api, trader):
-    run = as_owner(trader, BacktestRunFactory)
+def test_a_deployment_of_a_backtest_is_not_among_the_deployments(api):
+    run = BacktestRunFactory()
 
     for address in ("", "commands/", "memory/", "prompt/"):
         problem = api("get", f"deployments/{run.deployment_id}/{address}", status=404)
         assert problem["code"] == "deployment_not_found"
 
 
-def test_trades_of_a_deployment_are_filtered(api, trader, deployment):
-    def make():
-        TradeFactory(deployment=deployment)
-        TradeFactory(deployment=deployment, symbol="ETH", side="short", exit_kind="stop")
-        TradeFactory()
-
-    as_owner(trader, make)
+def test_trades_of_a_deployment_are_filtered(api, deployment):
+    TradeFactory(deployment=deployment)
+    TradeFactory(deployment=deployment, symbol="ETH", side="short", exit_kind="stop")
+    TradeFactory()
     address = f"deployments/{deployment.pk}/trades/"
 
     assert [trade["exit_kind"] for trade in api("get", address, side="short")["items"]] == ["stop"]
@@ -124,15 +105,12 @@ def test_trades_of_a_deployment_are_filtered(api, trader, deployment):
     assert "parameter" in api("get", address, deployment_id=str(uuid4()), status=422)["errors"][0]
 
 
-def test_lessons_are_listed_with_those_of_the_past(api, trader, deployment):
-    def make():
-        ReflectionNoteFactory(
-            deployment=deployment, status="superseded", superseded_at=MAY, generated_at=MAY - timedelta(days=1)
-        )
-        ReflectionNoteFactory(deployment=deployment, cost_usd=Decimal("0.0012"), findings=[{"code": "avoid"}])
-        ReflectionNoteFactory(deployment=None, skill=deployment.skill)
-
-    as_owner(trader, make)
+def test_lessons_are_listed_with_those_of_the_past(api, deployment):
+    ReflectionNoteFactory(
+        deployment=deployment, status="superseded", superseded_at=MAY, generated_at=MAY - timedelta(days=1)
+    )
+    ReflectionNoteFactory(deployment=deployment, cost_usd=Decimal("0.0012"), findings=[{"code": "avoid"}])
+    ReflectionNoteFactory(deployment=None, skill=deployment.skill)
 
     notes = api("get", f"deployments/{deployment.pk}/notes/")["items"]
 
@@ -140,15 +118,12 @@ def test_lessons_are_listed_with_those_of_the_past(api, trader, deployment):
     assert (notes[0]["cost_usd"], notes[0]["findings"]) == ("0.0012", [{"code": "avoid"}])
 
 
-def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, trader, deployment):
-    def make():
-        for tick in range(1, 4):
-            DecisionSnapshotFactory(
-                deployment=deployment, tick=tick, context=f"saw {tick}", proposal={"symbol": "BTC"}, steps=[{"a": 1}]
-            )
-        DecisionSnapshotFactory(deployment=deployment, tick=4, verdict="refused", verdict_code="R1_HALTED")
-
-    as_owner(trader, make)
+def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, deployment):
+    for tick in range(1, 4):
+        DecisionSnapshotFactory(
+            deployment=deployment, tick=tick, context=f"saw {tick}", proposal={"symbol": "BTC"}, steps=[{"a": 1}]
+        )
+    DecisionSnapshotFactory(deployment=deployment, tick=4, verdict="refused", verdict_code="R1_HALTED")
     address = f"deployments/{deployment.pk}/decisions/"
 
     listed = api("get", address, limit=3)["items"]
@@ -160,14 +135,9 @@ def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, trade
     assert api("get", f"{address}99999999999999999999/", status=404)["code"] == "decision_not_found"
 
 
-def test_equity_is_listed_newest_first_between_two_instants(api, trader, deployment):
-    def make():
-        for number in range(5):
-            EquityPointFactory(
-                deployment=deployment, at=MAY + timedelta(hours=number), equity_usd=Decimal(10_000 + number)
-            )
-
-    as_owner(trader, make)
+def test_equity_is_listed_newest_first_between_two_instants(api, deployment):
+    for number in range(5):
+        EquityPointFactory(deployment=deployment, at=MAY + timedelta(hours=number), equity_usd=Decimal(10_000 + number))
     address = f"deployments/{deployment.pk}/equity/"
 
     curve = [point["equity_usd"] for point in api("get", address)["items"]]
@@ -179,23 +149,20 @@ def test_equity_is_listed_newest_first_between_two_instants(api, trader, deploym
     ]
 
 
-def test_the_record_of_a_backtest_is_read_by_its_deployment(api, trader):
-    def make():
-        deployment = BacktestRunFactory(done=True).deployment
-        TradeFactory(deployment=deployment)
-        ReflectionNoteFactory(deployment=deployment)
-        DecisionSnapshotFactory(deployment=deployment)
-        EquityPointFactory(deployment=deployment)
-        return deployment
-
-    played = as_owner(trader, make)
+def test_the_record_of_a_backtest_is_read_by_its_deployment(api):
+    deployment = BacktestRunFactory(done=True).deployment
+    TradeFactory(deployment=deployment)
+    ReflectionNoteFactory(deployment=deployment)
+    DecisionSnapshotFactory(deployment=deployment)
+    EquityPointFactory(deployment=deployment)
+    played = deployment
 
     for address in ("trades/", "notes/", "decisions/", "equity/"):
         assert len(api("get", f"deployments/{played.pk}/{address}")["items"]) == 1, address
     api("get", f"deployments/{played.pk}/commands/", status=404)
 
 
-def test_a_command_waits_once(api, trader, deployment):
+def test_a_command_waits_once_and_makes_sense(api, deployment):
     address = f"deployments/{deployment.pk}/commands/"
 
     told = api("post", address, {"kind": "pause"}, status=201)
@@ -204,18 +171,13 @@ def test_a_command_waits_once(api, trader, deployment):
 
     assert (again["id"], again["status"]) == (told["id"], "pending")
     assert [command["kind"] for command in api("get", address)["items"]] == ["pause"]
-
-
-def test_a_command_that_makes_no_sense_is_a_conflict(api, deployment):
-    problem = api("post", f"deployments/{deployment.pk}/commands/", {"kind": "resume"}, status=409)
-
-    assert problem["code"] == "command_refused"
+    assert api("post", address, {"kind": "resume"}, status=409)["code"] == "command_refused"
 
 
 # --- What the agent sees ---
 
 
-def test_memory_is_text_to_inject_with_its_tokens(api, trader):
+def test_memory_is_text_to_inject_with_its_tokens(api):
     def make():
         live = DeploymentFactory(broker_kind="live")
         TradeFactory(deployment=live, entry_reason="Flush into support")
@@ -224,7 +186,7 @@ def test_memory_is_text_to_inject_with_its_tokens(api, trader):
         BarFactory(symbol="ETH", close=Decimal("102.5"), opened_at=JUNE - timedelta(hours=1))
         return live, ReflectionNoteFactory(deployment=live)
 
-    live, note = as_owner(trader, make)
+    live, note = make()
 
     memory = api("get", f"deployments/{live.pk}/memory/")
 
@@ -240,14 +202,11 @@ def test_memory_is_text_to_inject_with_its_tokens(api, trader):
     assert memory["at"] == "2026-06-01T12:00:00Z"
 
 
-def test_memory_is_the_same_text_as_in_the_agents_own_prompt(api, trader, deployment):
-    def make():
-        TradeFactory(deployment=deployment)
-        TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
-        ReflectionNoteFactory(deployment=deployment)
-        return preview_prompt(get_deployment(deployment.pk), at=JUNE)
-
-    prompt = as_owner(trader, make)
+def test_memory_is_the_same_text_as_in_the_agents_own_prompt(api, deployment):
+    TradeFactory(deployment=deployment)
+    TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
+    ReflectionNoteFactory(deployment=deployment)
+    prompt = preview_prompt(get_deployment(deployment.pk), at=JUNE)
 
     memory = api("get", f"deployments/{deployment.pk}/memory/")
 
@@ -256,8 +215,8 @@ def test_memory_is_the_same_text_as_in_the_agents_own_prompt(api, trader, deploy
     assert [f"\n\n{section}\n" in prompt.context for section in sections] == [True, True]
 
 
-def test_prompt_is_what_the_agent_would_be_sent(api, trader, deployment):
-    expected = as_owner(trader, lambda: preview_prompt(get_deployment(deployment.pk), at=JUNE))
+def test_prompt_is_what_the_agent_would_be_sent(api, deployment):
+    expected = preview_prompt(get_deployment(deployment.pk), at=JUNE)
 
     prompt = api("get", f"deployments/{deployment.pk}/prompt/")
 

@@ -5,14 +5,14 @@ from decimal import Decimal
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory
-from tests.owners import as_owner
 from tests.properties import examples
+from tests.tables import each_case
+from tests.trading.browsing import Browser
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
@@ -21,9 +21,9 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def live(trader):
+def live(as_trader):
     """A deployment that another program runs."""
-    return as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))
+    return DeploymentFactory(broker_kind="live")
 
 
 def at(minutes: float) -> str:
@@ -35,14 +35,14 @@ def fill(fill_id: str, minutes: float, quantity: str, price: str, **more) -> dic
     return {"fill_id": fill_id, "symbol": "BTC", "at": at(minutes), "quantity": quantity, "price": price, **more}
 
 
-def trades_of(trader, deployment) -> list[Trade]:
-    return as_owner(trader, lambda: list(Trade.objects.filter(deployment=deployment).order_by("entry_at")))
+def list_trades(live) -> list[Trade]:
+    return list(Trade.objects.filter(deployment=live).order_by("entry_at"))
 
 
 # --- Fills of the past ---
 
 
-def test_fills_become_trades_whatever_their_order_and_however_often_they_come(api, trader, live):
+def test_fills_become_trades_whatever_their_order_and_however_often_they_come(api, live):
     address = f"deployments/{live.pk}/fills/"
     fills = [
         fill("a", 0, "2", "100", fee_usd="0.10"),
@@ -56,7 +56,7 @@ def test_fills_become_trades_whatever_their_order_and_however_often_they_come(ap
     assert done.items() >= {"new_fills": 1, "known_fills": 2, "opened": 1, "closed": 1, "gaps": 0}.items()
     assert api("post", address, {"fills": fills})["new_fills"] == 0
 
-    [first, second] = trades_of(trader, live)
+    [first, second] = list_trades(live)
     assert (first.status, first.gross_pnl_usd, first.fees_usd) == ("closed", Decimal(21), Decimal("0.09"))
     assert (second.status, second.side, second.quantity) == ("open", "short", Decimal(-1))
 
@@ -87,22 +87,19 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "field"), WRONG, ids=repr)
-@pytest.mark.parametrize("address", ["fills", "ticks"])
-def test_a_fill_that_cannot_be_is_pointed_at_and_nothing_is_kept(api, trader, live, address, wrong, field):
-    body = {"fills": [fill("good", 0, "1", "100"), fill("a", 0, "1", "100") | wrong]}
-    body |= {"at": at(10)} if address == "ticks" else {}
-
-    problem = api("post", f"deployments/{live.pk}/{address}/", body, status=422)
-
-    assert [error["pointer"] for error in problem["errors"]] == [f"#/fills/1/{field}"]
-    assert not as_owner(trader, Fill.objects.exists)
+@each_case("wrong, field", WRONG)
+def test_a_fill_that_cannot_be_is_pointed_at_and_nothing_is_kept(api, live, wrong, field):
+    fills = [fill("good", 0, "1", "100"), fill("a", 0, "1", "100") | wrong]
+    for address, body in (("fills", {}), ("ticks", {"at": at(10)})):
+        problem = api("post", f"deployments/{live.pk}/{address}/", {"fills": fills, **body}, status=422)
+        assert [error["pointer"] for error in problem["errors"]] == [f"#/fills/1/{field}"]
+    assert not Fill.objects.exists()
 
 
 # --- Ticks ---
 
 
-def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, trader, live):
+def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, live):
     address = f"deployments/{live.pk}/ticks/"
 
     opened = api(
@@ -135,7 +132,7 @@ def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, trader,
 
     assert opened == {"number": 1, "applied": True, "opened": 1, "closed": 0, "fills": 1, "conflicts": []}
     assert (held["number"], closed["number"], closed["closed"]) == (2, 3, 1)
-    [trade] = trades_of(trader, live)
+    [trade] = list_trades(live)
     assert (trade.reconciled, trade.entry_reason, trade.entry_leverage) == ("exact", "Flush into support", 3)
     assert (trade.exit_reason, trade.exit_kind) == ("Stop", "stop")
     assert (trade.gross_pnl_usd, trade.realized_pnl_usd) == (Decimal(20), Decimal("19.3"))
@@ -144,7 +141,7 @@ def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, trader,
     assert (shown["last_tick"], shown["equity_usd"], shown["positions"]) == (3, "9999.9", [])
 
 
-def test_a_tick_that_was_applied_changes_nothing_when_it_comes_again(api, trader, live):
+def test_a_tick_that_was_applied_changes_nothing_when_it_comes_again(api, live):
     address = f"deployments/{live.pk}/ticks/"
     tick = {"number": 1, "at": at(10), "fills": [fill("a", 9, "2", "100")], "equity_usd": "10000"}
     api("post", address, tick, status=201)
@@ -153,26 +150,20 @@ def test_a_tick_that_was_applied_changes_nothing_when_it_comes_again(api, trader
     other = api("post", address, {"number": 1, "at": at(50)}, status=200)
 
     assert again == other == {"number": 1, "applied": False, "opened": 0, "closed": 0, "fills": 0, "conflicts": []}
-    assert len(trades_of(trader, live)) == 1
-    assert as_owner(trader, EquityPoint.objects.count) == 1
+    assert len(list_trades(live)) == 1
+    assert EquityPoint.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("tick", "code"),
-    [
-        ({"number": 3, "at": at(20)}, "tick_missing"),
-        ({"number": 2, "at": at(10)}, "tick_out_of_time"),
-        ({"at": at(10)}, "tick_out_of_time"),
-        ({"at": at(5), "fills": [fill("b", 4, "1", "100")]}, "tick_out_of_time"),
-    ],
-)
-def test_a_hole_and_a_tick_of_the_past_are_conflicts(api, trader, live, tick, code):
+def test_a_hole_and_a_tick_of_the_past_are_conflicts(api, live):
     address = f"deployments/{live.pk}/ticks/"
     api("post", address, {"at": at(10)}, status=201)
 
-    assert api("post", address, tick, status=409)["code"] == code
+    assert api("post", address, {"number": 3, "at": at(20)}, status=409)["code"] == "tick_missing"
+    late = {"at": at(5), "fills": [fill("b", 4, "1", "100")]}
+    for tick in ({"number": 2, "at": at(10)}, {"at": at(10)}, late):
+        assert api("post", address, tick, status=409)["code"] == "tick_out_of_time"
     assert api("get", f"deployments/{live.pk}/")["last_tick"] == 1
-    assert not as_owner(trader, Fill.objects.exists)
+    assert not Fill.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -180,16 +171,16 @@ def test_a_hole_and_a_tick_of_the_past_are_conflicts(api, trader, live, tick, co
     [({"positions": {}}, 0), ({"positions": {}, "is_complete": False}, 1), ({"positions": None}, 1), ({}, 1)],
     ids=repr,
 )
-def test_what_a_snapshot_does_not_name_is_flat_only_if_it_is_complete(api, trader, live, positions, open_trades):
+def test_what_a_snapshot_does_not_name_is_flat_only_if_it_is_complete(api, live, positions, open_trades):
     address = f"deployments/{live.pk}/ticks/"
     api("post", address, {"at": at(10), "fills": [fill("a", 9, "2", "100")]}, status=201)
 
     api("post", address, {"at": at(20), "marks": {"BTC": "103"}, **positions}, status=201)
 
-    assert [trade.status for trade in trades_of(trader, live)].count("open") == open_trades
+    assert [trade.status for trade in list_trades(live)].count("open") == open_trades
 
 
-def test_a_trade_keeps_the_regime_that_the_bars_tell(api, trader, live):
+def test_a_trade_keeps_the_regime_that_the_bars_tell(api, live):
     hour = timedelta(hours=1)
     first = JUNE.replace(minute=0) - 400 * hour
     for number in range(400):
@@ -198,7 +189,7 @@ def test_a_trade_keeps_the_regime_that_the_bars_tell(api, trader, live):
 
     api("post", f"deployments/{live.pk}/ticks/", {"at": at(55), "fills": [fill("a", 54, "2", "100")]}, status=201)
 
-    assert [trade.entry_regime_tag for trade in trades_of(trader, live)] == ["trend"]
+    assert [trade.entry_regime_tag for trade in list_trades(live)] == ["trend"]
 
 
 WRONG_TICKS = [
@@ -219,7 +210,7 @@ WRONG_TICKS = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "pointer"), WRONG_TICKS, ids=lambda value: str(value)[:60])
+@each_case("wrong, pointer", WRONG_TICKS)
 def test_a_tick_that_cannot_be_is_pointed_at_and_nothing_is_kept(api, live, wrong, pointer):
     problem = api("post", f"deployments/{live.pk}/ticks/", {"at": at(10), **wrong}, status=422)
 
@@ -230,28 +221,20 @@ def test_a_tick_that_cannot_be_is_pointed_at_and_nothing_is_kept(api, live, wron
 # --- Whose record it is ---
 
 
-PUSHES = [("fills", {"fills": []}), ("ticks", {"at": at(10)})]
+def test_keel_keeps_the_record_of_what_it_runs_and_a_closed_one_takes_nothing_in(api, live):
+    Deployment.objects.update(status="stopped", stopped_at=JUNE)
+    paper, run = DeploymentFactory(), BacktestRunFactory()
+
+    for address, body in (("fills", {"fills": []}), ("ticks", {"at": at(10)})):
+        for deployment_id, status, code in (
+            (paper.pk, 409, "push_refused"),
+            (live.pk, 409, "push_refused"),
+            (run.deployment_id, 404, "deployment_not_found"),
+        ):
+            assert api("post", f"deployments/{deployment_id}/{address}/", body, status=status)["code"] == code
 
 
-@pytest.mark.parametrize(("address", "body"), PUSHES, ids=["fills", "ticks"])
-def test_keel_keeps_the_record_of_what_it_runs(api, trader, address, body):
-    paper = as_owner(trader, DeploymentFactory)
-    run = as_owner(trader, BacktestRunFactory)
-
-    assert api("post", f"deployments/{paper.pk}/{address}/", body, status=409)["code"] == "push_refused"
-    assert (
-        api("post", f"deployments/{run.deployment_id}/{address}/", body, status=404)["code"] == "deployment_not_found"
-    )
-
-
-@pytest.mark.parametrize(("address", "body"), PUSHES, ids=["fills", "ticks"])
-def test_a_record_that_is_closed_takes_nothing_in(api, trader, live, address, body):
-    as_owner(trader, lambda: Deployment.objects.filter(pk=live.pk).update(status="stopped", stopped_at=JUNE))
-
-    assert api("post", f"deployments/{live.pk}/{address}/", body, status=409)["code"] == "push_refused"
-
-
-def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, trader, live):
+def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, live):
     address = f"deployments/{live.pk}/fills/"
     opening = {"symbol": "BTC", "at": at(0), "quantity": "1", "price": "90"}
     api("post", address, {"fills": [fill("a", 1, "-1", "100")], "openings": [opening]})
@@ -260,7 +243,7 @@ def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, trader
     done = api("post", address, {"fills": [fill("a", 1, "-1", "101")], "funding": [paid]})
 
     assert (done["new_funding"], [one["key"] for one in done["conflicts"]]) == (1, ["a"])
-    [trade] = trades_of(trader, live)
+    [trade] = list_trades(live)
     assert (trade.gross_pnl_usd, trade.funding_usd, trade.reconciled) == (10, Decimal("-0.5"), "estimated")
 
 
@@ -298,10 +281,10 @@ TICKS = st.fixed_dictionaries(
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ticks=st.lists(TICKS, min_size=1, max_size=4))
-def test_whatever_may_be_sent_is_kept_and_can_be_read_again(trader, ticks):
-    live = as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))
-    client = Client()
-    client.force_login(trader)
+def test_whatever_may_be_sent_is_kept_and_can_be_read_again(as_trader, ticks):
+    live = DeploymentFactory(broker_kind="live")
+    client = Browser()
+    client.force_login(as_trader)
     cache.clear()  # of the minute's writes
 
     for number, tick in enumerate(ticks, start=1):

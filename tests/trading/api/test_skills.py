@@ -15,7 +15,6 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from tests.owners import as_owner
 from trading.api.skills import WholeDraftSerializer, WholeSkillSerializer
 from trading.models import SkillDraft
 from trading.skills.services import patch_draft, save_draft, start_draft
@@ -30,28 +29,20 @@ def clock():
 
 
 @pytest.fixture
-def skill(trader):
+def skill(as_trader):
     """A skill of two versions."""
-
-    def work():
-        skill = SkillVersionFactory(skill__name="Dips").skill
-        draft = start_draft(skill_id=skill.pk, now=JUNE)
-        patch_draft(draft_id=draft.pk, patch={"risk": {"max_leverage": 2}}, now=JUNE)
-        return save_draft(draft_id=draft.pk, now=JUNE).skill
-
-    return as_owner(trader, work)
+    draft = start_draft(skill_id=SkillVersionFactory(skill__name="Dips").skill_id, now=JUNE)
+    patch_draft(draft_id=draft.pk, patch={"risk": {"max_leverage": 2}}, now=JUNE)
+    return save_draft(draft_id=draft.pk, now=JUNE).skill
 
 
 # --- Skills ---
 
 
-def test_skills_are_listed_last_changed_first_archived_ones_apart(api, trader):
-    def make():
-        for number in range(3):
-            SkillFactory(name=f"Skill {number}", updated_at=JUNE + timedelta(minutes=number))
-        SkillFactory(name="Old", archived_at=JUNE)
-
-    as_owner(trader, make)
+def test_skills_are_listed_last_changed_first_archived_ones_apart(api):
+    for number in range(3):
+        SkillFactory(name=f"Skill {number}", updated_at=JUNE + timedelta(minutes=number))
+    SkillFactory(name="Old", archived_at=JUNE)
 
     first = api("get", "skills/", limit=2)
     rest = api("get", "skills/", limit=2, cursor=first["next_cursor"])
@@ -79,37 +70,23 @@ def test_versions_are_listed_and_each_says_what_it_said(api, skill):
 def test_a_skill_is_deployed_on_paper_with_its_newest_version(api, skill):
     deployed = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": "2500.50"}, status=201)
 
-    assert (
-        deployed
-        | {
-            "skill": str(skill.pk),
-            "version": 2,
-            "broker_kind": "paper",
-            "status": "running",
-            "starting_equity_usd": "2500.5",
-            "last_tick": 0,
-        }
-        == deployed
-    )
+    expected = {"skill": str(skill.pk), "version": 2, "broker_kind": "paper", "status": "running", "last_tick": 0}
+    assert deployed | expected | {"starting_equity_usd": "2500.5"} == deployed
 
 
-@pytest.mark.parametrize("money", ["0", "-5", "NaN", "Infinity", "1e40", "0.0000000000001", True, [], None], ids=repr)
-def test_a_deployment_starts_with_an_amount_of_money(api, skill, money):
-    problem = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": money}, status=422)
+def test_a_deployment_starts_with_an_amount_of_money(api, skill):
+    for money in ("0", "-5", "NaN", "Infinity", "1e40", "0.0000000000001", True, [], None):
+        problem = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": money}, status=422)
+        assert problem["errors"][0]["pointer"] == "#/starting_equity_usd", money
 
-    assert problem["errors"][0]["pointer"] == "#/starting_equity_usd"
 
-
-def test_performance_stands_apart_by_kind_and_has_strings_for_money(api, trader):
-    def make():
-        paper = DeploymentFactory()
-        live = DeploymentFactory(version=paper.version, broker_kind="live")
-        for number in range(6):
-            TradeFactory(deployment=paper, fees_usd=Decimal("0.5"), gross_pnl_usd=Decimal(20 if number else -8))
-        TradeFactory(deployment=live)
-        return paper.skill
-
-    skill = as_owner(trader, make)
+def test_performance_stands_apart_by_kind_and_has_strings_for_money(api):
+    paper = DeploymentFactory()
+    live = DeploymentFactory(version=paper.version, broker_kind="live")
+    for number in range(6):
+        TradeFactory(deployment=paper, fees_usd=Decimal("0.5"), gross_pnl_usd=Decimal(20 if number else -8))
+    TradeFactory(deployment=live)
+    skill = paper.skill
 
     kinds = {one["broker_kind"]: one["performance"] for one in api("get", f"skills/{skill.pk}/performance/")["kinds"]}
     assert (kinds["paper"]["trades"], kinds["paper"]["wins"], kinds["paper"]["net_usd"]) == (6, 5, "89")
@@ -121,7 +98,7 @@ def test_performance_stands_apart_by_kind_and_has_strings_for_money(api, trader)
 # --- Drafts ---
 
 
-def test_a_draft_is_begun_patched_and_saved_as_a_skill(api, trader):
+def test_a_draft_is_begun_patched_and_saved_as_a_skill(api):
     draft = api("post", "drafts/", {}, status=201)
     assert draft.keys() == WholeDraftSerializer().fields.keys()
     assert {problem["field"] for problem in draft["problems"]} >= {"name", "trading_style", "context.symbols"}
@@ -146,37 +123,28 @@ def test_a_draft_that_is_open_is_returned(api, clock, skill):
     assert [item["id"] for item in api("get", "drafts/")["items"]] == [begun["id"]]
 
 
-@pytest.mark.parametrize(
-    ("patch", "pointer"),
-    [
+def test_a_wrong_field_is_pointed_at_and_nothing_is_set(api, skill):
+    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+    address = f"drafts/{draft['id']}/"
+
+    for patch, pointer in (
         ({"context": {"symbols": ["BTC", "b t c !"]}}, "#/context/symbols/1"),
         ({"risk": {"max_leverage": 1000}}, "#/risk/max_leverage"),
         ({"colour": "red"}, "#/colour"),
         ({"strategy": None}, "#/strategy"),
         ({"trading_style": "day"}, "#/trading_style"),
-    ],
-    ids=repr,
-)
-def test_a_wrong_field_is_pointed_at_and_nothing_is_set(api, skill, patch, pointer):
-    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
-
-    problem = api("patch", f"drafts/{draft['id']}/", {"name": "Changed", **patch}, status=422)
-
-    assert pointer in [error["pointer"] for error in problem["errors"]]
-    assert api("get", f"drafts/{draft['id']}/")["payload"] == draft["payload"]
+    ):
+        problem = api("patch", address, {"name": "Changed", **patch}, status=422)
+        assert pointer in [error["pointer"] for error in problem["errors"]]
+    for patch in ([], "text", 3):
+        assert api("patch", address, patch, status=400)["detail"] == "A patch is an object."
+    assert api("get", address)["payload"] == draft["payload"]
 
 
-@pytest.mark.parametrize("patch", [[], "text", 3], ids=repr)
-def test_a_patch_is_an_object(api, patch):
-    draft = api("post", "drafts/", {}, status=201)
-
-    assert api("patch", f"drafts/{draft['id']}/", patch, status=400)["detail"] == "A patch is an object."
-
-
-def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api, trader, clock, skill):
+def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api, clock, skill):
     draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
     api("patch", f"drafts/{draft['id']}/", {"description": "Mine"})
-    as_owner(trader, lambda: SkillDraft.objects.filter(pk=draft["id"]).update(base_version=1))
+    SkillDraft.objects.filter(pk=draft["id"]).update(base_version=1)
     clock.shift(60)
 
     assert api("post", f"drafts/{draft['id']}/save/", {}, status=409)["code"] == "draft_outdated"
@@ -192,8 +160,8 @@ def test_a_template_fills_a_draft(api):
     assert api("post", f"drafts/{draft['id']}/template/", {"template": "magic"}, status=422)["code"] == "invalid"
 
 
-def test_a_draft_is_discarded(api, trader):
-    draft = as_owner(trader, SkillDraftFactory)
+def test_a_draft_is_discarded(api):
+    draft = SkillDraftFactory()
 
     assert api("delete", f"drafts/{draft.pk}/", status=204) is None
     assert api("delete", f"drafts/{draft.pk}/", status=404)["code"] == "draft_not_found"

@@ -1,22 +1,21 @@
-from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
 from random import Random
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.urls import reverse
 
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
-from tests.trading.browsing import text_of
+from tests.trading.browsing import assert_shows, browser_of_trader
 from tests.trading.ledger.test_rebuild import NOW, at, bring, execution, rows
 from trading.ledger.arrivals import measure_paths
 from trading.models import Bar, Trade
 
+__all__ = ["browser_of_trader"]
+
 D = Decimal
-MINUTE = timedelta(minutes=1)
 
 
 def store_path(seed: int, minutes: range) -> None:
@@ -96,15 +95,14 @@ def test_import_bars_measures_the_trades_of_every_user_once(trader, stranger, tm
     assert "best and worst" not in import_bars()
 
 
-def test_button_on_the_trade_page_measures_what_bars_tell(client: Client, trader):
-    client.force_login(trader)
-    as_owner(trader, lambda: bring(live(), [execution(1, 100, 0), execution(-1, 101, 3)]))
-    trade = as_owner(trader, Trade.objects.get)
+def test_button_on_the_trade_page_measures_what_bars_tell(client):
+    bring(live(), [execution(1, 100, 0), execution(-1, 101, 3)])
+    trade = Trade.objects.get()
     measure_it = reverse("trading:measure_trade", args=[trade.pk])
     page = reverse("trading:trade", args=[trade.pk])
     assert measure_it in client.get(page).content.decode()
 
-    assert "Still not known" in text_of(client.post(measure_it, follow=True))
+    assert_shows(client.post(measure_it, follow=True), "Still not known")
     store_path(1, range(4))
-    assert "Measured: best and worst follow" in text_of(client.post(measure_it, follow=True))
+    assert_shows(client.post(measure_it, follow=True), "Measured: best and worst follow")
     assert measure_it not in client.get(page).content.decode()

@@ -7,7 +7,6 @@ from decimal import Decimal
 from io import StringIO
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from chat.conversations.services import start_conversation
@@ -28,12 +27,14 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from tests.trading.browsing import text_of
+from tests.trading.browsing import assert_shows, browser_of_trader
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition, list_deployments, total_trades
 from trading.record.trade_queries import TradeFilter, get_skill_performance, get_trade_page, read_account
 from trading.reviews.reflection import reflect
 from trading.runs.backtest import summarise_run
+
+__all__ = ["browser_of_trader"]
 
 D = Decimal
 DAY = timedelta(days=1)
@@ -48,32 +49,25 @@ def make_record():
     return deployment
 
 
-def test_net_of_a_deployment_is_one_figure_everywhere(trader):
-    deployment = as_owner(trader, make_record)
+def test_net_of_a_deployment_is_one_figure_everywhere(client, trader):
+    deployment = make_record()
     net, so_far = D("-90.15"), D("-3.21")
 
-    def read():
-        totals = total_trades(Trade.objects.all())
-        [listed] = list_deployments(JUNE)
-        _, page = get_trade_page(TradeFilter(deployment_id=deployment.pk))
-        numbers = read_account(deployment).numbers
-        return totals, listed.totals, page, numbers, summarise_run(deployment)
-
-    totals, listed, page, numbers, summary = as_owner(trader, read)
-    tool = get_my_deployments.call(ToolContext(user_id=trader.pk, now=JUNE), "{}")
-    client = Client()
-    client.force_login(trader)
+    totals = total_trades(Trade.objects.all())
+    [listed] = list_deployments(JUNE)
+    _, page = get_trade_page(TradeFilter(deployment_id=deployment.pk))
+    numbers, summary = read_account(deployment).numbers, summarise_run(deployment)
+    [row] = get_my_deployments.call(ToolContext(user_id=trader.pk, now=JUNE), "{}")["deployments"]
     exported = list(csv.DictReader(StringIO(client.get("/trades/export/").getvalue().decode())))
 
-    assert totals == listed == page
+    assert totals == listed.totals == page
     assert (totals.net_usd, totals.open_so_far_usd, totals.closed_trades) == (net, so_far, 6)
     assert (numbers.net_usd, numbers.fees_usd, D(summary["net_usd"])) == (net, totals.fees_usd, net)
     assert performance_row(numbers)["net_pnl_usd"] == float(net)
-    [row] = tool["deployments"]
     assert (row["net_pnl_usd"], row["open_so_far_usd"], row["closed_trades"]) == (float(net), float(so_far), 6)
     assert sum(D(row["realized_pnl_usd"]) for row in exported if row["status"] == "closed") == net
     for address in ("/deployments/", f"/deployments/{deployment.pk}/", "/trades/"):
-        assert "-$90.15" in text_of(client.get(address)), address
+        assert_shows(client.get(address), "-$90.15")
 
 
 def test_best_and_worst_include_the_mark(as_trader):
@@ -88,21 +82,13 @@ def test_best_and_worst_include_the_mark(as_trader):
     assert OpenPosition(trade, Mark).excursion_usd is None
 
 
-def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(trader):
-    def make():
-        BarFactory(close=104, opened_at=timezone.now() - timedelta(hours=2))
-        return TradeFactory(still_open=True, mfe_usd=D(5), mae_usd=D(-1), realized_pnl_usd=D("-3.21"))
-
-    trade = as_owner(trader, make)
-    client = Client()
-    client.force_login(trader)
+def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(client):
+    BarFactory(close=104, opened_at=timezone.now() - timedelta(hours=2))
+    trade = TradeFactory(still_open=True, mfe_usd=D(5), mae_usd=D(-1), realized_pnl_usd=D("-3.21"))
 
     for address in (f"/trades/{trade.pk}/", f"/deployments/{trade.deployment_id}/", "/trades/?columns=mfe&columns=mae"):
-        text = text_of(client.get(address))
-        assert "+$8.00" in text, address
-        assert "+$5.00" not in text, address
-        assert "-$3.21" in text, address
-    assert "-$3.21 realised" in text_of(client.get(f"/deployments/{trade.deployment_id}/"))
+        assert_shows(client.get(address), "+$8.00", "-$3.21", lacks=("+$5.00",))
+    assert_shows(client.get(f"/deployments/{trade.deployment_id}/"), "-$3.21 realised")
 
 
 STAT = re.compile(r'<div class="stat">(.*?)</div>', re.DOTALL)
@@ -111,20 +97,14 @@ STATES_N = re.compile(
 )
 
 
-def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(trader):
-    def make():
-        deployment = make_record()
-        for tick in range(1, 31):
-            EquityPointFactory(deployment=deployment, tick=tick, at=JUNE + tick * DAY, equity_usd=D(10_000 - tick % 7))
-        run = BacktestRunFactory(done=True, deployment__version=deployment.version)
-        TradeFactory.create_batch(5, deployment=run.deployment)
-        bought = Trade.objects.closed().filter(deployment=deployment).latest("entry_at")
-        FillFactory(deployment=deployment, fill_id=bought.first_fill_id, at=bought.entry_at)
-        return deployment, run, bought
-
-    deployment, run, bought = as_owner(trader, make)
-    client = Client()
-    client.force_login(trader)
+def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(client):
+    deployment = make_record()
+    for tick in range(1, 31):
+        EquityPointFactory(deployment=deployment, tick=tick, at=JUNE + tick * DAY, equity_usd=D(10_000 - tick % 7))
+    run = BacktestRunFactory(done=True, deployment__version=deployment.version)
+    TradeFactory.create_batch(5, deployment=run.deployment)
+    bought = Trade.objects.closed().filter(deployment=deployment).latest("entry_at")
+    FillFactory(deployment=deployment, fill_id=bought.first_fill_id, at=bought.entry_at)
 
     pages = f"/deployments/{deployment.pk}/", f"/skills/{deployment.skill_id}/", f"/backtests/{run.pk}/"
     for address in pages:
@@ -132,29 +112,29 @@ def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(trader):
         assert len(stats) >= 10, address
         figures = [stat for stat in stats if "stat__value--words" not in stat]
         assert [stat for stat in figures if not STATES_N.search(stat)] == [], address
-    lists = (
-        ("/trades/", "of 6 closed trades"),
-        ("/deployments/", f'deployment={deployment.pk}&amp;status=closed">'),
-        ("/backtests/", f'backtests={run.pk}&amp;status=closed"'),
-        (f"/trades/{bought.pk}/", "of 1 fill"),
-    )
-    for address, states in lists:
+    for address, states in {
+        "/trades/": "of 6 closed trades",
+        "/deployments/": f'deployment={deployment.pk}&amp;status=closed">',
+        "/backtests/": f'backtests={run.pk}&amp;status=closed"',
+        f"/trades/{bought.pk}/": "of 1 fill",
+    }.items():
         assert states in client.get(address).content.decode(), address
 
 
-def test_funding_that_one_of_several_deployments_does_not_know_is_not_known(trader):
-    def make():
-        known, unknown = DeploymentFactory(broker_kind="live"), None
-        FundingPaymentFactory(deployment=known, symbol="BTC", at=JUNE)
-        TradeFactory(deployment=known, entry_tick_at=JUNE, funding_usd=D(3))
-        first = get_skill_performance(known.skill_id)["live"].funding_usd
-        unknown = DeploymentFactory(broker_kind="live", version=known.version)
-        TradeFactory(deployment=unknown, entry_tick_at=JUNE)
-        second = get_skill_performance(known.skill_id)["live"].funding_usd
-        FundingPaymentFactory(deployment=unknown, symbol="BTC", at=JUNE)
-        return first, second, get_skill_performance(known.skill_id)["live"].funding_usd
+def test_funding_that_one_of_several_deployments_does_not_know_is_not_known(as_trader):
+    known = DeploymentFactory(broker_kind="live")
 
-    assert as_owner(trader, make) == (3, None, 3)
+    def funding():
+        return get_skill_performance(known.skill_id)["live"].funding_usd
+
+    FundingPaymentFactory(deployment=known, symbol="BTC", at=JUNE)
+    TradeFactory(deployment=known, entry_tick_at=JUNE, funding_usd=D(3))
+    assert funding() == 3
+    unknown = DeploymentFactory(broker_kind="live", version=known.version)
+    TradeFactory(deployment=unknown, entry_tick_at=JUNE)
+    assert funding() is None
+    FundingPaymentFactory(deployment=unknown, symbol="BTC", at=JUNE)
+    assert funding() == 3
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,3 +1,3 @@
-from tests.trading.browsing import browser_of_trader, made
+from tests.trading.browsing import browser_of_trader
 
-__all__ = ["browser_of_trader", "made"]
+__all__ = ["browser_of_trader"]

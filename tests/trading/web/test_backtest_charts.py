@@ -6,12 +6,11 @@ from datetime import timedelta
 from decimal import Decimal
 from uuid import uuid4
 
-import pytest
 import time_machine
 
 from tests.factories.memory import MAY
 from tests.factories.record import BacktestRunFactory, BarFactory, DecisionSnapshotFactory, TradeFactory
-from tests.trading.browsing import text_of
+from tests.trading.browsing import assert_shows, text_of
 from trading.models import BacktestRun, Bar, EquityPoint
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -55,8 +54,8 @@ def curve_of(client, address: str) -> dict:
     return json.loads(found[1].replace("&quot;", '"'))
 
 
-def test_backtest_page_draws_equity_against_buy_and_hold(client, made):
-    run = made(play)
+def test_backtest_page_draws_equity_against_buy_and_hold(client):
+    run = play()
     store_bars("BTC", run, 30)
 
     curve, text = curve_of(client, page_of(run)), text_of(client.get(page_of(run)))
@@ -71,34 +70,26 @@ def test_backtest_page_draws_equity_against_buy_and_hold(client, made):
     assert "test" in text  # where the bars come from
 
 
-def test_backtest_page_without_bars_and_trades_explains_itself(client, made):
-    run = made(lambda: play((), trades=0))
+def test_backtest_page_explains_what_is_missing(client):
+    bare = client.get(page_of(play((), trades=0)))
+    many = client.get(page_of(play(trades=30)))
 
-    text = text_of(client.get(page_of(run)))
-
-    assert "There are fewer than two points to connect." in text
-    assert "no bars to compare with" in text
-    assert "0 closed trades are few" in text
-
-
-def test_backtest_page_warns_of_few_trades_and_unknown_funding(client, made):
-    many = made(lambda: play(trades=30))
-
-    assert "Funding is not on record for these bars" in text_of(client.get(page_of(many)))
-    assert "are few" not in text_of(client.get(page_of(many)))
+    no_points = "There are fewer than two points to connect."
+    assert_shows(bare, no_points, "no bars to compare with", "0 closed trades are few")
+    assert_shows(many, "Funding is not on record for these bars", lacks=("are few",))
 
 
-def test_backtest_under_way_says_how_long_the_rest_takes(client, made):
-    run = made(lambda: BacktestRunFactory(status="running", ticks_done=20, ticks_total=80, started_at=MAY))
+def test_backtest_under_way_says_how_long_the_rest_takes(client):
+    run = BacktestRunFactory(status="running", ticks_done=20, ticks_total=80, started_at=MAY)
 
-    with time_machine.travel(MAY + 10 * timedelta(minutes=1), tick=False):
-        assert "About 30 min left." in text_of(client.get(page_of(run)))
-        made(lambda: BacktestRun.objects.filter(pk=run.pk).update(ticks_done=0))
-        assert "left." not in text_of(client.get(page_of(run)))
+    with time_machine.travel(MAY + timedelta(minutes=10), tick=False):
+        assert_shows(client.get(page_of(run)), "About 30 min left.")
+        BacktestRun.objects.update(ticks_done=0)
+        assert_shows(client.get(page_of(run)), lacks=("left.",))
 
 
-def test_backtest_page_takes_few_queries_and_little_html(client, made, django_assert_max_num_queries):
-    run = made(lambda: play([0.001, -0.001] * 400, trades=60))
+def test_backtest_page_takes_few_queries_and_little_html(client, django_assert_max_num_queries):
+    run = play([0.001, -0.001] * 400, trades=60)
     store_bars("BTC", run, 30)
 
     with django_assert_max_num_queries(18):  # twelve, session and user, and the scope on PostgreSQL
@@ -106,47 +97,39 @@ def test_backtest_page_takes_few_queries_and_little_html(client, made, django_as
     assert len(response.content) < 150_000
 
 
-def test_pair_compares_the_days_of_both(client, made):
+def test_pair_compares_the_days_of_both(client):
     returns = [0.01, -0.02, 0.005, 0.0, 0.012, -0.004]
-    first = made(lambda: play(returns))
-    second = made(lambda: play([value + 0.002 + 0.0001 * number for number, value in enumerate(returns)]))
+    first = play(returns)
+    second = play([value + 0.002 + 0.0001 * number for number, value in enumerate(returns)])
 
-    text = text_of(client.get(PAIR, {"first": first.pk, "second": second.pk}))
+    response = client.get(PAIR, {"first": first.pk, "second": second.pk})
 
-    assert "Second less first, a day +0.22" in text
-    assert "mean of 6 days of both" in text
-    assert "the days do not tell them apart" not in text
-    assert "Not the same conditions" not in text
+    absent = ("the days do not tell them apart", "Not the same conditions")
+    assert_shows(response, "Second less first, a day +0.22", "mean of 6 days of both", lacks=absent)
     curve = curve_of(client, f"{PAIR}?first={first.pk}&second={second.pk}")
     assert [line["values"][0] for line in curve["lines"]] == [101.0, 101.2]
 
 
-def test_pair_names_what_differs_beside_the_skill(client, made):
-    first = made(play)
-    second = made(lambda: play(fee_bps=Decimal(9), starts_at=MAY - 20 * DAY))
+def test_pair_names_what_differs_beside_the_skill(client):
+    first = play()
+    second = play(fee_bps=Decimal(9), starts_at=MAY - 20 * DAY)
 
-    text = text_of(client.get(PAIR, {"first": first.pk, "second": second.pk}))
+    response = client.get(PAIR, {"first": first.pk, "second": second.pk})
 
-    assert "These differ, too: days, fee." in text
-    assert "Too few to say" in text
-
-
-@pytest.mark.parametrize("query", [{}, {"first": "x"}, {"first": "", "second": ""}])
-def test_pair_asks_for_two(client, made, query):
-    made(play)
-
-    assert "Choose two backtests" in text_of(client.get(PAIR, query))
+    assert_shows(response, "These differ, too: days, fee.", "Too few to say")
 
 
-def test_pair_with_an_unknown_or_unfinished_run_is_not_there(client, made):
-    own, running = made(play), made(lambda: BacktestRunFactory(status="running"))
+def test_pair_asks_for_two(client):
+    own, running = play(), BacktestRunFactory(status="running")
 
+    for query in ({}, {"first": "x"}, {"first": "", "second": ""}):
+        assert_shows(client.get(PAIR, query), "Choose two backtests")
     for other in (uuid4(), running.pk):
         assert client.get(PAIR, {"first": own.pk, "second": other}).status_code == 404
 
 
-def test_pair_takes_few_queries(client, made, django_assert_max_num_queries):
-    first, second = made(play), made(play)
+def test_pair_takes_few_queries(client, django_assert_max_num_queries):
+    first, second = play(), play()
 
     with django_assert_max_num_queries(24):  # eighteen at most, session and user, and the scope on PostgreSQL
         client.get(PAIR, {"first": first.pk, "second": second.pk})

@@ -3,12 +3,10 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
 import time_machine
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.owners import as_owner
 from tests.trading.web.test_views_calendar import CALENDAR, DAY, HOUR, past_events
 
 _FIGURE = re.compile(r"[-+\u2212]?\$[\d,.]+|[-+\u2212]?\d[\d,.]*\s?%")
@@ -64,28 +62,19 @@ def test_find_bare_figures_tells_them_from_others():
     assert [one.split()[0] for one in find_bare_figures(html)] == ["$5"]
 
 
-@pytest.mark.parametrize("address", [CALENDAR, "/trades/", "/trades/?show=groups", "/trades/?show=days"])
-def test_each_figure_of_a_page_has_rows_or_a_count(client, trader, address):
-    def make():
-        deployment = DeploymentFactory(broker_kind="live", label="Mine")
-        for number in range(8):
-            at = JUNE - (number + 2) * DAY
-            TradeFactory(
-                deployment=deployment,
-                symbol="BTC",
-                entry_at=at,
-                entry_tick_at=at,
-                exit_at=at + HOUR,
-                exit_tick_at=at + HOUR,
-            )
-        TradeFactory(deployment=deployment, symbol="ETH", still_open=True)
+def test_each_figure_of_a_page_has_rows_or_a_count(client):
+    deployment = DeploymentFactory(broker_kind="live", label="Mine")
+    for number in range(8):
+        at = JUNE - (number + 2) * DAY
+        times = {"entry_at": at, "entry_tick_at": at, "exit_at": at + HOUR, "exit_tick_at": at + HOUR}
+        TradeFactory(deployment=deployment, symbol="BTC", **times)
+    TradeFactory(deployment=deployment, symbol="ETH", still_open=True)
+    past_events(["0.02", "-0.03", "0.01", "0.05", "-0.02", "0.01"])
+    BarFactory(symbol="ETH", opened_at=JUNE - HOUR, open=100, high=110, low=90, close=100)
+    MarketEventFactory(kind="fomc", title="FOMC statement", starts_at=JUNE + HOUR, source="Federal Reserve")
 
-    with time_machine.travel(JUNE, tick=False):
-        as_owner(trader, make)
-        past_events(["0.02", "-0.03", "0.01", "0.05", "-0.02", "0.01"])
-        BarFactory(symbol="ETH", opened_at=JUNE - HOUR, open=100, high=110, low=90, close=100)
-        MarketEventFactory(kind="fomc", title="FOMC statement", starts_at=JUNE + HOUR, source="Federal Reserve")
-        html = client.get(address).content.decode()
-
-    assert _FIGURE.search(html)
-    assert find_bare_figures(html) == []
+    for address in (CALENDAR, "/trades/", "/trades/?show=groups", "/trades/?show=days"):
+        with time_machine.travel(JUNE, tick=False):
+            html = client.get(address).content.decode()
+        assert _FIGURE.search(html), address
+        assert find_bare_figures(html) == []

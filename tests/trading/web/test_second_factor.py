@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 import time_machine
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
-from django.test import Client
 from django.urls import reverse
 
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
-from tests.owners import as_owner
+from tests.tables import each_case
+from tests.trading.browsing import Browser
 from trading.account.tokens import create_token
 from trading.models import ApiToken, Deployment, DeploymentCommand
 
@@ -29,16 +29,16 @@ def careful(settings):
 
 
 @pytest.fixture
-def client(trader, noon) -> Client:
+def client(as_trader, noon) -> Browser:
     """A browser that is signed in and has never shown the factor, such as one with a stolen cookie."""
-    client = Client()
-    client.force_login(trader)
+    client = Browser()
+    client.force_login(as_trader)
     return client
 
 
 @pytest.fixture
-def deployment(trader):
-    return as_owner(trader, DeploymentFactory)
+def deployment(as_trader):
+    return DeploymentFactory()
 
 
 def pause(client, deployment):
@@ -72,10 +72,9 @@ DOORS = {
 }
 
 
-def done(trader) -> int:
+def done() -> int:
     """Return how many acts were done; the deployment of the fixture is none."""
-    models = (DeploymentCommand, ApiToken, Deployment)
-    return as_owner(trader, lambda: sum(model.objects.count() for model in models) - 1)
+    return sum(model.objects.count() for model in (DeploymentCommand, ApiToken, Deployment)) - 1
 
 
 def show_factor(client, secret: str) -> None:
@@ -83,26 +82,21 @@ def show_factor(client, secret: str) -> None:
     assert client.post(reverse("mfa_reauthenticate"), {"code": code, "next": "/"}).status_code == 302
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_session_without_the_factor_does_nothing_and_is_led_to_it(client, trader, deployment, door):
-    TOTP.activate(trader, generate_totp_secret())
-
+@each_case("door", DOORS)
+def test_session_without_the_factor_does_nothing_and_is_led_to_it_or_its_set_up(client, trader, deployment, door):
+    is_api = door.startswith("API")
     response = DOORS[door](client, deployment)
+    assert response.status_code == 403 if is_api else response.url == reverse("mfa_index")
 
-    assert done(trader) == 0
-    if door.startswith("API"):
+    factor = TOTP.activate(trader, generate_totp_secret())
+    response = DOORS[door](client, deployment)
+    if is_api:
         assert response.status_code == 403
         assert "second factor" in response.json()["detail"]
     else:
         assert response.url.startswith(f"{reverse('mfa_reauthenticate')}?next=")
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_session_of_a_user_without_a_factor_is_led_to_its_set_up(client, trader, deployment, door):
-    response = DOORS[door](client, deployment)
-
-    assert done(trader) == 0
-    assert response.status_code == 403 if door.startswith("API") else response.url == reverse("mfa_index")
+    factor.instance.delete()
+    assert done() == 0
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -111,27 +105,27 @@ def test_session_that_showed_the_factor_acts_for_five_minutes(client, trader, de
     show_factor(client, secret)
 
     assert DOORS[door](client, deployment).status_code in (200, 201, 302)
-    assert done(trader) == 1
+    assert done() == 1
 
     noon.shift(timedelta(minutes=5, seconds=1))
     refused = DOORS[door](client, deployment)
     assert refused.status_code == 403 or "reauthenticate" in refused.url
-    assert done(trader) == 1
+    assert done() == 1
 
 
-def test_token_acts_by_its_scope(trader, deployment, noon):
-    _, token = as_owner(trader, lambda: create_token(name="bot", scope="write", now=JUNE))
+def test_token_acts_by_its_scope(deployment, noon):
+    _, token = create_token(name="bot", scope="write", now=JUNE)
 
-    response = pause_over_api(Client(), deployment, Authorization=f"Bearer {token}")
+    response = pause_over_api(Browser(), deployment, Authorization=f"Bearer {token}")
 
     assert response.status_code == 201
-    assert as_owner(trader, DeploymentCommand.objects.count) == 1
+    assert DeploymentCommand.objects.count() == 1
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_site_that_asks_for_no_factor_lets_a_session_act(client, trader, deployment, settings, door):
+def test_site_that_asks_for_no_factor_lets_a_session_act(client, deployment, settings, door):
     settings.CONFIRM_NEEDS_SECOND_FACTOR = False
 
     DOORS[door](client, deployment)
 
-    assert done(trader) == 1
+    assert done() == 1

@@ -6,11 +6,10 @@ from random import Random
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from tests.factories.memory import MAY
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, OrderFactory, TradeFactory
-from tests.trading.browsing import text_of
+from tests.tables import each_case
+from tests.trading.browsing import assert_shows
 from trading.asking.answers import describe_groups, describe_total
 from trading.asking.planner import answer_question
 from trading.asking.query import parse_query
@@ -89,16 +88,16 @@ def test_curve_ends_at_the_net(as_trader):
     assert str(chart.table.rows[0][1]) == strip[0].value.replace("+", "")
 
 
-def test_days_are_those_of_the_reader_and_lead_to_their_trades(client, made, trader):
-    type(trader).objects.filter(pk=trader.pk).update(time_zone="America/New_York")
+def test_days_are_those_of_the_reader_and_lead_to_their_trades(client, trader):
+    type(trader).objects.update(time_zone="America/New_York")
     late = MAY.replace(hour=2) - timedelta(hours=2)  # 22:00 of the day before in New York once it closed
-    made(lambda: TradeFactory(entry_tick_at=late))
-    made(lambda: TradeFactory(entry_tick_at=late + timedelta(days=1)))
+    TradeFactory(entry_tick_at=late)
+    TradeFactory(entry_tick_at=late + timedelta(days=1))
 
     page = client.get("/trades/", {"show": "days"}).content.decode()
 
     assert 'href="/trades/?period=2026-04-30"' in page
-    assert "1 trade fits" in text_of(client.get("/trades/", {"period": "2026-04-30"}))
+    assert_shows(client.get("/trades/", {"period": "2026-04-30"}), "1 trade fits")
 
 
 def test_calendar_of_years_shows_the_last_months_and_says_so(as_trader):
@@ -124,34 +123,26 @@ def test_paths_know_the_multiple_of_trades_with_a_stop(as_trader):
     assert (len(scatter.table.rows), "6 values" in histogram.note) == (6, True)
 
 
-@pytest.mark.parametrize("shown", ["", "days", "groups", "paths"])
+@each_case("shown", ["", "days", "groups", "paths"])
 def test_charts_of_one_trade_and_of_none_known_do_not_fail(as_trader, shown):
+    Trade.objects.all().delete()
     TradeFactory(path_minutes=None, realized_pnl_usd=Decimal(0), gross_pnl_usd=Decimal(1))
 
     assert describe(shown)[1]
 
 
-@pytest.mark.parametrize(
-    ("query", "fits"),
-    [
-        ({"hour": "12"}, True),
-        ({"hour": "08"}, False),
-        ({"weekday": "fri"}, True),
-        ({"weekday": "sat"}, False),
-        ({"period": "may 2026"}, True),
-        ({"period": "2026-05-02.."}, False),
-        ({"tag": "news"}, True),
-    ],
-)
-def test_trades_are_narrowed_by_hour_weekday_period_and_tag(client, made, query, fits):
-    trade = made(TradeFactory)  # entered on Friday, 1 May 2026, 12:00 UTC
-    made(lambda: write_remark(trade_id=trade.pk, tags=["news"], now=MAY))
+def test_trades_are_narrowed_by_hour_weekday_period_and_tag(client):
+    trade = TradeFactory()  # entered on Friday, 1 May 2026, 12:00 UTC
+    write_remark(trade_id=trade.pk, tags=["news"], now=MAY)
 
-    assert ("1 trade fits" in text_of(client.get("/trades/", query))) is fits
+    for query in ({"hour": "12"}, {"weekday": "fri"}, {"period": "may 2026"}, {"tag": "news"}):
+        assert_shows(client.get("/trades/", query), "1 trade fits")
+    for query in ({"hour": "08"}, {"weekday": "sat"}, {"period": "2026-05-02.."}, {"tag": "old"}):
+        assert_shows(client.get("/trades/", query), lacks=("1 trade fits",))
 
 
-def test_chips_take_one_filter_away_each(client, made):
-    made(TradeFactory)
+def test_chips_take_one_filter_away_each(client):
+    TradeFactory()
 
     body = client.get("/trades/", {"side": "long", "symbol": "BTC", "columns": ["r", "mfe"]}).content.decode()
 
@@ -159,12 +150,12 @@ def test_chips_take_one_filter_away_each(client, made):
     assert 'href="/trades/?side=long&amp;columns=r&amp;columns=mfe"' in body
     assert '<th scope="col" class="num">MFE</th>' in body
     assert '<th scope="col" class="num">Fees</th>' not in body
-    assert "+9.5%" in text_of(client.get("/trades/", {"columns": "share"}))
-    assert "is no period" in text_of(client.get("/trades/", {"period": "someday"}))
+    assert_shows(client.get("/trades/", {"columns": "share"}), "+9.5%")
+    assert_shows(client.get("/trades/", {"period": "someday"}), "is no period")
 
 
-def test_trades_of_a_large_record_take_few_queries_and_little_html(client, made, django_assert_max_num_queries):
-    made(lambda: write_ledger(400))
+def test_trades_of_a_large_record_take_few_queries_and_little_html(client, django_assert_max_num_queries):
+    write_ledger(400)
 
     for shown in ("", "days", "groups", "paths"):
         with django_assert_max_num_queries(18):  # twelve, session and user, and the scope on PostgreSQL

@@ -8,48 +8,28 @@ from django.utils import timezone
 
 from tests.factories.memory import MAY
 from tests.factories.record import DeploymentFactory, MarketEventFactory, TradeFactory, TradingRuleFactory
-from tests.trading.browsing import is_page, text_of
+from tests.trading.browsing import assert_shows, is_page, text_of
 
 ASK = "/trades/ask/"
 
 
 @pytest.fixture
-def trades(made):
-    def make():
-        deployment = DeploymentFactory(version__skill__name="Dips")
-        for number, symbol in enumerate(("BTC", "BTC", "ETH")):
-            when = {"entry_tick_at": MAY + timedelta(days=number)}
-            TradeFactory(deployment=deployment, symbol=symbol, gross_pnl_usd=Decimal(10 * number), **when)
-
-    made(make)
-
-
-def links_of(response):
-    return [unescape(link) for link in re.findall(r'href="([^"]+)"', response.content.decode())]
+def trades(as_trader):
+    deployment = DeploymentFactory(version__skill__name="Dips")
+    for number, symbol in enumerate(("BTC", "BTC", "ETH")):
+        when = {"entry_tick_at": MAY + timedelta(days=number)}
+        TradeFactory(deployment=deployment, symbol=symbol, gross_pnl_usd=Decimal(10 * number), **when)
 
 
 def test_question_is_answered_with_its_groups_and_trades(client, trades):
     response = client.get(ASK, {"measure": "net", "group": "symbol", "side": "long"})
 
-    text = text_of(response)
-    for words in (
-        "Net +$27.00 of 3 closed trades",
-        "Highest +$19.00",
-        "Lowest -$1.00",
-        "ETH +$19.00 1",
-        "BTC +$8.00 2",
-    ):
-        assert words in text
-    assert "/trades/ask/?measure=net&side=long&symbol=ETH" in links_of(response)
+    total = "Net +$27.00 of 3 closed trades"
+    text = assert_shows(response, total, "Highest +$19.00", "Lowest -$1.00", "ETH +$19.00 1", "BTC +$8.00 2")
     assert text.count("BTC long") == 2 + 1  # in the list, and the lowest
-
-
-def test_link_of_a_group_asks_about_its_trades_alone(client, trades):
-    response = client.get(ASK, {"group": "symbol"})
-
-    link = next(link for link in links_of(response) if "symbol=BTC" in link)
-
-    assert "of 2 closed trades" in text_of(client.get(link))
+    links = re.findall(r'href="([^"]+)"', response.content.decode())
+    assert "/trades/ask/?measure=net&side=long&symbol=ETH" in [unescape(link) for link in links]
+    assert_shows(client.get(ASK, {"symbol": "BTC"}), "of 2 closed trades")
 
 
 def test_address_fills_the_form(client, trades):
@@ -60,24 +40,20 @@ def test_address_fills_the_form(client, trades):
     assert 'value="2026"' in page
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
+def test_question_without_an_answer_says_what_to_do(client, trades):
+    for words, shown in (
         ({"period": "someday"}, "is no period that Keel knows"),
         ({"measure": "luck"}, "choose among net"),
         ({"skill": "Nobody's"}, "You have no such skill."),
         ({"symbol": "ADA"}, "No closed trade fits"),
-    ],
-)
-def test_question_without_an_answer_says_what_to_do(client, trades, words, shown):
-    response = client.get(ASK, words)
-
-    assert is_page(response)
-    assert shown in text_of(response)
+    ):
+        response = client.get(ASK, words)
+        assert is_page(response)
+        assert_shows(response, shown)
 
 
 def test_record_without_trades_offers_the_import(client):
-    assert "No closed trades yet" in text_of(client.get(ASK))
+    assert_shows(client.get(ASK), "No closed trades yet")
 
 
 # --- The check ---
@@ -85,29 +61,23 @@ def test_record_without_trades_offers_the_import(client):
 CHECK = "/trades/check/"
 
 
-def test_check_shows_size_risk_rules_and_verdict(client, trades, made):
-    made(TradingRuleFactory)  # at most 5x
-    made(lambda: MarketEventFactory(starts_at=timezone.now() + timedelta(hours=2)))
+def test_check_shows_size_risk_rules_and_verdict(client, trades):
+    TradingRuleFactory()  # at most 5x
+    MarketEventFactory(starts_at=timezone.now() + timedelta(hours=2))
     plan = {"symbol": "btc", "side": "long", "price": "100", "stop": "95", "risk_pct": "1", "leverage": "6"}
 
-    text = text_of(client.get(CHECK, plan))
-
-    for words in (
-        "BTC long: breaks a rule",
-        "Size $2,000.00 20 BTC at 100",
+    assert_shows(
+        client.get(CHECK, plan),
+        *("BTC long: breaks a rule", "Size $2,000.00 20 BTC at 100", "Equity $10,000.00 Dips"),
         "Lost at the stop $100.00 1.0% of equity, 5.0% from the price",
-        "Equity $10,000.00 Dips",
-        "Too few to say 2 trades",
-        "broken At most 5x leverage (it had 6x)",
-        "Fed decision",
-        "0 past events, too few to say",
-    ):
-        assert words in text
+        *("Too few to say 2 trades", "broken At most 5x leverage (it had 6x)"),
+        *("Fed decision", "0 past events, too few to say"),
+    )
 
 
 def test_check_without_a_plan_says_what_to_give(client):
-    assert "No trade planned yet" in text_of(client.get(CHECK))
-    assert "Give the side of the planned trade." in text_of(client.get(CHECK, {"symbol": "BTC"}))
+    assert_shows(client.get(CHECK), "No trade planned yet")
+    assert_shows(client.get(CHECK, {"symbol": "BTC"}), "Give the side of the planned trade.")
 
 
 def test_question_in_words_leads_to_the_address_of_its_reading(client, trades):

@@ -5,7 +5,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from config.lib.owned import owned
 from tests.factories.trading import TraderFactory
 from tests.trading.intake.bad_files import BAD_FILES
 from tests.trading.intake.samples import SAMPLES
@@ -33,9 +32,8 @@ def fields_of(response) -> dict[str, str]:
     return {name: str(form[name].value() or "") for name in form.fields}
 
 
-def counts(trader) -> tuple[int, int, int]:
-    with owned(trader):
-        return Fill.objects.count(), Trade.objects.count(), ImportBatch.objects.count()
+def counts() -> tuple[int, int, int]:
+    return Fill.objects.count(), Trade.objects.count(), ImportBatch.objects.count()
 
 
 def import_sample(client, content: bytes, **changes):
@@ -58,49 +56,39 @@ VENUES = {
 
 
 @pytest.mark.parametrize(("label", "sample"), VENUES.items())
-def test_import_of_a_file_by_a_new_user_shows_the_trade(client, trader, label, sample):
+def test_import_of_a_file_by_a_new_user_shows_the_trade(client, label, sample):
     response = import_sample(client, SAMPLES[sample].content)
 
     assert response.status_code == 200
     assert label in response.content.decode()
-    with owned(trader):
-        [ledger] = Deployment.objects.all()
-        [trade] = Trade.objects.all()
-        assert (ledger.label, ledger.skill.name, ledger.starting_equity_usd) == (label, "My trades", None)
-        assert (trade.symbol, trade.status) == ("BTC", "closed")
-        assert not TradeFile.objects.exists()
+    [ledger], [trade] = Deployment.objects.all(), Trade.objects.all()
+    assert (ledger.label, ledger.skill.name, ledger.starting_equity_usd) == (label, "My trades", None)
+    assert (trade.symbol, trade.status) == ("BTC", "closed")
+    assert not TradeFile.objects.exists()
     assert str(trade.pk) in response.content.decode() or "BTC" in response.content.decode()
 
 
-def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client, trader):
+def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client):
     import_sample(client, SAMPLES["okx"].content)
 
-    with owned(trader):
-        ledgers = {ledger.label: ledger for ledger in Deployment.objects.all()}
-        assert set(ledgers) == {"OKX spot", "OKX futures"}
-        assert {trade.deployment_id for trade in Trade.objects.all()} == {one.pk for one in ledgers.values()}
-        assert Skill.objects.count() == 1
+    ledgers = {ledger.label: ledger for ledger in Deployment.objects.all()}
+    assert set(ledgers) == {"OKX spot", "OKX futures"}
+    assert {trade.deployment_id for trade in Trade.objects.all()} == {one.pk for one in ledgers.values()}
+    assert Skill.objects.count() == 1
 
 
-def test_import_under_a_name_goes_into_the_record_of_that_account(client, trader):
+def test_import_under_a_name_goes_into_the_record_of_that_account(client):
     import_sample(client, SAMPLES["binance spot"].content)
     import_sample(client, SAMPLES["binance spot"].content, ledger="desk")
 
-    with owned(trader):
-        assert {one.label: one.fills.count() for one in Deployment.objects.all()} == {
-            "Binance spot": 2,
-            "Binance desk spot": 2,
-        }
+    counted = {one.label: one.fills.count() for one in Deployment.objects.all()}
+    assert counted == {"Binance spot": 2, "Binance desk spot": 2}
 
 
-def test_opening_position_is_entered_corrected_and_removed(client, trader):
+def test_opening_position_is_entered_corrected_and_removed(client):
     import_sample(client, SAMPLES["binance futures"].content)
-    with owned(trader):
-        [ledger], plain = (
-            Deployment.objects.all(),
-            Trade.objects.values_list("entry_price", "peak_quantity", "reconciled"),
-        )
-        before = list(plain)
+    plain = Trade.objects.values_list("entry_price", "peak_quantity", "reconciled")
+    before, ledger = list(plain), Deployment.objects.get()
     openings = reverse("trading:change_openings")
     given = {"account": str(ledger.pk), "symbol": "btc", "at": "2024-12-31 23:00", "quantity": "1", "price": "50000"}
 
@@ -109,46 +97,38 @@ def test_opening_position_is_entered_corrected_and_removed(client, trader):
     assert "50,000" in page
     client.post(openings, given | {"price": "60000"})
     client.post(openings, given | {"price": "60000"})
-    with owned(trader):
-        [opening] = PositionCheck.objects.all()
-        assert (opening.price, opening.symbol, opening.at) == (60_000, "BTC", datetime(2024, 12, 31, 22, tzinfo=UTC))
-        first = Trade.objects.order_by("entry_at").first()
-        assert (first.entry_at, first.first_fill_id[:8]) == (opening.at, "opening:")
+    opening = PositionCheck.objects.get()
+    assert (opening.price, opening.symbol, opening.at) == (60_000, "BTC", datetime(2024, 12, 31, 22, tzinfo=UTC))
+    first = Trade.objects.order_by("entry_at").first()
+    assert (first.entry_at, first.first_fill_id[:8]) == (opening.at, "opening:")
 
-    assert (
-        "Removed. The trades were built" in client.post(openings, {"remove": opening.pk}, follow=True).content.decode()
-    )
-    with owned(trader):
-        assert list(plain.all()) == before
-        assert not PositionCheck.objects.exists()
+    removed = client.post(openings, {"remove": opening.pk}, follow=True)
+    assert "Removed. The trades were built" in removed.content.decode()
+    assert list(plain.all()) == before
+    assert not PositionCheck.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "refusal"),
-    [
+def test_opening_position_that_cannot_be_is_refused_with_the_reason(client):
+    import_sample(client, SAMPLES["binance futures"].content)
+    account, openings = str(Deployment.objects.get().pk), reverse("trading:change_openings")
+    given = {"account": account, "symbol": "BTC", "at": "2024-12-31", "quantity": "1", "price": "5"}
+
+    for changes, refusal in (
         ({"at": "2999-01-01 00:00"}, "lies in the future"),
         ({"symbol": "no symbol"}, "a symbol has letters"),
         ({"price": "0"}, "greater than or equal to"),
         ({"account": "11111111-1111-1111-1111-111111111111"}, "Select a valid choice"),
-    ],
-)
-def test_opening_position_that_cannot_be_is_refused_with_the_reason(client, trader, changes, refusal):
+    ):
+        response = client.post(openings, given | changes)
+        assert response.status_code == 422
+        assert refusal in response.content.decode()
+    assert client.post(openings, {"remove": "7" * 30}).status_code == 404
+    assert not PositionCheck.objects.exists()
+
+
+def test_record_of_own_trades_offers_nothing_to_run(client):
     import_sample(client, SAMPLES["binance futures"].content)
-    with owned(trader):
-        ledger = Deployment.objects.get()
-    given = {"account": str(ledger.pk), "symbol": "BTC", "at": "2024-12-31", "quantity": "1", "price": "5"}
-
-    response = client.post(reverse("trading:change_openings"), given | changes)
-
-    assert response.status_code == 422
-    assert refusal in response.content.decode()
-    assert client.post(reverse("trading:change_openings"), {"remove": "7" * 30}).status_code == 404
-
-
-def test_record_of_own_trades_offers_nothing_to_run(client, trader):
-    import_sample(client, SAMPLES["binance futures"].content)
-    with owned(trader):
-        skill = Skill.objects.get()
+    skill = Skill.objects.get()
     page = client.get(reverse("trading:skill", args=[skill.pk])).content.decode()
 
     response = client.post(reverse("trading:deploy", args=[skill.pk]), {"starting_equity_usd": "1000"}, follow=True)
@@ -156,23 +136,19 @@ def test_record_of_own_trades_offers_nothing_to_run(client, trader):
     assert "on paper" not in page
     assert "There is nothing to run" in response.content.decode()
     assert str(skill.pk) not in client.get("/backtests/").content.decode()
-    with owned(trader):
-        assert Deployment.objects.count() == 1
-        with pytest.raises(SkillIsRecord):
-            start_backtest(
-                skill_id=skill.pk, starts_at=NOON, ends_at=NOON + timedelta(days=1), now=NOON + timedelta(days=2)
-            )
+    assert Deployment.objects.count() == 1
+    days = {"starts_at": NOON, "ends_at": NOON + timedelta(days=1), "now": NOON + timedelta(days=2)}
+    with pytest.raises(SkillIsRecord):
+        start_backtest(skill_id=skill.pk, **days)
 
 
-def test_undo_of_an_import_takes_its_trades_away(client, trader):
+def test_undo_of_an_import_takes_its_trades_away(client):
     import_sample(client, SAMPLES["binance futures"].content)
-    with owned(trader):
-        [batch] = ImportBatch.objects.all()
 
-    response = client.post(reverse("trading:undo_import", args=[batch.pk]), follow=True)
+    response = client.post(reverse("trading:undo_import", args=[ImportBatch.objects.get().pk]), follow=True)
 
     assert "Undone" in response.content.decode()
-    assert counts(trader)[:2] == (0, 0)
+    assert counts()[:2] == (0, 0)
 
 
 def test_page_of_a_file_shows_what_was_recognised(client):
@@ -201,7 +177,7 @@ def test_correction_of_the_mapping_reads_the_file_again(client):
 
 # `test_bad_files.py` reads them all.
 @pytest.mark.parametrize("name", list(BAD_FILES)[::6])
-def test_import_of_a_bad_file_names_the_row_and_imports_nothing(client, trader, name):
+def test_import_of_a_bad_file_names_the_row_and_imports_nothing(client, name):
     content, row, words = BAD_FILES[name]
 
     response = upload(client, content)
@@ -213,20 +189,19 @@ def test_import_of_a_bad_file_names_the_row_and_imports_nothing(client, trader, 
     text = response.content.decode().replace("&#x27;", "'")
     assert words in text
     assert f"ow {row}" in text or f"tem {row}" in text or not row
-    assert counts(trader) == (0, 0, 0)
+    assert counts() == (0, 0, 0)
 
 
-def test_import_that_leaves_rows_out_takes_the_others(client, trader):
+def test_import_that_leaves_rows_out_takes_the_others(client):
     import_sample(client, BAD_FILES["a price in euros"][0], leaves_out="on")
 
-    assert counts(trader)[0] == 1
+    assert counts()[0] == 1
 
 
-def test_drop_of_a_file_deletes_it(client, trader):
+def test_drop_of_a_file_deletes_it(client):
     place = upload(client, SAMPLES["keel"].content)["Location"]
 
     client.post(place, {"act": "drop"})
 
-    with owned(trader):
-        assert not TradeFile.objects.exists()
+    assert not TradeFile.objects.exists()
     assert client.get(place).status_code == 404

@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64encode
+from contextvars import Context
 from datetime import timedelta
 from decimal import Decimal
 from io import BytesIO
@@ -13,7 +14,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
 from chat.endings.erasure import erase_user
-from config.lib.owned import system
 from tests.factories.memory import MAY
 from tests.factories.record import (
     BarFactory,
@@ -26,7 +26,7 @@ from tests.factories.record import (
     TradeRemarkFactory,
     TradingRuleFactory,
 )
-from tests.trading.browsing import text_of
+from tests.trading.browsing import assert_shows, text_of
 from trading.models import Trade, TradeRemark
 
 HOUR = timedelta(hours=1)
@@ -48,9 +48,8 @@ def photo(kind: str = "JPEG") -> SimpleUploadedFile:
 
 
 def trade_with_a_stop(**values) -> Trade:
-    trade = TradeFactory(
-        entry_snapshot=(snapshot := DecisionSnapshotFactory()), deployment=snapshot.deployment, **values
-    )
+    snapshot = DecisionSnapshotFactory()
+    trade = TradeFactory(entry_snapshot=snapshot, deployment=snapshot.deployment, **values)
     OrderFactory(deployment=trade.deployment, snapshot=snapshot, stop_price=Decimal(95), proposed_at=MAY)
     return trade
 
@@ -62,12 +61,12 @@ def chart_of(client, trade: Trade) -> dict:
     return json.loads(found[1].replace("&quot;", '"'))
 
 
-def test_trade_page_draws_fills_stop_extremes_and_events(client, made):
-    trade = made(trade_with_a_stop)
+def test_trade_page_draws_fills_stop_extremes_and_events(client):
+    trade = trade_with_a_stop()
     for number in range(-12, 14):
         BarFactory(opened_at=MAY + number * HOUR, high=Decimal(120 if number == 1 else 105))
     for quantity, at in ((1, MAY), (1, MAY + HOUR / 2), (-2, MAY + 2 * HOUR)):
-        made(lambda quantity=quantity, at=at: FillFactory(deployment=trade.deployment, quantity=quantity, at=at))
+        FillFactory(deployment=trade.deployment, quantity=quantity, at=at)
     MarketEventFactory(starts_at=MAY + HOUR, title="Rates decided")
     MarketEventFactory(starts_at=MAY + HOUR, title="Of another coin", symbols=["DOGE"])
 
@@ -80,48 +79,33 @@ def test_trade_page_draws_fills_stop_extremes_and_events(client, made):
     assert "Highest: 120" in text_of(client.get(page_of(trade)))
 
 
-def test_trade_page_without_bars_says_why_there_is_no_chart(client, made):
-    assert "No prices of BTC for these days are stored" in text_of(client.get(page_of(made(TradeFactory))))
+def test_trade_page_list_and_planner_say_the_multiple_of_a_known_stop(client):
+    r = "R multiple 1.90 R net over what the stop at 95 put at risk"  # 19 over 5 a coin, 2 coins
+    assert_shows(client.get(page_of(trade_with_a_stop())), r)
+    assert_shows(client.get("/trades/", {"columns": "r"}), "1.90")
+    assert_shows(client.get("/trades/ask/", {"measure": "r"}), "+1.90 R")
+
+    bare = client.get(page_of(TradeFactory()))
+    assert_shows(bare, "No stop is known", "No prices of BTC for these days are stored", "Ask about this trade")
+    assert_shows(client.get(page_of(trade_with_a_stop(still_open=True))), "Still open")
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (trade_with_a_stop, "R multiple 1.90 R net over what the stop at 95 put at risk"),  # 19 over 5 a coin, 2 coins
-        (TradeFactory, "No stop is known"),
-        (lambda: trade_with_a_stop(still_open=True), "Still open"),
-    ],
-)
-def test_trade_page_says_the_multiple_of_a_known_stop(client, made, make, words):
-    assert words in text_of(client.get(page_of(made(make))))
-
-
-def test_trade_page_and_list_and_planner_agree_on_r(client, made):
-    made(trade_with_a_stop)
-
-    assert "1.90" in text_of(client.get("/trades/", {"columns": "r"}))
-    assert "+1.90 R" in text_of(client.get("/trades/ask/", {"measure": "r"}))
-
-
-def test_trade_page_shows_the_lessons_that_rest_on_it(client, made):
-    trade = made(TradeFactory)
+def test_trade_page_shows_the_lessons_that_rest_on_it(client):
+    trade = TradeFactory()
     window = {"deployment": trade.deployment, "window_end": trade.exit_at}
-    made(lambda: ReflectionNoteFactory(trade_ids=[str(trade.pk)], lessons_text="- Wait for the close", **window))
+    ReflectionNoteFactory(trade_ids=[str(trade.pk)], lessons_text="- Wait for the close", **window)
     old = {"status": "superseded", "superseded_at": MAY}
-    made(lambda: ReflectionNoteFactory(trade_ids=[], lessons_text="- Of other trades", **old, **window))
+    ReflectionNoteFactory(trade_ids=[], lessons_text="- Of other trades", **old, **window)
 
-    text = text_of(client.get(page_of(trade)))
-
-    assert "Wait for the close" in text
-    assert "Of other trades" not in text
+    assert_shows(client.get(page_of(trade)), "Wait for the close", lacks=("Of other trades",))
 
 
-def test_trade_page_offers_to_ask_about_it(client, made):
-    assert "Ask about this trade" in text_of(client.get(page_of(made(TradeFactory))))
+def test_note_and_tags_are_saved_and_shown_as_text(client):
+    trade = TradeFactory()
 
-
-def test_note_and_tags_are_saved_and_shown_as_text(client, made):
-    trade = made(TradeFactory)
+    too_long = client.post(f"{page_of(trade)}remark/", {"text": "x" * 2001, "tags": ""}, follow=True)
+    assert_shows(too_long, "A note has at most 2,000 characters.")
+    assert not TradeRemark.objects.exists()
 
     client.post(f"{page_of(trade)}remark/", {"text": "<b>Chased</b> it", "tags": "Late entry, news"})
 
@@ -132,17 +116,8 @@ def test_note_and_tags_are_saved_and_shown_as_text(client, made):
     assert "late-entry, news" in text_of(client.get("/trades/", {"columns": "tags"}))
 
 
-def test_note_that_is_too_long_changes_nothing(client, made):
-    trade = made(TradeFactory)
-
-    response = client.post(f"{page_of(trade)}remark/", {"text": "x" * 2001, "tags": ""}, follow=True)
-
-    assert "A note has at most 2,000 characters." in text_of(response)
-    assert not made(lambda: TradeRemark.objects.exists())
-
-
-def test_picture_is_served_alone_and_without_metadata(client, made):
-    trade = made(TradeFactory)
+def test_picture_is_served_alone_and_without_metadata(client):
+    trade = TradeFactory()
 
     client.post(picture_of(trade), {"picture": photo()})
     response = client.get(picture_of(trade))
@@ -166,36 +141,35 @@ def test_picture_is_served_alone_and_without_metadata(client, made):
         ({}, "Choose a picture first."),
     ],
 )
-def test_picture_that_is_none_is_refused_in_words(client, made, sent, words):
-    trade = made(TradeFactory)
+def test_picture_that_is_none_is_refused_in_words(client, sent, words):
+    trade = TradeFactory()
 
     assert words in text_of(client.post(picture_of(trade), sent, follow=True))
-    assert not made(lambda: TradeRemark.objects.exists())
+    assert not TradeRemark.objects.exists()
 
 
-def test_picture_is_exported_and_erased_with_the_user(client, made, trader):
-    trade = made(TradeFactory)
+def test_picture_is_exported_and_erased_with_the_user(client, trader):
+    trade = TradeFactory()
     client.post(picture_of(trade), {"picture": photo()})
-    content = made(lambda: bytes(TradeRemark.objects.get().picture))
+    content = bytes(TradeRemark.objects.get().picture)
 
     with ZipFile(BytesIO(b"".join(client.get("/profile/export/zip/")))) as packed:
         (row,) = json.loads(packed.read("trade_remarks.json"))
 
     assert b64encode(content).decode() in row["picture"]
-    erase_user(user_id=trader.pk)
-    with system("what is left"):
-        assert not TradeRemark.objects.exists()
+    Context().run(erase_user, user_id=trader.pk)
+    assert not TradeRemark.objects.exists()
 
 
-def test_trade_page_takes_few_queries(client, made, django_assert_max_num_queries):
-    trade = made(trade_with_a_stop)
-    made(lambda: ReflectionNoteFactory(deployment=trade.deployment, trade_ids=[str(trade.pk)]))
-    made(lambda: TradeRemarkFactory(trade_id=trade.pk))
-    made(lambda: FillFactory(deployment=trade.deployment))
+def test_trade_page_takes_few_queries(client, django_assert_max_num_queries):
+    trade = trade_with_a_stop()
+    ReflectionNoteFactory(deployment=trade.deployment, trade_ids=[str(trade.pk)])
+    TradeRemarkFactory(trade_id=trade.pk)
+    FillFactory(deployment=trade.deployment)
     BarFactory()
 
     with django_assert_max_num_queries(18):  # twelve, session and user, and the scope on PostgreSQL
         client.get(page_of(trade))
-    made(TradingRuleFactory)
+    TradingRuleFactory()
     with django_assert_max_num_queries(21):  # a confirmed rule is judged over the whole record
         client.get(page_of(trade))
