@@ -39,6 +39,7 @@ from tests.factories.record import (
 )
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner, open_data
+from tests.tables import each_case
 from trading.market.imports.events import make_event_key
 from trading.models import MarketEvent, NewsItem, StaffEntry, Trader
 
@@ -131,6 +132,13 @@ def market(db):
     }
 
 
+@pytest.fixture
+def strangers_deployment(stranger):
+    """A deployment whose data is closed to the staff."""
+    values = {"broker_kind": "live", "halt_code": "R6", "halted_until": "2026-06-01T00:00Z"}
+    return as_owner(stranger, lambda: DeploymentFactory(**values))
+
+
 def test_every_model_has_its_list():
     models = list(apps.get_app_config("trading").get_models())
     owned = {model._meta.model_name for model in models if issubclass(model, OwnedModel)}
@@ -139,8 +147,8 @@ def test_every_model_has_its_list():
     assert {model._meta.model_name for model in models} - owned == {*PRICES, *EDITED, "trader"}
 
 
-@pytest.mark.parametrize(
-    ("model", "query"),
+@each_case(
+    "model, query",
     [
         ("skill", "q=orchid&trading_style__exact=swing&archived_at__isempty=1"),
         ("skillversion", "q=orchid"),
@@ -163,16 +171,14 @@ def test_every_model_has_its_list():
         ("reflectionrun", "q=silent&status__exact=failed"),
     ],
 )
-def test_the_lists_search_and_filter(staff, rows, stranger, model, query):
-    as_owner(stranger, lambda: DeploymentFactory(broker_kind="live", halt_code="R6", halted_until="2026-06-01T00:00Z"))
-
+def test_the_lists_search_and_filter(staff, rows, strangers_deployment, model, query):
     response = staff.get(f"{page(model, 'changelist')}?{query}")
 
     assert response.status_code == 200
     assert response.context["cl"].result_count == 1
 
 
-@pytest.mark.parametrize("model", [*OWNED[3:5], *OWNED[6:]])
+@each_case("model", [*OWNED[3:5], *OWNED[6:]])
 def test_the_rows_of_a_deployment_are_found_by_its_id(staff, rows, model):
     deployment = rows["deployment"].pk
 
@@ -180,47 +186,38 @@ def test_the_rows_of_a_deployment_are_found_by_its_id(staff, rows, model):
     assert staff.get(f"{page(model, 'changelist')}?q=no-such-thing").context["cl"].result_count == 0
 
 
-@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
-def test_the_lists_take_as_many_queries_for_many_rows_as_for_one(staff, model, rows, django_assert_num_queries):
-    with CaptureQueriesContext(connection) as for_one:
-        staff.get(page(model, "changelist"))
+def test_the_lists_take_as_many_queries_for_many_rows_as_for_one_and_load_no_large_text(staff, rows):
+    def look(model: str) -> tuple[list[str], str]:
+        with CaptureQueriesContext(connection) as queries:
+            body = staff.get(page(model, "changelist")).content.decode()
+        return [query["sql"] for query in queries], body
+
+    for_one = {model: len(look(model)[0]) for model in (*OWNED, *WAYS_IN)}
     for number in range(10):
         other = TraderFactory()
         open_data(Trader.objects.get(email="staff@example.com"), other)
         as_owner(other, lambda number=number: make_one_of_each(f"orchid{number}"))
 
-    with django_assert_num_queries(len(for_one)):
-        body = staff.get(page(model, "changelist")).content.decode()
-
-    assert body.count("trader") >= 11
-
-
-@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
-def test_the_lists_load_no_large_text(staff, rows, model):
-    with CaptureQueriesContext(connection) as queries:
-        staff.get(page(model, "changelist"))
-
-    statements = "".join(query["sql"] for query in queries)
-    assert f'FROM "{rows[model]._meta.db_table}"' in statements
-    assert [column for column in LARGE if column in statements] == []
+    for model, count in for_one.items():
+        statements, body = look(model)
+        assert len(statements) == count, model
+        assert body.count("trader") >= 11
+        assert any(f'FROM "{rows[model]._meta.db_table}"' in sql for sql in statements)
+        assert [column for column in LARGE if any(column in sql for sql in statements)] == []
 
 
-@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
+@each_case("model", [*OWNED, *WAYS_IN])
 def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, model):
     body = staff.get(page(model, "change", rows[model].pk)).content.decode()
 
-    assert ("orchid" in body) is (
-        model not in {"equitypoint", "deployment", "fundingpayment", "positioncheck"} or "orchid dips" in body
-    )
-    assert (HEAVY in body) is (
-        model in {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "trade", "reflectionnote"}
-    )
-    assert 'name="_save"' not in body
-    assert "<textarea" not in body
-    assert "deletelink" not in body
+    wordless = model in {"equitypoint", "deployment", "fundingpayment", "positioncheck"}
+    assert ("orchid" in body) is (not wordless or "orchid dips" in body)
+    heavy = {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "trade", "reflectionnote"}
+    assert (HEAVY in body) is (model in heavy)
+    assert [word for word in ('name="_save"', "<textarea", "deletelink") if word in body] == []
 
 
-@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN, *PRICES])
+@each_case("model", [*OWNED, *WAYS_IN, *PRICES])
 def test_not_even_a_superuser_rewrites_history(root, rows, market, model):
     pk = {**rows, **market}[model].pk
 
@@ -230,30 +227,27 @@ def test_not_even_a_superuser_rewrites_history(root, rows, market, model):
     assert "delete_selected" not in root.get(page(model, "changelist")).content.decode()
 
 
-@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN, *PRICES, *EDITED])
-def test_staff_without_the_permission_sees_nothing(db, rows, model):
+def test_staff_without_the_permission_sees_nothing(rows):
     client = Client()
     client.force_login(TraderFactory(is_staff=True))
 
-    assert client.get(page(model, "changelist")).status_code == 403
+    for model in (*OWNED, *WAYS_IN, *PRICES, *EDITED):
+        assert client.get(page(model, "changelist")).status_code == 403, model
 
 
 # --- What belongs to nobody ---
 
 
-@pytest.mark.parametrize(
-    ("model", "query"),
-    [
-        ("bar", "q=BTC&interval__exact=1h&is_simulated__exact=0"),
-        ("fundingrate", "q=BTC&is_simulated__exact=0"),
-        ("newsitem", "q=rises&is_simulated__exact=0"),
-        ("marketevent", "q=FOMC&kind__exact=fomc"),
-    ],
-)
-def test_the_lists_of_the_market_search_and_filter(staff, market, model, query):
+def test_the_lists_of_the_market_search_and_filter(staff, market):
     BarFactory(symbol="BTCX", is_simulated=True, interval="4h")
 
-    assert staff.get(f"{page(model, 'changelist')}?{query}").context["cl"].result_count == 1
+    for model, query in {
+        "bar": "q=BTC&interval__exact=1h&is_simulated__exact=0",
+        "fundingrate": "q=BTC&is_simulated__exact=0",
+        "newsitem": "q=rises&is_simulated__exact=0",
+        "marketevent": "q=FOMC&kind__exact=fomc",
+    }.items():
+        assert staff.get(f"{page(model, 'changelist')}?{query}").context["cl"].result_count == 1, model
 
 
 def test_bars_stand_in_the_order_of_their_index(staff, market):
@@ -265,61 +259,49 @@ def test_bars_stand_in_the_order_of_their_index(staff, market):
     assert list(bars.result_list) == [market["bar"], older]
 
 
-def event(**changed: object) -> dict[str, object]:
-    return {
-        "kind": "cpi",
-        "title": "CPI, moved",
-        "starts_at_0": "2026-06-10",
-        "starts_at_1": "12:30:00",
-        "importance": "0.8",
-        "symbols": '["btc", "BTC"]',
-        "source": "calendar",
-        "reason": "the agency moved it",
-        **changed,
-    }
+WHEN = {"published_at_0": "2026-05-01", "published_at_1": "12:00:00"}
+HEADLINE = {"reason": "the wire corrected it", "source": "wire", "symbols": "[]", **WHEN}
+EVENT = {"kind": "cpi", "title": "CPI", "starts_at_0": "2026-06-10", "starts_at_1": "12:30:00", "importance": "0.8"}
+EVENT |= {"symbols": '["btc", "BTC"]', "source": "calendar", "reason": "the agency moved it"}
 
 
 def test_an_event_is_put_right_and_stays_the_one_that_an_import_knows(root, market):
     key = market["marketevent"].key
 
-    response = root.post(page("marketevent", "change", market["marketevent"].pk), event(title="  CPI,\u202e moved "))
+    response = root.post(
+        page("marketevent", "change", market["marketevent"].pk), EVENT | {"title": "  CPI,\u202e moved "}
+    )
 
     assert response.status_code == 302
     changed = MarketEvent.objects.get()
     assert (changed.title, changed.kind, changed.symbols, changed.key) == ("CPI, moved", "cpi", ["BTC"], key)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@each_case(
+    "field, value",
     [("importance", "1.5"), ("symbols", '{"BTC": 1}'), ("symbols", '["b t"]'), ("kind", "party"), ("title", "\u200b")],
 )
 def test_an_event_that_cannot_be_is_refused(root, market, field, value):
-    response = root.post(page("marketevent", "change", market["marketevent"].pk), event(**{field: value}))
+    response = root.post(page("marketevent", "change", market["marketevent"].pk), EVENT | {field: value})
 
     assert response.status_code == 200
     assert response.context["errors"]
     assert MarketEvent.objects.get().title == "FOMC statement"
 
 
-def test_a_headline_is_put_right_or_taken_away(root, market):
+def test_a_headline_is_put_right_or_taken_away_for_a_reason(root, market):
     address = page("newsitem", "change", market["newsitem"].pk)
-    fields = {
-        "reason": "the wire corrected it",
-        "source": "wire",
-        "published_at_0": "2026-05-01",
-        "published_at_1": "12:00:00",
-        "symbols": "[]",
-    }
 
-    assert root.post(address, {**fields, "headline": "Orchid falls", "sentiment": "-0.5"}).status_code == 302
+    assert root.post(address, {**HEADLINE, "headline": "Orchid falls", "sentiment": "-0.5"}).status_code == 302
     assert NewsItem.objects.get().headline == "Orchid falls"
-    assert root.post(address, {**fields, "headline": "Orchid", "sentiment": "-5"}).status_code == 200
+    assert root.post(address, {**HEADLINE, "headline": "Orchid", "sentiment": "-5"}).status_code == 200
     assert root.post(page("newsitem", "delete", market["newsitem"].pk), {"post": "yes"}).status_code == 302
+    assert root.post(page("newsitem", "add"), {**HEADLINE, "headline": "Falls", "reason": ""}).status_code == 200
     assert not NewsItem.objects.exists()
 
 
-def test_add_event_by_staff_stores_the_key_of_an_import_and_logs_the_reason(root, db):
-    assert root.post(page("marketevent", "add"), event(title="CPI")).status_code == 302
+def test_add_event_by_staff_stores_the_key_of_an_import_and_logs_the_reason(root):
+    assert root.post(page("marketevent", "add"), EVENT).status_code == 302
 
     made = MarketEvent.objects.get()
     assert made.key == make_event_key("cpi", "CPI", made.starts_at, ["BTC"])
@@ -328,22 +310,10 @@ def test_add_event_by_staff_stores_the_key_of_an_import_and_logs_the_reason(root
     assert (entry.act, entry.subject, entry.reason) == ("add", f"market event {made.pk}", "the agency moved it")
     assert entry.user_id == entry.staff_id
 
-
-def test_add_event_that_is_known_is_refused(root, db):
-    root.post(page("marketevent", "add"), event(title="CPI"))
-
-    response = root.post(page("marketevent", "add"), event(title="CPI"))
-
+    response = root.post(page("marketevent", "add"), EVENT)
     assert response.status_code == 200
     assert "known already" in response.content.decode()
     assert MarketEvent.objects.count() == 1
-
-
-def test_add_headline_without_a_reason_is_refused(root, db):
-    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
-
-    assert root.post(page("newsitem", "add"), {**fields, "headline": "Orchid falls"}).status_code == 200
-    assert not NewsItem.objects.exists()
 
 
 def test_prices_keep_every_digit_on_their_page(staff, db):

@@ -13,6 +13,7 @@ from tests.factories.trading import TraderFactory
 
 pytestmark = pytest.mark.django_db
 LIST = "admin:work_workrun_changelist"
+TRIES = (0, 1, MAX_TRIES)
 
 
 def sign_in(group: str) -> Client:
@@ -26,28 +27,20 @@ def sign_in(group: str) -> Client:
 @pytest.fixture
 def runs():
     """A run that went well, one that is tried again, one that failed for good."""
+    times = {"started_at": JUNE, "finished_at": JUNE + timedelta(seconds=1.5)}
+    told = [(tries, {"next_at": JUNE if tries else None, "summary": f"after {tries} tries"}) for tries in TRIES]
     return [
-        WorkRun.objects.create(
-            name="close_chat",
-            key=f"1:{uuid4()}",
-            started_at=JUNE,
-            finished_at=JUNE + timedelta(seconds=1.5),
-            tries=tries,
-            next_at=JUNE if tries else None,
-            summary=f"after {tries} tries",
-        )
-        for tries in (0, 1, MAX_TRIES)
+        WorkRun.objects.create(name="close_chat", key=f"1:{uuid4()}", tries=tries, **times, **values)
+        for tries, values in told
     ]
 
 
-@pytest.mark.parametrize(
-    ("state", "seen"), [("", [0, 1, MAX_TRIES]), ("trying", [1]), ("failed", [MAX_TRIES]), ("running", [])]
-)
-def test_list_of_runs_shows_those_of_a_state(runs, state, seen):
-    body = sign_in("operations").get(reverse(LIST), {"state": state} if state else {}).content.decode()
-
-    assert [tries for tries in (0, 1, MAX_TRIES) if f"after {tries} tries" in body] == seen
-    assert not seen or "1.5" in body
+def test_list_of_runs_shows_those_of_a_state(runs):
+    browser = sign_in("operations")
+    for state, seen in {"": list(TRIES), "trying": [1], "failed": [MAX_TRIES], "running": []}.items():
+        body = browser.get(reverse(LIST), {"state": state} if state else {}).content.decode()
+        assert [tries for tries in TRIES if f"after {tries} tries" in body] == seen, state
+        assert not seen or "1.5" in body
 
 
 def test_run_now_defers_the_task_with_new_tries(runs, monkeypatch):

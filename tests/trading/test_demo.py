@@ -27,7 +27,7 @@ from trading.runs.due import find_due_instant
 from trading.skills.queries import compare_versions
 from trading.skills.schemas import parse_payload
 
-NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
+NOW = datetime(2026, 3, 7, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(
     history=timedelta(days=13),
     past=timedelta(0),
@@ -79,16 +79,12 @@ def deployed(name):
     return Deployment.objects.select_related("version").get(skill__name=name, broker_kind="paper")
 
 
-def test_there_are_two_skills_one_with_two_versions_that_differ(demo, scope):
+def test_there_are_two_skills_one_with_two_versions_that_differ_and_a_draft(demo, scope):
     assert demo.made["skills"] == 2
     assert dict(Skill.objects.values_list("name", "latest_version")) == {"Breakout on majors": 2, "Funding fade": 1}
     changed = {name for name, _, _ in compare_versions(Skill.objects.get(latest_version=2).pk, 1, 2)}
     assert {"strategy.exit", "strategy.avoid", "risk.max_position_pct"} <= changed
-
-
-def test_a_draft_is_begun(scope):
     draft = SkillDraft.objects.get(status="editing")
-
     assert (draft.base_skill, draft.payload["name"]) == (None, "Weekend range")
 
 
@@ -150,20 +146,18 @@ def test_the_market_is_marked_as_simulated_and_the_calendar_is_there(demo):
     assert MarketEvent.objects.filter(kind="fomc", is_simulated=False).exists()
 
 
-def test_seed_demo_reports_its_progress(demo):
-    assert demo.told[0].endswith("bars simulated, up to 2026-02-20")
+def test_seed_demo_reports_its_progress_and_run_twice_creates_rows_once(demo):
+    assert demo.told[0].endswith("bars simulated, up to 2026-02-22")
     assert any(line.startswith("Funding fade on paper: 80 of 80 ticks") for line in demo.told)
     assert any(line.startswith("Backtest: 12 of 12 ticks") for line in demo.told)
-
-
-def test_seed_demo_run_twice_creates_rows_once(demo):
     before = demo.counts()
 
     assert demo.seed(NOW + timedelta(hours=5)) == {"skills": 0}
     assert demo.counts() == before
 
 
-def test_where_the_market_is_real_nothing_is_played(trader):
+def test_where_the_market_is_real_nothing_is_played(trader, monkeypatch):
+    monkeypatch.setattr("trading.demo._find_breakout_seed", lambda now: 1)  # a search of seconds
     told = []
     Bar.objects.all().delete()  # those of the demo above, if it stands
     BarFactory(symbol="BTC", opened_at=NOW - timedelta(days=1))

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 
-from config.lib.owned import ScopeError, system_tx
+from config.lib.owned import ScopeError, owned_tx, system_tx
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -26,13 +26,14 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
+from tests.tables import each_case
 from trading.models import Deployment, Fill, ReflectionNote, Skill, SkillVersion, Trade
 
 D = Decimal
 
 
-@pytest.mark.parametrize(
-    ("factory", "wrong", "rule"),
+@each_case(
+    "factory, wrong, rule",
     [
         (SkillFactory, {"trading_style": "scalp"}, "skill_style_known"),
         (SkillVersionFactory, {"version": 0}, "skill_version_from_one"),
@@ -81,7 +82,9 @@ def test_database_refuses_rows_that_break_a_rule(factory, wrong, rule, as_trader
     with pytest.raises(IntegrityError, match=rule), transaction.atomic():
         factory(**wrong)
 
-    factory(**{"still_open": True} if wrong.get("still_open") else {})
+    with transaction.atomic():
+        factory(**{"still_open": True} if wrong.get("still_open") else {})
+        transaction.set_rollback(True)
 
 
 def twice(factory, **same):
@@ -111,21 +114,15 @@ def test_database_refuses_a_second_row_of_the_same_key(as_trader):
     twice(MarketEventFactory, key="1")
 
 
-def test_names_of_skills_differ_by_more_than_their_case(as_trader):
+def test_names_of_skills_differ_by_more_than_their_case(as_trader, stranger):
     SkillFactory(name="Dips")
     SkillFactory(name="Old", archived_at=JUNE)
     SkillFactory(name="old")
+    as_owner(stranger, lambda: SkillFactory(name="Dips"))
 
     with pytest.raises(IntegrityError), transaction.atomic():
         SkillFactory(name="DIPS")
-
-
-def test_two_people_may_use_the_same_name(as_trader, stranger):
-    SkillFactory(name="Dips")
-
-    as_owner(stranger, lambda: SkillFactory(name="Dips"))
-
-    assert Skill.objects.count() == 1
+    assert Skill.objects.count() == 3
 
 
 def test_other_notes_of_a_deployment_may_be_superseded(as_trader):
@@ -137,17 +134,12 @@ def test_other_notes_of_a_deployment_may_be_superseded(as_trader):
     assert ReflectionNote.objects.count() == 3
 
 
-@pytest.mark.parametrize("column", [{"payload": {}}, {"version": 7}], ids=str)
-def test_stored_version_cannot_be_changed(column, as_trader):
-    version = SkillVersionFactory()
+def test_stored_version_and_the_style_of_a_skill_never_change(as_trader):
+    skill = SkillVersionFactory().skill
 
-    with pytest.raises(ScopeError):
-        SkillVersion.objects.filter(pk=version.pk).update(**column)
-
-
-def test_style_of_a_skill_never_changes(as_trader):
-    skill = SkillFactory()
-
+    for column in ({"payload": {}}, {"version": 7}):
+        with pytest.raises(ScopeError):
+            SkillVersion.objects.update(**column)
     with pytest.raises(ScopeError):
         Skill.objects.update(trading_style="day")
     skill.name = "Other"
@@ -155,7 +147,7 @@ def test_style_of_a_skill_never_changes(as_trader):
 
 
 def test_everything_goes_with_its_owner(trader):
-    def make():
+    with owned_tx(trader):
         deployment = DeploymentFactory()
         snapshot = DecisionSnapshotFactory(deployment=deployment)
         order = OrderFactory(deployment=deployment, snapshot=snapshot)
@@ -165,8 +157,6 @@ def test_everything_goes_with_its_owner(trader):
         BacktestRunFactory(deployment__version=deployment.version)
         DeploymentCommandFactory(deployment=deployment)
         SkillDraftFactory(base_skill=deployment.skill, base_version=1)
-
-    as_owner(trader, make)
 
     with system_tx("test: erasure"):
         trader.delete()
