@@ -12,9 +12,8 @@ from trading.reviews.lessons import MAX_BULLET, MAX_LESSON_TOKENS, parse_lessons
 from trading.skills.schemas import parse_payload
 
 
-@pytest.mark.parametrize(
-    ("answer", "lessons"),
-    [
+def test_lessons_are_the_bullets_of_an_answer_each_on_a_line():
+    for answer, lessons in (
         ("- One\n- Two", "- One\n- Two"),
         ("* One\n\n• Two\n3. Three\n4) Four\n– Five", "- One\n- Two\n- Three\n- Four\n- Five"),
         ("Here are the lessons:\n\n- One\n\nHope that helps!", "- One"),
@@ -31,10 +30,8 @@ from trading.skills.schemas import parse_payload
         ("-5% was the worst", "- -5% was the worst"),
         ('{"lessons": ["One"]}', '- {"lessons": ["One"]}'),
         ("", ""),
-    ],
-)
-def test_lessons_are_the_bullets_of_an_answer_each_on_a_line(answer, lessons):
-    assert parse_lessons(answer) == lessons
+    ):
+        assert parse_lessons(answer) == lessons
 
 
 def test_the_last_bullet_of_a_torn_answer_goes_unless_it_is_all():

@@ -38,9 +38,8 @@ def codes(text, **given):
     return [str(finding.code) for finding in findings(text, **given)]
 
 
-@pytest.mark.parametrize(
-    ("bullet", "is_found"),
-    [
+def test_a_bullet_that_shares_two_words_with_an_avoid_rule_needs_a_no():
+    for bullet, is_found in (
         ("Enter early in a shock regime", True),
         ("Shocks and their regimes paid well", True),
         ("SHOCK REGIME: double the size", True),
@@ -60,10 +59,8 @@ def codes(text, **given):
         ("Trades in a trend regime paid", False),
         ("Take the trade at the market, keep the position", False),
         ("Entries after a shock paid", False),
-    ],
-)
-def test_a_bullet_that_shares_two_words_with_an_avoid_rule_needs_a_no(bullet, is_found):
-    assert codes(f"- {bullet}") == [Code.AGAINST_AVOID] * is_found
+    ):
+        assert codes(f"- {bullet}") == [Code.AGAINST_AVOID] * is_found
 
 
 def test_finding_names_the_rule_and_the_bullet():
@@ -77,9 +74,8 @@ def test_two_rules_make_two_findings():
     assert codes("- Losing positions in a shock regime: average down") == [Code.AGAINST_AVOID] * 2
 
 
-@pytest.mark.parametrize(
-    ("bullet", "is_found"),
-    [
+def test_a_bullet_may_name_only_times_at_which_a_trade_began_or_ended():
+    for bullet, is_found in (
         ("The entry of 2026-06-04T10:00 was late", False),
         ("The entry of 2026-06-04 10:00 UTC was late", False),
         ("The entry of 2026-06-04T10:30 was late", True),
@@ -108,15 +104,12 @@ def test_two_rules_make_two_findings():
         ("Held 120m on 1h bars at 65,200, 24/7, with 5x; 1.5 to 2 ATR", False),
         ("One decided 3 times, and may 5 times more", False),
         ("Marginal 4 of 5, in octave 4", False),
-    ],
-)
-def test_a_bullet_may_name_only_times_at_which_a_trade_began_or_ended(bullet, is_found):
-    assert codes(f"- {bullet}") == [Code.UNKNOWN_TIME] * is_found
+    ):
+        assert codes(f"- {bullet}") == [Code.UNKNOWN_TIME] * is_found
 
 
-@pytest.mark.parametrize(
-    ("bullet", "named"),
-    [
+def test_a_bullet_may_name_only_symbols_with_a_side_that_was_traded():
+    for bullet, named in (
         ("BTC longs paid", []),
         ("BTC shorts paid", ["BTC short"]),
         ("Shorts in BTC paid", ["BTC short"]),
@@ -138,13 +131,11 @@ def test_a_bullet_may_name_only_times_at_which_a_trade_began_or_ended(bullet, is
         ("BTC longs paid, but shorts lost", []),
         ("RSI long before USD short, PNL long", []),
         ("BTC shorts and BTC shorts again", ["BTC short"]),
-    ],
-)
-def test_a_bullet_may_name_only_symbols_with_a_side_that_was_traded(bullet, named):
-    found = findings(f"- {bullet}", avoid=[])
+    ):
+        found = findings(f"- {bullet}", avoid=[])
 
-    assert [finding.text.removeprefix("Names ").partition(",")[0] for finding in found] == named
-    assert {finding.code for finding in found} <= {Code.UNKNOWN_TRADE}
+        assert [finding.text.removeprefix("Names ").partition(",")[0] for finding in found] == named
+        assert {finding.code for finding in found} <= {Code.UNKNOWN_TRADE}
 
 
 def test_a_reason_that_is_quoted_word_for_word_is_data():

@@ -87,18 +87,11 @@ def test_run_deployment_looks_again_at_the_instant_whose_bars_are_missing(desk):
     assert look(desk, at(2) + PATIENCE).ticked.at == at(2)
 
 
-@pytest.mark.parametrize("fields", [{"broker_kind": "live"}, {"status": "stopped"}, {"status": "paused"}], ids=str)
-def test_run_deployment_never_looks_again_at_a_deployment_without_ticks(trader, fields):
-    desk = Desk(trader, **fields)
-
-    assert look(desk, at(5)).ticked is None
-    assert (desk.row.due_at, list_due(at(99))) == (None, [])
-
-
-def test_list_due_leaves_out_backtests(trader):
-    Desk(trader, broker_kind="backtest")
-
-    assert list_due(at(5)) == []
+def test_run_deployment_never_looks_again_at_a_deployment_without_ticks(trader):
+    for fields in ({"broker_kind": "live"}, {"status": "stopped"}, {"status": "paused"}):
+        desk = Desk(trader, **fields)
+        assert look(desk, at(5)).ticked is None
+        assert (desk.row.due_at, list_due(at(99))) == (None, [])
 
 
 def test_command_makes_a_deployment_due_until_it_is_carried_out(trader):
@@ -113,17 +106,13 @@ def test_command_makes_a_deployment_due_until_it_is_carried_out(trader):
 
 def test_command_during_a_tick_is_looked_at_at_once(desk, monkeypatch):
     store_prices(*[100] * 30)
-    tick = "trading.runs.due.Ticker.tick"
+    ticked = desk.tick(4)
 
     def tick_and_command(self, instant):
-        request_command_of(desk)
+        desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5.1)))
         return ticked
 
-    def request_command_of(desk):
-        desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5.1)))
-
-    ticked = desk.tick(4)
-    monkeypatch.setattr(tick, tick_and_command)
+    monkeypatch.setattr("trading.runs.due.Ticker.tick", tick_and_command)
     look(desk, at(5))
 
     assert desk.row.due_at == at(5.1)
@@ -157,11 +146,14 @@ def test_interrupted_tick_is_decided_at_the_next_try(desk, monkeypatch):
     assert list_due(at(5) + 3 * MINUTE) == []
 
 
-def test_deployments_of_who_may_not_sign_in_rest(desk):
+def test_list_due_leaves_out_backtests_and_deployments_of_who_may_not_sign_in(trader):
+    desk = Desk(trader)
+    Desk(trader, broker_kind="backtest")
     store_prices(*[100] * 30)
-    desk.user.is_active = False
-    desk.user.save()
+    assert [key.row_id for key in list_due(at(5))] == [desk.deployment_id]
 
+    trader.is_active = False
+    trader.save()
     assert list_due(at(5)) == []
 
 

@@ -56,9 +56,10 @@ def after(paper: PaperBroker, *market, hours: int):
     return paper.report(NOON + hours * HOUR)
 
 
-def test_order_fills_at_the_open_of_the_next_bar():
+def test_order_fills_at_the_open_of_the_next_bar_once():
     paper = broker()
-    paper.submit(order(hour=1))
+    for _ in range(2):
+        paper.submit(order(hour=1))
 
     early = after(paper, flat(0), bar(1, "102", "110", "101", "108"), hours=1)
     report = paper.report(NOON + 2 * HOUR)
@@ -68,15 +69,7 @@ def test_order_fills_at_the_open_of_the_next_bar():
     assert (fill.quantity, fill.price, fill.at) == (D("9.80392156"), 102, NOON + HOUR)
     assert (report.order_ids, report.positions, report.marks) == ({"a": "a"}, {"BTC": fill.quantity}, {"BTC": 108})
     assert report.equity_usd == 10_000 + fill.quantity * 6
-
-
-def test_same_order_twice_is_one_and_is_reported_once():
-    paper = broker()
-    paper.submit(order())
-    paper.submit(order())
-
-    assert len(after(paper, flat(0), hours=1).fills) == 1
-    assert paper.report(NOON + HOUR).fills == []
+    assert paper.report(NOON + 2 * HOUR).fills == []
 
 
 def test_costs_are_paid_on_notional_and_slippage_is_against_us():
@@ -93,9 +86,8 @@ def test_costs_are_paid_on_notional_and_slippage_is_against_us():
     assert report.positions == {}
 
 
-@pytest.mark.parametrize(
-    ("side", "size", "held", "left"),
-    [
+def test_orders_add_to_reduce_or_close_a_position():
+    for side, size, held, left in (
         ("close", None, 10, 0),
         ("close", "400", 10, 6),
         ("close", "99999", 10, 0),
@@ -103,79 +95,58 @@ def test_costs_are_paid_on_notional_and_slippage_is_against_us():
         ("short", "400", 10, 6),
         ("short", "1500", 10, -5),
         ("long", "500", 10, 15),
-    ],
-)
-def test_orders_add_to_reduce_or_close_a_position(side, size, held, left):
-    paper = broker(holdings={"BTC": Holding(D(held), D(100))} if held else {})
-    paper.submit(order(side, size))
+    ):
+        paper = broker(holdings={"BTC": Holding(D(held), D(100))} if held else {})
+        paper.submit(order(side, size))
 
-    assert after(paper, flat(0), hours=1).positions.get("BTC", 0) == left
+        assert after(paper, flat(0), hours=1).positions.get("BTC", 0) == left
 
 
-@pytest.mark.parametrize(
-    ("side", "stop", "reached", "price"),
-    [
+def test_stop():
+    for side, stop, reached, price in (
         ("long", "95", bar(1, "100", "101", "94", "96"), 95),
         ("long", "95", bar(1, "90", "91", "85", "88"), 90),
         ("long", "95", bar(1, "100", "101", "95.1", "96"), None),
         ("short", "105", bar(1, "100", "106", "99", "104"), 105),
         ("short", "105", bar(1, "110", "112", "109", "111"), 110),
-    ],
-    ids=["reached", "open beyond it", "not reached", "short", "short, open beyond it"],
-)
-def test_stop(side, stop, reached, price):
-    paper = broker()
-    paper.submit(order(side, stop=stop))
-    after(paper, flat(0), hours=1)
+    ):
+        paper = broker()
+        paper.submit(order(side, stop=stop))
+        after(paper, flat(0), hours=1)
 
-    report = after(paper, reached, hours=2)
+        report = after(paper, reached, hours=2)
 
-    assert [fill.price for fill in report.fills] == ([price] if price else [])
-    assert report.stopped.keys() == {fill.fill_id for fill in report.fills}
-    assert bool(report.positions) is (price is None)
+        assert [fill.price for fill in report.fills] == ([price] if price else [])
+        assert report.stopped.keys() == {fill.fill_id for fill in report.fills}
+        assert bool(report.positions) is (price is None)
 
 
-def test_liquidation_takes_the_margin_and_no_more():
-    paper = broker()
-    paper.submit(order(size="10000", leverage="10"))
-    after(paper, flat(0), hours=1)
+def test_liquidation_takes_the_margin_and_no_more_and_a_stop_before_it_comes_first():
+    crash = bar(1, "100", "100", "80", "85")
+    bare, stopped = broker(), broker()
+    for paper, stop in ((bare, None), (stopped, "95")):
+        paper.submit(order(size="10000", leverage="10", stop=stop))
+        after(paper, flat(0), hours=1)
 
-    report = after(paper, bar(1, "100", "100", "80", "85"), hours=2)
-
+    report = after(bare, crash, hours=2)
     (fill,) = report.fills
     assert (fill.is_liquidation, fill.price, report.positions) == (True, D("90.5"), {})
     assert report.equity_usd == 10_000 - D(950)
     assert report.stopped == {}
-
-
-def test_stop_before_the_liquidation_comes_first():
-    paper = broker()
-    paper.submit(order(size="10000", leverage="10", stop="95"))
-    after(paper, flat(0), hours=1)
-
-    (fill,) = after(paper, bar(1, "100", "100", "80", "85"), hours=2).fills
-
+    (fill,) = after(stopped, crash, hours=2).fills
     assert (fill.is_liquidation, fill.price) == (False, 95)
+    assert Holding(D(1), D(100)).liquidation_price == D("0.5")  # all but never without leverage
 
 
-def test_without_leverage_a_long_is_all_but_never_liquidated():
-    assert Holding(D(1), D(100)).liquidation_price == D("0.5")
+def test_longs_pay_funding_to_shorts_for_what_was_held_before():
+    for quantity, amount in ((10, "-0.1"), (-10, "0.1")):
+        paper = broker(holdings={"BTC": Holding(D(quantity), D(100))})
+        report = after(paper, flat(0), rate("BTC", NOON + HOUR, D("0.0001")), hours=1)
+        assert [payment.amount_usd for payment in report.funding] == [D(amount)]
+        assert report.equity_usd == 10_000 + D(amount)
 
-
-@pytest.mark.parametrize(("quantity", "amount"), [(10, "-0.1"), (-10, "0.1")])
-def test_longs_pay_funding_to_shorts(quantity, amount):
-    paper = broker(holdings={"BTC": Holding(D(quantity), D(100))})
-
-    report = after(paper, flat(0), rate("BTC", NOON + HOUR, D("0.0001")), hours=1)
-
-    assert [payment.amount_usd for payment in report.funding] == [D(amount)]
-    assert report.equity_usd == 10_000 + D(amount)
-
-
-def test_payment_at_a_bars_open_counts_the_position_before():
     paper = broker()
     paper.submit(order())
-
     assert after(paper, flat(0), rate("BTC", NOON, D("0.0001")), hours=1).funding == []
 
 
@@ -222,13 +193,9 @@ def kept(paper: PaperBroker) -> PaperBroker:
     return PaperBroker.restored(state, starting_equity_usd=D(1), costs=paper.costs)
 
 
-def test_without_a_state_it_is_new():
-    paper = PaperBroker.restored({}, starting_equity_usd=D(500), costs=Costs(D(7), D(8)))
-
-    assert paper == PaperBroker(D(500), Costs(D(7), D(8)))
-
-
-def test_order_survives_until_its_bar_comes():
+def test_broker_without_a_state_is_new_and_an_order_survives_until_its_bar_comes():
+    new = PaperBroker.restored({}, starting_equity_usd=D(500), costs=Costs(D(7), D(8)))
+    assert new == PaperBroker(D(500), Costs(D(7), D(8)))
     paper = broker()
     paper.submit(order(hour=1, leverage="2", stop="90"))
     again = kept(paper)
@@ -296,15 +263,8 @@ def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage, vo
             if side != "close" and cents is None:
                 continue
             away = None if stop is None else prices[symbol] * (100 - stop if side == "long" else 100 + stop) / 100
-            asked = OrderRequest(
-                f"{hour}-{number}",
-                symbol,
-                side,
-                None if cents is None else D(cents) / 100,
-                D(tenths) / 10,
-                away,
-                NOON + (hour + wait) * HOUR,
-            )
+            size, at = None if cents is None else D(cents) / 100, NOON + (hour + wait) * HOUR
+            asked = OrderRequest(f"{hour}-{number}", symbol, side, size, D(tenths) / 10, away, at)
             whole.submit(asked)
             cut.submit(asked)
 
@@ -371,14 +331,12 @@ def test_order_larger_than_its_share_of_the_volume_fills_over_bars_until_it_expi
     assert (set(third.order_ids.values()), third.expired, paper.pending) == ({"a"}, {"a"}, [])
 
 
-@pytest.mark.parametrize(
-    ("costs", "volume"), [(THIN, "0"), (FREE, "40")], ids=["volume not known", "limit switched off"]
-)
-def test_order_fills_whole_where_nothing_limits_it(costs, volume):
-    paper = broker(costs)
-    paper.submit(order(size="1000000000"))
+def test_order_fills_whole_where_nothing_limits_it():
+    for costs, volume in ((THIN, "0"), (FREE, "40")):
+        paper = broker(costs)
+        paper.submit(order(size="1000000000"))
 
-    assert fills_of(after(paper, thin(0, volume), hours=1)) == [("a", 10_000_000, 100)]
+        assert fills_of(after(paper, thin(0, volume), hours=1)) == [("a", 10_000_000, 100)]
 
 
 def test_order_to_close_goes_on_until_nothing_is_left():

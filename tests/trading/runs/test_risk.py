@@ -1,6 +1,5 @@
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,9 +34,8 @@ def code(order: ProposedOrder, **changes) -> RiskCode | None:
     return check_order(order, account=account(**changes), caps=CAPS, symbols=SYMBOLS).code
 
 
-@pytest.mark.parametrize(
-    ("proposed", "state", "expected"),
-    [
+def test_check_order():
+    for proposed, state, expected in (
         (order(), {}, None),
         (order(), {"is_halted": True}, RiskCode.HALTED),
         (order(symbol="SOL"), {}, RiskCode.SYMBOL),
@@ -83,10 +81,8 @@ def code(order: ProposedOrder, **changes) -> RiskCode | None:
         (order("long", "200", stop="99"), {"positions": {"BTC": D(-5)}}, RiskCode.STOP_SIDE),
         (order("long", "200", stop="101"), {"positions": {"BTC": D(-5)}}, None),
         (order("short", "200", stop="101"), {"positions": {"BTC": D(2)}}, None),  # nothing is left to stop
-    ],
-)
-def test_check_order(proposed, state, expected):
-    assert code(proposed, **state) == expected
+    ):
+        assert code(proposed, **state) == expected
 
 
 def test_refusal_says_the_numbers():
@@ -116,9 +112,8 @@ def test_accepted_order_respects_the_caps_or_reduces(side, size, btc, eth):
     assert verdict.is_accepted == (reduces or within)
 
 
-@pytest.mark.parametrize(
-    ("proposed", "positions", "expected"),
-    [
+def test_check_order_refuses_margin_above_the_equity():
+    for proposed, positions, expected in (
         (order(size="10000"), {}, None),
         (order(size="10001"), {}, RiskCode.LEVERAGE),
         (order(size="20001", leverage="2"), {}, RiskCode.LEVERAGE),
@@ -129,10 +124,8 @@ def test_accepted_order_respects_the_caps_or_reduces(side, size, btc, eth):
         (order(size="24000", leverage="2"), {"BTC": D(-40)}, None),  # turned, all of it has the new leverage
         (order(size="6000", leverage="3"), {"BTC": D(160)}, None),  # 16000 at 2x and 6000 at 3x
         (order(size="6001", leverage="3"), {"BTC": D(160)}, RiskCode.LEVERAGE),
-    ],
-)
-def test_check_order_refuses_margin_above_the_equity(proposed, positions, expected):
-    caps = RiskCaps(max_position_pct=250, max_total_exposure_pct=300)
-    state = account(positions=positions, leverages={"BTC": D(2)})
+    ):
+        caps = RiskCaps(max_position_pct=250, max_total_exposure_pct=300)
+        state = account(positions=positions, leverages={"BTC": D(2)})
 
-    assert check_order(proposed, account=state, caps=caps, symbols=SYMBOLS).code is expected
+        assert check_order(proposed, account=state, caps=caps, symbols=SYMBOLS).code is expected

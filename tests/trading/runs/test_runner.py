@@ -5,7 +5,6 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 from config.lib.llm.door import LLMUnavailable
-from config.lib.owned import owned
 from tests.factories.memory import JUNE
 from tests.factories.record import FundingRateFactory, SkillVersionFactory
 from tests.trading.ticking import (
@@ -139,33 +138,21 @@ def test_order_filled_in_part_says_so_until_it_is_over(desk, share, first, state
     assert (order.state, order.error, desk.trades[0].quantity) == (state, error, held)
 
 
-def test_stop_price_outlives_the_process(desk):
+def test_stop_price_outlives_the_process_and_holds_against_late_bars(desk):
     store_prices(*[100] * 6)
-    Bar.objects.bulk_create([bar(at(2), 100, 101, 94, 96)])
-
     desk.tick(1, long(stop_price=95))
     desk.tick(2)
     desk.tick(3)
-
-    trade = desk.trades[0]
-    assert (trade.exit_kind, trade.exit_price) == ("stop", 95)
-    assert trade.exit_reason == "The stop price was reached."
-    # The decision of a stop's exit is the one that set the stop.
-    assert (trade.exit_snapshot_id, trade.exit_decided_at) == (desk.decision(1).pk, at(1))
-
-
-def test_late_bars_apply_to_positions(desk):
-    store_prices(*[100] * 6)
-    desk.tick(1, long(stop_price=90))
-    desk.tick(2)
-    desk.tick(3)
-    Bar.objects.bulk_create([bar(at(2), 100, 100, 85, 95), bar(at(3), 99, 99, 99, 99)])  # the import was down
+    Bar.objects.bulk_create([bar(at(2), 100, 101, 94, 96), bar(at(3), 99, 99, 99, 99)])  # the import was down
 
     desk.tick(4)
 
     trade = desk.trades[0]
-    assert (trade.exit_kind, trade.exit_price) == ("stop", 90)
+    assert (trade.exit_kind, trade.exit_price) == ("stop", 95)
     assert trade.exit_at < at(2.5)
+    assert trade.exit_reason == "The stop price was reached."
+    # The decision of a stop's exit is the one that set the stop.
+    assert (trade.exit_snapshot_id, trade.exit_decided_at) == (desk.decision(1).pk, at(1))
 
 
 def test_payment_that_comes_late_is_paid_once(desk):
@@ -185,11 +172,9 @@ def test_payment_that_comes_late_is_paid_once(desk):
 
 def test_longer_bars_fill_the_holes_of_shorter_ones(desk):
     store_prices(*[100] * 6)
-    hour = at(2).replace(minute=0)
-    Bar.objects.bulk_create([bar(at(2), 100, 100, 100, 100)])
-    whole = bar(hour + timedelta(hours=1), 100, 100, 80, 95)
+    whole = bar(at(2).replace(minute=0) + timedelta(hours=1), 100, 100, 80, 95)
     whole.interval = "1h"
-    whole.save()
+    Bar.objects.bulk_create([bar(at(2), 100, 100, 100, 100), whole])
     desk.tick(1, long(stop_price=90))
     desk.tick(2)
 
@@ -208,29 +193,24 @@ def test_orders_that_wait_count_against_the_caps(trader):
     assert [order.verdict_code for order in desk.orders] == ["", "R3_POSITION_CAP", "R3_POSITION_CAP"]
 
 
-def test_nothing_is_opened_while_it_is_being_closed(desk):
+def test_nothing_is_opened_while_it_is_being_closed_or_after_a_stop_while_the_model_thinks(desk):
     store_prices(*[100] * 6)
     desk.tick(1, long())
     desk.tick(2, close())
-
     desk.tick(3, long())
-
     assert desk.orders[-1].verdict_code == "R1_HALTED"
-
-
-def test_stop_while_the_model_thinks_is_heeded(desk):
-    store_prices(*[100] * 9)
+    store_prices(*[100] * 9, since=at(2))
 
     class Slow(Script):
         def __call__(self, messages, tools):
-            command(desk, "stop", 1)
+            command(desk, "stop", 4)
             return super().__call__(messages, tools)
 
-    desk.tick(1, script=Slow(long()))
-    desk.tick(2)
+    desk.tick(4, script=Slow(long()))
+    desk.tick(5)
 
-    assert desk.decision(1).verdict_code == "R1_HALTED"
-    assert desk.trades == []
+    assert desk.decision(4).verdict_code == "R1_HALTED"
+    assert [trade.status for trade in desk.trades] == ["closed"]
 
 
 # --- Limits of the day ---
@@ -276,6 +256,8 @@ def test_same_instant_again_changes_nothing(desk):
     script = Script()
 
     again = desk.tick(2, script=script)
+    with pytest.raises(TickOutOfTime, match="has ticked at"):
+        desk.tick(1)
 
     assert again.outcome == TickOutcome.REPEATED
     assert script.seen == []
@@ -289,23 +271,14 @@ def test_repeated_tick_decides_if_it_was_interrupted(desk):
 
     with pytest.raises(ZeroDivisionError):
         desk.tick(2, ZeroDivisionError())
-    with owned(desk.user):
-        assert (desk.row.last_tick, DecisionSnapshot.objects.count(), Fill.objects.count()) == (2, 1, 1)
+    assert desk.ask(lambda: (DecisionSnapshot.objects.count(), Fill.objects.count())) == (1, 1)
+    assert desk.row.last_tick == 2
     again = desk.tick(2, close())
     desk.tick(3)
 
     assert (again.outcome, again.number) == (TickOutcome.DECIDED, 2)
     assert [trade.status for trade in desk.trades] == ["closed"]
-    with owned(desk.user):
-        assert (Fill.objects.count(), EquityPoint.objects.count()) == (2, 3)
-
-
-def test_earlier_instant_is_refused(desk):
-    store_prices(*[100] * 9)
-    desk.tick(2)
-
-    with pytest.raises(TickOutOfTime, match="has ticked at"):
-        desk.tick(1)
+    assert desk.ask(lambda: (Fill.objects.count(), EquityPoint.objects.count())) == (2, 3)
 
 
 def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
@@ -340,9 +313,17 @@ def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger):
 # --- What the user tells it ---
 
 
-def command(desk, kind, number):
+def request(desk, kind, number):
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind=kind, now=at(number)))
+
+
+def carry_out(desk, number):
     return carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(number))
+
+
+def command(desk, kind, number):
+    request(desk, kind, number)
+    return carry_out(desk, number)
 
 
 def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(desk):
@@ -357,8 +338,7 @@ def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(d
 
     assert (settled.outcome, script.seen) == (TickOutcome.SETTLED, [])
     assert desk.trades[0].exit_kind == "stop"
-    with owned(desk.user):
-        assert DecisionSnapshot.objects.count() == 2
+    assert desk.ask(DecisionSnapshot.objects.count) == 2
 
 
 def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(desk):
@@ -379,14 +359,14 @@ def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(des
 
 
 def test_command_that_another_one_has_overtaken_changes_nothing(desk):
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(1)))
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(2)))
+    request(desk, "stop", 1)
+    request(desk, "pause", 2)
 
-    done = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+    done = carry_out(desk, 3)
 
     assert [one.kind for one in done] == ["stop", "pause"]
     assert done[1].outcome == "Only a running deployment can be paused."
-    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3)) == []
+    assert carry_out(desk, 3) == []
     assert desk.row.status == "stopped"
 
 
@@ -400,8 +380,8 @@ def test_command_that_another_one_has_overtaken_changes_nothing(desk):
 )
 def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch, error, outcome):
     store_prices(*[100] * 3)
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
+    request(desk, "pause", 1)
+    request(desk, "stop", 2)
 
     def half_done(*, command, now):
         said = apply_command(command=command, now=now)
@@ -417,11 +397,11 @@ def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch
     assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
     assert ran.commands[0].outcome == outcome
     assert (desk.row.status, desk.row.account) == ("stopped", before)
-    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(4)) == []
+    assert carry_out(desk, 4) == []
 
 
 def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+    request(desk, "pause", 1)
 
     def locked(*, command, now):
         raise OperationalError("database is locked")
@@ -429,9 +409,9 @@ def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("trading.record.deployments.apply_command", locked)
         with pytest.raises(OperationalError):
-            carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
+            carry_out(desk, 2)
 
-    (done,) = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+    (done,) = carry_out(desk, 3)
     assert (done.kind, done.status) == ("pause", "done")
 
 
