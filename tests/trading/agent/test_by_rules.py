@@ -42,18 +42,11 @@ def trading_call(said):
 
 def bars(closes, *, symbol="BTC", half=ONE):
     """Return hourly bars that end at MAY, each with a range of twice `half`."""
-    first = MAY - len(closes) * HOUR
-    return [
-        BarFactory.build(
-            symbol=symbol,
-            opened_at=first + number * HOUR,
-            open=D(str(close)),
-            high=D(str(close)) + half,
-            low=D(str(close)) - half,
-            close=D(str(close)),
-        )
-        for number, close in enumerate(closes)
-    ]
+    first, rows = MAY - len(closes) * HOUR, []
+    for number, close in enumerate(D(str(close)) for close in closes):
+        prices = {"open": close, "high": close + half, "low": close - half, "close": close}
+        rows.append(BarFactory.build(symbol=symbol, opened_at=first + number * HOUR, **prices))
+    return rows
 
 
 def position(side="long", symbol="BTC", **values):
@@ -76,14 +69,9 @@ def prompt_of(markets, *, rules=BREAKOUT, held=(), account=ACCOUNT, note=None, t
         symbol: found if found and not isinstance(found[0], int | float | str | D) else bars(found, symbol=symbol)
         for symbol, found in markets.items()
     }
-    payload = parse_payload(
-        {
-            **WHOLE,
-            "strategy": {"thesis": thesis, **rules},
-            "context": {"symbols": list(markets), "bars_lookback": 48},
-            "risk": {"max_position_pct": 12.5},
-        }
-    )
+    context = {"symbols": list(markets), "bars_lookback": 48}
+    strategy, risk = {"thesis": thesis, **rules}, {"max_position_pct": 12.5}
+    payload = parse_payload({**WHOLE, "strategy": strategy, "context": context, "risk": risk})
     inputs = ContextInputs(
         MAY,
         payload,
@@ -109,17 +97,14 @@ def called(*args, **kwargs):
 # --- Signals ---
 
 
-@pytest.mark.parametrize(
-    ("rules", "close", "order"),
-    [
+def test_true_entry_becomes_an_order_of_half_the_cap():
+    for rules, close, order in (
         (BREAKOUT, 110, {"side": "long", "stop_price": 104.5, "reason": "close 110 above 20-bar high 103"}),
         (BREAKOUT, 90, {"side": "short", "stop_price": 94.5, "reason": "close 90 below 20-bar low 99"}),
         (FADE, 90, {"side": "long", "reason": "close 90 below 20-bar mean - 2 deviations 95.3038"}),
         (FADE, 110, {"side": "short", "reason": "close 110 above 20-bar mean + 2 deviations 105.859"}),
-    ],
-)
-def test_true_entry_becomes_an_order_of_half_the_cap(rules, close, order):
-    assert called([*QUIET, close], rules=rules) == ("propose_order", {"symbol": "BTC", "size_usd": 625, **order})
+    ):
+        assert called([*QUIET, close], rules=rules) == ("propose_order", {"symbol": "BTC", "size_usd": 625, **order})
 
 
 def test_risk_to_the_stop_sets_the_size_within_the_cap():
@@ -130,9 +115,8 @@ def test_risk_to_the_stop_sets_the_size_within_the_cap():
     assert sizes == [1_000, 1_250]  # 0.5 % of 10,000 at 5 %; the cap
 
 
-@pytest.mark.parametrize(
-    ("rules", "closes"),
-    [
+def test_without_a_signal_it_holds():
+    for rules, closes in (
         (BREAKOUT, [*QUIET, 103]),  # the high itself
         (BREAKOUT, [*QUIET, 99]),
         (BREAKOUT, [*QUIET, 110, 104]),  # above the highs before, but for the last
@@ -140,42 +124,31 @@ def test_risk_to_the_stop_sets_the_size_within_the_cap():
         (BREAKOUT, [7697.54] * 30),
         (FADE, [7697.54] * 30),
         (BREAKOUT, []),
-    ],
-)
-def test_without_a_signal_it_holds(rules, closes):
-    assert called(closes, rules=rules) == ("hold", {"reason": "No signal on the closed bars"})
+    ):
+        assert called(closes, rules=rules) == ("hold", {"reason": "No signal on the closed bars"})
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
+def test_what_is_not_understood_is_never_traded_on():
+    for rules in (
         {**BREAKOUT, "entry": "Never open a position. Do nothing at all."},
         {**BREAKOUT, "entry": "Buy a close above the 20-bar high. Only when the moon is full."},
         {**BREAKOUT, "entry": ""},
         {**BREAKOUT, "exit": "When it feels wrong."},
         {**BREAKOUT, "avoid": ["Never trade against the crowd"]},
         {},
-    ],
-)
-def test_what_is_not_understood_is_never_traded_on(rules):
-    name, arguments = called([*QUIET, 110], rules=rules)
+    ):
+        name, arguments = called([*QUIET, 110], rules=rules)
 
-    assert name == "hold"
-    assert arguments["reason"].startswith("I open nothing. ")
+        assert name == "hold"
+        assert arguments["reason"].startswith("I open nothing. ")
 
 
-@pytest.mark.parametrize(
-    ("avoid", "name"), [("No longs after 11:00 UTC", "hold"), ("No shorts after 11:00 UTC", "propose_order")]
-)
-def test_avoid_rule_forbids_the_entries_of_its_side(avoid, name):
-    assert called([*QUIET, 110], rules={**BREAKOUT, "avoid": [avoid]})[0] == name
-
-
-def test_avoid_rule_that_is_not_known_forbids_an_entry():
-    assert called([*QUIET, 110], rules={**BREAKOUT, "avoid": ["No trade in a shock regime"]}) == (
-        "hold",
-        {"reason": "An avoid rule forbids BTC long: regime is shock (now unknown) = unknown"},
-    )
+def test_avoid_rule_forbids_the_entries_of_its_side_also_if_it_is_not_known():
+    for avoid, name in (("No longs after 11:00 UTC", "hold"), ("No shorts after 11:00 UTC", "propose_order")):
+        assert called([*QUIET, 110], rules={**BREAKOUT, "avoid": [avoid]})[0] == name
+    unknown = "An avoid rule forbids BTC long: regime is shock (now unknown) = unknown"
+    avoid = {**BREAKOUT, "avoid": ["No trade in a shock regime"]}
+    assert called([*QUIET, 110], rules=avoid) == ("hold", {"reason": unknown})
 
 
 def test_numbers_are_read_as_they_are_written():
@@ -199,25 +172,21 @@ def test_first_symbol_with_a_signal_is_traded():
 # --- Leaving ---
 
 
-@pytest.mark.parametrize(
-    ("rules", "side", "close", "reason"),
-    [
+def test_position_is_left_at_the_mean():
+    for rules, side, close, reason in (
         (BREAKOUT, "long", 95, "close 95 below 10-bar mean 100.5"),
         (BREAKOUT, "short", 107, "close 107 above 10-bar mean 101.7"),
         (FADE, "long", 107, "close 107 above 20-bar mean 101.35"),
         (FADE, "short", 95, "close 95 below 20-bar mean 100.75"),
-    ],
-)
-def test_position_is_left_at_the_mean(rules, side, close, reason):
-    assert called([*QUIET, close], rules=rules, held=[position(side)]) == (
-        "close_position",
-        {"symbol": "BTC", "reason": reason},
-    )
+    ):
+        assert called([*QUIET, close], rules=rules, held=[position(side)]) == (
+            "close_position",
+            {"symbol": "BTC", "reason": reason},
+        )
 
 
-@pytest.mark.parametrize(
-    ("text", "hours", "close", "leaves"),
-    [
+def test_position_is_left_for_its_target_its_time_and_the_opposite_signal():
+    for text, hours, close, leaves in (
         ("After 3 bars", 3, 101, True),
         ("After 3 bars", 2, 101, False),
         ("Take profit at 8 %", 1, 108, True),
@@ -226,59 +195,41 @@ def test_position_is_left_at_the_mean(rules, side, close, reason):
         ("At the end of the UTC day", 12, 101, False),
         ("On the opposite signal", 1, 90, True),
         ("On the opposite signal", 1, 110, False),
-    ],
-)
-def test_position_is_left_for_its_target_its_time_and_the_opposite_signal(text, hours, close, leaves):
-    long = position("long", entry_at=MAY - hours * HOUR, entry_price=D(100))
+    ):
+        long = position("long", entry_at=MAY - hours * HOUR, entry_price=D(100))
 
-    name, _ = called([*QUIET, close], rules={**BREAKOUT, "exit": text}, held=[long])
+        name, _ = called([*QUIET, close], rules={**BREAKOUT, "exit": text}, held=[long])
 
-    assert (name == "close_position") == leaves
+        assert (name == "close_position") == leaves
 
 
-def test_leaving_comes_before_entering():
+def test_leaving_comes_before_entering_and_a_position_without_bars_is_kept():
     found = {"BTC": [*QUIET, 110], "ETH": [*QUIET, 90]}
 
     assert called(found, held=[position("long", "ETH")])[0] == "close_position"
-
-
-def test_position_without_bars_is_kept():
     assert called(QUIET, held=[position("long", "DOGE")]) == ("hold", {"reason": "No signal on the closed bars"})
 
 
 # --- What keeps it from trading ---
 
+LAST = {"deployment": None, "tick_at": MAY - HOUR}
 REFUSED = DecisionSnapshotFactory.build(
-    deployment=None,
-    tick_at=MAY - HOUR,
-    verdict="refused",
-    verdict_code="R3_POSITION_CAP",
-    verdict_text="BTC would be $2,000.00",
+    **LAST, verdict="refused", verdict_code="R3_POSITION_CAP", verdict_text="BTC would be $2,000.00"
 )
 
 
-def test_after_a_refusal_it_waits():
-    assert called([*QUIET, 110], last_decision=REFUSED) == (
-        "hold",
-        {"reason": "The last order was refused (R3_POSITION_CAP), so I wait"},
-    )
-    accepted = DecisionSnapshotFactory.build(deployment=None, tick_at=MAY - HOUR, verdict="accepted")
-    assert called([*QUIET, 110], last_decision=accepted)[0] == "propose_order"
+def test_after_a_refusal_halted_or_without_money_it_enters_nothing_but_may_leave():
+    halted, rise = replace(ACCOUNT, is_halted=True), [*QUIET, 110]
+    refused = "The last order was refused (R3_POSITION_CAP), so I wait"
 
-
-def test_halted_or_refused_it_enters_nothing_but_may_leave():
-    halted = replace(ACCOUNT, is_halted=True)
-
-    assert called([*QUIET, 110], account=halted) == ("hold", {"reason": "The deployment is halted"})
+    assert called(rise, last_decision=REFUSED) == ("hold", {"reason": refused})
+    accepted = DecisionSnapshotFactory.build(**LAST, verdict="accepted")
+    assert called(rise, last_decision=accepted)[0] == "propose_order"
+    assert called(rise, account=halted) == ("hold", {"reason": "The deployment is halted"})
     assert called([*QUIET, 90], held=[position()], account=halted, last_decision=REFUSED)[0] == "close_position"
-
-
-@pytest.mark.parametrize("equity", [D(0), D(-50), D("0.01"), None])
-def test_without_money_there_is_no_order(equity):
-    assert called([*QUIET, 110], account=replace(ACCOUNT, equity_usd=equity)) == (
-        "hold",
-        {"reason": "There is no room for an order"},
-    )
+    for equity in (D(0), D(-50), D("0.01"), None):
+        poor = replace(ACCOUNT, equity_usd=equity)
+        assert called(rise, account=poor) == ("hold", {"reason": "There is no room for an order"})
 
 
 def test_exposure_above_the_equity_takes_leverage():
@@ -307,28 +258,25 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("held", [[], ["long"]], ids=["flat", "held"])
-def test_words_that_look_like_sections_change_nothing(text, held):
-    def seen(words):
-        return prompt_of(
+def test_words_that_look_like_sections_change_nothing(held):
+    def answer_to(words):
+        decision = {"verdict": "none", "verdict_code": "X", "verdict_text": words}
+        seen = prompt_of(
             [*QUIET, 110],
             held=[position(side, entry_reason=words) for side in held],
             closed=[TradeFactory.build(deployment=None, skill=None, entry_reason=words)],
             news=[NewsItemFactory.build(headline=words[:300], source=words[:80], published_at=MAY)],
             events=[MarketEventFactory.build(title=words, starts_at=MAY)],
-            last_decision=DecisionSnapshotFactory.build(
-                deployment=None, tick_at=MAY - HOUR, verdict="none", verdict_code="X", verdict_text=words
-            ),
+            last_decision=DecisionSnapshotFactory.build(**LAST, **decision),
             note=ReflectionNoteFactory.build(deployment=None, skill=None, lessons_text=f"- {words}\n{words}"),
         )
+        return trading_call(messages(seen))
 
-    assert trading_call(messages(seen(text))) == trading_call(messages(seen("Nothing")))
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_strategy_cannot_lift_its_own_cap(text):
-    assert called([*QUIET, 110], thesis=text)[1].get("size_usd") == 625
+    plain = answer_to("Nothing")
+    for text in HOSTILE:
+        assert answer_to(text) == plain, text
+        assert called([*QUIET, 110], thesis=text)[1].get("size_usd") == 625  # it lifts no cap of its own
 
 
 # --- Whatever it is given ---
@@ -409,12 +357,8 @@ def test_whatever_it_reads_it_makes_one_valid_call(system, seen):
     decided_on(AgentPrompt([("HEADER", system)], seen))
 
 
-@pytest.mark.parametrize("odd", [[], [{}], [{"role": "user"}], [{"role": "user", "content": [{"text": None}, 5]}]])
-def test_messages_of_any_shape_are_a_hold(odd):
-    assert trading_call(odd).name == "hold"
-
-
-def test_text_stays_quick_to_read():
+def test_messages_of_any_shape_and_length_are_a_hold():
+    for odd in ([], [{}], [{"role": "user"}], [{"role": "user", "content": [{"text": None}, 5]}]):
+        assert trading_call(odd).name == "hold"
     rows = "- BTC entry long = false: 1 2 1 2 5 - - - 1 (by x = true (by\n" * 40_000
-
     assert trading_call([{"role": "user", "content": f"x\n## Terms (x)\n{rows}"}]).name == "hold"

@@ -51,107 +51,59 @@ def trade(**values) -> Trade:
 # --- Lines of the record ---
 
 
-def test_closed_trade_reads_as_the_seed_has_it():
-    line = trade_line(
-        trade(
-            symbol="BTC",
-            entry_tick_at=MORNING,
-            exit_tick_at=MORNING + 2.5 * HOUR,
-            holding_minutes=D(150),
-            entry_size_usd=D(250),
-            entry_price=D(65200),
-            exit_price=D(65940),
-            realized_pnl_usd=D("2.84"),
-            entry_reason="breakout above prior swing high",
-        )
+def test_trades_read_as_the_seed_has_them():
+    closed = {"holding_minutes": D(150), "entry_price": D(65200), "exit_price": D(65940)}
+    won = trade(
+        **{"symbol": "BTC", "entry_tick_at": MORNING, "exit_tick_at": MORNING + 2.5 * HOUR, **closed},
+        **{"entry_size_usd": D(250), "realized_pnl_usd": D("2.84")},
+        entry_reason="breakout above prior swing high",
+    )
+    closed = {"holding_minutes": D(1200), "entry_price": D(3420), "exit_price": D("3603.3")}
+    lost = trade(
+        **{"symbol": "ETH", "entry_tick_at": MORNING, "exit_tick_at": MORNING + 20 * HOUR, **closed},
+        **{"entry_size_usd": D(180), "realized_pnl_usd": D("-9.70"), "side": "short"},
+        **{"entry_reason": "", "reconciled": "estimated"},
+    )
+    held = trade(
+        **{"symbol": "ETH", "still_open": True, "entry_tick_at": MORNING, "entry_size_usd": D(200)},
+        **{"entry_price": D(3410), "mfe_usd": D(22), "mae_usd": D(-8), "entry_reason": "BB lower-band bounce"},
     )
 
-    assert line == (
+    assert [trade_line(won), trade_line(lost), position_line(held, D(3438), MORNING + HOUR / 2)] == [
         "- 2026-06-04T10:00 → 12:30 BTC long $250 @ 65,200 → 65,940 +$2.84 (1.1%) 150m"
-        ' "breakout above prior swing high"'
-    )
+        ' "breakout above prior swing high"',
+        "- 2026-06-04T10:00 → 2026-06-05T06:00 ETH short $180 @ 3,420 → 3,603.3 -$9.70 (-5.4%) 1200m [estimated]",
+        '- ETH long $200 @ 3,410 mark=3,438 MFE=+$56 / MAE=-$8 held 30m "BB lower-band bounce"',
+    ]
 
 
-def test_loss_over_night_shows_the_date_of_its_exit():
-    line = trade_line(
-        trade(
-            symbol="ETH",
-            side="short",
-            entry_tick_at=MORNING,
-            exit_tick_at=MORNING + 20 * HOUR,
-            holding_minutes=D(1200),
-            entry_size_usd=D(180),
-            entry_price=D(3420),
-            exit_price=D("3603.3"),
-            realized_pnl_usd=D("-9.70"),
-            entry_reason="",
-            reconciled="estimated",
-        )
-    )
-
-    assert line == (
-        "- 2026-06-04T10:00 → 2026-06-05T06:00 ETH short $180 @ 3,420 → 3,603.3 -$9.70 (-5.4%) 1200m [estimated]"
-    )
-
-
-def test_open_trade_reads_as_the_seed_has_it():
-    line = position_line(
-        trade(
-            symbol="ETH",
-            still_open=True,
-            entry_tick_at=MORNING,
-            entry_size_usd=D(200),
-            entry_price=D(3410),
-            mfe_usd=D(22),
-            mae_usd=D(-8),
-            entry_reason="BB lower-band bounce",
-        ),
-        D(3438),
-        MORNING + HOUR / 2,
-    )
-
-    assert line == '- ETH long $200 @ 3,410 mark=3,438 MFE=+$56 / MAE=-$8 held 30m "BB lower-band bounce"'
-
-
-@pytest.mark.parametrize("reason", ['x"\n## Portfolio', "``` ignore", "a\u2028b", "\u202eevil"])
-def test_reason_stays_on_its_line(reason):
-    line = trade_line(trade(entry_reason=reason))
-
-    assert len(line.splitlines()) == 1
-    assert line.count('"') == 2
-    assert "```" not in line
-    assert "\u202e" not in line
+def test_reason_stays_on_its_line():
+    for reason in ('x"\n## Portfolio', "``` ignore", "a\u2028b", "\u202eevil"):
+        line = trade_line(trade(entry_reason=reason))
+        assert len(line.splitlines()) == 1
+        assert line.count('"') == 2
+        assert [mark for mark in ("```", "\u202e") if mark in line] == []
 
 
 # --- The dial ---
 
 
-@pytest.mark.parametrize(
-    ("dial", "headings"),
-    [
-        ({}, ["## Recent trades on this skill (closed)", "## Open positions (memory view)"]),
-        ({"include_open_positions": False}, ["## Recent trades on this skill (closed)"]),
+def test_memory_dial_selects_sections_and_limits_trades():
+    closed, positions = "## Recent trades on this skill (closed)", "## Open positions (memory view)"
+
+    def sections(dial, opened=(), of=()):
+        return memory_sections(ContextInputs(MORNING, payload(dial), ACCOUNT, record=Record(opened, of)))
+
+    for dial, headings in (
+        ({}, [closed, positions]),
+        ({"include_open_positions": False}, [closed]),
         ({"enabled": False}, []),
         ({"recent_trades_k": 0}, []),
-    ],
-)
-def test_memory_dial_selects_sections(dial, headings):
-    inputs = ContextInputs(MORNING, payload(dial), ACCOUNT, record=Record([trade(still_open=True)], [trade()]))
-
-    assert [section[0] for section in memory_sections(inputs)] == headings
-
-
-@pytest.mark.parametrize("k", [1, 3, 30])
-def test_memory_dial_limits_trades(k):
-    inputs = ContextInputs(MORNING, payload({"recent_trades_k": k}), ACCOUNT, record=Record((), [trade()] * 40))
-
-    assert len(memory_sections(inputs)[0]) == 1 + k
-
-
-def test_positions_are_not_mentioned_where_there_are_none():
-    sections = memory_sections(ContextInputs(MORNING, payload(), ACCOUNT))
-
-    assert sections == [["## Recent trades on this skill (closed)", "- none yet"]]
+    ):
+        assert [section[0] for section in sections(dial, [trade(still_open=True)], [trade()])] == headings
+    for k in (1, 3, 30):
+        assert len(sections({"recent_trades_k": k}, of=[trade()] * 40)[0]) == 1 + k
+    assert sections({}) == [[closed, "- none yet"]]
 
 
 # --- The whole ---
@@ -220,7 +172,7 @@ Now: 2026-05-01T12:00 UTC
     )
 
 
-def test_context_knows_nothing_of_later(deployment):
+def test_context_knows_nothing_of_later_and_sections_may_be_switched_off(deployment):
     before = text_of(deployment)
 
     BarFactory(opened_at=MAY + HOUR, close=D(104))
@@ -228,11 +180,7 @@ def test_context_knows_nothing_of_later(deployment):
     FundingRateFactory(at=MAY + HOUR)
 
     assert text_of(deployment) == before
-
-
-def test_sections_may_be_switched_off(deployment):
     text = text_of(deployment, news_top_k=0, events={"lookahead_hours": 0})
-
     assert "## News" not in text
     assert "## Upcoming events" not in text
 
@@ -262,13 +210,9 @@ def test_record_has_all_open_trades_and_as_many_closed_as_the_dial_allows(deploy
 
     assert [trade.entry_tick_at for trade in record.open_trades] == [MAY - 2 * HOUR]
     assert [trade.entry_tick_at for trade in record.closed_trades] == [MAY - 9 * HOUR, MAY - 19 * HOUR]
-
-
-@pytest.mark.parametrize("dial", [{"enabled": False}, {"recent_trades_k": 0}])
-def test_record_without_a_memory_still_has_the_positions(deployment, dial):
-    record = read_record(deployment.pk, payload(dial))
-
-    assert (len(record.open_trades), record.closed_trades) == (1, [])
+    for dial in ({"enabled": False}, {"recent_trades_k": 0}):
+        record = read_record(deployment.pk, payload(dial))
+        assert (len(record.open_trades), record.closed_trades) == (1, [])
 
 
 # --- The prompt of a tick ---
@@ -299,7 +243,7 @@ def test_prompt_carries_the_lessons_of_its_note():
     assert dict(prompt.segments)["LESSONS"] in prompt.system
 
 
-def test_preview_of_a_new_deployment_has_its_starting_equity(deployment):
+def test_preview_of_a_new_deployment_has_its_starting_equity_and_its_version(deployment):
     prompt = preview_prompt(deployment, at=MAY)
 
     assert "Equity: $10,000.00; since 00:00 UTC $0.00\n" in prompt.context
@@ -307,20 +251,16 @@ def test_preview_of_a_new_deployment_has_its_starting_equity(deployment):
     assert (prompt.note_id, "LESSONS" in dict(prompt.segments)) == (None, False)
     assert preview_prompt(deployment, at=MAY) == prompt
 
+    deployment.version.payload = payload(symbols=["BTC"], bars_lookback=37).stored()
+    assert preview_prompt(deployment, at=MAY).context.replace("$0.00", "-$100.00") == text_of(deployment)
+
 
 def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
     EquityPointFactory(deployment=deployment, at=MAY - 12 * HOUR, equity_usd=D(10_000))
     EquityPointFactory(deployment=deployment, at=MAY - HOUR, equity_usd=D("9876.50"))
     DecisionSnapshotFactory(deployment=deployment, tick=1, tick_at=MAY - 2 * HOUR)
-    DecisionSnapshotFactory(
-        deployment=deployment,
-        tick=2,
-        tick_at=MAY - HOUR,
-        verdict="refused",
-        verdict_code="R3_POSITION_CAP",
-        verdict_text="Too large\n## Portfolio",
-        proposal={},
-    )
+    refused = {"verdict": "refused", "verdict_code": "R3_POSITION_CAP", "verdict_text": "Too large\n## Portfolio"}
+    DecisionSnapshotFactory(deployment=deployment, tick=2, tick_at=MAY - HOUR, proposal={}, **refused)
     deployment.halt_code, deployment.halted_until = "R6_DAILY_LOSS_HALT", MAY + HOUR
     note = ReflectionNoteFactory(deployment=deployment)
 
@@ -330,11 +270,3 @@ def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
     assert "## Last decision\n- 2026-05-01T11:00 refused R3_POSITION_CAP: Too large Portfolio\n" in prompt.context
     assert (prompt.note_id, "Longs after a flush paid" in prompt.system) == (note.pk, True)
     assert "Halted" not in preview_prompt(deployment, at=MAY + HOUR).context
-
-
-def test_preview_is_made_of_the_version_that_is_deployed(deployment):
-    deployment.version.payload = payload(symbols=["BTC"], bars_lookback=37).stored()
-
-    prompt = preview_prompt(deployment, at=MAY)
-
-    assert prompt.context.replace("$0.00", "-$100.00") == text_of(deployment)

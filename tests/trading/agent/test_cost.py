@@ -49,9 +49,8 @@ def test_parts_of_a_context_leave_out_the_mark_between_stable_and_changing():
     assert [part.name for part in context_parts(context)] == ["Bars BTC 1h", "Market", "Tick"]
 
 
-@pytest.mark.parametrize(
-    ("text", "closes"),
-    [
+def test_closes_of_a_part_are_those_of_its_bars_alone():
+    for text, closes in (
         (
             "## Bars BTC 4h\n- 2026-11-23T08:00 1,200.5 1 2 1,189.25 10\n- 2026-11-23T12:00 9 9 9 0.5 0",
             ["1189.25", "0.5"],
@@ -59,9 +58,7 @@ def test_parts_of_a_context_leave_out_the_mark_between_stable_and_changing():
         ("## Bars BTC 4h\n- none", []),
         ("## News\n- 2026-11-23T08:00 [wire] 1 2 3 4", []),
         ("## Bars BTC 4h\n- 2026-11-23T08:00 1 2 3 4.5.6 1", []),
-    ],
-)
-def test_closes_of_a_part_are_those_of_its_bars_alone(text, closes):
-    (part,) = context_parts(text)
+    ):
+        (part,) = context_parts(text)
 
-    assert part.closes == [Decimal(close) for close in closes]
+        assert part.closes == [Decimal(close) for close in closes]

@@ -106,46 +106,36 @@ def test_decide_with_a_valid_call_proposes_an_order():
     assert json.loads(step["calls"][0]["arguments"])["stop_price"] == 95.5
 
 
-@pytest.mark.parametrize(("size", "sent"), [({}, None), ({"size_usd": None}, None), ({"size_usd": 40.5}, D("40.5"))])
-def test_close_is_an_order_that_only_reduces(size, sent):
-    decision = decided(Script(answer(("close_position", {"symbol": "eth", "reason": "Target met", **size}))))
+def test_close_is_an_order_that_only_reduces():
+    for size, sent in (({}, None), ({"size_usd": None}, None), ({"size_usd": 40.5}, D("40.5"))):
+        decision = decided(Script(answer(("close_position", {"symbol": "eth", "reason": "Target met", **size}))))
+        assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
 
-    assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
 
-
-def test_step_notes_the_effort_of_reasoning(settings):
+def test_hold_is_a_decision_whose_step_notes_the_effort_of_reasoning(settings):
     settings.TRADING_REASONING_EFFORT = "low"
 
-    assert decided(Script(answer(WAIT))).steps[0]["effort"] == "low"
-
-
-def test_hold_is_a_decision():
     decision = decided(script := Script(answer(WAIT)))
 
     assert (decision.order, decision.reason, decision.has_failed) == (None, "Nothing to do", False)
     assert len(script.asked) == 1
+    assert decision.steps[0]["effort"] == "low"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("I wait\nfor a close.", "I wait for a close."), ("", "It said nothing."), (" \n\u200b", "It said nothing.")],
-)
-def test_text_without_a_call_is_a_hold(text, reason):
-    decision = decided(Script(answer(text=text)))
-
-    assert (decision.order, decision.reason, decision.has_failed) == (None, reason, False)
+def test_text_without_a_call_is_a_hold():
+    wordless = "It said nothing."
+    for text, reason in (("I wait\nfor a close.", "I wait for a close."), ("", wordless), (" \n\u200b", wordless)):
+        decision = decided(Script(answer(text=text)))
+        assert (decision.order, decision.reason, decision.has_failed) == (None, reason, False)
 
 
 def test_first_decision_of_a_step_wins():
-    decision = decided(
-        script := Script(answer(("propose_order", BUY), WAIT, ("propose_order", {**BUY, "side": "short"}), LOOK))
-    )
+    short = ("propose_order", {**BUY, "side": "short"})
+    decision = decided(script := Script(answer(("propose_order", BUY), WAIT, short, LOOK)))
 
     assert (decision.order.side, decision.reason, len(script.asked)) == ("long", "", 1)
-    assert [call["result"] for call in decision.steps[0]["calls"]] == [
-        "Decided.",
-        *["Not carried out: one decision a tick."] * 3,
-    ]
+    first, *others = [call["result"] for call in decision.steps[0]["calls"]]
+    assert (first, set(others)) == ("Decided.", {"Not carried out: one decision a tick."})
 
 
 # --- What is refused ---
@@ -160,19 +150,20 @@ def test_unknown_tool_is_reported_and_the_model_continues():
     assert len(decision.steps) == 2
 
 
-@pytest.mark.parametrize(
-    ("listed", "called"),
-    [(["propose_order"], "get_bars"), (["propose_order", "get_bars"], "get_news"), (["get_bars"], "propose_order")],
-)
-def test_tool_that_the_skill_does_not_list_is_not_there(listed, called):
-    asked = {"get_bars": {"symbol": "BTC", "interval": "1h"}, "get_news": {}, "propose_order": BUY}
-    script = Script(answer((called, asked[called])), answer(WAIT))
+def test_tool_that_the_skill_does_not_list_is_not_there():
+    for listed, called in (
+        (["propose_order"], "get_bars"),
+        (["propose_order", "get_bars"], "get_news"),
+        (["get_bars"], "propose_order"),
+    ):
+        asked = {"get_bars": {"symbol": "BTC", "interval": "1h"}, "get_news": {}, "propose_order": BUY}
+        script = Script(answer((called, asked[called])), answer(WAIT))
 
-    decision = decided(script, skill(*listed))
+        decision = decided(script, skill(*listed))
 
-    assert script.results(1)[0].startswith(f"There is no tool {called}.")
-    assert set(script.offered) == {*listed, "close_position", "hold"}
-    assert decision.order is None
+        assert script.results(1)[0].startswith(f"There is no tool {called}.")
+        assert set(script.offered) == {*listed, "close_position", "hold"}
+        assert decision.order is None
 
 
 BROKEN = {
@@ -250,19 +241,17 @@ def test_of_fifty_calls_at_once_the_first_few_are_answered():
     assert len(decision.steps[0]["calls"]) == 2 * MAX_CALLS
 
 
-@pytest.mark.parametrize(("text", "told"), [("Looking.", "Looking."), ("", None), (" \n", None)])
-def test_every_call_has_one_result_by_its_id(text, told):
-    script = Script(answer(("what", {}), ("why", {}), text=text), answer(WAIT))
+def test_every_call_has_one_result_by_its_id():
+    for text, told in (("Looking.", "Looking."), ("", None), (" \n", None)):
+        decided(script := Script(answer(("what", {}), ("why", {}), text=text), answer(WAIT)))
 
-    decided(script)
-
-    *_, said, first, second = script.asked[1][0]
-    assert (said["role"], said["content"]) == ("assistant", told)
-    assert [call["id"] for call in said["tool_calls"]] == ["call_0", "call_1"]
-    assert [(message["role"], message["tool_call_id"]) for message in (first, second)] == [
-        ("tool", "call_0"),
-        ("tool", "call_1"),
-    ]
+        *_, said, first, second = script.asked[1][0]
+        assert (said["role"], said["content"]) == ("assistant", told)
+        assert [call["id"] for call in said["tool_calls"]] == ["call_0", "call_1"]
+        assert [(one["role"], one["tool_call_id"]) for one in (first, second)] == [
+            ("tool", "call_0"),
+            ("tool", "call_1"),
+        ]
 
 
 @pytest.mark.django_db
@@ -281,25 +270,20 @@ def test_lookups_come_before_the_decision():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("max_steps", [1, 3])
-def test_endless_lookups_end_as_failed(max_steps):
-    decision = decided(script := Script(answer(LOOK)), skill(max_steps=max_steps))
+def test_endless_lookups_end_as_failed():
+    for max_steps in (1, 3):
+        decision = decided(script := Script(answer(LOOK)), skill(max_steps=max_steps))
+        assert len(script.asked) == len(decision.steps) == max_steps
+        assert (decision.order, decision.has_failed) == (None, True)
+        assert decision.reason == f"No decision in {max_steps} calls of the model."
 
-    assert len(script.asked) == len(decision.steps) == max_steps
-    assert (decision.order, decision.has_failed) == (None, True)
-    assert decision.reason == f"No decision in {max_steps} calls of the model."
 
-
-def test_model_that_is_not_there_is_a_failure():
+def test_model_that_is_not_there_is_a_failure_that_keeps_the_steps_so_far():
     decision = decided(Script(LLMUnavailable("rate_limited")))
-
     assert (decision.order, decision.has_failed, decision.steps) == (None, True, [])
     assert decision.reason == str(LLMUnavailable("rate_limited"))
 
-
-def test_model_failure_keeps_the_steps_so_far():
     decision = decided(Script(answer(("what", {}), usage=(7, 3)), LLMUnavailable("timeout")))
-
     assert (decision.has_failed, len(decision.steps), decision.input_tokens) == (True, 1, 7)
 
 
@@ -373,31 +357,20 @@ def looked_up(name, **arguments):
 
 
 @pytest.mark.django_db
-def test_bars_are_those_that_had_ended():
+def test_bars_are_those_of_the_skill_that_had_ended():
     for hours in (3, 2, 1, 0):
         BarFactory(opened_at=MAY - hours * HOUR)
     BarFactory(opened_at=MAY - HOUR / 2, close=D(104))
     BarFactory(interval="4h", opened_at=MAY - 3 * HOUR)
-
-    assert [line[:18] for line in looked_up("get_bars", symbol="BTC", interval="1h", limit=2)] == [
-        "- 2026-05-01T10:00",
-        "- 2026-05-01T11:00",
-    ]
-    assert looked_up("get_bars", symbol="BTC", interval="4h") == ["- none"]
-
-
-@pytest.mark.django_db
-def test_bars_of_other_symbols_are_not_shown():
     BarFactory(symbol="DOGE", opened_at=MAY - HOUR)
 
+    seen = [line[:18] for line in looked_up("get_bars", symbol="BTC", interval="1h", limit=2)]
+    assert seen == ["- 2026-05-01T10:00", "- 2026-05-01T11:00"]
+    assert looked_up("get_bars", symbol="BTC", interval="4h") == ["- none"]
     assert looked_up("get_bars", symbol="DOGE", interval="1h") == ["DOGE is not among this skill's symbols: BTC, ETH."]
-
-
-@pytest.mark.parametrize("limit", [0, MAX_LOOKUP + 1, 10**9, 1.5, "all"])
-def test_no_more_bars_are_read_than_the_most(limit):
-    (told,) = looked_up("get_bars", symbol="BTC", interval="1m", limit=limit)
-
-    assert told.startswith("Not carried out. limit: ")
+    for limit in (0, MAX_LOOKUP + 1, 10**9, 1.5, "all"):
+        (told,) = looked_up("get_bars", symbol="BTC", interval="1m", limit=limit)
+        assert told.startswith("Not carried out. limit: ")
 
 
 @pytest.mark.django_db
@@ -414,7 +387,7 @@ def test_news_are_those_that_were_out_and_concern_the_skill():
 
 
 @pytest.mark.django_db
-def test_events_are_those_to_come_that_concern_the_skill():
+def test_events_are_those_to_come_that_concern_the_skill_and_so_many():
     MarketEventFactory(title="Over", starts_at=MAY - HOUR)
     MarketEventFactory(title="Soon", starts_at=MAY + HOUR)
     MarketEventFactory(title="Of doge", starts_at=MAY + HOUR, symbols=["DOGE"])
@@ -422,35 +395,28 @@ def test_events_are_those_to_come_that_concern_the_skill():
 
     assert looked_up("get_upcoming_events") == ["- 2026-05-01T13:00 fomc Soon (importance 0.90)"]
     assert len(looked_up("get_upcoming_events", lookahead_hours=72)) == 2
-
-
-@pytest.mark.django_db
-def test_lookup_of_many_events_is_limited():
     for number in range(MAX_LOOKUP + 20):
         MarketEventFactory(starts_at=MAY + number * timedelta(minutes=1))
-
     assert len(looked_up("get_upcoming_events", lookahead_hours=72)) == MAX_LOOKUP
 
 
 # --- What a model is told of its tools ---
 
+SIZE = {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None}
+TEXT, REASON = {"type": "string"}, {"type": "string", "maxLength": MAX_REASON}
 TOOLS = {
     "propose_order": {
-        "symbol": {"type": "string"},
+        "symbol": TEXT,
         "side": {"type": "string", "enum": ["long", "short", "close"]},
-        "size_usd": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+        "size_usd": SIZE,
         "leverage": {"type": "number", "default": 1.0},
-        "stop_price": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
-        "reason": {"type": "string", "maxLength": MAX_REASON},
+        "stop_price": SIZE,
+        "reason": REASON,
     },
-    "close_position": {
-        "symbol": {"type": "string"},
-        "size_usd": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
-        "reason": {"type": "string", "maxLength": MAX_REASON},
-    },
-    "hold": {"reason": {"type": "string", "maxLength": MAX_REASON}},
+    "close_position": {"symbol": TEXT, "size_usd": SIZE, "reason": REASON},
+    "hold": {"reason": REASON},
     "get_bars": {
-        "symbol": {"type": "string"},
+        "symbol": TEXT,
         "interval": {"type": "string", "enum": ["1m", "5m", "15m", "30m", "1h", "4h", "1d"]},
         "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
     },
@@ -462,23 +428,24 @@ TOOLS = {
 }
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_tool_lists_exactly_its_fields(name):
+def test_each_tool_lists_exactly_its_fields():
     decided(script := Script(answer(WAIT)))
+    assert script.offered == list(TOOLS)
 
-    (tool,) = [tool for tool in script.asked[0][1] if tool["function"]["name"] == name]
-    function, schema = tool["function"], tool["function"]["parameters"]
-    described = {
-        field: {key: value for key, value in told.items() if key not in {"title", "description"}}
-        for field, told in schema["properties"].items()
-    }
-    assert (tool["type"], set(function)) == ("function", {"name", "description", "parameters"})
-    assert function["description"]
-    assert described == TOOLS[name]
-    assert schema.get("required", []) == [field for field, told in TOOLS[name].items() if "default" not in told]
-    assert set(schema) - {"required"} == {"type", "properties", "additionalProperties"}
-    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
-    assert json.loads(json.dumps(tool)) == tool
+    for tool, fields in zip(script.asked[0][1], TOOLS.values(), strict=True):
+        function, schema = tool["function"], tool["function"]["parameters"]
+        hidden = {"title", "description"}
+        told = {
+            field: {key: value for key, value in one.items() if key not in hidden}
+            for field, one in schema["properties"].items()
+        }
+        assert (tool["type"], set(function)) == ("function", {"name", "description", "parameters"})
+        assert function["description"]
+        assert told == fields
+        assert schema.get("required", []) == [field for field, one in fields.items() if "default" not in one]
+        assert set(schema) - {"required"} == {"type", "properties", "additionalProperties"}
+        assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+        assert json.loads(json.dumps(tool)) == tool
 
 
 # --- Asking a real door ---

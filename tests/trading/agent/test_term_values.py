@@ -38,9 +38,8 @@ def condition(text, **context):
     return reading.terms[0].conditions[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "closes", "expected"),
-    [
+def test_comparison_shows_values_distance_and_truth():
+    for text, closes, expected in (
         ("the close is above the 3-bar high", [1, 2, 3, 5], "close 5 above 3-bar high 4 (by +25.00%) = true"),
         ("the close is above the 3-bar high", [1, 2, 3, 4], "close 4 above 3-bar high 4 (by 0.00%) = false"),
         ("the close is above the 3-bar high", [9, 1, 2, 3, 5], "close 5 above 3-bar high 4 (by +25.00%) = true"),
@@ -66,30 +65,24 @@ def condition(text, **context):
         ),
         ("price falls more than 20 % in 2 bars", [10, 9, 7], "2-bar change -30.00% below -20% (by -10.00) = true"),
         ("RSI(2) is below 30", [9, 8, 7], "RSI(2) 0.00 below 30 (by -30.00) = true"),
-    ],
-)
-def test_comparison_shows_values_distance_and_truth(text, closes, expected):
-    assert str(judge(condition(text), view(*closes))) == expected
+    ):
+        assert str(judge(condition(text), view(*closes))) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "rates", "expected"),
-    [
+def test_funding_is_compared_by_payment_or_by_year():
+    for text, rates, expected in (
         ("funding is above 0.01 % for two payments", [0.02, 0.03], True),
         ("funding is above 0.01 % for two payments", [0.01, 0.03], False),
         ("funding is above 0.01 % for two payments", [0.03], None),
         ("annualised funding is above 40 %", [0.0366], True),
         ("annualised funding is above 40 %", [0.0365], False),
         ("funding is negative", [-0.01], True),
-    ],
-)
-def test_funding_is_compared_by_payment_or_by_year(text, rates, expected):
-    assert judge(condition(text), view(1, funding=rates)).is_true is expected
+    ):
+        assert judge(condition(text), view(1, funding=rates)).is_true is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_condition_without_bars_is_judged_at_the_tick():
+    for text, expected in (
         ("regime is trend", True),
         ("regime is not trend", False),
         ("between 11:00 and 12:00 UTC", False),  # it is 12:00 on a Friday
@@ -105,12 +98,10 @@ def test_funding_is_compared_by_payment_or_by_year(text, rates, expected):
         ("within 3 hours of CPI", False),
         ("within 3 hours of a high-importance event", True),
         ("on FOMC days", True),
-    ],
-)
-def test_condition_without_bars_is_judged_at_the_tick(text, expected):
-    event = MarketEventFactory.build(kind="fomc", starts_at=MAY + 2 * HOUR, importance=0.9)
+    ):
+        event = MarketEventFactory.build(kind="fomc", starts_at=MAY + 2 * HOUR, importance=0.9)
 
-    assert judge(condition(text), view(regime=RegimeTag.TREND, events=[event])).is_true is expected
+        assert judge(condition(text), view(regime=RegimeTag.TREND, events=[event])).is_true is expected
 
 
 def test_regime_that_is_unknown_makes_no_condition_true():
@@ -153,34 +144,17 @@ def test_terms_of_each_line_stand_in_the_section():
 
     lines = section_at(MAY, STORED)
 
-    assert [line.split(" = ")[0] for line in lines[1:]] == [
-        "- risk 1% of equity to the stop",
-        "- BTC entry long",
-        "- BTC entry short",
-        "- BTC avoid any",
-        "- BTC avoid any",
-        "- BTC avoid long",
-        "- BTC stop long",
-        "- BTC stop short",
-        "- BTC exit long",
-        "- BTC exit long",
-        "- BTC exit long",
-    ]
+    terms = ("entry long", "entry short", "avoid any", "avoid any", "avoid long", "stop long", "stop short")
+    expected = [f"- BTC {term}" for term in (*terms, *["exit long"] * 3)]
+    assert [line.split(" = ")[0] for line in lines[1:]] == ["- risk 1% of equity to the stop", *expected]
     assert "not enough bars" not in "".join(lines)
 
 
 @pytest.mark.django_db
-def test_lookback_longer_than_the_prompts_bars_is_computed():
+def test_lookback_longer_than_the_prompts_bars_is_computed_and_old_bars_make_no_term_true():
     make_market()
 
     assert "85-bar high 114" in section_at(MAY, STORED, entry="Buy a close above the 85-bar high.")[2]
     assert "not enough bars (90 of 92)" in section_at(MAY, STORED, entry="Buy a close above the 91-bar high.")[2]
-
-
-@pytest.mark.django_db
-def test_old_bars_make_no_term_true():
-    make_market()
-
     line = section_at(MAY + 2 * HOUR, STORED, entry="Buy a close above the 2-bar low.")[2]
-
     assert line == "- BTC entry long = unknown: close above 2-bar low: not enough bars (0 of 3) = unknown"

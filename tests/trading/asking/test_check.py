@@ -60,62 +60,51 @@ def test_size_follows_from_the_smallest_risk_of_the_own_rules(account):
     assert check(stop="95").sizing.risk_usd == D(20)
 
 
-@pytest.mark.parametrize(
-    ("broken", "words"),
-    [
-        (RiskPerTrade(limit=D(1), unit="pct"), {"stop": "95", "size_usd": "1100"}),
-        (StopRequired(), {"size_usd": "100"}),
-        (Symbols(mode="only", symbols=("ETH",)), {"stop": "95", "size_usd": "100"}),
-        (Leverage(limit=D(2)), {"stop": "95", "size_usd": "100", "leverage": "3"}),
-        (Leverage(limit=D(2)), {"stop": "95", "size_usd": "10001"}),
-        (TradesPerDay(limit=1, zone="UTC"), {"stop": "95", "size_usd": "100"}),
-        (DailyLoss(limit=D(1), unit="pct", zone="UTC"), {"stop": "95", "size_usd": "100"}),
-    ],
-)
-def test_plan_that_breaks_a_rule_says_so(account, broken, words):
-    rule(broken)
+def test_plan_that_breaks_a_rule_says_so(account):
     EquityPointFactory(deployment=account, at=NOW - timedelta(days=2), equity_usd=D(5000), tick=2)
     loss = {"gross_pnl_usd": D(-60), "mae_usd": D(-70), "mfe_usd": D(0)}
     TradeFactory(deployment=account, symbol="ETH", entry_tick_at=NOW - 4 * HOUR, **loss)
+    small = {"stop": "95", "size_usd": "100"}
 
-    found = check(**words)
+    for broken, words in (
+        (RiskPerTrade(limit=D(1), unit="pct"), {"stop": "95", "size_usd": "1100"}),
+        (StopRequired(), {"size_usd": "100"}),
+        (Symbols(mode="only", symbols=("ETH",)), small),
+        (Leverage(limit=D(2)), {**small, "leverage": "3"}),
+        (Leverage(limit=D(2)), {"stop": "95", "size_usd": "10001"}),
+        (TradesPerDay(limit=1, zone="UTC"), small),
+        (DailyLoss(limit=D(1), unit="pct", zone="UTC"), small),
+    ):
+        row = rule(broken)
+        found = check(**words)
+        assert found.verdict == "breaks a rule"
+        assert [one.verdict for one in found.rules] == ["broken"]
+        assert found.rules[0].reading in found.why[0]
+        row.delete()
 
-    assert found.verdict == "breaks a rule"
-    assert [one.verdict for one in found.rules] == ["broken"]
-    assert found.rules[0].reading in found.why[0]
 
-
-def test_plan_fits_with_its_rules_kept_and_enough_record(account):
+def test_plan_fits_with_its_size_known_its_rules_kept_and_enough_record(account):
     rule(StopRequired())
     for number in range(5):
         TradeFactory(deployment=account, entry_tick_at=MAY + number * HOUR)
         TradeFactory(deployment=account, entry_tick_at=MAY + number * HOUR, side="short")
 
     found = check(stop="95", size_usd="100")
-
     assert (found.verdict, found.why) == ("fits", ["Keeps 1 rule."])
     assert (found.expectancy.trades, found.expectancy.value, found.win_rate.value) == (5, 19.0, 1)
 
-
-def test_plan_without_a_size_never_fits(account):
-    for number in range(5):
-        TradeFactory(deployment=account, entry_tick_at=MAY + number * HOUR, side="short")
-
     found = check(stop="95")
-
-    assert found.sizing.size_usd is None
-    assert found.verdict == "not enough record"
-    assert found.why == ["The size is not known: give it, or a stop, a risk and your equity."]
+    assert (found.sizing.size_usd, found.verdict) == (None, "not enough record")
+    assert "The size is not known: give it, or a stop, a risk and your equity." in found.why
 
 
-@pytest.mark.parametrize("words", [{"symbol": "ADA", "stop": "1"}, {"symbol": "ADA", "stop": "1", "size_usd": "100"}])
-def test_risk_without_a_price_cannot_be_told(account, words):
+def test_risk_without_a_price_cannot_be_told(account):
     rule(RiskPerTrade(limit=D(1), unit="usd"))
 
-    found = check(**words)
-
-    assert (found.price, found.sizing.risk_usd) == (None, None)
-    assert [(one.verdict, one.why) for one in found.rules] == [("unknown", "what it risks is not known")]
+    for words in ({}, {"size_usd": "100"}):
+        found = check(symbol="ADA", stop="1", **words)
+        assert (found.price, found.sizing.risk_usd) == (None, None)
+        assert [(one.verdict, one.why) for one in found.rules] == [("unknown", "what it risks is not known")]
 
 
 def test_exposure_and_coming_events_are_listed(account):
@@ -131,11 +120,7 @@ def test_exposure_and_coming_events_are_listed(account):
     assert [one.notional_usd for one in found.positions] == [D(200)]
     assert found.exposure_usd == D(200)
     assert [(one.event.starts_at, one.past.events) for one in found.events] == [(NOW + HOUR, 0)]
-
-
-def test_exposure_without_a_price_is_not_known(account):
-    TradeFactory(deployment=account, still_open=True, symbol="ADA")
-
+    TradeFactory(deployment=account, still_open=True, symbol="ADA")  # without a price
     assert check(size_usd="100").exposure_usd is None
 
 

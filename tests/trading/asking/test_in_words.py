@@ -17,24 +17,20 @@ FIGURES = [(text, wanted.removeprefix("top ").removeprefix("low ").split()[0]) f
 MEASURED = [(text, measure) for text, measure in FIGURES if measure in MEASURES]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_question_is_read():
+    for text, found in (
         ("What's my win rate this month?", {"measure": "win_rate", "period": "this month"}),
         ("Net by weekday last month", {"measure": "net", "group": "weekday", "period": "last month"}),
         ("whats my net on btc longs", {"measure": "net", "symbol": "BTC", "side": "long"}),
         ("How long do I hold losers?", {"measure": "holding", "result": "lost"}),
         ("fees", {"measure": "fees"}),
         ("BTC", {"measure": "net", "symbol": "BTC"}),
-    ],
-)
-def test_question_is_read(text, found):
-    assert find_question(text) == found
+    ):
+        assert find_question(text) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_words_of_rules_and_claims_are_known_to_questions():
+    for text, found in (
         ("What's my ceiling drawdown?", {"measure": "drawdown"}),
         ("Net prior to payrolls", {"measure": "net", "event": "nfp"}),
         ("How many entries did I make in Sept?", {"measure": "count", "period": "sept"}),
@@ -42,25 +38,20 @@ def test_question_is_read(text, found):
         ("profit on ripple longs in the past two weeks", {"measure": "net", "symbol": "XRP", "side": "long"}),
         ("How did my shorts do on Tues?", {"measure": "net", "side": "short", "weekday": "tue"}),
         ("Did I ever exceed my risk cap?", {"measure": "count", "group": "rule"}),
-    ],
-)
-def test_words_of_rules_and_claims_are_known_to_questions(text, found):
-    assert (find_question(text) or {}).items() >= found.items()
+    ):
+        assert (find_question(text) or {}).items() >= found.items()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_the_record_cannot_filter_by_is_not_left_out_in_silence():
+    for text in (
         "What's my cap on trades a day?",
         "Which trades did not win?",
         "How many trades made more than $500?",
         "Are my longs larger than my shorts?",
         "How did I do over 20 trades?",
         "Net of trades after 20:00",
-    ],
-)
-def test_what_the_record_cannot_filter_by_is_not_left_out_in_silence(text):
-    assert find_question(text) is None
+    ):
+        assert find_question(text) is None
 
 
 @pytest.mark.parametrize("text", ["", "?", "the weather in Lisbon", "win rate of my tennis club", "hello"])

@@ -18,9 +18,8 @@ def test_question_without_words_is_the_net_of_all():
     assert (query.measure, query.group, query.where, query.period) == ("net", "", {}, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "values"),
-    [
+def test_filter_takes_values():
+    for name, text, values in (
         ("symbol", "btc, ETH,btc", ("BTC", "ETH")),
         ("side", "Long", ("long",)),
         ("version", "2,03", ("2", "3")),
@@ -36,15 +35,12 @@ def test_question_without_words_is_the_net_of_all():
         ("record", "own", ("own",)),
         ("result", "lost", ("lost",)),
         ("deployment", "5F0C5CBE-8F5A-4C50-9B8D-0E0F6E2D7A11", ("5f0c5cbe-8f5a-4c50-9b8d-0e0f6e2d7a11",)),
-    ],
-)
-def test_filter_takes_values(name, text, values):
-    assert parse(**{name: text}).where == {name: values}
+    ):
+        assert parse(**{name: text}).where == {name: values}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_words_that_the_record_cannot_answer_are_refused():
+    for words in (
         {"measure": "profit"},
         {"group": "colour"},
         {"colour": "red"},
@@ -62,11 +58,9 @@ def test_filter_takes_values(name, text, values):
         {"weekday": "so"},
         {"deployment": "mine"},
         {"measure": "win_rate", "group": "trade"},
-    ],
-)
-def test_words_that_the_record_cannot_answer_are_refused(words):
-    with pytest.raises(QueryRefused):
-        parse(**words)
+    ):
+        with pytest.raises(QueryRefused):
+            parse(**words)
 
 
 def test_words_of_a_question_ask_it_again():

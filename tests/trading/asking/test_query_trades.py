@@ -5,18 +5,16 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from config.lib.owned import owned_tx
 from tests.factories.record import DeploymentFactory, TradeFactory
-from tests.owners import as_owner
 
 
 @pytest.fixture(autouse=True)
 def _trades(trader):
-    def make():
+    with owned_tx(trader):
         deployment = DeploymentFactory()
         for gross in (11, -5):
             TradeFactory(deployment=deployment, gross_pnl_usd=Decimal(gross))
-
-    as_owner(trader, make)
 
 
 def run(trader, *arguments):
@@ -37,10 +35,7 @@ def test_command_prints_the_figure_and_its_groups(trader):
     ]
 
 
-def test_command_prints_json(trader):
+def test_command_prints_json_and_refuses_what_it_does_not_understand(trader):
     assert json.loads(run(trader, "--json"))["value"] == 4.0
-
-
-def test_command_refuses_what_it_does_not_understand(trader):
     with pytest.raises(CommandError, match="choose among net"):
         run(trader, "--measure", "luck")

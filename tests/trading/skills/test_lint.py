@@ -1,5 +1,3 @@
-import pytest
-
 from trading.skills.lint import lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.schemas import parse_payload
@@ -12,16 +10,13 @@ def titles(patch: dict, of: dict = GOOD) -> list[str]:
     return [finding.title for finding in lint_draft(merge_patch(of, patch))]
 
 
-@pytest.mark.parametrize(
-    "payload", [{}, default_payload(), *(parse_payload(one).stored() for one in TEMPLATES.values())]
-)
-def test_nothing_is_held_against_an_empty_draft_and_the_shipped_ones(payload):
-    assert lint_draft(payload) == []
+def test_nothing_is_held_against_an_empty_draft_and_the_shipped_ones():
+    for payload in ({}, default_payload(), *(parse_payload(one).stored() for one in TEMPLATES.values())):
+        assert lint_draft(payload) == []
 
 
-@pytest.mark.parametrize(
-    ("patch", "title"),
-    [
+def test_a_doubtful_draft_is_found():
+    for patch, title in (
         ({"strategy": {"exit": "", "thesis": "Crowds pay"}}, "No exit"),
         ({"strategy": {"mode": "rules", "exit": ""}}, "Rules without rules"),
         ({"strategy": {"mode": "rules", "entry": ""}}, "Rules without rules"),
@@ -53,15 +48,12 @@ def test_nothing_is_held_against_an_empty_draft_and_the_shipped_ones(payload):
         ),
         ({"context": {"memory": {"enabled": False}}}, "It does not see its own record"),
         ({"strategy": {"avoid": []}}, "No hard rules"),
-    ],
-)
-def test_a_doubtful_draft_is_found(patch, title):
-    assert [found for found in titles(patch) if found.startswith(title)] != []
+    ):
+        assert [found for found in titles(patch) if found.startswith(title)] != []
 
 
-@pytest.mark.parametrize(
-    "patch",
-    [
+def test_a_draft_that_is_right_is_left_alone():
+    for patch in (
         {"strategy": {"exit": "", "thesis": "Crowds pay; take profit at the mean"}},
         {"strategy": {"risk_management": "", "exit": "At the mean, or 2 % against the entry"}},
         {"strategy": {"avoid": ["No BTC longs before FOMC"]}},
@@ -71,14 +63,13 @@ def test_a_doubtful_draft_is_found(patch, title):
         {"risk": {"max_leverage": 2, "max_position_pct": 10, "max_total_exposure_pct": 20}},
         {"schedule": {"type": "daily", "value": "13:30"}},
         {"schedule": {"value": "4h"}},
-    ],
-    ids=str,
-)
-def test_a_draft_that_is_right_is_left_alone(patch):
-    found = set(titles(patch))
+    ):
+        found = set(titles(patch))
 
-    assert found & {"No exit", "ETH is traded and avoided", "BTC is traded and avoided"} == set()
-    assert not {title for title in found if title.startswith(("More leverage", "It decides", "It does not see what"))}
+        assert found & {"No exit", "ETH is traded and avoided", "BTC is traded and avoided"} == set()
+        assert not {
+            title for title in found if title.startswith(("More leverage", "It decides", "It does not see what"))
+        }
 
 
 def test_a_schedule_that_does_not_fit_its_type_is_left_to_the_schema():

@@ -1,14 +1,8 @@
-from datetime import timedelta
-from decimal import Decimal
-
 import pytest
 
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, DeploymentFactory, SkillFactory, SkillVersionFactory
 from trading.skills.queries import SkillNotFound, compare_versions, get_version, list_skills
-
-HOUR = timedelta(hours=1)
-D = Decimal
 
 
 def test_list_skills_shows_deployments_and_backtests(as_trader):

@@ -42,26 +42,21 @@ def test_most_lines_with_a_meaning_are_read(cases):
     assert sum(terms_of(case) == case.meaning for case in meant) >= 0.9 * len(meant)
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
+def test_each_line_of_the_shipped_skills_is_understood():
+    for payload in (
         *TEMPLATES.values(),
         merge_patch(merge_patch(TEMPLATES["trend_breakout"], _BREAKOUT), _BREAKOUT_AGAIN),
         merge_patch(TEMPLATES["funding_mean_reversion"], _FUNDING),
-    ],
-    ids=lambda payload: payload["name"],
-)
-def test_each_line_of_the_shipped_skills_is_understood(payload):
-    reading = read_draft(payload)
+    ):
+        reading = read_draft(payload)
 
-    assert [line.problem for line in reading.lines if line.problem] == []
-    assert reading.problem == ""
-    assert {rule.side for rule in reading.list_rules("entry")} == {"long", "short"}
+        assert [line.problem for line in reading.lines if line.problem] == []
+        assert reading.problem == ""
+        assert {rule.side for rule in reading.list_rules("entry")} == {"long", "short"}
 
 
-@pytest.mark.parametrize(
-    ("strategy", "problem"),
-    [
+def test_reading_tells_why_no_position_is_opened():
+    for strategy, problem in (
         ({}, "No line under Entry is understood."),
         ({"entry": "Never open a position.", "exit": "After 3 bars"}, "The strategy says never to open a position."),
         ({"entry": "Buy on hope."}, "A line under Entry is not understood: “Buy on hope”."),
@@ -78,15 +73,12 @@ def test_each_line_of_the_shipped_skills_is_understood(payload):
             {"entry": BOTH_SIDES, "exit": "After 3 bars", "avoid": ["Never fight the Fed"]},
             "A line under Avoid is not understood: “Never fight the Fed”.",
         ),
-    ],
-)
-def test_reading_tells_why_no_position_is_opened(strategy, problem):
-    assert read(**strategy).problem == problem
+    ):
+        assert read(**strategy).problem == problem
 
 
-@pytest.mark.parametrize(
-    ("strategy", "problem"),
-    [
+def test_line_that_is_not_understood_says_why():
+    for strategy, problem in (
         ({"entry": "Buy a close above the 20-bar high if the tape agrees"}, "“tape agrees” is not in the grammar"),
         (
             {"entry": "Long when the weekly close is above the 20-bar mean"},
@@ -100,10 +92,8 @@ def test_reading_tells_why_no_position_is_opened(strategy, problem):
         ({"entry": "Buy a close above the 20-bar high and"}, "it ends too early"),
         ({"entry": BOTH_SIDES, "avoid": ["Trade only on weekdays"]}, "begin with “No” or “Never”"),
         ({"entry": BOTH_SIDES, "exit": "Close below the 10-bar low"}, "say for which side, such as “for longs”"),
-    ],
-)
-def test_line_that_is_not_understood_says_why(strategy, problem):
-    assert [line.problem for line in read(**strategy).lines if line.problem] == [problem]
+    ):
+        assert [line.problem for line in read(**strategy).lines if line.problem] == [problem]
 
 
 def test_line_without_a_side_is_a_condition_of_all_entries():
@@ -115,12 +105,10 @@ def test_line_without_a_side_is_a_condition_of_all_entries():
     ]
 
 
-@pytest.mark.parametrize(("interval", "expected"), [("1h", "24-bar"), ("4h", "6-bar")])
-def test_hours_become_bars_of_the_skill(interval, expected):
-    assert (
-        str(read(interval=interval, entry="Buy above the 24-hour high").terms[0])
-        == f"long: close above {expected} high"
-    )
+def test_hours_become_bars_of_the_skill():
+    for interval, expected in (("1h", "24-bar"), ("4h", "6-bar")):
+        term = read(interval=interval, entry="Buy above the 24-hour high").terms[0]
+        assert str(term) == f"long: close above {expected} high"
 
 
 def test_any_text_is_read_without_an_error():

@@ -29,18 +29,12 @@ WHOLE = {
 }
 
 
-def test_each_interval_has_its_span():
+def test_intervals_kinds_of_events_and_tools_are_those_that_were_settled():
     assert list(INTERVALS) == list(get_args(Interval))
     assert list(INTERVALS.values()) == sorted(INTERVALS.values())
-
-
-def test_events_have_the_kinds_that_were_settled():
     settled = "fomc cpi nfp ppi gdp token_unlock options_expiry upgrade other"
-
     assert [kind.value for kind in CalendarKind] == settled.split()
-
-
-def test_the_agent_has_no_tool_for_memory():
+    # The agent has no tool for memory.
     assert [tool for tool in BuiltInTool if any(word in tool for word in ("memory", "trade", "lesson"))] == []
 
 
@@ -67,24 +61,22 @@ def test_old_payload_without_a_memory_dial_parses_with_the_seeds_defaults():
     dial = parse_payload(WHOLE).context.memory
 
     assert (dial.enabled, dial.recent_trades_k, dial.include_open_positions) == (True, 10, True)
-    assert (dial.reflection.cadence, dial.reflection.every_n_trades, dial.reflection.daily_hour_utc) == (
-        "per_n_trades",
-        10,
-        0,
-    )
+    cadence = dial.reflection
+    assert (cadence.cadence, cadence.every_n_trades, cadence.daily_hour_utc) == ("per_n_trades", 10, 0)
 
 
-@pytest.mark.parametrize(
-    ("dial", "shows"),
-    [({}, True), ({"enabled": False}, False), ({"recent_trades_k": 0}, False), ({"recent_trades_k": 30}, True)],
-)
-def test_memory_dial_shows_trades_if_enabled_and_above_zero(dial, shows):
-    assert MemoryDial.model_validate(dial).shows_trades is shows
+def test_memory_dial_shows_trades_if_enabled_and_above_zero():
+    for dial, shows in (
+        ({}, True),
+        ({"enabled": False}, False),
+        ({"recent_trades_k": 0}, False),
+        ({"recent_trades_k": 30}, True),
+    ):
+        assert MemoryDial.model_validate(dial).shows_trades is shows
 
 
-@pytest.mark.parametrize(
-    ("patch", "field"),
-    [
+def test_patch_is_refused_with_the_field_that_is_wrong():
+    for patch, field in (
         ({"context": {"memory": {"recent_trades_k": 31}}}, "context.memory.recent_trades_k"),
         ({"context": {"memory": {"reflection": {"every_n_trades": 1}}}}, "context.memory.reflection.every_n_trades"),
         ({"context": {"memory": {"reflection": {"every_n_trades": 101}}}}, "context.memory.reflection.every_n_trades"),
@@ -107,17 +99,15 @@ def test_memory_dial_shows_trades_if_enabled_and_above_zero(dial, shows):
         ({"trading_style": "scalp"}, "trading_style"),
         ({"name": " \u200b "}, "name"),
         ({"surprise": 1}, "surprise"),
-    ],
-)
-def test_patch_is_refused_with_the_field_that_is_wrong(patch, field):
-    draft = default_payload()
+    ):
+        draft = default_payload()
 
-    with pytest.raises(PayloadInvalid) as refusal:
-        merge_patch(draft, patch)
+        with pytest.raises(PayloadInvalid) as refusal:
+            merge_patch(draft, patch)
 
-    assert [error.field for error in refusal.value.errors] == [field]
-    assert field in str(refusal.value)
-    assert draft == default_payload()
+        assert [error.field for error in refusal.value.errors] == [field]
+        assert field in str(refusal.value)
+        assert draft == default_payload()
 
 
 def test_patch_merges_blocks_and_replaces_lists():
@@ -132,17 +122,13 @@ def test_patch_merges_blocks_and_replaces_lists():
 
 
 def test_list_problems_names_missing_fields():
-    assert [problem.field for problem in list_problems(default_payload())] == [
-        "name",
-        "trading_style",
-        "context.symbols",
-    ]
+    missing = [problem.field for problem in list_problems(default_payload())]
+    assert missing == ["name", "trading_style", "context.symbols"]
     assert list_problems(merge_patch(default_payload(), WHOLE)) == []
 
 
-@pytest.mark.parametrize(
-    ("patch", "words"),
-    [
+def test_rules_between_fields_wait_for_the_whole():
+    for patch, words in (
         ({"strategy": {"mode": "rules"}}, "needs entry and exit"),
         ({"strategy": {"thesis": ""}}, "needs thesis"),
         ({"context": {"higher_timeframes": ["1h", "4h"]}}, "must be longer than bars_interval"),
@@ -150,35 +136,28 @@ def test_list_problems_names_missing_fields():
         ({"risk": {"max_total_exposure_pct": 301}}, "max_total_exposure_pct is above 100 times max_leverage"),
         ({"schedule": {"type": "daily", "value": "25:00"}}, "time of day in UTC"),
         ({"schedule": {"type": "interval", "value": "7m"}}, "an interval is one of 1m, 5m"),
-    ],
-)
-def test_rules_between_fields_wait_for_the_whole(patch, words):
-    draft = merge_patch(merge_patch(default_payload(), WHOLE), patch)
+    ):
+        draft = merge_patch(merge_patch(default_payload(), WHOLE), patch)
 
-    assert any(words in problem.problem for problem in list_problems(draft))
+        assert any(words in problem.problem for problem in list_problems(draft))
 
 
-@pytest.mark.parametrize(
-    ("schedule", "ticks"),
-    [({}, 24), ({"value": "15m"}, 96), ({"value": "1m"}, 1440), ({"type": "daily", "value": "13:30"}, 1)],
-)
-def test_schedule_has_interval_offset_and_ticks_per_day(schedule, ticks):
-    assert Schedule.model_validate(schedule).ticks_per_day == ticks
+def test_schedule_has_interval_offset_and_ticks_per_day():
+    for schedule, ticks in (
+        ({}, 24),
+        ({"value": "15m"}, 96),
+        ({"value": "1m"}, 1440),
+        ({"type": "daily", "value": "13:30"}, 1),
+    ):
+        assert Schedule.model_validate(schedule).ticks_per_day == ticks
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_template_is_a_whole_skill(name):
-    payload = parse_payload(apply_template(default_payload(), name))
-
-    assert payload.strategy.avoid
-    assert payload.name == TEMPLATES[name]["name"]
-
-
-def test_template_keeps_the_name_a_draft_has():
+def test_template_is_a_whole_skill_and_keeps_the_name_a_draft_has():
+    for name, template in TEMPLATES.items():
+        payload = parse_payload(apply_template(default_payload(), name))
+        assert payload.strategy.avoid
+        assert payload.name == template["name"]
     assert apply_template({"name": "Mine"}, "range_fade")["name"] == "Mine"
-
-
-def test_template_of_another_name_is_refused():
     with pytest.raises(TemplateUnknown, match="trend_breakout"):
         apply_template({}, "scalper")
 
@@ -193,25 +172,21 @@ def test_changed_fields_names_paths_and_both_values():
 # --- Proposed orders ---
 
 
-@pytest.mark.parametrize(
-    ("written", "size", "stop"),
-    [
+def test_arguments_are_read_exactly():
+    for written, size, stop in (
         ('{"symbol": "btc", "side": "long", "size_usd": 250, "reason": "x"}', "250", None),
         ('{"symbol": "BTC", "side": "long", "sizeUsd": 250.5, "stopPrice": "95.25", "reason": "x"}', "250.5", "95.25"),
         ('{"symbol": "BTC", "side": "close", "size_usd": null, "stop_price": null, "reason": "x"}', None, None),
         ('{"symbol": "BTC", "side": "short", "size_usd": 0.1, "stop_price": 1e-9, "reason": "x"}', "0.1", "1e-9"),
-    ],
-)
-def test_arguments_are_read_exactly(written, size, stop):
-    order = parse_block(ProposedOrder, written)
+    ):
+        order = parse_block(ProposedOrder, written)
 
-    assert (order.symbol, order.leverage) == ("BTC", 1)
-    assert (order.size_usd, order.stop_price) == (size and Decimal(size), stop and Decimal(stop))
+        assert (order.symbol, order.leverage) == ("BTC", 1)
+        assert (order.size_usd, order.stop_price) == (size and Decimal(size), stop and Decimal(stop))
 
 
-@pytest.mark.parametrize(
-    ("written", "problem"),
-    [
+def test_parse_block_refuses_wrong_arguments_by_field():
+    for written, problem in (
         ("", "Invalid JSON"),
         ("{'symbol': 1}", "Invalid JSON"),
         ("null", "Input should be"),
@@ -223,13 +198,11 @@ def test_arguments_are_read_exactly(written, size, stop):
         ('{"symbol": "BTC", "side": "close", "size_usd": NaN, "reason": "x"}', "size_usd: Input should be a finite"),
         ('{"symbol": "BTC", "side": "close", "leverage": "1.1234567890123456789", "reason": "x"}', "leverage: "),
         ('{"symbol": "BTC", "side": "close", "stop_price": 1e18, "reason": "x"}', "stop_price: "),
-    ],
-)
-def test_parse_block_refuses_wrong_arguments_by_field(written, problem):
-    with pytest.raises(PayloadInvalid) as refusal:
-        parse_block(ProposedOrder, written)
+    ):
+        with pytest.raises(PayloadInvalid) as refusal:
+            parse_block(ProposedOrder, written)
 
-    assert str(refusal.value).startswith(problem)
+        assert str(refusal.value).startswith(problem)
 
 
 @given(st.dictionaries(st.sampled_from([*BASICS, *BLOCKS, "x"]), st.one_of(st.none(), st.text(), st.integers())))

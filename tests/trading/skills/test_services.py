@@ -34,11 +34,15 @@ def test_draft_becomes_a_skill(as_trader):
     assert list_open_drafts() == []
 
 
-def test_draft_of_a_new_skill_is_taken_up_again(as_trader):
+def test_draft_of_a_new_skill_is_taken_up_again_unless_it_was_given_up(as_trader):
     first = start_draft(now=JUNE)
 
     assert start_draft(now=SOON) == first
     assert SkillDraft.objects.get().created_at == JUNE
+    discard_draft(draft_id=first.pk, now=SOON)
+    with pytest.raises(DraftNotFound):
+        patch_draft(draft_id=first.pk, patch={}, now=SOON)
+    assert start_draft(now=SOON) != first
 
 
 def test_draft_notes_the_chat_that_writes_it_last(as_trader):
@@ -69,15 +73,6 @@ def test_save_problems_name_what_is_missing_and_then_the_models(as_trader):
     assert list_save_problems(WHOLE) == []
 
 
-def test_draft_of_a_skill_starts_from_its_newest_version(as_trader):
-    version = save_skill()
-
-    draft = edit_skill(version, description="Better")
-
-    assert (draft.base_skill_id, draft.base_version) == (version.skill_id, 1)
-    assert draft.payload == {**version.payload, "description": "Better"}
-
-
 def test_saving_an_incomplete_draft_names_missing_fields_and_keeps_it(as_trader):
     draft = start_draft(now=JUNE)
 
@@ -87,26 +82,17 @@ def test_saving_an_incomplete_draft_names_missing_fields_and_keeps_it(as_trader)
     assert list_open_drafts() == [draft]
 
 
-@pytest.mark.parametrize(
-    ("patch", "field"),
-    [
-        ({"model": "other/model"}, "model"),
-        ({"context": {"memory": {"reflection": {"model": "other/model"}}}}, "context.memory.reflection.model"),
-    ],
-    ids=["agent", "reflection"],
-)
-def test_skill_with_a_model_that_is_not_allowed_is_not_saved(as_trader, settings, patch, field):
+@pytest.mark.parametrize("is_reflections", [False, True])
+def test_skill_with_a_model_that_is_not_allowed_is_not_saved(as_trader, settings, is_reflections):
     settings.ALLOWED_MODELS = ["site/model", "offline/keel"]
+    named = {"model": "other/model"}
+    context = {**BASICS["context"], "memory": {"reflection": named}}
+    patch, field = ({"context": context}, "context.memory.reflection.model") if is_reflections else (named, "model")
     draft = start_draft(now=JUNE)
-    patch_draft(
-        draft_id=draft.pk,
-        patch={**BASICS, **patch, "context": {**BASICS["context"], **patch.get("context", {})}},
-        now=JUNE,
-    )
+    patch_draft(draft_id=draft.pk, patch={**BASICS, **patch}, now=JUNE)
 
-    with pytest.raises(
-        PayloadInvalid, match="other/model is not allowed here; choose one of site/model, offline/keel"
-    ) as caught:
+    words = "other/model is not allowed here; choose one of site/model, offline/keel"
+    with pytest.raises(PayloadInvalid, match=words) as caught:
         save_draft(draft_id=draft.pk, now=JUNE)
     assert [error.field for error in caught.value.errors] == [field]
     assert list_open_drafts() == [draft]
@@ -116,25 +102,20 @@ def test_skill_with_a_model_that_is_not_allowed_is_not_saved(as_trader, settings
     assert save_draft(draft_id=draft.pk, now=JUNE).version == 1
 
 
-@pytest.mark.parametrize(
-    ("named", "tried"),
-    [
+def test_models_of_a_skill_are_its_own_while_allowed_and_then_the_sites(settings):
+    settings.ALLOWED_MODELS = ["site/own", "site/other"]
+    settings.TRADING_AGENT_MODEL = settings.REFLECTION_MODEL = "site/own"
+    for named, tried in (
         (None, ["site/own"]),
         ("site/other", ["site/other", "site/own"]),
         ("site/own", ["site/own"]),
         ("gone/model", ["site/own"]),
-    ],
-    ids=["none", "its own", "the site's", "no longer allowed"],
-)
-def test_models_of_a_skill_are_its_own_while_allowed_and_then_the_sites(settings, named, tried):
-    settings.ALLOWED_MODELS = ["site/own", "site/other"]
-    settings.TRADING_AGENT_MODEL = settings.REFLECTION_MODEL = "site/own"
-    payload = parse_payload({**BASICS, "model": named})
-    dial = {"reflection": {"model": named}}
-
-    assert list_agent_models(payload) == tried
-    assert list_reflection_models(payload) == ["site/own"]
-    assert list_reflection_models(parse_payload({**BASICS, "context": {"symbols": ["BTC"], "memory": dial}})) == tried
+    ):
+        payload = parse_payload({**BASICS, "model": named})
+        context = {"symbols": ["BTC"], "memory": {"reflection": {"model": named}}}
+        assert list_agent_models(payload) == tried
+        assert list_reflection_models(payload) == ["site/own"]
+        assert list_reflection_models(parse_payload({**BASICS, "context": context})) == tried
 
 
 def test_style_is_fixed_once_saved(as_trader):
@@ -142,28 +123,23 @@ def test_style_is_fixed_once_saved(as_trader):
 
     with pytest.raises(PayloadInvalid, match="trading_style: is fixed as swing"):
         edit_skill(version, trading_style="day")
-    assert (
-        apply_template_to_draft(draft_id=list_open_drafts()[0].pk, template="range_fade", now=SOON).payload[
-            "trading_style"
-        ]
-        == "swing"
-    )
+    [draft] = list_open_drafts()
+    filled = apply_template_to_draft(draft_id=draft.pk, template="range_fade", now=SOON)
+    assert filled.payload["trading_style"] == "swing"
 
 
-def test_saving_again_adds_a_version_and_keeps_the_old(as_trader):
+def test_saving_again_adds_a_version_of_what_changed_and_keeps_the_old(as_trader):
     first = save_skill()
+    assert save_draft(draft_id=edit_skill(first).pk, now=SOON) == first
+    assert SkillVersion.objects.count() == 1
 
-    second = save_draft(draft_id=edit_skill(first, name="Dips 2").pk, now=SOON)
+    draft = edit_skill(first, name="Dips 2")
+    assert (draft.base_skill_id, draft.base_version) == (first.skill_id, 1)
+    assert draft.payload == {**first.payload, "name": "Dips 2"}
+    second = save_draft(draft_id=draft.pk, now=SOON)
 
     assert (second.version, Skill.objects.get().name, Skill.objects.get().latest_version) == (2, "Dips 2", 2)
     assert SkillVersion.objects.get(version=1).payload["name"] == "Dips"
-
-
-def test_saved_without_a_change_makes_no_version(as_trader):
-    first = save_skill()
-
-    assert save_draft(draft_id=edit_skill(first).pk, now=SOON) == first
-    assert SkillVersion.objects.count() == 1
 
 
 def test_draft_of_an_old_version_is_refused_unless_it_is_meant(as_trader):
@@ -186,15 +162,6 @@ def test_name_of_another_skill_is_refused(as_trader):
 
     assert Skill.objects.count() == 1
     assert len(list_open_drafts()) == 1
-
-
-def test_draft_that_was_given_up_is_gone(as_trader):
-    draft = start_draft(now=JUNE)
-    discard_draft(draft_id=draft.pk, now=SOON)
-
-    with pytest.raises(DraftNotFound):
-        patch_draft(draft_id=draft.pk, patch={}, now=SOON)
-    assert start_draft(now=SOON) != draft
 
 
 def test_skill_that_runs_cannot_be_archived(as_trader):
