@@ -4,6 +4,7 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.record import BarFactory, DeploymentFactory
+from tests.tables import each_case
 from tests.trading.ledger.test_rebuild import NOW, at, bring, deployment, execution, rows
 from trading.ledger.arrivals import RecordKept, preview_entries, undo_batch
 from trading.ledger.entries import Entries, EntriesRefused
@@ -17,8 +18,9 @@ __all__ = ["deployment"]
 # --- Adding ---
 
 
-def test_add_entries_makes_trades_of_fills(deployment):
-    done = bring(deployment, [execution(2, 100, 1), execution(-2, 110, 5)])
+def test_add_entries_makes_trades_of_fills_once(deployment):
+    fills = [execution(2, 100, 1), execution(-2, 110, 5)]
+    done = bring(deployment, fills)
 
     trade = Trade.objects.get()
     assert (done.new_fills, done.opened, done.closed, done.gaps) == (2, 1, 1, 0)
@@ -26,15 +28,10 @@ def test_add_entries_makes_trades_of_fills(deployment):
     assert (trade.entry_tick_at, trade.exit_tick_at, trade.entry_decided_at) == (at(1), at(5), None)
     assert ImportBatch.objects.get().new_fills == 2
 
-
-def test_add_entries_again_changes_nothing(deployment):
-    fills = [execution(2, 100, 1), execution(-3, 110, 5), execution(4, 90, 7)]
-    bring(deployment, fills)
+    bring(deployment, [execution(-1, 110, 6), execution(4, 90, 7)])
     before = list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())
-
     again = bring(deployment, [*fills, *fills])
-
-    assert (again.new_fills, again.known_fills, again.batch_id) == (0, 6, None)
+    assert (again.new_fills, again.known_fills, again.batch_id) == (0, 4, None)
     assert (list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())) == before
 
 
@@ -46,8 +43,8 @@ def test_add_entries_refuses_the_record_of_a_runner(as_trader):
 # --- Problems and conflicts ---
 
 
-@pytest.mark.parametrize(
-    ("fill", "words"),
+@each_case(
+    "fill, words",
     [
         (execution(1, 100, 60 * 24 * 99), "fill 2: its time, .* lies in the future"),
         (execution("1e-13", 100, 1), "fill 2: its quantity, 1E-13, is below the precision"),
@@ -115,17 +112,7 @@ def test_opening_position_begins_the_history(deployment, quantity, expected):
 # --- Fees and funding ---
 
 
-def test_fee_in_a_coin_is_converted_at_the_bar_of_the_fill(deployment):
-    BarFactory(symbol="BNB", interval="1h", opened_at=at(0), open=600, high=620, low=590, close=610)
-    fee = {"fee": "0", "fee_coin": "BNB", "fee_in_coin": D("0.01")}
-
-    bring(deployment, [execution(2, 100, 1, **fee), execution(-2, 110, 2)])
-
-    trade = Trade.objects.get()
-    assert (trade.fees_usd, trade.converted_fees) == (D("6.2"), {"BNB": "0.01"})
-
-
-def test_fee_in_a_coin_without_a_price_is_left_out_of_the_net_until_there_is_one(deployment):
+def test_fee_in_a_coin_is_converted_at_the_bar_of_the_fill_and_left_out_of_the_net_until_there_is_one(deployment):
     fee = {"fee": "0", "fee_coin": "BNB", "fee_in_coin": D("0.01")}
     done = bring(deployment, [execution(2, 100, 1, **fee), execution(-2, 110, 2)])
     trade = Trade.objects.get()
@@ -136,12 +123,10 @@ def test_fee_in_a_coin_without_a_price_is_left_out_of_the_net_until_there_is_one
 
     trade.refresh_from_db()
     assert (trade.realized_pnl_usd, trade.unpriced_fees) == (D("13.8"), {})
-
-
-def test_fee_in_the_traded_coin_is_worth_the_price_of_its_fill(deployment):
-    bring(deployment, [execution(2, 100, 1, fee="0", fee_coin="BTC", fee_in_coin=D("0.01"))])
-
-    assert Trade.objects.get().fees_usd == 1
+    assert (trade.fees_usd, trade.converted_fees) == (D("6.2"), {"BNB": "0.01"})
+    # A fee in the traded coin is worth the price of its fill.
+    bring(deployment, [execution(2, 100, 3, fee="0", fee_coin="BTC", fee_in_coin=D("0.01"))])
+    assert Trade.objects.get(status="open").fees_usd == 1
 
 
 def test_funding_of_any_order_reaches_the_trade_that_was_open(deployment):

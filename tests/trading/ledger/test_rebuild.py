@@ -113,11 +113,18 @@ def test_late_fill_explains_a_part_of_an_estimate(deployment):
     assert (trade.entry_price, trade.quantity, trade.reconciled) == (98, 3, "estimated")
 
 
-def test_rebuild_reads_the_history_from_the_last_flat_point(deployment, monkeypatch):
+@pytest.fixture
+def folded(monkeypatch):
+    """How many fills each tick had that a rebuild applied."""
+    found = []
+    monkeypatch.setattr("trading.ledger.rebuild.Tick", lambda *args: found.append(len(args[1])) or Tick(*args))
+    return found
+
+
+def test_rebuild_reads_the_history_from_the_last_flat_point(deployment, folded):
     bring(deployment, [execution((-1) ** minute, 100, minute) for minute in range(200)])
     before = {row["first_fill_id"]: row["id"] for row in Trade.objects.values("id", "first_fill_id")}
-    folded = []
-    monkeypatch.setattr("trading.ledger.rebuild.Tick", lambda *args: folded.append(len(args[1])) or Tick(*args))
+    folded.clear()
 
     bring(deployment, [execution(2, 100, 189.5)])
 
@@ -125,10 +132,9 @@ def test_rebuild_reads_the_history_from_the_last_flat_point(deployment, monkeypa
     assert sum(before[row.first_fill_id] == row.pk for row in Trade.objects.filter(entry_at__lt=at(189))) == 95
 
 
-def test_rebuild_ends_where_the_symbol_is_flat_as_before(deployment, monkeypatch):
+def test_rebuild_ends_where_the_symbol_is_flat_as_before(deployment, folded):
     bring(deployment, [execution((-1) ** minute, 100, minute) for minute in range(200)])
-    folded = []
-    monkeypatch.setattr("trading.ledger.rebuild.Tick", lambda *args: folded.append(len(args[1])) or Tick(*args))
+    folded.clear()
 
     bring(deployment, [], [Funding("BTC", at(20.5), D(3))])
 
@@ -137,10 +143,9 @@ def test_rebuild_ends_where_the_symbol_is_flat_as_before(deployment, monkeypatch
     assert Trade.objects.count() == 100
 
 
-def test_append_to_an_open_trade_folds_the_new_fills_alone(deployment, monkeypatch):
+def test_append_to_an_open_trade_folds_the_new_fills_alone(deployment, folded):
     bring(deployment, [execution(1, 100 + minute, minute) for minute in range(50)])
-    folded = []
-    monkeypatch.setattr("trading.ledger.rebuild.Tick", lambda *args: folded.append(len(args[1])) or Tick(*args))
+    folded.clear()
 
     bring(deployment, [execution(-50, 200, 60)])
 
@@ -189,12 +194,9 @@ def test_order_of_one_instant_is_the_sources_where_ids_do_not_tell(deployment):
 
 
 def test_self_trade_cut_between_two_imports_is_chained(deployment):
-    legs = [
-        execution(quantity, 100, 5, name=f"7{side}", start_quantity=D(-10)) for quantity, side in ((2, "B"), (-2, "A"))
-    ]
     bring(deployment, [execution(-10, 101, 1, start_quantity=D(0))])
-    for leg in legs:
-        bring(deployment, [leg])
+    for quantity, name in ((2, "7B"), (-2, "7A")):
+        bring(deployment, [execution(quantity, 100, 5, name=name, start_quantity=D(-10))])
 
     [trade] = rows(deployment)
     assert (trade["quantity"], trade["peak_quantity"], trade["reconciled"]) == (-10, 12, "exact")

@@ -62,17 +62,14 @@ def test_trade_keeps_both_ends_with_their_reasons(deployment):
     assert EquityPoint.objects.get().equity_usd == D("9999.9")
 
 
-@pytest.mark.parametrize(
-    ("origin", "kind"),
-    [("agent", "signal"), ("stop", "stop"), ("halt", "halt"), ("command", "command"), (None, "external")],
-)
-def test_exit_kind_says_who_wanted_it(deployment, origin, kind):
-    intents = {"s": Intent(OrderOrigin(origin), "Because")} if origin else {}
-
-    record(deployment, 1, execution(1, 100, 0))
-    record(deployment, 2, execution(-1, 100, 1.5, name="s"), intents=intents)
-
-    assert Trade.objects.get().exit_kind == kind
+def test_exit_kind_says_who_wanted_it(as_trader):
+    kinds = {"agent": "signal", "stop": "stop", "halt": "halt", "command": "command", None: "external"}
+    for origin, kind in kinds.items():
+        deployment = DeploymentFactory()
+        record(deployment, 1, execution(1, 100, 0))
+        wish = {"s": Intent(OrderOrigin(origin), "Because")} if origin else {}
+        record(deployment, 2, execution(-1, 100, 1.5, name="s"), intents=wish)
+        assert Trade.objects.get(deployment=deployment).exit_kind == kind
 
 
 def test_flip_and_liquidation_say_so_for_any_origin(deployment):
@@ -122,34 +119,25 @@ def test_record_tick_ignores_a_repeated_tick(deployment):
     assert (rows(deployment), list(Fill.objects.values()), Deployment.objects.values().get()) == before
 
 
-def test_tick_that_comes_too_early_is_refused(deployment):
-    record(deployment, 1)
+def test_tick_that_comes_too_early_or_not_later_than_the_one_before_is_refused(deployment):
+    record(deployment, 1, minute=5)
 
     with pytest.raises(TickMissing):
-        record(deployment, 3, execution(1, 100))
+        record(deployment, 3, execution(1, 100), minute=9)
+    with pytest.raises(TickOutOfTime):
+        record(deployment, 2, execution(1, 100), minute=5)
 
     assert Deployment.objects.get().last_tick == 1
     assert not Fill.objects.exists()
 
 
-def test_tick_must_be_later_than_the_one_before(deployment):
-    record(deployment, 1, minute=5)
-
-    with pytest.raises(TickOutOfTime):
-        record(deployment, 2, minute=5)
-
-
-def test_fill_that_was_seen_in_an_earlier_tick_counts_once(deployment):
-    buy = execution(1, 100, 0)
+def test_fill_that_was_seen_in_an_earlier_tick_counts_once_but_for_another_symbol(deployment):
+    buy = execution(1, 100, 0, name="7")
     record(deployment, 1, buy)
 
     assert record(deployment, 2, buy, buy).fills == 0
     assert (Trade.objects.get().quantity, Fill.objects.count()) == (1, 1)
-
-
-def test_same_fill_id_of_another_symbol_is_another_fill(deployment):
-    record(deployment, 1, execution(1, 100, 0, name="7"), execution(1, 10, 0, name="7", symbol="ETH"))
-
+    assert record(deployment, 3, execution(1, 10, 2.5, name="7", symbol="ETH")).fills == 1
     assert Trade.objects.filter(status="open").count() == 2
 
 

@@ -19,14 +19,10 @@ def test_backtest_has_a_deployment_of_its_own_that_no_list_shows(as_trader):
         get_deployment(run.deployment_id)
 
 
-@pytest.mark.parametrize(
-    ("starts_at", "ends_at"),
-    [(JUNE, MAY), (MAY, MAY), (MAY, JULY), (MAY - timedelta(days=1200), MAY)],
-    ids=["backwards", "empty", "in the future", "too long"],
-)
-def test_backtest_of_an_impossible_range_is_refused(as_trader, starts_at, ends_at):
-    version = save_skill()
+def test_backtest_of_an_impossible_range_is_refused(as_trader):
+    skill_id = save_skill().skill_id
 
-    with pytest.raises(BacktestRefused):
-        start_backtest(skill_id=version.skill_id, starts_at=starts_at, ends_at=ends_at, now=JUNE)
+    for starts_at, ends_at in ((JUNE, MAY), (MAY, MAY), (MAY, JULY), (MAY - timedelta(days=1200), MAY)):
+        with pytest.raises(BacktestRefused):
+            start_backtest(skill_id=skill_id, starts_at=starts_at, ends_at=ends_at, now=JUNE)
     assert not Deployment.objects.exists()

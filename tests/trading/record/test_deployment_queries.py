@@ -1,5 +1,4 @@
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 
@@ -9,7 +8,6 @@ from trading.ledger.services import DeploymentNotFound
 from trading.record.deployment_queries import list_deployments
 
 HOUR = timedelta(hours=1)
-D = Decimal
 
 
 def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_trader, django_assert_max_num_queries):

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -32,9 +33,8 @@ def test_deployment_runs_the_newest_version(as_trader):
     assert deployment.starting_equity_usd == Decimal(10_000)
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "is_allowed"),
-    [
+def test_command_fits_the_state(as_trader):
+    for status, kind, is_allowed in (
         ("running", "pause", True),
         ("paused", "pause", False),
         ("running", "resume", False),
@@ -45,38 +45,23 @@ def test_deployment_runs_the_newest_version(as_trader):
         ("running", "flatten", False),
         ("running", "redeploy", False),
         ("stopped", "redeploy", False),
-    ],
-)
-def test_command_fits_the_state(as_trader, status, kind, is_allowed):
-    deployment = DeploymentFactory(status=status)
-
-    if is_allowed:
-        assert request_command(deployment_id=deployment.pk, kind=kind, now=JUNE).status == "pending"
-    else:
-        with pytest.raises(CommandRefused):
-            request_command(deployment_id=deployment.pk, kind=kind, now=JUNE)
+    ):
+        ask = partial(request_command, deployment_id=DeploymentFactory(status=status).pk, kind=kind, now=JUNE)
+        if is_allowed:
+            assert ask().status == "pending"
+            assert ask() == ask()  # two clicks are one command
+        else:
+            with pytest.raises(CommandRefused):
+                ask()
 
 
-def test_flatten_needs_a_position_and_works_even_when_stopped(as_trader):
-    deployment = DeploymentFactory(status="stopped")
+def test_flatten_needs_a_position_and_works_even_when_stopped_but_not_of_a_backtest(as_trader):
+    deployment, backtest = DeploymentFactory(status="stopped"), DeploymentFactory(broker_kind="backtest")
     TradeFactory(deployment=deployment, still_open=True)
 
     assert request_command(deployment_id=deployment.pk, kind="flatten", now=JUNE).kind == "flatten"
-
-
-def test_two_clicks_are_one_command(as_trader):
-    deployment = DeploymentFactory()
-
-    commands = [request_command(deployment_id=deployment.pk, kind="stop", now=JUNE) for _ in range(2)]
-
-    assert commands[0] == commands[1]
-
-
-def test_backtest_takes_no_commands(as_trader):
-    deployment = DeploymentFactory(broker_kind="backtest")
-
     with pytest.raises(DeploymentNotFound):
-        request_command(deployment_id=deployment.pk, kind="stop", now=JUNE)
+        request_command(deployment_id=backtest.pk, kind="stop", now=JUNE)
 
 
 def test_finish_command_ends_the_oldest_waiting_one(as_trader):
@@ -91,17 +76,13 @@ def test_finish_command_ends_the_oldest_waiting_one(as_trader):
     assert find_next_command(deployment.pk) == stop
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "after"),
-    [("pause", "running", "paused"), ("resume", "paused", "running"), ("stop", "running", "stopped")],
-)
-def test_carrying_out_a_command_changes_the_row(as_trader, kind, before, after):
-    deployment = DeploymentFactory(status=before)
-    command = request_command(deployment_id=deployment.pk, kind=kind, now=JUNE)
-
-    apply_command(command=command, now=SOON)
-
-    assert get_deployment(deployment.pk).status == after
+def test_carrying_out_a_command_changes_the_row(as_trader):
+    for kind, before, after in (("pause", "running", "paused"), ("resume", "paused", "running")):
+        deployment = DeploymentFactory(status=before)
+        apply_command(command=request_command(deployment_id=deployment.pk, kind=kind, now=JUNE), now=SOON)
+        assert get_deployment(deployment.pk).status == after
+        apply_command(command=request_command(deployment_id=deployment.pk, kind="stop", now=JUNE), now=SOON)
+        assert get_deployment(deployment.pk).status == "stopped"
 
 
 def test_redeploy_moves_to_the_newest_version_and_keeps_positions(as_trader):

@@ -16,41 +16,25 @@ def past_event(days: int, before: int, after: int, *, is_simulated: bool = False
     if not is_quiet:
         MarketEventFactory(starts_at=at, is_simulated=is_simulated)
     for minute, price in ((-1, before), (59, after)):
-        BarFactory(
-            interval="1m",
-            opened_at=at + timedelta(minutes=minute),
-            open=D(price),
-            high=D(price),
-            low=D(price),
-            close=D(price),
-            is_simulated=is_simulated,
-        )
+        prices = dict.fromkeys(("open", "high", "low", "close"), D(price))
+        opened_at = at + timedelta(minutes=minute)
+        BarFactory(interval="1m", opened_at=opened_at, is_simulated=is_simulated, **prices)
 
 
-def test_exposure_of_a_position_to_an_event(as_trader, django_assert_max_num_queries):
+def test_exposure_of_a_position_to_an_event(held, django_assert_max_num_queries):
     for days, after in ((10, 103), (20, 98), (30, 101)):
         past_event(days, 100, after)
     MarketEventFactory(starts_at=MAY - timedelta(days=40))  # without bars
-    coming = MarketEventFactory(starts_at=MAY + HOUR)
     elsewhere = MarketEventFactory(kind="token_unlock", symbols=["ARB"], starts_at=MAY + HOUR)
-    deployment = DeploymentFactory()
-    TradeFactory(deployment=deployment, still_open=True)
+    coming = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
 
-    with django_assert_max_num_queries(12):
-        (found,) = list_deployment_exposures(deployment.pk, [coming, elsewhere], MAY)
+    with django_assert_max_num_queries(12):  # each price is asked for once
+        found = list_deployment_exposures(held.pk, [*coming, elsewhere], MAY)
 
-    assert (found.event.pk, found.trade.symbol, found.trade.side) == (coming.pk, "BTC", "long")
-    assert (found.notional_usd, found.past.events) == (206, 3)
-    assert (found.past.median_abs_move_fraction, found.past.worst_move_fraction) == pytest.approx((0.02, -0.02))
-
-
-def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
-    deployment = DeploymentFactory()
-    TradeFactory(deployment=deployment, still_open=True)
-    events = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
-
-    with django_assert_max_num_queries(12):
-        assert len(list_deployment_exposures(deployment.pk, events, MAY)) == 9
+    assert [one.event for one in found] == coming
+    one = found[0]
+    assert (one.trade.symbol, one.trade.side, one.notional_usd, one.past.events) == ("BTC", "long", 206, 3)
+    assert (one.past.median_abs_move_fraction, one.past.worst_move_fraction) == pytest.approx((0.02, -0.02))
 
 
 @pytest.fixture
@@ -73,27 +57,18 @@ def test_exposure_counts_an_event_under_several_titles_once(held):
     assert expose(held).past.events == 1
 
 
-def test_exposure_over_real_prices_leaves_simulated_ones_out(held):
-    for days in (40, 50, 60):
+@pytest.mark.parametrize(("is_simulated", "move"), [(False, 0.01), (True, 0.3)])
+def test_exposure_over_real_or_simulated_prices_leaves_the_others_out_and_says_so(held, is_simulated, move):
+    newest, older = (10, 20, 30), (40, 50, 60)
+    for days in older if not is_simulated else newest:
         past_event(days, 100, 130, is_simulated=True)
-    for days in (10, 20, 30):
+    for days in newest if not is_simulated else older:
         past_event(days, 100, 101)
 
     found = expose(held)
 
-    assert (found.is_simulated, found.past.events) == (False, 3)
-    assert found.past.median_abs_move_fraction == pytest.approx(0.01)
-
-
-def test_exposure_over_simulated_prices_leaves_real_ones_out_and_says_so(held):
-    for days in (10, 20, 30):
-        past_event(days, 100, 130, is_simulated=True)
-    past_event(45, 100, 101)
-
-    found = expose(held)
-
-    assert (found.is_simulated, found.past.events) == (True, 3)
-    assert found.past.median_abs_move_fraction == pytest.approx(0.3)
+    assert (found.is_simulated, found.past.events) == (is_simulated, 3)
+    assert found.past.median_abs_move_fraction == pytest.approx(move)
 
 
 def test_exposure_has_the_instant_of_its_price(held):

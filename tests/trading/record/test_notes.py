@@ -11,12 +11,12 @@ from trading.models import ReflectionNote
 from trading.record.notes import NoteNotFound, find_active_note, keep_note_for_skill, list_active_notes, write_note
 
 
-def test_new_lessons_supersede_the_old_ones(as_trader):
-    old = ReflectionNoteFactory()
-    other = ReflectionNoteFactory()
-    new = ReflectionNoteFactory.build(
-        deployment=old.deployment, skill=old.skill, user=old.user, lessons_text="- Wait for the close"
-    )
+def test_new_lessons_supersede_the_old_ones_and_a_second_active_note_never_gets_in(as_trader):
+    old, other = ReflectionNoteFactory(), ReflectionNoteFactory()
+    row = {"deployment": old.deployment, "skill": old.skill, "user": old.user}
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ReflectionNoteFactory(**row)
+    new = ReflectionNoteFactory.build(lessons_text="- Wait for the close", **row)
 
     write_note(note=new, now=JUNE)
 
@@ -47,13 +47,6 @@ def test_keep_note_refuses_an_unknown_note(as_trader, stranger):
     for note_id in (theirs.pk, uuid4()):
         with pytest.raises(NoteNotFound):
             keep_note_for_skill(note_id=note_id, now=JUNE)
-
-
-def test_a_second_active_note_never_gets_in(as_trader):
-    note = ReflectionNoteFactory()
-
-    with pytest.raises(IntegrityError), transaction.atomic():
-        ReflectionNoteFactory(deployment=note.deployment)
 
 
 def test_active_notes_of_many_are_those_that_each_prompt_carries(as_trader, django_assert_num_queries):

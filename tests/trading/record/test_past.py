@@ -20,15 +20,8 @@ def tick(deployment: Deployment, number: int, *fills: tuple[str, int, int], equi
     now = JUNE + number * HOUR
     made = [Execution(name, "BTC", now - HOUR / 2, D(quantity), D(price)) for name, quantity, price in fills]
     intents = {name: Intent(OrderOrigin.AGENT, f"because of {name}") for name, _, _ in fills}
-    record_tick(
-        deployment_id=deployment.pk,
-        number=number,
-        tick=Tick(now, made),
-        skill_version=1,
-        now=now,
-        intents=intents,
-        equity_usd=D(equity),
-    )
+    told = {"deployment_id": deployment.pk, "number": number, "tick": Tick(now, made), "skill_version": 1, "now": now}
+    record_tick(**told, intents=intents, equity_usd=D(equity))
 
 
 def test_preview_prompt_of_the_past_has_no_later_trade_equity_or_lesson(as_trader):

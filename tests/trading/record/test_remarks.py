@@ -24,21 +24,15 @@ def test_write_remark_changes_only_what_is_given(as_trader):
     assert (get_remark(trade.pk).text, get_remark(trade.pk).tag_names) == ("", ["news"])
 
 
-def test_get_remark_before_any_is_empty_and_stores_nothing(as_trader):
-    assert get_remark(uuid4()).tag_names == []
-    assert not TradeRemark.objects.exists()
-
-
-@pytest.mark.parametrize("given", [{"text": "x" * (MAX_REMARK + 1)}, {"tags": [f"t{n}" for n in range(MAX_TAGS + 1)]}])
-def test_write_remark_refuses_too_much(as_trader, given):
-    with pytest.raises(RemarkRefused):
-        write_remark(trade_id=TradeFactory().pk, **given, now=MAY)
-    assert not TradeRemark.objects.exists()
-
-
-def test_write_remark_of_no_trade_is_refused(as_trader):
+def test_write_remark_refuses_too_much_and_no_trade(as_trader):
+    trade_id = TradeFactory().pk
+    for given in ({"text": "x" * (MAX_REMARK + 1)}, {"tags": [f"t{n}" for n in range(MAX_TAGS + 1)]}):
+        with pytest.raises(RemarkRefused):
+            write_remark(trade_id=trade_id, **given, now=MAY)
     with pytest.raises(TradeNotFound):
         write_remark(trade_id=uuid4(), text="x", now=MAY)
+    assert get_remark(trade_id).tag_names == []
+    assert not TradeRemark.objects.exists()
 
 
 def test_a_tag_selects_its_trades_and_no_longer_tag(as_trader):

@@ -13,6 +13,7 @@ from tests.factories.record import (
     ReflectionNoteFactory,
     TradeFactory,
 )
+from tests.tables import each_case
 from trading.ledger.arrivals import add_entries
 from trading.ledger.entries import Entries
 from trading.ledger.executions import Execution
@@ -58,8 +59,8 @@ def trades(as_trader):
     ]
 
 
-@pytest.mark.parametrize(
-    ("which", "expected"),
+@each_case(
+    "which, expected",
     [
         ({}, [2, 1, 0]),
         ({"with_backtests": True, "order": "oldest", "symbol": "btc", "status": "closed"}, [0, 3]),
@@ -90,9 +91,15 @@ def test_page_lists_the_trades_that_fit(trades, which, expected):
     assert totals.net_usd == sum(trade.realized_pnl_usd for trade in found if trade.status == "closed")
 
 
-def test_export_reads_all_but_backtests_or_the_deployment_named(trades):
-    assert list(iter_trades()) == [trades[2], trades[1], trades[0]]
-    assert list(iter_trades(trades[3].deployment_id)) == [trades[3]]
+def test_export_reads_all_but_backtests_or_the_deployment_named_and_the_last_closed_are_the_newest(trades):
+    first, second, opened, played = trades
+    of_backtest = TradeFilter(deployment_id=played.deployment_id, with_backtests=True)
+
+    assert list(iter_trades()) == [opened, second, first]
+    assert list(iter_trades(played.deployment_id)) == [played]
+    assert list_last_closed(TradeFilter(), 9) == [second, first]
+    assert list_last_closed(TradeFilter(), 1) == [second]
+    assert list_last_closed(of_backtest, 9) == [played]
 
 
 def test_fills_of_a_trade_lie_between_its_ends(as_trader):
@@ -183,14 +190,6 @@ def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
     assert get_latest_equity(deployment, utc_midnight(MAY)) == 10_000
     assert get_latest_equity(deployment, utc_midnight(MAY + 14 * HOUR)) == 9_000
     assert get_latest_equity(deployment, utc_midnight(MAY + 48 * HOUR)) == 8_000
-
-
-def test_last_closed_are_the_newest_of_those_that_fit(trades):
-    first, second = trades[:2]
-
-    assert list_last_closed(TradeFilter(), 9) == [second, first]
-    assert list_last_closed(TradeFilter(), 1) == [second]
-    assert list_last_closed(TradeFilter(deployment_id=trades[3].deployment_id, with_backtests=True), 9) == [trades[3]]
 
 
 def test_record_of_a_skill_is_of_its_deployments_once_one_closed_a_trade(as_trader):
