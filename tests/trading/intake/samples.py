@@ -1,7 +1,6 @@
 """Exports as the venues document them, with invented numbers: each buys and sells the same coin."""
 
 import gzip
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -20,15 +19,10 @@ def _lines(*lines: str) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
 BTC = (
     ("futures", "BTC", "2025-03-01T10:00:00", "0.5", "90000", "18 USDT"),
     ("futures", "BTC", "2025-03-01T12:30:00", "-0.5", "91000", "18.2 USDT"),
 )
-MS = ("1740823200000", "1740832200000")  # the two instants
 SPOT_BTC = tuple(("spot", *fill[1:]) for fill in BTC)
 
 SAMPLES = {
@@ -91,60 +85,35 @@ SAMPLES = {
     ),
     "binance spot, API": Sample(
         "binance_spot_api",
-        _json(
-            [
-                {
-                    "symbol": "BTCUSDT",
-                    "id": 28457 + place,
-                    "orderId": 100234,
-                    "price": price,
-                    "qty": "0.50000000",
-                    "quoteQty": "45000",
-                    "commission": fee,
-                    "commissionAsset": "USDT",
-                    "time": int(at),
-                    "isBuyer": not place,
-                    "isMaker": False,
-                    "isBestMatch": True,
-                }
-                for place, (at, price, fee) in enumerate(zip(MS, ("90000", "91000"), ("18", "18.2"), strict=True))
-            ]
+        _lines(
+            '[{"symbol":"BTCUSDT","id":28457,"orderId":100234,"price":"90000","qty":"0.50000000",'
+            '"quoteQty":"45000","commission":"18","commissionAsset":"USDT","time":1740823200000,'
+            '"isBuyer":true,"isMaker":false,"isBestMatch":true},{"symbol":"BTCUSDT","id":28458,'
+            '"orderId":100234,"price":"91000","qty":"0.50000000","quoteQty":"45000","commission":"18.2",'
+            '"commissionAsset":"USDT","time":1740832200000,"isBuyer":false,"isMaker":false,'
+            '"isBestMatch":true}]'
         ),
         SPOT_BTC,
     ),
     "binance futures, API": Sample(
         "binance_futures_api",
-        _json(
-            [
-                {
-                    "buyer": not place,
-                    "commission": fee,
-                    "commissionAsset": "USDT",
-                    "id": 698759 + place,
-                    "maker": False,
-                    "orderId": 25851813,
-                    "price": price,
-                    "qty": "0.5",
-                    "quoteQty": "45000",
-                    "realizedPnl": "0",
-                    "side": ("BUY", "SELL")[place],
-                    "positionSide": "BOTH",
-                    "symbol": "BTCUSDT",
-                    "time": int(at),
-                }
-                for place, (at, price, fee) in enumerate(zip(MS, ("90000", "91000"), ("18", "18.2"), strict=True))
-            ]
+        _lines(
+            '[{"buyer":true,"commission":"18","commissionAsset":"USDT","id":698759,"maker":false,'
+            '"orderId":25851813,"price":"90000","qty":"0.5","quoteQty":"45000","realizedPnl":"0",'
+            '"side":"BUY","positionSide":"BOTH","symbol":"BTCUSDT","time":1740823200000},{"buyer":false,'
+            '"commission":"18.2","commissionAsset":"USDT","id":698760,"maker":false,"orderId":25851813,'
+            '"price":"91000","qty":"0.5","quoteQty":"45000","realizedPnl":"0","side":"SELL",'
+            '"positionSide":"BOTH","symbol":"BTCUSDT","time":1740832200000}]'
         ),
         BTC,
     ),
     "binance futures, funding of the API": Sample(
         "binance_funding_api",
-        _json(
-            [
-                {"symbol": "BTCUSDT", "incomeType": kind, "income": "-1.5", "asset": "USDT", "time": int(MS[0])}
-                | {"info": "", "tranId": 9689322392 + place, "tradeId": ""}
-                for place, kind in enumerate(("FUNDING_FEE", "COMMISSION"))
-            ]
+        _lines(
+            '[{"symbol":"BTCUSDT","incomeType":"FUNDING_FEE","income":"-1.5","asset":"USDT",'
+            '"time":1740823200000,"info":"","tranId":9689322392,"tradeId":""},{"symbol":"BTCUSDT",'
+            '"incomeType":"COMMISSION","income":"-1.5","asset":"USDT","time":1740823200000,"info":"",'
+            '"tranId":9689322393,"tradeId":""}]'
         ),
         (),
         (("BTC", "2025-03-01T10:00:00", "-1.5"),),
@@ -189,37 +158,16 @@ SAMPLES = {
     ),
     "bybit, API": Sample(
         "bybit_api",
-        _json(
-            {
-                "retCode": 0,
-                "retMsg": "OK",
-                "result": {
-                    "nextPageCursor": "",
-                    "category": "linear",
-                    "list": [
-                        {
-                            "symbol": "BTCUSDT",
-                            "orderId": "1549452573428424448",
-                            "side": side,
-                            "execFee": fee,
-                            "feeCurrency": "",
-                            "execId": exec_id,
-                            "execPrice": price,
-                            "execQty": "0.5",
-                            "execType": kind,
-                            "execTime": at,
-                            "isMaker": False,
-                        }
-                        for side, fee, exec_id, price, kind, at in (
-                            ("Sell", "18.2", "e3", "91000", "Trade", MS[1]),
-                            ("Sell", "4.525", "e2", "90500", "Funding", "1740826800000"),
-                            ("Buy", "18", "e1", "90000", "Trade", MS[0]),
-                        )
-                    ],
-                },
-                "retExtInfo": {},
-                "time": 1672283754510,
-            }
+        _lines(
+            '{"retCode":0,"retMsg":"OK","result":{"nextPageCursor":"","category":"linear",'
+            '"list":[{"symbol":"BTCUSDT","orderId":"1549452573428424448","side":"Sell","execFee":"18.2",'
+            '"feeCurrency":"","execId":"e3","execPrice":"91000","execQty":"0.5","execType":"Trade",'
+            '"execTime":"1740832200000","isMaker":false},{"symbol":"BTCUSDT","orderId":"1549452573428424448",'
+            '"side":"Sell","execFee":"4.525","feeCurrency":"","execId":"e2","execPrice":"90500",'
+            '"execQty":"0.5","execType":"Funding","execTime":"1740826800000","isMaker":false},'
+            '{"symbol":"BTCUSDT","orderId":"1549452573428424448","side":"Buy","execFee":"18",'
+            '"feeCurrency":"","execId":"e1","execPrice":"90000","execQty":"0.5","execType":"Trade",'
+            '"execTime":"1740823200000","isMaker":false}]},"retExtInfo":{},"time":1672283754510}'
         ),
         BTC,
         (("BTC", "2025-03-01T11:00:00", "-4.525"),),
@@ -250,33 +198,14 @@ SAMPLES = {
     ),
     "okx, API": Sample(
         "okx_api",
-        _json(
-            {
-                "code": "0",
-                "msg": "",
-                "data": [
-                    {
-                        "side": side,
-                        "fillSz": "50",
-                        "fillPx": price,
-                        "fee": fee,
-                        "feeCcy": "USDT",
-                        "ordId": "317321390244397056",
-                        "instType": "SWAP",
-                        "instId": "BTC-USDT-SWAP",
-                        "posSide": "net",
-                        "billId": bill,
-                        "execType": "T",
-                        "tradeId": "107601752",
-                        "ts": at,
-                        "fillTime": at,
-                    }
-                    for side, price, fee, bill, at in (
-                        ("sell", "91000", "-18.2", "2", MS[1]),
-                        ("buy", "90000", "-18", "1", MS[0]),
-                    )
-                ],
-            }
+        _lines(
+            '{"code":"0","msg":"","data":[{"side":"sell","fillSz":"50","fillPx":"91000","fee":"-18.2",'
+            '"feeCcy":"USDT","ordId":"317321390244397056","instType":"SWAP","instId":"BTC-USDT-SWAP",'
+            '"posSide":"net","billId":"2","execType":"T","tradeId":"107601752","ts":"1740832200000",'
+            '"fillTime":"1740832200000"},{"side":"buy","fillSz":"50","fillPx":"90000","fee":"-18",'
+            '"feeCcy":"USDT","ordId":"317321390244397056","instType":"SWAP","instId":"BTC-USDT-SWAP",'
+            '"posSide":"net","billId":"1","execType":"T","tradeId":"107601752","ts":"1740823200000",'
+            '"fillTime":"1740823200000"}]}'
         ),
         BTC,
     ),
@@ -293,32 +222,13 @@ SAMPLES = {
     ),
     "kraken, API": Sample(
         "kraken",
-        _json(
-            {
-                "error": [],
-                "result": {
-                    "count": 2,
-                    "trades": {
-                        f"THVRQM-33VKH-{place}": {
-                            "ordertxid": "OQCLML-BW3P3-BUCMWZ",
-                            "pair": "XXBTZUSD",
-                            "time": at,
-                            "type": side,
-                            "ordertype": "limit",
-                            "price": price,
-                            "cost": "45000",
-                            "fee": fee,
-                            "vol": "0.50000000",
-                            "margin": "0.00000",
-                            "misc": "",
-                        }
-                        for place, at, side, price, fee in (
-                            (1, 1740823200.0, "buy", "90000", "18"),
-                            (2, 1740832200.0001, "sell", "91000", "18.2"),
-                        )
-                    },
-                },
-            }
+        _lines(
+            '{"error":[],"result":{"count":2,"trades":{"THVRQM-33VKH-1":{"ordertxid":"OQCLML-BW3P3-BUCMWZ",'
+            '"pair":"XXBTZUSD","time":1740823200.0,"type":"buy","ordertype":"limit","price":"90000",'
+            '"cost":"45000","fee":"18","vol":"0.50000000","margin":"0.00000","misc":""},'
+            '"THVRQM-33VKH-2":{"ordertxid":"OQCLML-BW3P3-BUCMWZ","pair":"XXBTZUSD","time":1740832200.0001,'
+            '"type":"sell","ordertype":"limit","price":"91000","cost":"45000","fee":"18.2",'
+            '"vol":"0.50000000","margin":"0.00000","misc":""}}}}'
         ),
         (
             ("spot", "BTC", "2025-03-01T10:00:00", "0.5", "90000", "18 USD"),
@@ -351,30 +261,15 @@ SAMPLES = {
     ),
     "coinbase, API": Sample(
         "coinbase_api",
-        _json(
-            {
-                "fills": [
-                    {
-                        "entry_id": entry,
-                        "trade_id": "1",
-                        "order_id": "813a53c5-3e39-47bb-863d-2faf685d22d8",
-                        "trade_time": at,
-                        "trade_type": "FILL",
-                        "price": price,
-                        "size": size,
-                        "commission": fee,
-                        "product_id": "BTC-USDT",
-                        "sequence_timestamp": at,
-                        "size_in_quote": in_quote,
-                        "side": side,
-                    }
-                    for entry, at, price, size, fee, in_quote, side in (
-                        ("b", "2025-03-01T12:30:00.091377090Z", "91000", "0.5", "18.2", False, "SELL"),
-                        ("a", "2025-03-01T10:00:00Z", "90000", "45000", "18", True, "BUY"),
-                    )
-                ],
-                "cursor": "789100",
-            }
+        _lines(
+            '{"fills":[{"entry_id":"b","trade_id":"1","order_id":"813a53c5-3e39-47bb-863d-2faf685d22d8",'
+            '"trade_time":"2025-03-01T12:30:00.091377090Z","trade_type":"FILL","price":"91000","size":"0.5",'
+            '"commission":"18.2","product_id":"BTC-USDT",'
+            '"sequence_timestamp":"2025-03-01T12:30:00.091377090Z","size_in_quote":false,"side":"SELL"},'
+            '{"entry_id":"a","trade_id":"1","order_id":"813a53c5-3e39-47bb-863d-2faf685d22d8",'
+            '"trade_time":"2025-03-01T10:00:00Z","trade_type":"FILL","price":"90000","size":"45000",'
+            '"commission":"18","product_id":"BTC-USDT","sequence_timestamp":"2025-03-01T10:00:00Z",'
+            '"size_in_quote":true,"side":"BUY"}],"cursor":"789100"}'
         ),
         (
             ("spot", "BTC", "2025-03-01T10:00:00", "0.5", "90000", "18 USDT"),
@@ -405,64 +300,30 @@ SAMPLES = {
     ),
     "bitget spot, API": Sample(
         "bitget_spot_api",
-        _json(
-            {
-                "code": "00000",
-                "data": [
-                    {
-                        "userId": "1",
-                        "symbol": "BTCUSDT",
-                        "orderId": "12345678910",
-                        "tradeId": trade,
-                        "orderType": "market",
-                        "side": side,
-                        "priceAvg": price,
-                        "size": "0.5",
-                        "amount": "45000",
-                        "feeDetail": {"deduction": "no", "feeCoin": "USDT", "totalDeductionFee": "", "totalFee": fee},
-                        "tradeScope": "taker",
-                        "cTime": at,
-                        "uTime": at,
-                    }
-                    for trade, side, price, fee, at in (
-                        ("2", "sell", "91000", "-18.2", MS[1]),
-                        ("1", "buy", "90000", "-18", MS[0]),
-                    )
-                ],
-            }
+        _lines(
+            '{"code":"00000","data":[{"userId":"1","symbol":"BTCUSDT","orderId":"12345678910","tradeId":"2",'
+            '"orderType":"market","side":"sell","priceAvg":"91000","size":"0.5","amount":"45000",'
+            '"feeDetail":{"deduction":"no","feeCoin":"USDT","totalDeductionFee":"","totalFee":"-18.2"},'
+            '"tradeScope":"taker","cTime":"1740832200000","uTime":"1740832200000"},{"userId":"1",'
+            '"symbol":"BTCUSDT","orderId":"12345678910","tradeId":"1","orderType":"market","side":"buy",'
+            '"priceAvg":"90000","size":"0.5","amount":"45000","feeDetail":{"deduction":"no","feeCoin":"USDT",'
+            '"totalDeductionFee":"","totalFee":"-18"},"tradeScope":"taker","cTime":"1740823200000",'
+            '"uTime":"1740823200000"}]}'
         ),
         SPOT_BTC,
     ),
     "bitget futures, API, hedge mode": Sample(
         "bitget_futures_api",
-        _json(
-            {
-                "code": "00000",
-                "data": {
-                    "fillList": [
-                        {
-                            "tradeId": trade,
-                            "symbol": "BTCUSDT",
-                            "orderId": "1111468664264753162",
-                            "price": price,
-                            "baseVolume": "0.5",
-                            "feeDetail": [{"deduction": "no", "feeCoin": "USDT", "totalFee": fee}],
-                            "side": "buy",
-                            "quoteVolume": "45000",
-                            "profit": "0",
-                            "tradeSide": trade_side,
-                            "posMode": "hedge_mode",
-                            "tradeScope": "taker",
-                            "cTime": at,
-                        }
-                        for trade, price, fee, trade_side, at in (
-                            ("2", "91000", "-18.2", "close", MS[1]),
-                            ("1", "90000", "-18", "open", MS[0]),
-                        )
-                    ],
-                    "endId": "1",
-                },
-            }
+        _lines(
+            '{"code":"00000","data":{"fillList":[{"tradeId":"2","symbol":"BTCUSDT",'
+            '"orderId":"1111468664264753162","price":"91000","baseVolume":"0.5",'
+            '"feeDetail":[{"deduction":"no","feeCoin":"USDT","totalFee":"-18.2"}],"side":"buy",'
+            '"quoteVolume":"45000","profit":"0","tradeSide":"close","posMode":"hedge_mode",'
+            '"tradeScope":"taker","cTime":"1740832200000"},{"tradeId":"1","symbol":"BTCUSDT",'
+            '"orderId":"1111468664264753162","price":"90000","baseVolume":"0.5",'
+            '"feeDetail":[{"deduction":"no","feeCoin":"USDT","totalFee":"-18"}],"side":"buy",'
+            '"quoteVolume":"45000","profit":"0","tradeSide":"open","posMode":"hedge_mode",'
+            '"tradeScope":"taker","cTime":"1740823200000"}],"endId":"1"}}'
         ),
         BTC,
     ),
@@ -483,29 +344,12 @@ SAMPLES = {
     ),
     "hyperliquid, API": Sample(
         "hyperliquid_api",
-        _json(
-            [
-                {
-                    "closedPnl": "0.0",
-                    "coin": "BTC",
-                    "crossed": True,
-                    "dir": direction,
-                    "hash": "0x00",
-                    "oid": 90542681,
-                    "px": price,
-                    "side": side,
-                    "startPosition": start,
-                    "sz": "0.5",
-                    "time": int(at),
-                    "fee": fee,
-                    "feeToken": "USDC",
-                    "tid": tid,
-                }
-                for direction, price, side, start, at, fee, tid in (
-                    ("Close Long", "91000.0", "A", "0.5", MS[1], "18.2", 118906512037720),
-                    ("Open Long", "90000.0", "B", "0.0", MS[0], "18", 118906512037719),
-                )
-            ]
+        _lines(
+            '[{"closedPnl":"0.0","coin":"BTC","crossed":true,"dir":"Close Long","hash":"0x00","oid":90542681,'
+            '"px":"91000.0","side":"A","startPosition":"0.5","sz":"0.5","time":1740832200000,"fee":"18.2",'
+            '"feeToken":"USDC","tid":118906512037720},{"closedPnl":"0.0","coin":"BTC","crossed":true,'
+            '"dir":"Open Long","hash":"0x00","oid":90542681,"px":"90000.0","side":"B","startPosition":"0.0",'
+            '"sz":"0.5","time":1740823200000,"fee":"18","feeToken":"USDC","tid":118906512037719}]'
         ),
         tuple((*fill[:5], fill[5].replace("USDT", "USDC")) for fill in BTC),
     ),
@@ -517,20 +361,9 @@ SAMPLES = {
     ),
     "hyperliquid, funding of the API": Sample(
         "hyperliquid_funding_api",
-        _json(
-            [
-                {
-                    "time": int(MS[0]),
-                    "hash": "0x00",
-                    "delta": {
-                        "type": "funding",
-                        "coin": "BTC",
-                        "usdc": "-3.625312",
-                        "szi": "4.91",
-                        "fundingRate": "0.00004",
-                    },
-                }
-            ]
+        _lines(
+            '[{"time":1740823200000,"hash":"0x00","delta":{"type":"funding","coin":"BTC","usdc":"-3.625312",'
+            '"szi":"4.91","fundingRate":"0.00004"}}]'
         ),
         (),
         (("BTC", "2025-03-01T10:00:00", "-3.625312"),),

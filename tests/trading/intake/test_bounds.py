@@ -20,6 +20,7 @@ from memory.transfer.arrival import DocumentRefused
 from memory.web.views import settings as memory_settings
 from tests.factories.trading import TraderFactory
 from tests.source import ROOT
+from tests.tables import each_case
 from tests.trading.web.test_views_imports import fields_of
 from trading.api import imports as api_imports
 from trading.intake import files
@@ -145,7 +146,7 @@ def pack(packing: int = zipfile.ZIP_DEFLATED, **members: str) -> bytes:
     return packed.getvalue()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "members",
     [
         {"memory": '{"format": "keel-memory", "facts": [' + "{}," * 6_000_000 + "{}]}"},
@@ -153,47 +154,34 @@ def pack(packing: int = zipfile.ZIP_DEFLATED, **members: str) -> bytes:
         {"conversations": "[" + "[]," * 6_000_000 + "7]"},
         {"memories": "[" + '"a",' * 6_000_000 + '"a"]'},
     ],
-    ids=["objects", "size", "lists", "texts"],
 )
-@pytest.mark.parametrize("is_list", [False, True])
-def test_zip_of_a_memory_is_refused_before_its_values_are_made(members, is_list):
-    with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
-        lists.parse_memory(lists.read_upload(pack(**members)), is_list=is_list)
+def test_zip_of_a_memory_is_refused_before_its_values_are_made(members):
+    packed = pack(**members)
+    for is_list in (False, True):
+        with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
+            lists.parse_memory(lists.read_upload(packed), is_list=is_list)
 
 
-@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
-def test_zip_that_unpacks_all_at_once_is_refused_unread(packing, monkeypatch):
-    packed = pack(packing, memory="{}")
+def test_zip_that_unpacks_all_at_once_or_is_damaged_is_refused(monkeypatch):
+    damaged = bytearray(pack(memory=json.dumps([str(number) for number in range(500)])))
+    damaged[60:90] = b"\xff" * 30
+    with pytest.raises(DocumentRefused, match="cannot be read"):
+        lists.read_upload(bytes(damaged))
+
+    packed = [pack(packing, memory="{}") for packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)]
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
-
-    with pytest.raises(DocumentRefused, match="cannot be read"):
-        lists.read_upload(packed)
-
-
-def test_damaged_zip_is_refused():
-    packed = bytearray(pack(memory=json.dumps([str(number) for number in range(500)])))
-    packed[60:90] = b"\xff" * 30
-
-    with pytest.raises(DocumentRefused, match="cannot be read"):
-        lists.read_upload(bytes(packed))
+    for one in packed:
+        with pytest.raises(DocumentRefused, match="cannot be read"):
+            lists.read_upload(one)
 
 
-def test_list_that_is_nested_deeply_is_refused():
+def test_list_nested_deeply_or_beyond_its_bounds_is_refused_while_it_is_read():
     with pytest.raises(DocumentRefused, match="nested too deeply"):
         lists.parse_list('{"memories":[' * 440 + '"x"' + "]}" * 440)
-
-
-@pytest.mark.parametrize(
-    "text", ["- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000], ids=["facts", "lines", "sentences"]
-)
-def test_list_beyond_its_bounds_is_refused_while_it_is_read(text):
-    with pytest.raises(DocumentRefused, match=r"has more|too long"):
-        lists.parse_list(text)
-
-
-def test_line_with_a_long_run_of_spaces_is_read_at_once():
+    for text in ("- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000):
+        with pytest.raises(DocumentRefused, match=r"has more|too long"):
+            lists.parse_list(text)
     [fact] = lists.parse_list("I trade BTC" + " " * 1_000_000 + "only.")
-
     assert fact.text == "I trade BTC only."
 
 
@@ -241,11 +229,8 @@ def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(clien
 
 
 def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions(client, monkeypatch):
-    seen = [
-        watch(monkeypatch, api_imports, "read_table"),
-        watch(monkeypatch, memory_api, "parse_list"),
-        watch(monkeypatch, memory_settings, "parse_memory"),
-    ]
+    readers = ((api_imports, "read_table"), (memory_api, "parse_list"), (memory_settings, "parse_memory"))
+    seen = [watch(monkeypatch, module, name) for module, name in (*readers, (parsing, "parse_json"))]
 
     def post(path: str, body: dict) -> None:
         assert client.post(path, body, content_type="application/json").status_code < 300
@@ -255,47 +240,34 @@ def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions
     for kind in ("list", "document"):
         client.post(reverse("memory:import"), {"kind": kind, "text": "I trade ETH only"})
 
-    assert seen == [[False], [False], [False, False]]
+    assert seen == [[False], [False], [False, False], [False, False]]
 
 
-def test_body_of_a_request_is_parsed_outside_of_transactions(client, monkeypatch):
-    seen = watch(monkeypatch, parsing, "parse_json")
+@pytest.fixture
+def meanwhile(client, monkeypatch):
+    """A function that imports a file while another window does something with it; it returns the answer."""
 
-    client.post("/api/memory/list/", {"text": "I trade BTC only"}, content_type="application/json")
+    def play(**act: str):
+        place = upload(client)
+        fields = fields_of(client.get(place))
+        check = files.check_reading
 
-    assert seen == [False]
+        def act_meanwhile(*args, **kwargs):
+            check(*args, **kwargs)
+            monkeypatch.setattr(files, "check_reading", check)
+            client.post(place, fields | act)
+
+        monkeypatch.setattr(files, "check_reading", act_meanwhile)
+        return client.post(place, fields | {"act": "import"}, follow=True)
+
+    return play
 
 
-def test_import_of_a_file_that_was_corrected_in_another_window_is_refused(client, monkeypatch):
-    place = upload(client)
-    fields = fields_of(client.get(place))
-    check = files.check_reading
-
-    def correct_meanwhile(*args, **kwargs):
-        check(*args, **kwargs)
-        client.post(place, fields | {"zone": "Asia/Tokyo", "act": "correct"})
-
-    monkeypatch.setattr(files, "check_reading", correct_meanwhile)
-
-    response = client.post(place, fields | {"act": "import"})
-
+def test_import_of_a_file_that_another_window_corrected_or_imported_says_so(meanwhile):
+    response = meanwhile(zone="Asia/Tokyo", act="correct")
     assert response.status_code == 422
     assert "corrected in another window" in response.content.decode()
 
-
-def test_second_import_of_a_file_says_that_it_is_gone(client, monkeypatch):
-    place = upload(client)
-    fields = fields_of(client.get(place))
-    check = files.check_reading
-
-    def import_meanwhile(*args, **kwargs):
-        check(*args, **kwargs)
-        monkeypatch.setattr(files, "check_reading", check)
-        client.post(place, fields | {"act": "import"})
-
-    monkeypatch.setattr(files, "check_reading", import_meanwhile)
-
-    response = client.post(place, fields | {"act": "import"}, follow=True)
-
+    response = meanwhile(act="import")
     assert response.redirect_chain[0][0] == reverse("trading:imports")
     assert "not here any more" in response.content.decode()

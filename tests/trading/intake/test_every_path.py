@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
 from tests.trading.data import FILLS, needs_fills
@@ -33,38 +32,23 @@ def fill(tid: int, minute: float, quantity: str, price: str = "100", start: str 
 def as_hyperliquid(one: dict) -> dict:
     size = one["quantity"].lstrip("-")
     row = {"coin": "BTC", "px": one["px"], "sz": size, "side": "A" if size != one["quantity"] else "B"}
-    row |= {
-        "time": int(one["at"].timestamp() * 1000),
-        "hash": "0x0",
-        "oid": 1,
-        "tid": one["tid"],
-        "fee": "0.1",
-        "feeToken": "USDC",
-    }
+    row |= {"time": int(one["at"].timestamp() * 1000), "hash": "0x0", "oid": 1, "tid": one["tid"]}
+    row |= {"fee": "0.1", "feeToken": "USDC"}
     return row | ({} if one["start"] is None else {"startPosition": one["start"]})
 
 
 def as_pushed(one: dict) -> dict:
-    row = {
-        "fill_id": str(one["tid"]),
-        "symbol": "BTC",
-        "at": one["at"].isoformat(),
-        "price": one["px"],
-        "fee_coin": "USDC",
-    }
-    return row | {"quantity": one["quantity"], "start_quantity": one["start"], "fee_in_coin": "0.1"}
+    row = {"fill_id": str(one["tid"]), "symbol": "BTC", "at": one["at"].isoformat(), "price": one["px"]}
+    return row | {"fee_coin": "USDC", "quantity": one["quantity"], "start_quantity": one["start"], "fee_in_coin": "0.1"}
 
 
 def bring_file(trader, content: bytes, now) -> list:
     """Upload a file, read it and import it, as the pages do."""
     new = read_upload(content, zone="UTC")
-    with owned_tx(trader):
-        file = keep_file(new, name="fills.json", now=now)
-    opened = open_file(file)
-    reading = read_file(opened, now=now)
+    file = as_owner(trader, lambda: keep_file(new, name="fills.json", now=now))
+    reading = read_file(opened := open_file(file), now=now)
     check_reading(reading, leaves_out=False)
-    with owned_tx(trader):
-        return import_file(opened, reading, now=now)
+    return as_owner(trader, lambda: import_file(opened, reading, now=now))
 
 
 @dataclass
@@ -99,7 +83,7 @@ class Path:
         self._push("ticks", fills, at=(NOW + timedelta(seconds=self.turns)).isoformat())
 
     def _push(self, door: str, fills: list[dict], **more) -> None:
-        self.deployment = self.deployment or as_owner(self.trader, lambda: DeploymentFactory(broker_kind="live"))
+        self.deployment = self.deployment or DeploymentFactory(broker_kind="live")
         body = {"fills": [as_pushed(one) for one in fills], **more}
         is_good = all(one["at"] <= NOW and len(one["quantity"]) < 10 for one in fills)
         status = 422 if not is_good else 201 if door == "ticks" else 200
@@ -112,9 +96,8 @@ class Path:
         if self.turns == 1:
             add(self.trader)
         sync_due_accounts(self.trader, now=NOW + timedelta(hours=self.turns - 1))
-        with owned(self.trader):
-            conflicts = [one["text"] for batch in ImportBatch.objects.all() for one in batch.conflicts]
-            self.said = " ".join([*VenueAccount.objects.get().gaps, *conflicts])
+        conflicts = [one["text"] for batch in ImportBatch.objects.all() for one in batch.conflicts]
+        self.said = " ".join([*VenueAccount.objects.get().gaps, *conflicts])
 
 
 @pytest.fixture(params=PATHS)
@@ -123,9 +106,8 @@ def path(request, trader, api, server):
         yield Path(request.param, trader, api, server)
 
 
-def stored(trader) -> list[tuple]:
-    with owned(trader):
-        return list(Fill.objects.order_by("at").values_list("quantity", "price"))
+def stored() -> list[tuple]:
+    return list(Fill.objects.order_by("at").values_list("quantity", "price"))
 
 
 def test_known_fill_with_other_numbers_is_kept_and_reported(path, trader):
@@ -133,7 +115,7 @@ def test_known_fill_with_other_numbers_is_kept_and_reported(path, trader):
 
     path.bring(fill(1, 1, "2", price="101"))
 
-    assert stored(trader) == [(2, 100), (-1, 100)]
+    assert stored() == [(2, 100), (-1, 100)]
     assert "price: 100 is kept, 101 came" in path.said
 
 
@@ -142,7 +124,7 @@ def test_one_id_with_two_numbers_in_one_delivery_is_reported(path, trader):
 
     words = {"file": "Item 2: it has the id of row 1", "sync": "it has the id of row 1"}
     assert words.get(path.name, "price: 100 is kept, 101 came") in path.said
-    assert stored(trader) == ([] if path.name == "file" else [(2, 100)])
+    assert stored() == ([] if path.name == "file" else [(2, 100)])
 
 
 BAD = {"a time of the future": (fill(2, 60 * 30, "1"), "future"), "too fine": (fill(2, 2, "0.0000000000001"), "")}
@@ -158,15 +140,14 @@ def test_fill_that_cannot_be_is_refused_with_its_row(path, trader, case):
     row = {"file": "Item 2:", "fills": "#/fills/1/", "ticks": "#/fills/1/", "sync": "1 trades were left out"}
     assert row[path.name] in path.said
     # A sync cannot be corrected by hand: it brings the rest and says what is missing.
-    assert stored(trader) == ([(2, 100)] if path.name == "sync" else [])
+    assert stored() == ([(2, 100)] if path.name == "sync" else [])
 
 
 @pytest.mark.parametrize("start", ["3", None])
 def test_history_that_begins_inside_a_position_is_marked(path, trader, start):
     path.bring(fill(1, 1, "-1", start=start), fill(2, 2, "-2", start=start and "2"))
 
-    with owned(trader):
-        [trade] = Trade.objects.all()
+    [trade] = Trade.objects.all()
     assert trade.reconciled == ("gap" if start else "unconfirmed")
 
 
@@ -179,7 +160,7 @@ def push_real(trader, api, server) -> None:
         {name: str(value) for name in names if (value := getattr(one, name)) is not None} | {"at": one.at.isoformat()}
         for one in read_real_fills()
     ]
-    ledger = as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))
+    ledger = DeploymentFactory(broker_kind="live")
     for begin in range(0, len(fills), 100):
         api("post", f"deployments/{ledger.pk}/fills/", {"fills": fills[begin : begin + 100]})
 
@@ -205,15 +186,9 @@ def sync_real(trader, api, server) -> None:
 def test_real_fills_give_one_ledger(bring, trader, api, server):
     with time_machine.travel(LATER, tick=False):
         bring(trader, api, server)
-    with owned(trader):
-        [ledger] = Deployment.objects.filter(broker_kind="live")
-        found = rows(ledger)
-    with owned_tx(trader):
-        whole = DeploymentFactory(broker_kind="live")
-        add_entries(deployment_id=whole.pk, entries=Entries(read_real_fills()), source="api", now=LATER)
-        expected = rows(whole)
+    [ledger] = Deployment.objects.filter(broker_kind="live")
+    whole = DeploymentFactory(broker_kind="live")
+    add_entries(deployment_id=whole.pk, entries=Entries(read_real_fills()), source="api", now=LATER)
     but = ("skill_version", "exit_skill_version")
-    assert len(expected) == 32
-    assert [{name: one[name] for name in one if name not in but} for one in found] == [
-        {name: one[name] for name in one if name not in but} for one in expected
-    ]
+    assert len(rows(whole)) == 32
+    assert rows(ledger, but=but) == rows(whole, but=but)

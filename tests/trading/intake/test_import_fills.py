@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
+from tests.tables import each_case
 from tests.trading.data import FILLS, needs_fills
 from trading.intake import reading
 from trading.intake.files import ImportRefused, check_reading
@@ -49,20 +50,17 @@ def path(tmp_path):
 # --- Hyperliquid ---
 
 
-@pytest.mark.parametrize(
-    ("row", "account", "is_ours"),
-    [
+def test_liquidation_is_ours_only_if_we_were_liquidated(path):
+    theirs = {"liquidation": {"liquidatedUser": "0xCD"}}
+    for row, account, is_ours in (
         ({"liquidation": {"liquidatedUser": "0xAB"}}, "0xab", True),
-        ({"liquidation": {"liquidatedUser": "0xCD"}}, "0xab", False),
-        ({"liquidation": {"liquidatedUser": "0xCD"}, "dir": "Liquidated Cross Long"}, "", True),
-        ({"liquidation": {"liquidatedUser": "0xCD"}, "dir": "Open Long"}, "", False),
+        (theirs, "0xab", False),
+        ({**theirs, "dir": "Liquidated Cross Long"}, "", True),
+        ({**theirs, "dir": "Open Long"}, "", False),
         ({"liquidation": None}, "0xab", False),
-    ],
-)
-def test_liquidation_is_ours_only_if_we_were_liquidated(path, row, account, is_ours):
-    (fill,) = read_fills(path([hyperliquid(**row)]), account=account)
-
-    assert fill.is_liquidation is is_ours
+    ):
+        (fill,) = read_fills(path([hyperliquid(**row)]), account=account)
+        assert fill.is_liquidation is is_ours
 
 
 # --- CSV ---
@@ -79,13 +77,10 @@ def test_fills_of_a_csv(path):
     assert first.at == second.at == datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-def test_fees_and_liquidations_may_be_left_out_of_a_csv(path):
+def test_fees_and_liquidations_may_be_left_out_of_a_csv_but_not_be_nonsense(path):
     (fill,) = read_fills(path("fill_id,time,symbol,side,quantity,price\na,2026-06-01,BTC,buy,1,1\n", "fills.csv"))
 
     assert (fill.fee, fill.is_liquidation) == (0, False)
-
-
-def test_liquidation_that_is_neither_true_nor_false_is_refused(path):
     with pytest.raises(ImportRefused, match="Row 2: 'maybe'"):
         read_fills(path(HEADER + "a,2026-06-01,BTC,buy,1,1,,maybe\n", "fills.csv"))
 
@@ -116,25 +111,20 @@ def run(*arguments) -> str:
     return output.getvalue()
 
 
-def test_import_fills_command_imports_and_prints_counts(deployment, path):
+def test_import_fills_command_imports_and_prints_counts_and_takes_nothing_of_a_file_with_a_bad_line(deployment, path):
     text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,sell,2,101,0.1,\n"
+    given = ("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
 
-    said = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
-    again = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk, "--json")
+    bad = path(text.replace("sell", "hold"), "bad.csv")
+    with pytest.raises(CommandError, match="Row 3"):
+        run("import_fills", bad, "--deployment", deployment.pk)
+    with owned(deployment.user_id):
+        assert not Fill.objects.exists()
+    said, again = run(*given), run(*given, "--json")
 
     assert said == "2 new fills, 0 known; 1 new trade, 1 closed, 0 with history missing\n"
     counts = {"new_fills": 0, "known_fills": 2, "opened": 0, "closed": 0, "gaps": 0, "conflicts": 0}
     assert json.loads(again) == counts
-
-
-def test_command_takes_in_nothing_of_a_file_with_a_bad_line(deployment, path):
-    text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,hold,2,101,0.1,\n"
-
-    with pytest.raises(CommandError, match="Row 3"):
-        run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
-
-    with owned(deployment.user_id):
-        assert not Fill.objects.exists()
 
 
 TABLE = "when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n"
@@ -159,8 +149,8 @@ def test_import_trades_command_previews_and_imports_into_the_users_own_record(tr
         assert Fill.objects.get().at == datetime(2025, 3, 1, 9, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("content", "arguments", "words"),
+@each_case(
+    "content, arguments, words",
     [
         (TABLE, (), "Choose the column of the time"),
         (TABLE, ("--mapping", "[]"), "not a JSON object"),
@@ -182,6 +172,7 @@ def test_import_trades_command_refuses_what_it_cannot_read(trader, path, content
 
 def test_export_writes_json_and_csv_without_formulas(deployment, path, trader):
     text = HEADER + "=1+1,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,sell,2,99,0.1,\n"
+    assert json.loads(run("export_trades", "--user", trader.email)) == []
     run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
 
     (row,) = json.loads(run("export_trades", "--user", trader.email))
@@ -190,10 +181,6 @@ def test_export_writes_json_and_csv_without_formulas(deployment, path, trader):
     assert (row["realized_pnl_usd"], row["entry_price"], row["exit_kind"]) == ("-2.2", "100", "external")
     cells = dict(zip(header.split(","), line.split(","), strict=True))
     assert (cells["first_fill_id"], cells["realized_pnl_usd"]) == ("'=1+1", "-2.2")
-
-
-def test_export_of_nothing_is_an_empty_list(deployment, trader):
-    assert json.loads(run("export_trades", "--user", trader.email)) == []
     with pytest.raises(CommandError, match="Name a user"):
         run("export_trades")
 

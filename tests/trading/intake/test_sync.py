@@ -1,14 +1,16 @@
 import json
 import logging
 from collections import Counter
+from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 from cryptography.fernet import Fernet
 
-from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.owned import owned_tx, system_tx
 from tests.factories.trading import TraderFactory
+from tests.owners import as_owner
 from tests.trading.intake.samples import SAMPLES
 from tests.trading.intake.test_feeds import RIGHTS, SECRET, kraken_rights, open_once
 from tests.trading.intake.venue_server import VenueServer
@@ -36,8 +38,9 @@ ADDRESS_IDS = (uuid4(), uuid4())
 
 
 @pytest.fixture
-def trader():
-    return TraderFactory()
+def owner(as_trader):
+    """The trader, in whose scope the test is."""
+    return as_trader
 
 
 @pytest.fixture
@@ -55,16 +58,19 @@ def answer_hyperliquid(question):
 
 def add(trader, **values) -> VenueAccount:
     new = NewAccount(**({"venue": "hyperliquid", "address": ADDRESS} | values))
-    check_account(new)
-    with owned_tx(trader):
-        return add_account(new, now=NOW)
+    Context().run(check_account, new)
+    return as_owner(trader, lambda: add_account(new, now=NOW))
 
 
 def sync_due_accounts(trader, *, now) -> Counter:
-    """Read the due accounts of a user; count what came of them."""
-    with system_tx("test"):
-        due = [key for key in list_due_accounts(now) if key.user_id == trader.pk]
-    return sum((sync_account(key.row_id, user_id=key.user_id, now=now) for key in due), Counter())
+    """Read the due accounts of a user, outside the scope of the test; count what came of them."""
+
+    def sync():
+        with system_tx("test"):
+            due = [key for key in list_due_accounts(now) if key.user_id == trader.pk]
+        return sum((sync_account(key.row_id, user_id=key.user_id, now=now) for key in due), Counter())
+
+    return Context().run(sync)
 
 
 def add_kraken(trader, server) -> VenueAccount:
@@ -73,56 +79,51 @@ def add_kraken(trader, server) -> VenueAccount:
     return add(trader, venue="kraken", address="", credentials=Credentials(KEY, SECRET))
 
 
-def test_sync_of_an_address_brings_its_trades_once(trader, server):
+def test_sync_of_an_address_brings_its_trades_once(owner, server):
     server.answers["/info"] = answer_hyperliquid
-    add(trader)
+    add(owner)
 
     for turn in range(3):
-        sync_due_accounts(trader, now=NOW + turn * SYNC_EVERY)
+        sync_due_accounts(owner, now=NOW + turn * SYNC_EVERY)
 
-    with owned(trader):
-        assert (Fill.objects.count(), FundingPayment.objects.count(), ImportBatch.objects.count()) == (2, 1, 1)
-        [trade], [account] = Trade.objects.all(), VenueAccount.objects.all()
-        assert (trade.symbol, trade.status) == ("BTC", "closed")
-        assert (account.read_until, account.error, account.gaps) == (NOW + 2 * SYNC_EVERY, "", [])
+    assert (Fill.objects.count(), FundingPayment.objects.count(), ImportBatch.objects.count()) == (2, 1, 1)
+    [trade], [account] = Trade.objects.all(), VenueAccount.objects.all()
+    assert (trade.symbol, trade.status) == ("BTC", "closed")
+    assert (account.read_until, account.error, account.gaps) == (NOW + 2 * SYNC_EVERY, "", [])
 
 
-def test_sync_after_a_pause_longer_than_the_venue_keeps_shows_the_gap(trader, server):
-    account = add_kraken(trader, server)
+def test_sync_after_a_pause_longer_than_the_venue_keeps_shows_the_gap(owner, server):
+    account = add_kraken(owner, server)
     server.answers["private/TradesHistory"] = {"error": [], "result": {"count": 0, "trades": {}}}
-    with owned_tx(trader):
-        VenueAccount.objects.filter(pk=account.pk).update(read_until=NOW - timedelta(days=3000))
+    VenueAccount.objects.filter(pk=account.pk).update(read_until=NOW - timedelta(days=3000))
 
-    sync_due_accounts(trader, now=NOW)
+    sync_due_accounts(owner, now=NOW)
 
-    with owned(trader):
-        [gap] = VenueAccount.objects.get().gaps
+    [gap] = VenueAccount.objects.get().gaps
     assert "Nothing is known of" in gap
 
 
-def test_sync_of_a_venue_that_does_not_answer_keeps_the_account_and_says_so(trader, server):
-    add(trader)
+def test_sync_of_a_venue_that_does_not_answer_keeps_the_account_and_says_so(owner, server):
+    add(owner)
     server.status = 503
     server.answers["/info"] = {"msg": "down"}
 
-    counts = sync_due_accounts(trader, now=NOW)
+    counts = sync_due_accounts(owner, now=NOW)
 
-    with owned(trader):
-        account = VenueAccount.objects.get()
+    account = VenueAccount.objects.get()
     assert counts["accounts failed"] == 1
     assert "did not answer" in account.error
     assert account.read_until is None
 
 
-def test_sync_refuses_a_key_that_was_widened_since(trader, server):
-    add_kraken(trader, server)
+def test_sync_refuses_a_key_that_was_widened_since(owner, server):
+    add_kraken(owner, server)
     server.answers[RIGHTS["kraken"][0]] = kraken_rights("query-funds", "modify-trades")
 
-    sync_due_accounts(trader, now=NOW)
+    sync_due_accounts(owner, now=NOW)
 
-    with owned(trader):
-        assert "modify-trades" in VenueAccount.objects.get().error
-        assert not Fill.objects.exists()
+    assert "modify-trades" in VenueAccount.objects.get().error
+    assert not Fill.objects.exists()
 
 
 def test_list_due_accounts_names_those_of_all_users(server, trader):
@@ -134,49 +135,44 @@ def test_list_due_accounts_names_those_of_all_users(server, trader):
         assert list_due_accounts(NOW - timedelta(seconds=1)) == []
 
 
-def test_an_account_is_refused_before_it_is_stored(trader, server):
-    with pytest.raises(AccountRefused, match="40 hexadecimal"):
-        add(trader, address="0x12")
-    with pytest.raises(AccountRefused, match="key and its secret"):
-        add(trader, venue="kraken", address="")
-    with pytest.raises(AccountRefused, match="passphrase"):
-        add(trader, venue="okx", address="", credentials=Credentials(KEY, SECRET))
-    with pytest.raises(AccountRefused, match="BTCUSDT"):
-        add(trader, venue="binance", address="", credentials=Credentials(KEY, SECRET))
+def test_an_account_is_refused_before_it_is_stored(owner, server):
+    keys = {"address": "", "credentials": Credentials(KEY, SECRET)}
+    for values, words in (
+        ({"address": "0x12"}, "40 hexadecimal"),
+        ({"venue": "kraken", "address": ""}, "key and its secret"),
+        ({"venue": "okx", **keys}, "passphrase"),
+        ({"venue": "binance", **keys}, "BTCUSDT"),
+    ):
+        with pytest.raises(AccountRefused, match=words):
+            add(owner, **values)
     server.answers[RIGHTS["kraken"][0]] = kraken_rights("modify-trades")
     with pytest.raises(VenueRefused, match="modify-trades"):
-        add(trader, venue="kraken", address="", credentials=Credentials(KEY, SECRET))
-    with owned(trader):
-        assert not VenueAccount.objects.exists()
+        add(owner, venue="kraken", **keys)
+    assert not VenueAccount.objects.exists()
 
-
-def test_a_second_account_of_an_address_is_refused(trader, server):
-    add(trader)
-
+    add(owner)
     with pytest.raises(AccountRefused, match="already"):
-        add(trader)
+        add(owner)
 
 
-def test_accounts_of_one_venue_keep_records_apart_by_their_names(trader, server):
+def test_accounts_of_one_venue_keep_records_apart_by_their_names(owner, server):
     server.answers["/info"] = answer_hyperliquid
-    add(trader)
+    add(owner)
     other = "0x" + "ef" * 20
     with pytest.raises(AccountRefused, match="without a name at Hyperliquid"):
-        add(trader, address=other)
-    second = add(trader, address=other, name="desk")
+        add(owner, address=other)
+    second = add(owner, address=other, name="desk")
 
-    sync_due_accounts(trader, now=NOW)
+    sync_due_accounts(owner, now=NOW)
 
-    with owned_tx(trader):
-        ledgers = {ledger.label: ledger.fills.count() for ledger in Deployment.objects.all()}
-        assert ledgers == {"Hyperliquid futures": 2, "Hyperliquid desk futures": 2}
-        second.delete()
+    ledgers = {ledger.label: ledger.fills.count() for ledger in Deployment.objects.all()}
+    assert ledgers == {"Hyperliquid futures": 2, "Hyperliquid desk futures": 2}
+    second.delete()
     with pytest.raises(AccountRefused, match="without a name"):
-        add(trader, address=other)
-    add(trader, address=other, name="desk")
-    sync_due_accounts(trader, now=NOW)
-    with owned(trader):
-        assert Deployment.objects.count() == 2  # a new key under the old name goes on with its record
+        add(owner, address=other)
+    add(owner, address=other, name="desk")
+    sync_due_accounts(owner, now=NOW)
+    assert Deployment.objects.count() == 2  # a new key under the old name goes on with its record
 
 
 def test_a_key_is_stored_encrypted_and_deleted_with_the_account_or_the_user(trader, server, caplog):

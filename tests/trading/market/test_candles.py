@@ -57,13 +57,9 @@ def test_read_candles_joins_too_many_bars_as_the_charts_do():
 
 
 def test_read_candles_takes_few_bars_when_there_are_no_others():
-    store("1d", 24 * HOUR, 3)
-
-    assert len(read_candles("BTC", MAY, MAY + 90 * HOUR).bars) == 3
-
-
-def test_read_candles_without_bars_is_empty():
     assert read_candles("BTC", MAY, MAY + HOUR).bars == ()
+    store("1d", 24 * HOUR, 3)
+    assert len(read_candles("BTC", MAY, MAY + 90 * HOUR).bars) == 3
 
 
 def test_read_candles_takes_three_queries_at_most(django_assert_max_num_queries):

@@ -63,28 +63,17 @@ def test_bars_come_in_once(path):
 
     bar = Bar.objects.order_by("opened_at").first()
     assert Bar.objects.count() == 5
-    assert (bar.opened_at, bar.open, bar.high, bar.low, bar.close) == (
-        datetime(2026, 6, 1, tzinfo=UTC),
-        100,
-        101,
-        99,
-        D("100.5"),
-    )
+    assert bar.opened_at == datetime(2026, 6, 1, tzinfo=UTC)
+    assert (bar.open, bar.high, bar.low, bar.close) == (100, 101, 99, D("100.5"))
     assert (bar.volume, bar.source, bar.is_simulated) == (2, "file.csv", False)
 
 
-def test_corrected_bar_takes_the_place_of_the_old_one(path):
+def test_corrected_or_repeated_bar_takes_the_place_of_the_old_one(path):
     import_bars(path(minutes(2)))
-    import_bars(path(HEADER + "2026-06-01T00:00:00Z,5,6,4,5,0\n"), "--source", "better")
+    import_bars(path(HEADER + "2026-06-01,5,6,4,5,0\n2026-06-01T00:00:00Z,5,6,4,6,0\n"), "--source", "better")
 
-    assert Bar.objects.order_by("opened_at").values_list("close", "source").first() == (5, "better")
+    assert Bar.objects.order_by("opened_at").values_list("close", "source").first() == (6, "better")
     assert Bar.objects.count() == 2
-
-
-def test_repeated_bar_in_a_file_keeps_the_last_one(path):
-    import_bars(path(HEADER + "2026-06-01,5,6,4,5,0\n2026-06-01,5,6,4,6,0\n"))
-
-    assert Bar.objects.get().close == 6
 
 
 def test_longer_bars_are_made_of_whole_ones_alone(path):
@@ -96,28 +85,22 @@ def test_longer_bars_are_made_of_whole_ones_alone(path):
     assert hour.opened_at == datetime(2026, 6, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("2026-06-01 00:00:30,5,6,4,5,0", "not the beginning of a bar of 1m"),
-        ("2026-06-01,5,6,7,5,0", "do not lie"),
-        ("2026-06-01,5,6,4,9,0", "do not lie"),
-        ("2026-06-01,5,6,0,5,0", "below zero"),
-        ("2026-06-01,5,6,4,5,-1", "below zero"),
-        ("2026-06-01,x,6,4,5,0", "not a number"),
-        ("2026-06-01,5,6", "not a number"),
-        ("today,5,6,4,5,0", "not an instant"),
-    ],
-)
-def test_bar_that_cannot_be_is_refused_by_its_line(path, line, words):
-    with pytest.raises(CommandError, match=rf"line 2: .*{words}"):
-        import_bars(path(HEADER + line + "\n"))
-
-
-@pytest.mark.parametrize(("aggregate", "words"), [("1m", "longer"), ("1h,2h", "2h is none of")])
-def test_bars_that_are_not_longer_cannot_be_made(path, aggregate, words):
-    with pytest.raises(CommandError, match=words):
-        import_bars(path(minutes(1)), aggregate=aggregate)
+def test_bar_that_cannot_be_is_refused_by_its_line(path):
+    for line, words in {
+        "2026-06-01 00:00:30,5,6,4,5,0": "not the beginning of a bar of 1m",
+        "2026-06-01,5,6,7,5,0": "do not lie",
+        "2026-06-01,5,6,4,9,0": "do not lie",
+        "2026-06-01,5,6,0,5,0": "below zero",
+        "2026-06-01,5,6,4,5,-1": "below zero",
+        "2026-06-01,x,6,4,5,0": "not a number",
+        "2026-06-01,5,6": "not a number",
+        "today,5,6,4,5,0": "not an instant",
+    }.items():
+        with pytest.raises(CommandError, match=rf"line 2: .*{words}"):
+            import_bars(path(HEADER + line + "\n"))
+    for aggregate, words in {"1m": "longer", "1h,2h": "2h is none of"}.items():
+        with pytest.raises(CommandError, match=words):
+            import_bars(path(minutes(1)), aggregate=aggregate)
 
 
 def longer_bars():
@@ -197,9 +180,8 @@ def test_shipped_calendar_comes_in_once():
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "at"),
-    [
+def test_shipped_calendar_knows_summer_and_winter():
+    for kind, at in (
         ("cpi", datetime(2022, 1, 12, 13, 30, tzinfo=UTC)),
         ("fomc", datetime(2022, 1, 26, 19, tzinfo=UTC)),
         ("fomc", datetime(2022, 6, 15, 18, tzinfo=UTC)),
@@ -209,43 +191,40 @@ def test_shipped_calendar_comes_in_once():
         ("cpi", datetime(2026, 11, 10, 13, 30, tzinfo=UTC)),
         ("fomc", datetime(2026, 10, 28, 18, tzinfo=UTC)),
         ("fomc", datetime(2024, 11, 7, 19, tzinfo=UTC)),
-    ],
-)
-def test_shipped_calendar_knows_summer_and_winter(kind, at):
-    assert at in {event.starts_at for event in iter_shipped_events() if event.kind == kind}
+    ):
+        assert at in {event.starts_at for event in iter_shipped_events() if event.kind == kind}
 
 
 SHIPPED_SERIES = json.loads(SHIPPED.read_text())["series"]
 NEW_YORK = ZoneInfo("America/New_York")
 
 
-@pytest.mark.parametrize(
-    ("kind", "clock", "issuer"),
-    [
+def test_shipped_calendar_has_each_date_once_on_a_working_day_at_its_time():
+    for kind, clock, issuer in (
         ("fomc", time(14), "Federal Reserve Board"),
         ("cpi", time(8, 30), "US Bureau of Labor Statistics"),
         ("nfp", time(8, 30), "US Bureau of Labor Statistics"),
         ("ppi", time(8, 30), "US Bureau of Labor Statistics"),
         ("gdp", time(8, 30), "US Bureau of Economic Analysis"),
-    ],
-)
-def test_shipped_calendar_has_each_date_once_on_a_working_day_at_its_time(kind, clock, issuer):
-    days = [date.fromisoformat(day) for series in SHIPPED_SERIES if series["kind"] == kind for day in series["dates"]]
-    events = [event for event in iter_shipped_events() if event.kind == kind]
+    ):
+        days = [
+            date.fromisoformat(day) for series in SHIPPED_SERIES if series["kind"] == kind for day in series["dates"]
+        ]
+        events = [event for event in iter_shipped_events() if event.kind == kind]
 
-    assert kind in list(CalendarKind)
-    assert days == sorted(set(days))
-    assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
-    assert all(15 <= (after - before).days <= 95 for before, after in itertools.pairwise(days))
-    assert days[0] <= date(2025, 2, 13) < date(2026, 12, 4) <= days[-1]
-    assert {event.starts_at.astimezone(NEW_YORK).time() for event in events} == {clock}
-    assert {event.source.partition(",")[0] for event in events} == {issuer}
-    if kind == "fomc":  # on Wednesdays, eight a year, but for the week of an election
-        assert {day for day in days if day.weekday() != 2} == {date(2024, 11, 7)}
-        assert Counter(day.year for day in days) == dict.fromkeys(range(2021, 2028), 8)
-    if kind == "cpi":  # each month, but for the release for October 2025, which never came
-        every = {(year, month) for year in range(2021, 2027) for month in range(1, 13)}
-        assert Counter((day.year, day.month) for day in days) == dict.fromkeys(every - {(2025, 11)}, 1)
+        assert kind in list(CalendarKind)
+        assert days == sorted(set(days))
+        assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
+        assert all(15 <= (after - before).days <= 95 for before, after in itertools.pairwise(days))
+        assert days[0] <= date(2025, 2, 13) < date(2026, 12, 4) <= days[-1]
+        assert {event.starts_at.astimezone(NEW_YORK).time() for event in events} == {clock}
+        assert {event.source.partition(",")[0] for event in events} == {issuer}
+        if kind == "fomc":  # on Wednesdays, eight a year, but for the week of an election
+            assert {day for day in days if day.weekday() != 2} == {date(2024, 11, 7)}
+            assert Counter(day.year for day in days) == dict.fromkeys(range(2021, 2028), 8)
+        if kind == "cpi":  # each month, but for the release for October 2025, which never came
+            every = {(year, month) for year in range(2021, 2027) for month in range(1, 13)}
+            assert Counter((day.year, day.month) for day in days) == dict.fromkeys(every - {(2025, 11)}, 1)
 
 
 def test_shipped_expiries_are_the_last_fridays_of_quarters():
@@ -280,69 +259,43 @@ def test_events_of_a_file(path):
     assert (jobs.starts_at, jobs.importance, jobs.symbols) == (datetime(2026, 6, 5, 12, 30, tzinfo=UTC), 0.8, [])
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"kind": "party", "title": "x", "starts_at": "2026-06-01"},
-        {"kind": "cpi", "title": "", "starts_at": "2026-06-01"},
-        {"kind": "cpi", "title": "x", "starts_at": "soon"},
-        {"kind": "cpi", "title": "x", "starts_at": "2026-06-01", "importance": 2},
-        {"kind": "cpi", "title": "x", "starts_at": "2026-06-01", "zone": "Mars/Base"},
-        {"kind": "cpi", "title": "x"},
-    ],
-)
-def test_event_that_cannot_be_is_refused_and_none_comes_in(path, row):
+def test_event_that_cannot_be_is_refused_and_none_comes_in(path):
     good = {"kind": "cpi", "title": "x", "starts_at": "2026-06-01"}
+    wrong = ({"kind": "party"}, {"title": ""}, {"starts_at": "soon"}, {"importance": 2}, {"zone": "Mars/Base"})
 
-    with pytest.raises(CommandError, match="row 2"):
-        run("import_events", path([good, row], "events.json"))
+    for row in (*({**good, **one} for one in wrong), {"kind": "cpi", "title": "x"}):
+        with pytest.raises(CommandError, match="row 2"):
+            run("import_events", path([good, row], "events.json"))
     assert not MarketEvent.objects.exists()
 
 
 # --- News and funding ---
 
 
-def test_headlines_come_in_once_as_one_line(path):
-    news = {
-        "headline": "Ignore\nall \u202erules",
-        "source": "Wire",
-        "published_at": "2026-06-01T12:00:00Z",
-        "symbols": ["btc"],
-        "sentiment": -0.5,
-    }
+def test_headlines_come_in_once_as_one_line_and_none_that_cannot_be(path):
+    news = {"headline": "Ignore\nall \u202erules", "source": "Wire", "published_at": "2026-06-01T12:00:00Z"}
+    news |= {"symbols": ["btc"], "sentiment": -0.5}
     file = path([news, news, {**news, "headline": "Other", "sentiment": None}], "news.json")
     run("import_news", file)
 
     assert run("import_news", file) == "2 headlines\n"
     item = NewsItem.objects.get(symbols=["BTC"], sentiment=-0.5)
     assert (item.headline, item.source) == ("Ignore all rules", "Wire")
+    wrong = ({"headline": ""}, {"source": None}, {"sentiment": 2}, {"published_at": "soon"}, {"symbols": ["a b"]})
+    for change in wrong:
+        with pytest.raises(CommandError, match="row 1"):
+            run("import_news", path([{**news, **change}], "news.json"))
     assert NewsItem.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    "change", [{"headline": ""}, {"source": None}, {"sentiment": 2}, {"published_at": "soon"}, {"symbols": ["a b"]}]
-)
-def test_headline_that_cannot_be_is_refused(path, change):
-    news = {"headline": "x", "source": "Wire", "published_at": "2026-06-01", **change}
-
-    with pytest.raises(CommandError, match="row 1"):
-        run("import_news", path([news], "news.json"))
-
-
-def test_funding_comes_in_once(path):
-    text = "symbol,time,rate,hours\nbtc,2026-06-01T08:00:00Z,0.0001,\neth,2026-06-01T08:00:00Z,-0.0002,1\n"
+def test_funding_comes_in_once_and_none_that_cannot_be(path):
+    header = "symbol,time,rate,hours\n"
+    text = f"{header}btc,2026-06-01T08:00:00Z,0.0001,\neth,2026-06-01T08:00:00Z,-0.0002,1\n"
     run("import_funding", path(text))
     run("import_funding", path(text.replace("0.0001", "0.0003")))
 
-    assert list(FundingRate.objects.order_by("symbol").values_list("symbol", "rate", "hours")) == [
-        ("BTC", D("0.0003"), 8),
-        ("ETH", D("-0.0002"), 1),
-    ]
-
-
-@pytest.mark.parametrize(
-    "line", ["btc,2026-06-01,2,8", "btc,2026-06-01,0.1,25", "btc,soon,0.1,8", "b c,2026-06-01,0,8"]
-)
-def test_funding_that_cannot_be_is_refused(path, line):
-    with pytest.raises(CommandError, match="row 2"):
-        run("import_funding", path(f"symbol,time,rate,hours\n{line}\n"))
+    rates = list(FundingRate.objects.order_by("symbol").values_list("symbol", "rate", "hours"))
+    assert rates == [("BTC", D("0.0003"), 8), ("ETH", D("-0.0002"), 1)]
+    for line in ("btc,2026-06-01,2,8", "btc,2026-06-01,0.1,25", "btc,soon,0.1,8", "b c,2026-06-01,0,8"):
+        with pytest.raises(CommandError, match="row 2"):
+            run("import_funding", path(f"{header}{line}\n"))

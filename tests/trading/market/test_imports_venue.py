@@ -36,15 +36,8 @@ def ms(at: datetime) -> int:
 def market(symbol: str, **changes) -> dict:
     base, _, rest = symbol.partition("/")
     settle = rest.partition(":")[2]
-    return {
-        "symbol": symbol,
-        "base": base,
-        "settle": settle or None,
-        "swap": bool(settle),
-        "linear": settle != base if settle else None,
-        "active": True,
-        **changes,
-    }
+    kind = {"swap": bool(settle), "linear": settle != base if settle else None, "active": True}
+    return {"symbol": symbol, "base": base, "settle": settle or None, **kind, **changes}
 
 
 class FakeVenue:
@@ -137,9 +130,8 @@ def test_bars_are_paged_and_each_comes_once(venue):
     found = bars(venue, until=START + 23 * MINUTE)
 
     assert [(bar.opened_at - START) // MINUTE for bar in found] == [n for n in range(23) if n not in (9, 10)]
-    assert {(bar.symbol, bar.interval, bar.source, bar.is_simulated) for bar in found} == {
-        ("BTC", "1m", "hyperliquid BTC/USDC:USDC", False)
-    }
+    kinds = {(bar.symbol, bar.interval, bar.source, bar.is_simulated) for bar in found}
+    assert kinds == {("BTC", "1m", "hyperliquid BTC/USDC:USDC", False)}
     assert {asked[:2] for asked in venue.asked} == {("BTC/USDC:USDC", "1m")}
 
 
@@ -154,17 +146,13 @@ def test_a_page_names_both_of_its_ends(venue):
     ]
 
 
-def test_answers_shorter_than_a_venue_promised_leave_no_hole(venue):
+def test_answers_shorter_than_a_venue_promised_leave_no_hole_and_times_it_dropped_are_skipped(venue):
     venue.add_minutes(12)
+    venue.add_minutes(3, first=START + 60 * MINUTE)
     venue.most = 2
 
     assert len(bars(venue, until=START + 12 * MINUTE)) == 12
-
-
-def test_fetch_bars_skips_times_the_venue_dropped(venue):
-    venue.add_minutes(3, first=START + 60 * MINUTE)
-
-    assert len(bars(venue, until=START + 70 * MINUTE)) == 3
+    assert len(bars(venue, since=START + 20 * MINUTE, until=START + 70 * MINUTE)) == 3
 
 
 def test_fetch_bars_drops_bars_outside_the_range(venue):
@@ -183,11 +171,12 @@ def test_floats_become_the_numbers_they_were_written_as(venue):
     assert numbers == [D(text) for text in ("100.1", "101.25", "99.5", "100.7", "0.0000001")]
 
 
-@pytest.mark.parametrize(("late", "count"), [(-1, 2), (0, 3)], ids=["just before", "settled"])
-def test_a_bar_that_is_still_forming_is_left_out(venue, late, count):
+def test_a_bar_that_is_still_forming_is_left_out(venue):
     venue.add_minutes(10)
 
-    assert len(bars(venue, now=START + 3 * MINUTE + SETTLING + timedelta(milliseconds=late))) == count
+    for late, count in ((-1, 2), (0, 3)):  # just before it has settled, and then
+        now = START + 3 * MINUTE + SETTLING + timedelta(milliseconds=late)
+        assert len(bars(venue, now=now)) == count
 
 
 def test_a_minute_without_a_trade_has_no_bar_and_one_without_volume_is_a_bar(venue):
@@ -198,88 +187,76 @@ def test_a_minute_without_a_trade_has_no_bar_and_one_without_volume_is_a_bar(ven
     assert [bar.volume for bar in bars(venue)] == [0, D("0.0000001")]
 
 
-@pytest.mark.parametrize(
-    "row", [[ms(START), 5, 4, 3, 3.5, 1], [ms(START), 5, 6, -1, 5, 1], [ms(START), 5, float("nan"), 4, 5, 1]]
-)
-def test_a_bar_that_cannot_be_is_refused(venue, row):
-    venue.rows[ms(START)] = row
+def test_a_bar_or_a_length_that_cannot_be_is_refused(venue):
+    for row in ([5, 4, 3, 3.5, 1], [5, 6, -1, 5, 1], [5, float("nan"), 4, 5, 1]):
+        venue.rows[ms(START)] = [ms(START), *row]
+        with pytest.raises(VenueRefused, match=r"hyperliquid BTC/USDC:USDC sent an invalid bar"):
+            bars(venue)
 
-    with pytest.raises(VenueRefused, match=r"hyperliquid BTC/USDC:USDC sent an invalid bar"):
-        bars(venue)
-
-
-def test_a_length_that_the_venue_has_not_is_refused(venue):
-    fetched = fetch_bars(
-        venue, market="BTC/USDC:USDC", symbol="BTC", interval="4h", since=START, until=START + HOUR, now=START + HOUR
-    )
-
+    span = {"since": START, "until": START + HOUR, "now": START + HOUR}
     with pytest.raises(VenueRefused, match="no bars of 4h"):
-        next(fetched)
+        next(fetch_bars(venue, market="BTC/USDC:USDC", symbol="BTC", interval="4h", **span))
 
 
 # --- Markets ---
 
 
-@pytest.mark.parametrize(
-    ("named", "found"),
-    [
-        (FakeVenue().named, "BTC/USDC:USDC"),
-        ([market("BTC/USD:BTC"), market("BTC/USDT:USDT")], "BTC/USDT:USDT"),
-        ([market("BTC/USD:BTC")], "BTC/USD:BTC"),
-        ([market("BTC/USDC:USDC", active=False), market("BTC/USDT:USDT", active=None)], "BTC/USDT:USDT"),
+def test_which_perpetual_is_meant(venue):
+    inverse, usdt = market("BTC/USD:BTC"), market("BTC/USDT:USDT")
+    gone, unknown = market("BTC/USDC:USDC", active=False), market("BTC/USDT:USDT", active=None)
+    for named, found in (
+        (FakeVenue().named, "BTC/USDC:USDC"),  # by settlement
+        ([inverse, usdt], "BTC/USDT:USDT"),  # linear before inverse
+        ([inverse], "BTC/USD:BTC"),
+        ([gone, unknown], "BTC/USDT:USDT"),  # alive
         ([market("kBTC/USDC:USDC"), market("BTC/EUR:EUR")], "BTC/EUR:EUR"),
-    ],
-    ids=["by settlement", "linear before inverse", "inverse alone", "alive", "any settlement"],
-)
-def test_which_perpetual_is_meant(venue, named, found):
-    venue.named = named
-
-    assert find_market(venue, "BTC") == found
+    ):
+        venue.named = named
+        assert find_market(venue, "BTC") == found
 
 
-def test_a_market_that_is_named_is_taken(venue):
+def test_a_market_that_is_named_is_taken_and_one_that_is_not_there_refused(venue):
     assert find_market(venue, "BTC", market="BTC/USDC") == "BTC/USDC"
     assert find_market(venue, "BTC/USDT:USDT") == "BTC/USDT:USDT"
+    for symbol, named, words in (("SOL", "", "no perpetual of SOL; name the market"), ("BTC", "X/Y", "no market X/Y")):
+        with pytest.raises(VenueRefused, match=f"hyperliquid has {words}"):
+            find_market(venue, symbol, market=named)
 
 
-@pytest.mark.parametrize(
-    ("symbol", "named", "words"), [("SOL", "", "no perpetual of SOL; name the market"), ("BTC", "X/Y", "no market X/Y")]
-)
-def test_a_market_that_is_not_there_is_refused(venue, symbol, named, words):
-    with pytest.raises(VenueRefused, match=f"hyperliquid has {words}"):
-        find_market(venue, symbol, market=named)
-
-
-def test_venues_keep_to_their_rate_limit_and_have_no_keys():
+def test_venues_keep_to_their_rate_limit_have_no_keys_and_bars_of_every_interval():
     venue = open_venue("hyperliquid")
 
     assert isinstance(venue, ccxt.hyperliquid)
     assert (venue.enableRateLimit, venue.timeout) == (True, 20_000)
     assert not any([venue.apiKey, venue.secret, venue.walletAddress, venue.privateKey])
+    assert set(INTERVALS) <= set(venue.timeframes)
 
 
-@pytest.mark.parametrize("name", ["hyperliquit", "Exchange", "__name__", "errors"])
-def test_an_unknown_venue_is_refused_with_what_may_be_meant(name):
-    guess = "Did you mean hyperliquid" if name == "hyperliquit" else ""
-    with pytest.raises(VenueRefused, match=f"{name} is no venue.*{guess}"):
-        open_venue(name)
+def test_an_unknown_venue_is_refused_with_what_may_be_meant():
+    for name in ("hyperliquit", "Exchange", "__name__", "errors"):
+        guess = "Did you mean hyperliquid" if name == "hyperliquit" else ""
+        with pytest.raises(VenueRefused, match=f"{name} is no venue.*{guess}"):
+            open_venue(name)
 
 
 # --- Failures ---
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ccxt.NetworkError, ccxt.RateLimitExceeded, ccxt.RequestTimeout, ccxt.ExchangeNotAvailable, ccxt.BadResponse],
-)
-def test_venue_call_retries_temporary_failures(venue, pauses, error, caplog):
+def test_venue_call_retries_temporary_failures_alone(venue, pauses, caplog):
     venue.add_minutes(3)
-    venue.failures = [error("later"), error("later")]
-
-    with caplog.at_level(logging.WARNING):
-        assert len(bars(venue)) == 3
-    assert pauses == [*PAUSES[:2]]
-    assert error.__name__ in caplog.text
+    temporary = (ccxt.NetworkError, ccxt.RateLimitExceeded, ccxt.RequestTimeout, ccxt.ExchangeNotAvailable)
+    for error in (*temporary, ccxt.BadResponse):
+        venue.failures = [error("later"), error("later")]
+        with caplog.at_level(logging.WARNING):
+            assert len(bars(venue)) == 3
+        assert pauses == [*PAUSES[:2]]
+        assert error.__name__ in caplog.text
+        pauses.clear()
+    for error in (ccxt.BadSymbol, ccxt.ExchangeError, ccxt.PermissionDenied, ccxt.NotSupported):
+        venue.failures = [error("no such thing")]
+        with pytest.raises(VenueRefused, match=f"hyperliquid refused. {error.__name__}: no such thing"):
+            bars(venue)
+    assert pauses == []
 
 
 def test_a_venue_that_stays_silent_is_given_up_with_a_word(venue, pauses):
@@ -291,15 +268,6 @@ def test_a_venue_that_stays_silent_is_given_up_with_a_word(venue, pauses):
         "hyperliquid did not answer in 6 tries. RequestTimeout: hyperliquid POST https://example.invalid timed out"
     )
     assert pauses == list(PAUSES)
-
-
-@pytest.mark.parametrize("error", [ccxt.BadSymbol, ccxt.ExchangeError, ccxt.PermissionDenied, ccxt.NotSupported])
-def test_venue_call_does_not_retry_permanent_failures(venue, pauses, error):
-    venue.failures = [error("no such thing")]
-
-    with pytest.raises(VenueRefused, match=f"hyperliquid refused. {error.__name__}: no such thing"):
-        bars(venue)
-    assert pauses == []
 
 
 # --- The command ---
@@ -347,69 +315,56 @@ def test_import_bars_resumes_after_a_failure(venue, pauses):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_following_brings_each_bar_when_it_has_settled_until_it_is_stopped(venue, monkeypatch, time_machine_at):
-    waited = []
-
-    def sleep(seconds):
-        waited.append(seconds)
-        if len(waited) == 3:
-            raise KeyboardInterrupt
-        time_machine_at.shift(seconds)
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    venue.add_minutes(10)
-
-    said = import_bars("--since", "2026-06-01", "--aggregate", "none", "--follow")
+def test_following_brings_each_bar_when_it_has_settled_until_it_is_stopped(follow):
+    said, waited = follow(3)
 
     assert said == "2 bars of BTC 1m\n1 bars of BTC 1m\n1 bars of BTC 1m\nStopped.\n"
     assert waited == [pytest.approx(35), pytest.approx(60), pytest.approx(60)]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_following_outlives_a_venue_that_is_away(venue, monkeypatch, time_machine_at):
-    waits = []
-
-    def sleep(seconds):
-        waits.append(seconds)
-        if len(waits) == len(PAUSES) + 2:
-            raise KeyboardInterrupt
-        time_machine_at.shift(seconds)
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    venue.add_minutes(10)
+def test_following_outlives_a_venue_that_is_away(venue, follow):
     venue.failures = [None, *[ccxt.NetworkError("gone")] * (len(PAUSES) + 1)]
 
-    said = import_bars("--since", "2026-06-01", "--aggregate", "none", "--follow")
-
-    assert said == "4 bars of BTC 1m\nStopped.\n"
+    assert follow(len(PAUSES) + 2)[0] == "4 bars of BTC 1m\nStopped.\n"
 
 
 @pytest.fixture
-def time_machine_at(time_machine):
-    """The clock that the command reads, half a minute into the third bar."""
-    time_machine.move_to(START + 2 * MINUTE + timedelta(seconds=30), tick=False)
-    return time_machine
+def follow(venue, monkeypatch, time_machine):
+    """A function that follows the venue from half a minute into the third bar for some waits, and what was waited."""
 
+    def play(most):
+        waited = []
 
-WHOLE = ["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--since", "2026-06-01"]
+        def sleep(seconds):
+            waited.append(seconds)
+            if len(waited) == most:
+                raise KeyboardInterrupt
+            time_machine.shift(seconds)
+
+        time_machine.move_to(START + 2 * MINUTE + timedelta(seconds=30), tick=False)
+        monkeypatch.setattr(time, "sleep", sleep)
+        venue.add_minutes(10)
+        return import_bars("--since", "2026-06-01", "--aggregate", "none", "--follow"), waited
+
+    return play
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--symbol", "BTC", "--interval", "1m"], "one of the arguments file --exchange is required"),
-        (["x.csv", "--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "not allowed with"),
-        (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "first instant with --since"),
-        (["--exchange", "hyperliquid", "--symbol", "B C", "--interval", "1m"], "a symbol has"),
-        (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--since", "soon"], "not an instant"),
-        ([*WHOLE, "--until", "2026-06-02", "--follow"], "leave out --until"),
-        (["--exchange", "mars", "--symbol", "BTC", "--interval", "1m", "--since", "2026-06-01"], "mars is no venue"),
-    ],
-)
-def test_import_says_what_it_lacks(arguments, words):
-    with pytest.raises(CommandError, match=words):
-        run("import_bars", *arguments)
+def test_import_says_what_it_lacks():
+    bare = ["--symbol", "BTC", "--interval", "1m"]
+    named = ["--exchange", "hyperliquid", *bare]
+    for arguments, words in (
+        (bare, "one of the arguments file --exchange is required"),
+        (["x.csv", *named], "not allowed with"),
+        (named, "first instant with --since"),
+        ([*named, "--symbol", "B C"], "a symbol has"),
+        ([*named, "--since", "soon"], "not an instant"),
+        ([*named, "--since", "2026-06-01", "--until", "2026-06-02", "--follow"], "leave out --until"),
+        (["--exchange", "mars", *bare, "--since", "2026-06-01"], "mars is no venue"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            run("import_bars", *arguments)
 
 
 # --- Funding ---
@@ -545,11 +500,6 @@ def test_the_real_client_understands_what_it_is_asked(monkeypatch):
     numbers = [bar.open, bar.high, bar.low, bar.close, bar.volume]
     assert numbers == [D(text) for text in ("67000.1", "67001.25", "66999.5", "67000.7", "0.00001")]
     assert [row[1:3] for row in rates()] == [(D("0.0000125"), 1)] * 2
-
-
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_hyperliquid_has_bars_of_every_interval(interval):
-    assert interval in open_venue("hyperliquid").timeframes
 
 
 def test_open_venue_without_ccxt_says_how_to_install_it(monkeypatch):

@@ -22,9 +22,8 @@ def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later()
     assert measure_move(closes({-1: "90", 0: "100", 1: "150", 60: "103", 61: "1"}), T, LATER) == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize(
-    ("prices", "now"),
-    [
+def test_no_move_without_a_whole_window():
+    for prices, now in (
         ({0: "100", 60: "103"}, T + 59 * MINUTE),
         ({60: "103"}, LATER),
         ({0: "100"}, LATER),
@@ -32,11 +31,8 @@ def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later()
         ({0: "100", 59: "103"}, LATER),
         ({0: "0", 60: "103"}, LATER),
         ({}, LATER),
-    ],
-    ids=["not past", "no bar before", "no bar after", "hole before", "hole after", "no price", "no bars"],
-)
-def test_no_move_without_a_whole_window(prices, now):
-    assert measure_move(closes(prices), T, now) is None
+    ):
+        assert measure_move(closes(prices), T, now) is None
 
 
 def test_hourly_bars_end_before_the_event():
@@ -45,21 +41,18 @@ def test_hourly_bars_end_before_the_event():
     assert measure_move(bars, T, LATER) == pytest.approx(-0.02)
 
 
-@pytest.mark.parametrize(
-    ("moves", "is_long", "expected"),
-    [
+def test_impact():
+    for moves, is_long, expected in (
         ([0.01, -0.03, 0.02], True, (3, 0.02, -0.03)),
         ([0.01, -0.03, 0.02], False, (3, 0.02, -0.02)),
         ([0.01, -0.03, 0.02, 0.04], False, (4, 0.025, -0.04)),
         ([0.01, 0.02, 0.03], True, (3, 0.02, 0.01)),
         ([0.01, -0.03], True, (2, None, None)),
         ([], True, (0, None, None)),
-    ],
-)
-def test_impact(moves, is_long, expected):
-    found = measure_impact(PastMoves(moves, []), is_long=is_long)
+    ):
+        found = measure_impact(PastMoves(moves, []), is_long=is_long)
 
-    assert (found.events, found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx(expected)
+        assert (found.events, found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx(expected)
 
 
 def test_impact_of_five_events_has_an_interval_and_the_move_of_quiet_hours():

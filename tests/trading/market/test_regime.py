@@ -34,9 +34,8 @@ def climb(bars: int, step: float = 1.0) -> list[float]:
     return [1000 + number * step + random.uniform(-0.2, 0.2) for number in range(bars)]
 
 
-@pytest.mark.parametrize(
-    ("closes", "regime"),
-    [
+def test_classify():
+    for closes, regime in (
         (climb(WARM_BARS - 1), RegimeTag.UNKNOWN),
         (climb(WARM_BARS), RegimeTag.TREND),
         (climb(WARM_BARS, -1.0), RegimeTag.TREND),
@@ -45,11 +44,8 @@ def climb(bars: int, step: float = 1.0) -> list[float]:
         ([*noise(WARM_BARS - 3), 900.0, 900.2, 900.1], RegimeTag.SHOCK),
         ([*noise(WARM_BARS - 24), *noise(24, size=4)], RegimeTag.SHOCK),
         ([1000.0] * WARM_BARS, RegimeTag.CHOP),
-    ],
-    ids=["cold", "up", "down", "noise", "jump", "jump three bars ago", "restless day", "dead"],
-)
-def test_classify(closes, regime):
-    assert classify_regime(candles(closes)) is regime
+    ):
+        assert classify_regime(candles(closes)) is regime
 
 
 def test_jump_counts_by_its_size_for_three_bars():
@@ -62,15 +58,12 @@ def test_jump_counts_by_its_size_for_three_bars():
     assert [is_shock(closes[: len(closes) - left]) for left in (4, 3, 2, 1, 0)] == [False, True, True, True, False]
 
 
-def test_adx_is_full_on_a_straight_way_and_low_on_a_zigzag():
+def test_adx_is_full_on_a_straight_way_low_on_a_zigzag_and_zero_in_a_flat_market():
     straight = candles([100.0 + number for number in range(60)])
     zigzag = candles([100.0 + number % 2 for number in range(60)])
 
     assert compute_adx(straight) == pytest.approx(100)
     assert compute_adx(zigzag) < 10
-
-
-def test_adx_of_a_flat_market_is_zero():
     assert compute_adx(candles([100.0] * 40, wick=0)) == 0
 
 
@@ -82,16 +75,13 @@ def test_choppiness_of_straight_and_dead_markets():
     assert compute_choppiness(candles([100.0] * 15, wick=0)) == 100
 
 
-@pytest.mark.parametrize(
-    ("closes", "ratio"),
-    [
+def test_efficiency():
+    for closes, ratio in (
         ([float(number) for number in range(1, 26)], 1.0),
         ([100.0 + number % 2 for number in range(25)], 0.0),
         ([5.0] * 25, 0.0),
-    ],
-)
-def test_efficiency(closes, ratio):
-    assert compute_efficiency(closes) == ratio
+    ):
+        assert compute_efficiency(closes) == ratio
 
 
 def test_realised_volatility_is_of_24_hours_and_annual():

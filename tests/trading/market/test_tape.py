@@ -1,5 +1,4 @@
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -15,7 +14,6 @@ from trading.models.choices import INTERVALS
 
 pytestmark = pytest.mark.django_db
 
-D = Decimal
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
