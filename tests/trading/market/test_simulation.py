@@ -21,7 +21,7 @@ from trading.market.simulation import (
     iter_simulated_rates,
     list_simulated_symbols,
 )
-from trading.models import Bar, FundingRate, RegimeTag
+from trading.models import Bar, RegimeTag
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -35,10 +35,6 @@ def values(bars):
 
 def stored(**which):
     return list(Bar.objects.filter(**which).order_by("symbol", "interval", "opened_at").values_list(*COLUMNS))
-
-
-def rates():
-    return list(FundingRate.objects.order_by("symbol", "at").values_list("symbol", "at", "rate", "hours", "source"))
 
 
 # --- The model ---
