@@ -17,6 +17,7 @@ from django.db import transaction
 from chat.conversations.queries import get_conversation
 from chat.models import ActionCard, CardStatus
 from config.lib.errors import NotFound, StateConflict
+from config.lib.proofs import Proof
 from trading.models.deployments import ActionType
 from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw_action, lock_state, run_action
 
@@ -116,7 +117,7 @@ def _hash_json(value: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
+def confirm_card(*, card_id: UUID, digest: str, proof: Proof, now: datetime) -> ActionCard:
     """Run the action of a card, once, inside `owned_tx(user)`; `digest` is of what the user saw.
 
     Nothing is kept of a refused attempt. Raises CardNotFound, CardDecided, CardExpired, CardOutdated (it is not
@@ -131,7 +132,7 @@ def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
             raise CardOutdated(
                 "Things have changed since this card was drawn. Nothing was done. Ask Keel to prepare it again."
             )
-        card.outcome = run_action(card.type, card.payload, now)
+        card.outcome = run_action(card.type, card.payload, proof=proof, now=now)
         card.save(update_fields=["outcome"])
     return card
 

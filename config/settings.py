@@ -204,6 +204,7 @@ MIDDLEWARE = [
     "config.lib.web.SignInMiddleware",
     "config.lib.web.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "config.lib.edge.second_factor.ProofMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -283,6 +284,7 @@ ACCOUNT_EMAIL_VERIFICATION = "mandatory" if HAS_MAIL else "optional"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Keel: "
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds
 ACCOUNT_FORMS = {"signup": "trading.web.forms.SignupForm"}
 globals().update(EMAIL)
 EMAIL_TIMEOUT = 10  # seconds; without it a silent server holds a request for ever

@@ -17,6 +17,7 @@ from django.utils import timezone
 from chat.cards import cancel_card, draw_card
 from chat.models import ActionCard, Bookmark, Conversation, Message, PromptText, Receipt, UsageDay
 from config.lib.owned import OwnedModel, owned_tx, system_tx
+from config.lib.proofs import OPERATOR
 from memory.facts.places import add_place, remove_place
 from memory.facts.review import dismiss_proposal, propose_fact, propose_merge
 from memory.facts.services import (
@@ -250,8 +251,8 @@ def _write_prompt(reply: Message, word: str) -> None:
 
 
 def _write_tokens(word: str) -> None:
-    create_token(name=f"1 {word} bot", now=MAY)
-    revoked, _ = create_token(name=f"2 {word} old bot", scope="write", now=MAY)
+    create_token(name=f"1 {word} bot", proof=OPERATOR, now=MAY)
+    revoked, _ = create_token(name=f"2 {word} old bot", scope="write", proof=OPERATOR, now=MAY)
     revoke_token(token_id=revoked.pk, now=MAY)
     StaffEntryFactory(reason=f"{word} asked for help")
 

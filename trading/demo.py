@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
+from config.lib.proofs import OPERATOR
 from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
 from trading.ledger.services import get_deployment
@@ -158,8 +159,8 @@ def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made |
         return None
     runs.append(start(now))
     deployments = [
-        deploy_skill(skill_id=breakout.skill_id, now=now - lengths.breakout),
-        deploy_skill(skill_id=funding.skill_id, now=now - lengths.funding),
+        deploy_skill(skill_id=breakout.skill_id, proof=OPERATOR, now=now - lengths.breakout),
+        deploy_skill(skill_id=funding.skill_id, proof=OPERATOR, now=now - lengths.funding),
     ]
     for deployment in deployments:
         claim_deployment(deployment_id=deployment.pk, lease=lease, until=until, now=now)

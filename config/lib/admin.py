@@ -26,6 +26,7 @@ from django.utils import timezone
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from config.lib.proofs import Door, Proof
 from config.lib.text import one_line
 
 OPEN_FOR: Final = timedelta(minutes=30)  # how long one reason opens a user's rows
@@ -63,6 +64,7 @@ class Act:
     permission: str = "change"  # of the model, or "app.codename"
     form: type[ReasonForm] = ReasonForm
     describe: Callable[[Any], Iterable[str]] | None = None  # lines about the consequences for a row
+    proves: bool = False  # the service takes a proof: the reason
     as_system: bool = False  # the service opens its own scope and may remove the row's owner
 
 
@@ -243,6 +245,8 @@ def _run_action(
 
 def _run_act(act: Act, row: Any, values: dict[str, Any], *, staff: Any, now: datetime) -> None:
     others = {name: value for name, value in values.items() if name != "reason"}
+    if act.proves:
+        others["proof"] = Proof(Door.STAFF, reason=values["reason"])
     subject, user_id = name_row(row), getattr(row, "user_id", row.pk)
     with transaction.atomic():
         if act.as_system:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from chat.cards import confirm_card, draw_card
 from chat.models import ActionCard
+from config.lib.proofs import OPERATOR
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, SkillVersionFactory, TradeFactory
@@ -52,7 +53,7 @@ class Desk:
 
 
 def confirm(card: ActionCard, now: datetime = JUNE + SECOND) -> ActionCard:
-    return confirm_card(card_id=card.pk, digest=card.digest, now=now)
+    return confirm_card(card_id=card.pk, digest=card.digest, proof=OPERATOR, now=now)
 
 
 def status_of(card: ActionCard) -> str:

@@ -8,6 +8,7 @@ from chat.cards import CardDecided, CardOutdated, cancel_card, confirm_card, dra
 from chat.models import ActionCard
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
+from config.lib.proofs import OPERATOR
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
@@ -35,7 +36,7 @@ def drawn(trader, deployment, kind, now=JUNE):
 
 
 def confirming(trader, card):
-    return lambda: _done(trader, lambda: confirm_card(card_id=card.pk, digest=card.digest, now=JUNE))
+    return lambda: _done(trader, lambda: confirm_card(card_id=card.pk, digest=card.digest, proof=OPERATOR, now=JUNE))
 
 
 def cancelling(trader, card):

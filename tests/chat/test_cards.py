@@ -22,7 +22,8 @@ from chat.cards import (
 from chat.jobs import sweep_cards
 from chat.models import ActionCard
 from config.lib.owned import owned_tx
-from tests.chat.desk import SECOND, confirm, new_version, queued, status_of
+from config.lib.proofs import OPERATOR, Door, Proof, SecondFactorNeeded
+from tests.chat.desk import SECOND, TYPES, confirm, new_version, queued, status_of
 from tests.factories.chat import ActionCardFactory, ConversationFactory
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
@@ -190,7 +191,7 @@ def test_click_on_something_else_is_refused(desk, digest):
     card = desk.draw("stop")
 
     with pytest.raises(CardOutdated, match="not the one you saw"):
-        confirm_card(card_id=card.pk, digest=digest, now=JUNE)
+        confirm_card(card_id=card.pk, digest=digest, proof=OPERATOR, now=JUNE)
     assert (status_of(card), queued()) == ("pending", (0, 2, 0))
 
 
@@ -209,7 +210,7 @@ def test_row_that_was_tampered_with_is_refused(desk, column):
 
     for digest in (card.digest, ActionCard.objects.get(pk=card.pk).digest):
         with pytest.raises(CardOutdated):
-            confirm_card(card_id=card.pk, digest=digest, now=JUNE)
+            confirm_card(card_id=card.pk, digest=digest, proof=OPERATOR, now=JUNE)
     assert (status_of(card), queued()) == ("pending", before)
 
 
@@ -267,6 +268,17 @@ def test_change_that_a_card_does_not_depend_on_lets_it_be(desk, kind, change):
     change(desk)
 
     assert confirm(card).status == "confirmed"
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_session_without_the_second_factor_leaves_the_card_waiting_where_the_site_asks_for_it(desk, settings, kind):
+    settings.CONFIRM_NEEDS_SECOND_FACTOR = True
+    card = desk.draw(kind)
+    before = queued()
+
+    with pytest.raises(SecondFactorNeeded):
+        confirm_card(card_id=card.pk, digest=card.digest, proof=Proof(Door.SESSION), now=JUNE)
+    assert (status_of(card), queued()) == ("pending", before)
 
 
 @pytest.mark.parametrize(

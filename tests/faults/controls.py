@@ -69,22 +69,25 @@ PIECES = {
         ("expiry of a card", "status=CardStatus.PENDING, expires_at__gt=now", "status=CardStatus.PENDING"),
     ],
     ("config/lib/edge/second_factor.py", "tests/chat/web/test_card_views.py"): [
-        ("second factor of a card", 'record["method"] == "mfa" and', "")
+        ("second factor of a card", ' if record["method"] == "mfa"', "")
     ],
-    ("trading/web/views/deployments.py", "tests/trading/web/test_second_factor.py"): [
-        ("second factor of a command, by page", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ("config/lib/proofs.py", "tests/config/lib/test_proofs.py"): [
+        ("token that may only read", "if proof.door is Door.TOKEN and not proof.may_write:", "if False:"),
+        ("reason of staff", "if proof.door is Door.STAFF and not proof.reason:", "if False:"),
+        ("time of what a session showed", "shown_at is not None and shown_at > now", "shown_at is not None or now"),
     ],
-    ("trading/api/deployments.py", "tests/trading/web/test_second_factor.py"): [
-        ("second factor of a command, by API", "require_second_factor(self.request, now=now)", "pass")
+    ("trading/record/deployments.py", "tests/trading/record/test_deployments.py"): [
+        (f"second factor of {act}", before + "    require_factor(proof, now=now)\n", before)
+        for act, before in (
+            ("a deployment", 'elsewhere the equity is not known.\n    """\n'),
+            ("a command", 'Raises DeploymentNotFound, CommandRefused, ProofRefused."""\n'),
+        )
     ],
-    ("trading/web/views/skills.py", "tests/trading/web/test_second_factor.py"): [
-        ("second factor of a deployment, by page", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ("trading/record/actions.py", "tests/chat/test_cards.py"): [
+        ("second factor of an action", "    require_factor(proof, now=now)\n", "")
     ],
-    ("trading/api/skills.py", "tests/trading/web/test_second_factor.py"): [
-        ("second factor of a deployment, by API", "require_second_factor(self.request, now=now)", "pass")
-    ],
-    ("trading/web/views/account.py", "tests/trading/web/test_second_factor.py"): [
-        ("second factor of a token", "if factor := ask_second_factor(", "if False and ask_second_factor(")
+    ("trading/account/tokens.py", "tests/trading/account/test_tokens.py"): [
+        ("second factor of a token", "    require_factor(proof, now=now)\n", "")
     ],
     ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_accounts.py"): [
         ("sign-up closed", 'return bool(settings.SIGN_UP == "open")', "return True")

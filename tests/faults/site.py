@@ -26,11 +26,12 @@ USER, PASSWORD = "ann@example.com", "a long and quiet night"
 MAKE_USER = f"""
 from django.utils import timezone
 from config.lib.owned import owned_tx
+from config.lib.proofs import OPERATOR
 from trading.account.tokens import create_token
 from trading.models import Trader
 user = Trader.objects.create_user(email="{USER}", password="{PASSWORD}")
 with owned_tx(user):
-    print("token", create_token(name="x", scope="write", expires_at=None, now=timezone.now())[1])
+    print("token", create_token(name="x", scope="write", expires_at=None, proof=OPERATOR, now=timezone.now())[1])
 """
 
 

@@ -200,6 +200,7 @@ def kill_processes(processes: list[Supervised], times: int, pause: float) -> Cou
 def make_rows(began: datetime) -> tuple[list[tuple[str, Any]], list[UUID]]:
     """Store people with deployments and venue accounts; return tokens with accounts, and the deployments."""
     from config.lib.owned import owned_tx  # noqa: PLC0415
+    from config.lib.proofs import OPERATOR  # noqa: PLC0415
     from trading.account.tokens import create_token  # noqa: PLC0415
     from trading.intake.sync import NewAccount, add_account  # noqa: PLC0415
     from trading.models import Skill, SkillVersion, Trader  # noqa: PLC0415
@@ -217,13 +218,15 @@ def make_rows(began: datetime) -> tuple[list[tuple[str, Any]], list[UUID]]:
     for number in range(PEOPLE):
         user = Trader.objects.create_user(email=f"storm-{number}@example.com", password=None)
         with owned_tx(user):
-            token = create_token(name="storm", scope="write", expires_at=None, now=began)[1]
+            token = create_token(name="storm", scope="write", expires_at=None, proof=OPERATOR, now=began)[1]
             skill = Skill.objects.create(
                 name="Storm", trading_style="day", latest_version=1, created_at=began, updated_at=began
             )
             payload = parse_payload(body).stored()
             SkillVersion.objects.create(skill=skill, version=1, payload=payload, created_at=began)
-            deployments += [deploy_skill(skill_id=skill.pk, now=began).pk for _ in range(DEPLOYMENTS_EACH)]
+            deployments += [
+                deploy_skill(skill_id=skill.pk, proof=OPERATOR, now=began).pk for _ in range(DEPLOYMENTS_EACH)
+            ]
             account = add_account(NewAccount("hyperliquid", address=f"0x{number:040x}"), now=began)
         people.append((token, account))
     return people, deployments

@@ -8,6 +8,7 @@ from uuid import UUID
 from config.lib.errors import DomainError, NotFound
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
+from config.lib.proofs import Proof, require_factor
 from config.lib.text import one_line
 from trading.models import ApiToken, TokenScope
 from trading.models.tokens import MAX_TOKEN_NAME, SECRET_BYTES, SECRET_SHOWN, USE_NOTED_EVERY, token_digest, token_text
@@ -35,9 +36,10 @@ def find_token(token: str, *, now: datetime) -> ApiToken | None:
 
 
 def create_token(
-    *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, now: datetime
+    *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, proof: Proof, now: datetime
 ) -> tuple[ApiToken, str]:
-    """Create a token; return its row and its secret text. Raises TokenRefused."""
+    """Create a token; return its row and its secret text. Raises TokenRefused, ProofRefused."""
+    require_factor(proof, now=now)
     text = one_line(name)
     if not 0 < len(text) <= MAX_TOKEN_NAME:
         raise TokenRefused(f"A token needs a name of at most {MAX_TOKEN_NAME} characters.")

@@ -1,7 +1,7 @@
 """Lists of users' skills, deployments, records and ways in, with acts of staff."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -35,8 +35,8 @@ def _register(
     register_rows(model, list_display=list_display, search_fields=search, heavy=heavy, **options)
 
 
-def _command(row: models.Deployment, kind: str, now: datetime) -> None:
-    request_command(deployment_id=row.pk, kind=kind, is_staff=True, now=now)
+def _command(row: models.Deployment, kind: str, **by: Any) -> None:
+    request_command(deployment_id=row.pk, kind=kind, **by)
 
 
 _register(
@@ -72,8 +72,8 @@ _register(
     heavy=("account", "version__payload"),
     newest="created_at",
     acts=(
-        Act("pause", "Pause", lambda row, now: _command(row, "pause", now)),
-        Act("stop", "Stop", lambda row, now: _command(row, "stop", now)),
+        Act("pause", "Pause", partial(_command, kind="pause"), proves=True),
+        Act("stop", "Stop", partial(_command, kind="stop"), proves=True),
     ),
 )
 _register(

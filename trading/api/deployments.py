@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers
 
-from config.lib.edge.second_factor import require_second_factor
+from config.lib.edge.second_factor import read_proof
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
@@ -195,7 +195,7 @@ class DeploymentViewSet(ApiViewSet):
     @write("add_deployment", DeploymentSerializer, DeploymentInput, status=HTTPStatus.CREATED)
     def create(self, **fields: Any) -> Deployment:
         """Create a deployment that another program runs and pushes."""
-        return deploy_skill(**fields, now=timezone.now())
+        return deploy_skill(**fields, proof=read_proof(self.request), now=timezone.now())
 
     @read("get_deployment", WholeDeploymentSerializer)
     def retrieve(self, deployment_id: UUID) -> Any:
@@ -248,9 +248,8 @@ class DeploymentViewSet(ApiViewSet):
     @write("add_command", CommandSerializer, CommandInput, status=NEW_OR_KNOWN)
     def add_command(self, deployment_id: UUID, kind: str) -> Any:
         """Queue a deployment's command; 200 if it is waiting already."""
-        now = timezone.now()
-        require_second_factor(self.request, now=now)
-        command = request_command(deployment_id=deployment_id, kind=kind, now=now)
+        now, proof = timezone.now(), read_proof(self.request)
+        command = request_command(deployment_id=deployment_id, kind=kind, proof=proof, now=now)
         return command, command.created_at == now
 
     @read("get_agent_memory", MemorySerializer)

@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 
-from config.lib.edge.second_factor import require_second_factor
+from config.lib.edge.second_factor import read_proof
 from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
 from trading.api.deployments import DeploymentSerializer
@@ -206,9 +206,7 @@ class SkillViewSet(ApiViewSet):
     @action(detail=True, methods=["post"])
     def deploy(self, skill_id: UUID, **fields: Any) -> Any:
         """Set the newest version of a skill to run on paper."""
-        now = timezone.now()
-        require_second_factor(self.request, now=now)
-        return deploy_skill(skill_id=skill_id, **fields, now=now)
+        return deploy_skill(skill_id=skill_id, **fields, proof=read_proof(self.request), now=timezone.now())
 
     @read("get_skill_performance", SkillPerformanceSerializer)
     @action(detail=True)

@@ -10,6 +10,7 @@ from uuid import UUID
 from config.lib.errors import StateConflict
 from config.lib.figures import format_count, format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
+from config.lib.proofs import Proof, require_factor
 from trading.ledger.services import get_deployment
 from trading.models import (
     BacktestRun,
@@ -118,13 +119,15 @@ def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
     return _command_state(get_deployment(deployment_id), CommandKind(action_type))
 
 
-def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> dict[str, str]:
+def run_action(action_type: str, payload: Mapping[str, str], *, proof: Proof, now: datetime) -> dict[str, str]:
     """Queue an action; return the ids of the rows. Raises DomainError."""
+    require_factor(proof, now=now)
     if action_type == ActionType.DEPLOY:
         deployment = deploy_skill(
             skill_id=UUID(payload["skill_id"]),
             broker_kind=payload["broker"],
             starting_equity_usd=Decimal(payload["starting_equity_usd"]),
+            proof=proof,
             now=now,
         )
         return {"deployment_id": str(deployment.pk)}
@@ -140,8 +143,9 @@ def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> d
             now=now,
         )
         return {"run_id": str(run.pk)}
-    command = request_command(deployment_id=UUID(payload["deployment_id"]), kind=CommandKind(action_type), now=now)
-    return {"command_id": str(command.pk), "deployment_id": payload["deployment_id"]}
+    deployment_id, kind = UUID(payload["deployment_id"]), CommandKind(action_type)
+    command = request_command(deployment_id=deployment_id, kind=kind, proof=proof, now=now)
+    return {"command_id": str(command.pk), "deployment_id": str(deployment_id)}
 
 
 def _draw_deploy(action: Action) -> Drawing:

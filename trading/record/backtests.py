@@ -18,7 +18,7 @@ from config.lib.work.jobs import Key
 from trading import models
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import sum_trades
-from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
+from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, get_deployable_version
 from trading.record.performance import EquityAt, Performance, measure_share_held
 from trading.record.trade_queries import AccountRecord, list_open, read_account
 from trading.skills.queries import get_version
@@ -131,12 +131,17 @@ def start_backtest(
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
     if not 0 <= volume_pct <= 100:
         raise BacktestRefused("The share of the volume is 0 to 100%.")
-    payload = parse_payload(get_version(skill_id).payload)
+    version = get_deployable_version(skill_id)
+    payload = parse_payload(version.payload)
     count_ticks(payload, starts_at, ends_at, now)
     symbols = payload.context.symbols
     bars = models.Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
-    deployment = deploy_skill(
-        skill_id=skill_id, broker_kind=models.BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
+    deployment = models.Deployment.objects.create(
+        skill=version.skill,
+        version=version,
+        broker_kind=models.BrokerKind.BACKTEST,
+        starting_equity_usd=starting_equity_usd,
+        created_at=now,
     )
     run: models.BacktestRun = models.BacktestRun.objects.create(
         deployment=deployment,

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from config.lib.errors import StateConflict
 from config.lib.owned import owner_id
+from config.lib.proofs import Door, Proof, require_factor
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from trading.ledger.services import get_deployment
@@ -47,12 +48,18 @@ class LeaseLost(StateConflict):
 
 
 def deploy_skill(
-    *, skill_id: UUID, broker_kind: str = BrokerKind.PAPER, starting_equity_usd: Decimal | None = None, now: datetime
+    *,
+    skill_id: UUID,
+    broker_kind: str = BrokerKind.PAPER,
+    starting_equity_usd: Decimal | None = None,
+    proof: Proof,
+    now: datetime,
 ) -> Deployment:
-    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord.
+    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord, ProofRefused.
 
     Paper begins with STARTING_EQUITY_USD by default; of an account elsewhere the equity is not known.
     """
+    require_factor(proof, now=now)
     if starting_equity_usd is None and broker_kind != BrokerKind.LIVE:
         starting_equity_usd = STARTING_EQUITY_USD
     version = get_deployable_version(skill_id)
@@ -85,8 +92,9 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
     return deployment
 
 
-def request_command(*, deployment_id: UUID, kind: str, is_staff: bool = False, now: datetime) -> DeploymentCommand:
-    """Queue a command once. Raises DeploymentNotFound, CommandRefused."""
+def request_command(*, deployment_id: UUID, kind: str, proof: Proof, now: datetime) -> DeploymentCommand:
+    """Queue a command once. Raises DeploymentNotFound, CommandRefused, ProofRefused."""
+    require_factor(proof, now=now)
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
     if waiting := find_waiting_command(deployment, kind):
@@ -95,6 +103,7 @@ def request_command(*, deployment_id: UUID, kind: str, is_staff: bool = False, n
         raise CommandRefused(refusal)
     Deployment.objects.filter(pk=deployment.pk).update(due_at=now)
     defer(TICK, Key(owner_id(), deployment.pk))
+    is_staff = proof.door is Door.STAFF
     return DeploymentCommand.objects.create(deployment=deployment, kind=kind, is_by_staff=is_staff, created_at=now)
 
 

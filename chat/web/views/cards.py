@@ -16,9 +16,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from chat.cards import CardNotFound, CardOutdated, CardView, cancel_card, confirm_card, get_card, view_card
 from chat.models import ActionCard
-from config.lib.edge.second_factor import ask_second_factor
+from config.lib.edge.second_factor import read_proof
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from config.lib.proofs import ProofNeeded
 from config.lib.web import AuthedRequest, owned_act, owned_page
 
 
@@ -36,10 +37,10 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
     now, digest = timezone.now(), request.POST.get("digest", "")
-    place = reverse("chat:card", args=[card_id])
-    if asked := ask_second_factor(request, act="it confirms a card", next_url=place, now=now):
-        return asked
-    return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
+    proof = read_proof(request, page=reverse("chat:card", args=[card_id]))
+    return _decide_card(
+        request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, proof=proof, now=now), now
+    )
 
 
 @owned_act
@@ -57,7 +58,7 @@ def _decide_card(
     try:
         with owned_tx(request.user):
             decided = decide()
-    except CardNotFound:
+    except (CardNotFound, ProofNeeded):
         raise
     except DomainError as error:
         # The transaction was rolled back; show the card unchanged, with the error.

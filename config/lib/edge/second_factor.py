@@ -1,13 +1,13 @@
-"""The second factor: its secrets at rest, hostile answers, and the demand for it before an act that counts."""
+"""The second factor: its secrets at rest, hostile answers, and what a request shows of it for an act that counts."""
 
 import struct
 from base64 import urlsafe_b64encode
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import sha256
-from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlencode
 
-from allauth.account import app_settings
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -22,7 +22,7 @@ from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 from rest_framework.request import Request
 
-from config.lib.errors import DomainError
+from config.lib.proofs import Door, Proof, ProofNeeded
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -69,48 +69,35 @@ class ConfirmKeyForm(_GuardedForm, forms.ReauthenticateWebAuthnForm):  # type: i
     """Proves with a key that it is still the user."""
 
 
-class SecondFactorNeeded(DomainError):
-    """The site asks for a second factor before this act."""
-
-    http_status = HTTPStatus.FORBIDDEN
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This site asks for a second factor before this. Show it on the site and try again within five minutes, or"
-            " use a token."
-        )
-
-
-def require_second_factor(request: Request, *, now: datetime) -> None:
-    """Raise SecondFactorNeeded unless the session of a request has shown the factor a moment ago, or need not.
-
-    A request with a token need not: the token was made with the factor.
-    """
-    if request.auth is None and find_second_factor_page(request, next_url="/", now=now):
-        raise SecondFactorNeeded
-
-
-def ask_second_factor(request: HttpRequest, *, act: str, next_url: str, now: datetime) -> HttpResponse | None:
-    """Return the way to the page that asks for the second factor before an act, "it confirms a card"; None: go on."""
-    page = find_second_factor_page(request, next_url=next_url, now=now)
-    if page is None:
-        return None
-    messages.info(request, f"This site asks for a second factor before {act}.")
-    return HttpResponseClientRedirect(page) if request.headers.get("HX-Request") else redirect(page)
-
-
-def find_second_factor_page(request: HttpRequest, *, next_url: str, now: datetime) -> str | None:
-    """Return the page that asks for the second factor before an act, or adds one; None: not needed now."""
-    if not settings.CONFIRM_NEEDS_SECOND_FACTOR:
-        return None
-    since = now.timestamp() - app_settings.REAUTHENTICATION_TIMEOUT
+def read_proof(request: HttpRequest | Request, *, page: str = "") -> Proof:
+    """Return what a request shows for an act; a session that must show more comes back to `page`."""
+    token = getattr(request, "auth", None)  # of the API
+    if token is not None:
+        return Proof(Door.TOKEN, may_write=token.may_write)
     records = get_authentication_records(request, request.user)
-    if any(record["method"] == "mfa" and record["at"] > since for record in records):
-        return None
-    if is_mfa_enabled(request.user, [Authenticator.Type.TOTP]):
-        page = reverse("mfa_reauthenticate")
-    elif is_mfa_enabled(request.user, [Authenticator.Type.WEBAUTHN]):
-        page = reverse("mfa_reauthenticate_webauthn")
-    else:
-        return reverse("mfa_index")
-    return f"{page}?{urlencode({'next': next_url})}"
+    shown = [record["at"] for record in records if record["method"] == "mfa"]
+    return Proof(Door.SESSION, factor_at=datetime.fromtimestamp(max(shown), UTC) if shown else None, page=page)
+
+
+class ProofMiddleware:
+    """Leads from a page whose act needs more proof to the page that asks for it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer as the views do."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Lead to the page of the proof, and from there back; None for other errors."""
+        if not isinstance(error, ProofNeeded):
+            return None
+        messages.info(request, str(error))
+        page = f"{_find_factor_page(request.user)}?{urlencode({'next': error.page or '/'})}"
+        return HttpResponseClientRedirect(page) if request.headers.get("HX-Request") else redirect(page)
+
+
+def _find_factor_page(user: Any) -> str:
+    ways = {Authenticator.Type.TOTP: "mfa_reauthenticate", Authenticator.Type.WEBAUTHN: "mfa_reauthenticate_webauthn"}
+    return reverse(next((way for kind, way in ways.items() if is_mfa_enabled(user, [kind])), "mfa_index"))

@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.urls import reverse
 
 from config.lib.owned import ScopeError
+from config.lib.proofs import OPERATOR, Door, Proof, SecondFactorNeeded
 from tests.factories.trading import TraderFactory
 from tests.owners import open_data
 from tests.tables import each_case
@@ -35,7 +36,7 @@ def clock():
 @pytest.fixture
 def make(as_trader):
     """Make a token of the trader and return it as a client sends it."""
-    return lambda **fields: create_token(**{"name": "bot", "now": NOW, **fields})[1]
+    return lambda **fields: create_token(**{"name": "bot", "proof": OPERATOR, "now": NOW, **fields})[1]
 
 
 def ask(token: str, method: str = "get", address: str = "/api/me/", scheme: str = "Bearer"):
@@ -46,7 +47,7 @@ def ask(token: str, method: str = "get", address: str = "/api/me/", scheme: str 
 
 
 def test_token_is_kept_as_a_digest_only_under_a_name_of_one_clean_line(as_trader):
-    row, token = create_token(name="  my\n\x00bot \u202e", now=NOW)
+    row, token = create_token(name="  my\n\x00bot \u202e", proof=OPERATOR, now=NOW)
 
     assert row.name == "my bot"
     assert re.fullmatch(rf"keel_{as_trader.pk}_[\w-]{{43}}", token)
@@ -62,24 +63,32 @@ def test_token_is_kept_as_a_digest_only_under_a_name_of_one_clean_line(as_trader
 )
 def test_token_that_makes_no_sense_is_refused(as_trader, fields):
     with pytest.raises(TokenRefused):
-        create_token(**{"name": "bot", "now": NOW, **fields})
+        create_token(**{"name": "bot", "proof": OPERATOR, "now": NOW, **fields})
+    assert list_tokens() == []
+
+
+def test_token_needs_the_second_factor_where_the_site_asks_for_it(as_trader, settings):
+    settings.CONFIRM_NEEDS_SECOND_FACTOR = True
+
+    with pytest.raises(SecondFactorNeeded):
+        create_token(name="bot", proof=Proof(Door.SESSION), now=NOW)
     assert list_tokens() == []
 
 
 def test_tokens_are_limited_but_for_those_that_open_nothing(as_trader):
-    create_token(name="expired", expires_at=NOW + HOUR, now=NOW)
+    create_token(name="expired", expires_at=NOW + HOUR, proof=OPERATOR, now=NOW)
     for number in range(MAX_TOKENS - 1):
-        row, _ = create_token(name=f"{number}", now=NOW)
+        row, _ = create_token(name=f"{number}", proof=OPERATOR, now=NOW)
 
     with pytest.raises(TokenRefused):
-        create_token(name="one more", now=NOW)
+        create_token(name="one more", proof=OPERATOR, now=NOW)
     revoke_token(token_id=row.pk, now=NOW)
-    create_token(name="instead", now=NOW)
-    create_token(name="when one is expired", now=NOW + HOUR)
+    create_token(name="instead", proof=OPERATOR, now=NOW)
+    create_token(name="when one is expired", proof=OPERATOR, now=NOW + HOUR)
 
 
 def test_revoked_token_stays_revoked_as_of_then(as_trader):
-    row, _ = create_token(name="bot", now=NOW)
+    row, _ = create_token(name="bot", proof=OPERATOR, now=NOW)
 
     revoke_token(token_id=row.pk, now=NOW)
     again = revoke_token(token_id=row.pk, now=NOW + HOUR)
@@ -89,7 +98,7 @@ def test_revoked_token_stays_revoked_as_of_then(as_trader):
 
 
 def test_token_digest_and_prefix_never_change_and_the_database_refuses_what_makes_no_sense(as_trader):
-    create_token(name="bot", now=NOW)
+    create_token(name="bot", proof=OPERATOR, now=NOW)
 
     for column in ("digest", "prefix", "scope", "created_at"):
         with pytest.raises(ScopeError):

@@ -4,6 +4,7 @@ from uuid import uuid4
 import pytest
 
 from config.lib.owned import owned_tx
+from config.lib.proofs import OPERATOR
 from config.lib.work.jobs import Key, get_task
 from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE
@@ -97,7 +98,7 @@ def test_run_deployment_never_looks_again_at_a_deployment_without_ticks(trader):
 def test_command_makes_a_deployment_due_until_it_is_carried_out(trader):
     desk = Desk(trader, status="paused")
     look(desk, at(1))
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="resume", now=at(1.5)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="resume", proof=OPERATOR, now=at(1.5)))
 
     assert [key.row_id for key in list_due(at(1.5))] == [desk.deployment_id]
     (command,) = look(desk, at(1.5)).commands
@@ -109,7 +110,7 @@ def test_command_during_a_tick_is_looked_at_at_once(desk, monkeypatch):
     ticked = desk.tick(4)
 
     def tick_and_command(self, instant):
-        desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5.1)))
+        desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", proof=OPERATOR, now=at(5.1)))
         return ticked
 
     monkeypatch.setattr("trading.runs.due.Ticker.tick", tick_and_command)
@@ -182,7 +183,7 @@ def test_tick_that_closes_a_trade_defers_the_reflection(desk, monkeypatch):
     store_prices(*[100] * 30)
     desk.tick(1, long())
     desk.tick(2)
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="flatten", now=at(2)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="flatten", proof=OPERATOR, now=at(2)))
     deferred = []
     monkeypatch.setattr("trading.runs.due.defer", lambda *task: deferred.append(task))
 

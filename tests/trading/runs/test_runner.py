@@ -5,6 +5,7 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 from config.lib.llm.door import LLMUnavailable
+from config.lib.proofs import OPERATOR
 from tests.factories.memory import JUNE
 from tests.factories.record import FundingRateFactory, SkillVersionFactory
 from tests.trading.ticking import (
@@ -314,7 +315,7 @@ def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger):
 
 
 def request(desk, kind, number):
-    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind=kind, now=at(number)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind=kind, proof=OPERATOR, now=at(number)))
 
 
 def carry_out(desk, number):

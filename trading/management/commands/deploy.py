@@ -5,6 +5,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
+from config.lib.proofs import OPERATOR
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from trading.management.arguments import positive_argument
 from trading.management.owners import find_skill
@@ -27,7 +28,11 @@ class Command(KeelCommand):
     def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
         with owned_tx(get_user_by_email(user)):
             deployment = deploy_skill(
-                skill_id=find_skill(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()
+                skill_id=find_skill(skill).pk,
+                broker_kind=broker,
+                starting_equity_usd=equity,
+                proof=OPERATOR,
+                now=timezone.now(),
             )
             name, version = deployment.skill.name, deployment.version.version
         self.say(

@@ -14,12 +14,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from config.lib.edge.second_factor import ask_second_factor
-from config.lib.errors import DomainError
+from config.lib.edge.second_factor import read_proof
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
 from trading.account.services import TierUnknown, choose_tier, list_entries, list_new_entries, mark_entries_seen
-from trading.account.tokens import create_token, list_tokens, revoke_token
+from trading.account.tokens import TokenRefused, create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
 
@@ -83,18 +82,16 @@ def add_token(request: AuthedRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _render_profile(request, token_form=form, status=422)
-    place = f"{reverse('trading:profile')}#tokens"
-    if factor := ask_second_factor(request, act="it makes a token", next_url=place, now=now):
-        return factor
     try:
         with owned_tx(request.user):
             row, token = create_token(
                 name=form.cleaned_data["name"],
                 scope=form.cleaned_data["scope"],
                 expires_at=form.expires_at(now),
+                proof=read_proof(request, page=f"{reverse('trading:profile')}#tokens"),
                 now=now,
             )
-    except DomainError as error:
+    except TokenRefused as error:
         form.add_error(None, str(error))
         return _render_profile(request, token_form=form, status=error.http_status)
     return _render_profile(request, made=row, token=token, status=201)

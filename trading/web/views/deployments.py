@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.lib.edge.second_factor import ask_second_factor
+from config.lib.edge.second_factor import read_proof
 from config.lib.owned import owned, owned_tx
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
 from trading.agent.context import preview_prompt
@@ -149,12 +149,10 @@ def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     if kind not in COMMANDS:
         messages.error(request, "There is no such command.")
         return redirect("trading:deployment", shown.pk)
-    now, place = timezone.now(), reverse("trading:deployment", args=[shown.pk])
-    if factor := ask_second_factor(request, act="an agent gets a command", next_url=place, now=now):
-        return factor
+    proof = read_proof(request, page=reverse("trading:deployment", args=[shown.pk]))
     try:
         with owned_tx(request.user):
-            asked = request_command(deployment_id=shown.pk, kind=kind, now=now)
+            asked = request_command(deployment_id=shown.pk, kind=kind, proof=proof, now=timezone.now())
     except CommandRefused as error:
         messages.error(request, str(error))
     else:

@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from config.lib.edge.second_factor import ask_second_factor
+from config.lib.edge.second_factor import read_proof
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_act, owned_page
 from trading.agent.cost import find_sample_cost
@@ -74,13 +74,11 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     form = DeployForm(request.POST)
     if not form.is_valid():
         return _render_skill(request, skill_id, form, status=REFUSED)
-    now, place = timezone.now(), reverse("trading:skill", args=[skill_id])
-    if factor := ask_second_factor(request, act="an agent is deployed", next_url=place, now=now):
-        return factor
+    proof = read_proof(request, page=reverse("trading:skill", args=[skill_id]))
     try:
         with owned_tx(request.user):
             equity = form.cleaned_data["starting_equity_usd"]
-            deployment = deploy_skill(skill_id=skill_id, starting_equity_usd=equity, now=now)
+            deployment = deploy_skill(skill_id=skill_id, starting_equity_usd=equity, proof=proof, now=timezone.now())
     except (SkillArchived, SkillIsRecord) as error:
         messages.error(request, str(error))
         return redirect("trading:skill", skill_id)

@@ -22,6 +22,7 @@ from rest_framework.response import Response
 from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
 from config.lib.paging import get_page
+from config.lib.proofs import OPERATOR
 from config.lib.rest.parsing import MAX_CONTAINERS, MAX_DEPTH, BodyTooLarge, parse_json
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer, NowhereView, PageQuery, page_serializer
 from tests.owners import as_owner
@@ -73,7 +74,7 @@ class Orders(ApiView):
     def post(self, request: ApiRequest) -> Response:
         fields = self.body(Order)
         with owned_tx(request.user):
-            create_token(name=fields["name"], now=NOON)
+            create_token(name=fields["name"], proof=OPERATOR, now=NOON)
         return Response(fields, status=201)
 
     def put(self, request: ApiRequest) -> Response:
@@ -92,12 +93,12 @@ class Refusals(ApiView):
             "bug": RuntimeError("secret"),
         }
         with owned_tx(request.user):
-            create_token(name="half", now=NOON)
+            create_token(name="half", proof=OPERATOR, now=NOON)
             raise ways[kind]
 
     def put(self, request: ApiRequest, kind: str) -> Response:
         with owned_tx(request.user):
-            create_token(name="whole", now=NOON)
+            create_token(name="whole", proof=OPERATOR, now=NOON)
         raise TooLate("It is too late.")
 
 
