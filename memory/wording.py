@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final, Self
+
+from django.db import models
 
 from config.lib.errors import DomainError
 from config.lib.text import clean_text, fold_lookalikes, make_slug, one_line
@@ -18,16 +20,34 @@ MAX_PLACE_ID: Final = 100
 MAX_PLACE_NAME: Final = 120
 MAX_PLACE_NOTES: Final = 500
 
-# settled 6: the topic decides the category when the tool gives none.
-CATEGORY_BY_TOPIC: Final = {
-    "risk": "profile",
-    "goal": "profile",
-    "session": "profile",
-    "symbols": "finance_context",
-    "account": "finance_context",
-    "tax": "finance_context",
-    "style": "response_style",
-}
+
+class FactCategory(models.TextChoices):
+    """The subject of a fact, in the order of the advisor's headings, with all that is said of it; the label is last."""
+
+    tokens: int  # seed 001: the budget in the advisor's block, estimated
+    topics: str  # settled 6: they decide the category when the tool gives none
+    for_advisor: str  # what it is, in the prompt of the advisor
+    for_extractor: str  # the same in the prompt that learns from closed chats
+
+    PROFILE = (
+        *("profile", 300, "risk goal session", "stable facts about the person (risk tolerance, time horizon, age)"),
+        *("stable facts about the user", "Profile"),
+    )
+    FINANCE_CONTEXT = (
+        *("finance_context", 500, "symbols account tax", "accounts, tax, constraints"),
+        *("accounts, tax, instruments, constraints", "Finance context"),
+    )
+    RESPONSE_STYLE = "response_style", 200, "style", "how to communicate", "how to answer", "Response style"
+    FACT = "fact", 500, "", "other durable one-offs", "anything else", "Facts"
+
+    def __new__(cls, value: str, *description: Any) -> Self:
+        category = str.__new__(cls, value)
+        category._value_ = value
+        category.tokens, category.topics, category.for_advisor, category.for_extractor = description
+        return category
+
+
+CATEGORY_BY_TOPIC: Final = {topic: category.value for category in FactCategory for topic in category.topics.split()}
 # What may follow the name of a secret, "for Kraken", and what introduces its value.
 _OF: Final = r"(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?"
 _IS: Final = r"\s*(?:is\b|=|:)?\s*"

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from chat.parts import Json
 from config.lib.text import prompt_line
+from memory.wording import FactCategory
 
 SEPARATOR: Final = "\n\n---\n\n"
 
@@ -66,8 +67,7 @@ Memory:
 - First `list_preferences` or `recall_preferences`: the list below is as of the chat's beginning. Prefer `update_preference` \
 over a near-duplicate.
 - Re-affirmed: `confirm_preference`. Unwanted: `forget_preference`. Two that bear on each other: `link_preferences`.
-- `profile`: stable facts about the person (risk tolerance, time horizon, age); `finance_context`: accounts, tax, \
-constraints; `response_style`: how to communicate; `fact`: other durable one-offs.
+- {"; ".join(f"`{category}`: {category.for_advisor}" for category in FactCategory)}.
 - `recall_preferences` reaches the long tail, less certain facts included: use it when a question turns on what they may \
 have told you before.
 - A correction in words is your only feedback: save or update it. If they come to change one memory, ask what should change \

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetPydanticSchema
+from pydantic_core.core_schema import literal_schema
 
 from chat.parts import Json
 from chat.tools import gate
@@ -24,7 +25,7 @@ from memory.facts.services import confirm_fact, link_facts, remember_fact, resol
 from memory.facts.versions import FactWrite
 from memory.models import ArchivedReason, Confidence, FactSource, MemoryEvent, ProposalKind, UserFact, WriteKind
 from memory.recall.search import recall_facts
-from memory.wording import MAX_CONTENT
+from memory.wording import MAX_CONTENT, FactCategory
 
 LISTED: Final = 100  # facts; more are reached by recall
 OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
@@ -96,7 +97,8 @@ def _check_length(value: object) -> object:
 Line = Annotated[str, Field(min_length=4, max_length=500, description="One short line, in the user's words.")]
 LineBesideDetail = Annotated[Line, BeforeValidator(_check_length)]
 Reference = Annotated[str, Field(min_length=1, max_length=500)]  # an id, or words of a fact
-Category = Literal["profile", "finance_context", "response_style", "fact"]
+# As a Literal, which a type checker would want written out.
+Category = Annotated[str, GetPydanticSchema(lambda *_: literal_schema(FactCategory.values))]
 
 
 class RememberArgs(Args):

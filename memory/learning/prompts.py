@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from config.lib.text import prompt_line
-from memory.models import UserFact
+from memory.models import FactCategory, UserFact
 
 # The offline model recognises the task by this line.
 TASK: Final = "Task: extract durable facts from a conversation that has ended."
@@ -37,8 +37,7 @@ For each fact:
 fact, whose id goes into target_id, says it already. Check the known facts first; never add what differs from one in \
 wording alone.
 - target_id: the id of a known fact exactly as given, or null. Never make an id up.
-- category: "profile" (stable facts about the user), "finance_context" (accounts, tax, instruments, constraints), \
-"response_style" (how to answer), "fact" (anything else).
+- category: {", ".join(f'"{category}" ({category.for_extractor})' for category in FactCategory)}.
 - topic: one short tag in lower case such as risk, symbols, session, goal, account, tax, style; or "".
 - content: the fact as the user would say it, in the first person: "I" is the user, here and in the known facts. Keep every number, unit and negation as the user said it.
 - confidence: 0 to 1. 0.9 and more if the user said it outright as lasting, 0.5 to 0.7 if they implied it, less if unsure.

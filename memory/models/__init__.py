@@ -6,7 +6,6 @@ from memory.models.facts import (
     TRASH_KEPT,
     ArchivedReason,
     Confidence,
-    FactCategory,
     FactLink,
     FactSource,
     Tombstone,
@@ -17,6 +16,7 @@ from memory.models.facts import (
 from memory.models.places import Place, PlaceMention
 from memory.models.review import REOPENED, MemoryProposal, ProposalKind, ProposalStatus
 from memory.models.switches import MemorySwitches
+from memory.wording import FactCategory
 
 __all__ = ["MemoryEvent", "MemoryProposal", "MemorySwitches", "Place", "PlaceMention", "WriteKind"]
 __all__ += ["STALE_AFTER", "TRASH_KEPT", "ArchivedReason", "Confidence", "FactCategory", "FactLink", "FactSource"]

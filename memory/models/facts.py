@@ -11,19 +11,10 @@ from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
 from config.lib.fields import ContentKeyField, NormalFormField, SearchTermsField
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
-from memory.wording import MAX_BODY, MAX_CONTENT, MAX_RELATION, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
+from memory.wording import MAX_BODY, MAX_CONTENT, MAX_RELATION, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT, FactCategory
 
 STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
 TRASH_KEPT: Final = timedelta(days=30)  # seed 001: a deleted fact can be restored for that long
-
-
-class FactCategory(models.TextChoices):
-    """The subject of a fact, also the advisor's headings and budgets."""
-
-    PROFILE = "profile", "Profile"
-    FINANCE_CONTEXT = "finance_context", "Finance context"
-    RESPONSE_STYLE = "response_style", "Response style"
-    FACT = "fact", "Facts"
 
 
 class FactSource(models.TextChoices):

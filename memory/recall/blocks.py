@@ -56,8 +56,7 @@ class _Line(NamedTuple):
     text: str  # as the assistant's block shows it
 
 
-# seed 001: estimated tokens by category, in the order of the block.
-_BUDGETS: Final = {"profile": 300, "finance_context": 500, "response_style": 200, "fact": 500}
+_BUDGETS: Final = {category.value: category.tokens for category in FactCategory}
 
 
 def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:

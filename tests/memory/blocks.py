@@ -10,8 +10,6 @@ from memory.recall.blocks import MemoryBlock
 from memory.wording import MAX_CONTENT, MAX_TOPIC
 from tests.factories.memory import JUNE
 
-CATEGORIES = ["profile", "finance_context", "response_style", "fact"]
-
 
 def block_fact(
     number: int = 0, line: str | None = None, *, is_inferred: bool = False, affirmed_at=JUNE, **values

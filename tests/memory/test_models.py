@@ -309,7 +309,6 @@ def test_search_terms_follow_content_summary_and_body(as_trader):
     ("choices", "values"),
     [
         (WriteKind, SETTLED_KINDS),
-        (FactCategory, {"profile", "finance_context", "response_style", "fact"}),
         (FactSource, {"chat", "profile", "extracted", "inferred", "imported"}),
         (Confidence, {"asserted", "inferred"}),
         (ProposalKind, {"conflict", "untrusted", "merge", "import"}),

@@ -11,7 +11,7 @@ from memory.facts.queries import get_block, iter_block_facts, list_places
 from memory.models import FactCategory, Place, PlaceMention
 from memory.recall.blocks import build_advisor_block, build_companion_block, build_empty_block
 from tests.factories.memory import JUNE, MAY, UserFactFactory
-from tests.memory.blocks import CATEGORIES, FACTS, LINES, assert_opens_nothing, block_fact, block_place, numbers
+from tests.memory.blocks import FACTS, LINES, assert_opens_nothing, block_fact, block_place, numbers
 
 DAY = timedelta(days=1)
 SAID = datetime(2024, 11, 20, 23, 59, tzinfo=UTC)
@@ -64,7 +64,9 @@ def test_block_of_no_facts_is_no_section(render, facts):
 )
 def test_advisor_block_holds_what_fits_the_budget_of_a_category(category, budget):
     facts = [long_fact(number, 100, category=category) for number in range(8)]
-    others = [block_fact(100 + index, category=other) for index, other in enumerate(CATEGORIES) if other != category]
+    others = [
+        block_fact(100 + index, category=other) for index, other in enumerate(FactCategory.values) if other != category
+    ]
 
     block = build_advisor_block(facts + others, now=JUNE)
 
@@ -98,7 +100,7 @@ def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
     assert numbers(build_advisor_block(facts, now=JUNE)) == [0, 2]
 
 
-@given(FACTS, st.lists(st.sampled_from(CATEGORIES), min_size=4, max_size=4))
+@given(FACTS, st.lists(st.sampled_from(FactCategory.values), min_size=4, max_size=4))
 def test_nothing_in_a_fact_opens_a_line_or_a_section_of_the_advisors_block(said, categories):
     facts = [
         block_fact(number, category=category, **values)
@@ -116,7 +118,8 @@ def test_nothing_in_a_fact_opens_a_line_or_a_section_of_the_advisors_block(said,
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(CATEGORIES), st.integers(1, 500), st.sampled_from([None, 0.9]))), st.randoms()
+    st.lists(st.tuples(st.sampled_from(FactCategory.values), st.integers(1, 500), st.sampled_from([None, 0.9]))),
+    st.randoms(),
 )
 def test_advisor_block_keeps_its_budgets_and_gives_the_same_bytes_in_any_order(rows, shuffler):
     facts = [
@@ -127,9 +130,9 @@ def test_advisor_block_keeps_its_budgets_and_gives_the_same_bytes_in_any_order(r
     block = build_advisor_block(facts, now=JUNE)
 
     assert build_advisor_block(shuffler.sample(facts, len(facts)), now=JUNE) == block
-    for category, budget in zip(CATEGORIES, (300, 500, 200, 500), strict=True):
+    for category in FactCategory:
         said = [f"- {fact.line}" for fact in facts if fact.category == category and fact.id in block.fact_ids]
-        assert estimate_tokens("\n".join(said)) <= budget
+        assert estimate_tokens("\n".join(said)) <= category.tokens
 
 
 # --- The companion ---
