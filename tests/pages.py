@@ -1,5 +1,6 @@
 """Every page of Keel by name, for the tests of looks and the benchmark of pages."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from string import Formatter
@@ -10,6 +11,8 @@ from django.db.models import Count, QuerySet
 from chat.models import Conversation, Message, Receipt
 from config.lib.owned import owned
 from memory.models import MemoryEvent, UserFact
+from tests.matrix.asks import OURS, read_view
+from tests.strangers import KINDS
 from trading.models import BacktestRun, DecisionSnapshot, Deployment, Skill, Trade, TradeFile, Trader
 
 SIGNED_OUT: Final = {
@@ -20,7 +23,8 @@ SIGNED_OUT: Final = {
     "password-reset-done": "/accounts/password/reset/done/",
     "offline": "/offline/",
 }
-# Names in braces are rows of the user; without such a row there is no such page.
+# Names in braces are rows of the user; without such a row there is no such page. Here are the pages of allauth, those
+# whose view does not name its template, and those that show something else for a query; the others list themselves.
 SIGNED_IN: Final = {
     "home": "/",
     "chat": "/chat/?new=1",
@@ -29,7 +33,6 @@ SIGNED_IN: Final = {
     "answers": "/chat/messages/{reply}/answers/",
     "chat-search": "/chat/search/?q=stop",
     "chat-search-nothing": "/chat/search/?q=zebra",
-    "chat-trash": "/chat/trash/",
     "facts": "/profile/facts/",
     "facts-archived": "/profile/facts/?status=archived",
     "facts-search": "/profile/facts/?q=stop",
@@ -42,24 +45,15 @@ SIGNED_IN: Final = {
     "facts-settings": "/profile/facts/settings/",
     "fact": "/profile/facts/{fact}/",
     "fact-edit": "/profile/facts/{fact}/?edit",
-    "fact-quotes": "/profile/facts/{fact}/quotes/",
-    "fact-erase": "/profile/facts/{fact}/erase/",
     "event": "/profile/facts/events/{event}/",
-    "skills": "/skills/",
     "skill": "/skills/{skill}/",
     "skill-compare": "/skills/{skill}/?compare=1..{version}",
-    "version": "/skills/{skill}/versions/{version}/",
     "skill-new": "/skills/new/",
     "skill-new-form": "/skills/new/?view=form",
     "skill-edit": "/skills/{skill}/edit/",
     "skill-edit-form": "/skills/{skill}/edit/?view=form",
     "backtests": "/backtests/",
-    "backtest": "/backtests/{run}/",
     "backtest-pair": "/backtests/compare/?first={run}&second={other_run}",
-    "deployments": "/deployments/",
-    "deployment": "/deployments/{deployment}/",
-    "agent-prompt": "/deployments/{deployment}/prompt/",
-    "decision": "/deployments/{deployment}/decisions/{tick}/",
     "trades": "/trades/",
     "trades-days": "/trades/?show=days",
     "trades-groups": "/trades/?show=groups",
@@ -70,19 +64,13 @@ SIGNED_IN: Final = {
     "trade-open": "/trades/{open_trade}/",
     "ask": "/trades/ask/?group=symbol",
     "check": "/trades/check/?symbol=BTC&side=long",
-    "rules": "/trades/rules/",
     "imports": "/trades/import/",
     "import-file": "/trades/import/{file}/",
     "calendar": "/calendar/",
     "calendar-month": "/calendar/?view=month",
     "journal": "/journal/",
-    "journal-review": "/journal/review/",
     "journal-kept": "/journal/kept/",
     "profile": "/profile/",
-    "access": "/profile/access/",
-    "usage": "/profile/usage/",
-    "export": "/profile/export/",
-    "erase-account": "/profile/erase/",
     "email": "/accounts/email/",
     "password-change": "/accounts/password/change/",
     "sign-out": "/accounts/logout/",
@@ -99,23 +87,35 @@ SIGNED_IN: Final = {
 
 def list_pages(user: Trader) -> dict[str, str]:
     """Return the pages that a user has, each with its address."""
-    rows = find_rows(user)
-    pages = {name: _fill(address, rows) for name, address in SIGNED_IN.items()}
+    with owned(user):
+        rows = dict(_iter_rows())
+    pages = {name: _fill(address, rows) for name, address in {**SIGNED_IN, **find_others()}.items()}
     return {name: address for name, address in pages.items() if address}
+
+
+def find_others() -> dict[str, str]:
+    """Return the pages of addresses that SIGNED_IN leaves out, by the names of their URLs."""
+    listed = {_without_names(address.partition("?")[0]) for address in SIGNED_IN.values()}
+    return {
+        entry.name.replace(":", "-"): address
+        for entry in OURS.values()
+        if re.search(r'"\w+/[a-z]\w*\.html"', read_view(entry))
+        and _without_names(address := "/" + entry.path.replace("_id}", "}")) not in listed
+    }
+
+
+def _without_names(address: str) -> str:
+    return re.sub(r"\{\w+\}", "{}", address)
 
 
 def _fill(address: str, rows: Mapping[str, object]) -> str:
     names = [name for _, name, _, _ in Formatter().parse(address) if name]
-    return address.format(**rows) if rows.keys() >= set(names) else ""
-
-
-def find_rows(user: Trader) -> dict[str, object]:
-    """Return the rows of a user that addresses name: those with most to show."""
-    with owned(user):
-        return {name: value for name, value in _iter_rows() if value is not None}
+    return "" if None in [rows[name] for name in names] else address.format(**rows)
 
 
 def _iter_rows() -> Iterator[tuple[str, object]]:
+    """Yield the rows that addresses name: the first of each kind, then those with most to show."""
+    yield from ((kind, _first(model.objects.order_by(*order))) for kind, (model, order) in KINDS.items())
     yield "conversation", _first(Conversation.objects.annotate(n=Count("messages")).order_by("-n"))
     yield "receipt", Receipt.objects.order_by("-id").values_list("reply", flat=True).first()
     yield "reply", _first(Message.objects.filter(role="assistant").order_by("-id"))

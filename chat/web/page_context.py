@@ -1,12 +1,34 @@
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from chat.parts import Json
 
-# Suggested questions below the pages that show them, by the names of their URLs; those of seed 003 in its words. The
-# star is every other page.
+# The ways of the palette, in its order: place in the rail (main, more, foot; a dash: none), name of the URL, label. A
+# page belongs to the way of the rail above its address, or to that of `_ELSEWHERE`.
+_WAYS: Final = """
+main home Home
+main chat:index Chat
+main trading:skills Skills: your strategies
+main trading:deployments Deployments: agents at work
+more trading:trades Trades
+- chat:rules Rules
+- trading:backtests Backtests
+more trading:calendar Calendar
+more chat:journal Journal
+foot memory:facts Facts: what Keel knows
+- memory:review Facts to review
+- memory:preview What a new chat starts with
+- memory:settings Memory settings
+foot trading:profile Profile
+- chat:usage Usage
+"""
+_ELSEWHERE: Final = {"/": "", "/backtests/": "trading:skills", "/accounts/": "trading:profile"}
+# Suggested questions, by the names of the URLs of the pages that show them; those of seed 003 in its words. A page that
+# has no name here shows those of its way, else those of the star.
 _QUESTIONS: Final = """
 trading:new_skill trading:edit_skill
 Help me build a BTC funding-flip mean-reversion strategy
@@ -24,12 +46,12 @@ What's running and how is it doing?
 Anything I should worry about?
 What's the market doing today?
 
-trading:skills trading:skill trading:version
+trading:skills
 Which of my skills earns the most?
 Anything I should worry about?
 Help me build a BTC trend breakout skill
 
-trading:trades trading:ask trading:check trading:imports trading:import_file chat:rules
+trading:trades
 What do my losing trades have in common?
 Which of my skills earns the most?
 What did I learn from my last trades?
@@ -49,17 +71,17 @@ What is coming up this week?
 Which of these events could hurt my positions?
 How do my trades around FOMC do?
 
-memory:facts memory:fact memory:places memory:changes memory:preview memory:review memory:settings
+memory:facts
 What do you know about me?
 Remember that I never risk more than 1% per trade.
 What should I tell you about how I trade?
 
-chat:journal chat:kept chat:review
+chat:journal
 What do you know about me?
 What did I learn from my last trades?
 What's my biggest risk right now?
 
-*
+* memory:event chat:quotes chat:erase_fact
 What do you know about me?
 Remember that I trade BTC and ETH only.
 My goal is to grow this account without a drawdown over 15%.
@@ -70,28 +92,49 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     for page in names.split()
 }
 # What the chat of a page is about: its mode, and by the names of `chat.web.forms.SUBJECTS` those of the address.
-_ABOUT: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
-    "trading:deployment": ("coach", {"deployment": "deployment_id"}),
-    "trading:decision": ("coach", {"deployment": "deployment_id"}),
-    "trading:agent_prompt": ("coach", {"deployment": "deployment_id"}),
-    "trading:new_skill": ("authoring", {}),
-    "trading:edit_skill": ("authoring", {"skill": "skill_id"}),
-    "trading:trade": ("ops", {"trade": "trade_id"}),
-    "trading:backtest": ("ops", {"backtest": "run_id"}),
-    "trading:version": ("ops", {"skill": "skill_id", "version": "version"}),
-    "memory:fact": ("ops", {"fact": "fact_id"}),
+_MODES: Final = {
+    "coach": {"trading:deployment", "trading:decision", "trading:agent_prompt"},
+    "authoring": {"trading:new_skill", "trading:edit_skill"},
+    "ops": {"trading:trade", "trading:backtest", "trading:version", "memory:fact"},
+}
+_ABOUT: Final = {"backtest": "run_id", "version": "version"} | {
+    subject: f"{subject}_id" for subject in ("deployment", "skill", "trade", "fact")
 }
 
 
+@cache
+def _list_ways() -> list[Json]:
+    ways = []
+    for place, name, title in (row.split(" ", 2) for row in _WAYS.strip().splitlines()):
+        label, colon, more = title.partition(":")
+        shown = {"to": reverse(name), "icon": f"_icons/{label.lower()}.html", "label": label, "more": colon + more}
+        ways.append({"place": place, "name": name, **shown})
+    return ways
+
+
 def page_context(request: HttpRequest) -> Json:
-    """Add suggested prompts and the page's focus to templates."""
-    match = request.resolver_match
+    """Add the ways, suggested prompts and the page's focus to templates."""
+    match, ways = request.resolver_match, _list_ways()
     name = match.view_name if match else ""
-    mode, names = _ABOUT.get(name, ("", {}))
-    focus = {"mode": mode, **{key: str(match.kwargs[arg]) for key, arg in names.items()}} if match and mode else {}
+    mode = next((mode for mode, pages in _MODES.items() if name in pages), "")
     event = request.GET.get("event", "")
-    if name == "trading:calendar" and event.isdecimal():
+    focus = {}
+    if match and mode:
+        focus = {"mode": mode, **{key: str(match.kwargs[arg]) for key, arg in _ABOUT.items() if arg in match.kwargs}}
+    elif name == "trading:calendar" and event.isdecimal():
         focus = {"mode": "ops", "event": event}
     # The panel is a piece of another page, which it names.
     page = request.GET.get("page", "") if name == "chat:panel" else name
-    return {"suggestions": _BY_PAGE.get(page, _BY_PAGE["*"]), "page_name": page, "page_focus": focus}
+    rail = {place: [way for way in ways if way["place"] == place] for place in ("main", "more", "foot")}
+    starts = {way["to"]: way["name"] for part in rail.values() for way in part} | _ELSEWHERE
+    above = next(starts[to] for to in sorted(starts, key=len, reverse=True) if request.path.startswith(to))
+    if match and page not in _BY_PAGE and above in _BY_PAGE:
+        page = above
+    return {
+        "suggestions": _BY_PAGE.get(page, _BY_PAGE["*"]),
+        "page_name": page,
+        "page_focus": focus,
+        "ways": ways,
+        "rail": rail,
+        "way_name": above,
+    }

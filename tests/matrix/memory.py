@@ -19,7 +19,6 @@ MEMORY = {
         headers=(from_htmx("results"), from_htmx("more"), from_htmx("add-form")),
     ),
     "memory:fact": Case(queries=("edit", "event={event_id}"), headers=(*OF_A_FACT, from_htmx("menu-{fact_id}"))),
-    "memory:changes": Case(queries=("page=2",)),
     "memory:edit": Case(posts=(FACT, {**FACT, "user": "{user_id}"}), headers=OF_A_FACT),
     "memory:promote": Case(headers=OF_A_FACT),
     "memory:demote": Case(headers=OF_A_FACT),

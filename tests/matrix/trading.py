@@ -31,7 +31,6 @@ TRADING = {
     "trading:export_trades": Case(
         queries=("deployment={deployment_id}", "skill={skill_id}&format=json", "backtests={run_id}", "user={user_id}")
     ),
-    "trading:trade": Case(),
     "trading:remark": Case(posts=({"text": "{words}", "tags": "{words}"}, {"text": "x" * 3000})),
     "trading:picture": Case(posts=({"act": "drop"}, {})),
     "trading:add_filter": Case(
@@ -79,7 +78,6 @@ TRADING = {
     "trading:backtest": Case(queries=("page=2&verdict=none",), headers=(from_htmx("backtest-run"),)),
     "trading:compare_backtests": Case(queries=("first={run_id}&second={run_id}", "first={run_id}")),
     "trading:cancel_backtest": Case(),
-    "trading:skills": Case(),
     "trading:new_skill": Case(
         queries=("draft={draft_id}", "view=form&draft={draft_id}"),
         posts=(
@@ -108,15 +106,12 @@ TRADING = {
     "trading:edit_preview": Case(queries=("seen=", "draft={draft_id}"), headers=(from_htmx("draft-preview"),)),
     "trading:deploy": Case(posts=({"starting_equity_usd": "10000", "id": "{deployment_id}", "user": "{user_id}"},)),
     "trading:archive_skill": Case(),
-    "trading:version": Case(),
     "trading:deployments": Case(queries=("deployment={deployment_id}",)),
     "trading:deployment": Case(queries=("page=2", "page=x", "verdict=none")),
     "trading:deployment_live": Case(queries=("seen=0123456789abcdef",)),
     "trading:deployment_prices": Case(queries=("symbol=BTC", "symbol=ETH", "symbol={words}")),
     "trading:export_decisions": Case(queries=("format=json", "verdict=none", "user={user_id}")),
     "trading:command": Case(posts=tuple({"kind": kind} for kind in ("pause", "stop", "flatten", "redeploy", "x"))),
-    "trading:agent_prompt": Case(),
-    "trading:decision": Case(),
     "trading:keep_note": Case(),
     "trading:calendar": Case(
         queries=("symbols=ETH", "view=month", "first_day=2026-06-01&last_day=2026-08-01"),

@@ -2,14 +2,17 @@
 
 import json
 import re
+from itertools import chain
 
 import pytest
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.urls import resolve, reverse
 
+from chat.web.page_context import _BY_PAGE, _MODES, page_context
 from tests.chat.tabs import signed_in
+from tests.matrix.asks import API, OURS
 
 pytestmark = pytest.mark.django_db
 
@@ -50,10 +53,30 @@ def test_worker_keeps_static_files_and_the_page_without_a_connection_alone(clien
     ],
 )
 def test_rail_marks_the_way_that_a_page_belongs_to(address, way):
-    html = render_to_string("_rail.html", {"request": RequestFactory().get(address)})
+    html = render_to_string("_rail.html", page_context(request := RequestFactory().get(address)) | {"request": request})
 
     marked = re.findall(r"<a [^>]*aria-current=.*?<span>(\w+)", html, re.DOTALL)
     assert set(marked) == {way}  # some ways are there twice: on a phone behind "More"
+
+
+def test_page_context_names_pages_that_there_are():
+    known = {name for name, entry in OURS.items() if name not in API}
+    named = {*_BY_PAGE, *chain(*_MODES.values())} - {"*"}
+
+    assert named <= known, f"{sorted(named - known)}: chat/web/page_context.py names URLs that are gone or misspelt"
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [("trading:ask", "trading:trades"), ("chat:rules", "trading:trades"), ("memory:places", "memory:facts")],
+)
+def test_page_suggests_the_questions_of_its_way(name, like):
+    request = RequestFactory().get(reverse(name))
+    request.resolver_match = resolve(request.path)
+
+    context = page_context(request)
+
+    assert (context["page_name"], context["suggestions"]) == (like, _BY_PAGE[like])
 
 
 @pytest.mark.parametrize("name", ["manifest", "service_worker", "offline"])
