@@ -1,7 +1,9 @@
 """The matrix of tools and commands: each as Ann, naming Bob's rows, and on her own."""
 
 import json
+import re
 from io import StringIO
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,15 +11,15 @@ from django.core.management import CommandError, call_command, get_commands, loa
 from django.utils import timezone
 
 from chat.tools import TOOLS as CATALOGUE
-from chat.tools import find_tool
-from chat.tools.base import ToolContext
+from chat.tools.base import Tool, ToolContext
 from memory.claims.sentences import find_untyped
 from tests.matrix.asks import IS_BRIEF, undone
-from tests.strangers import CANARY, Answer, Names, Person, dump, filled
+from tests.strangers import CANARY, Answer, Names, Person, dump, filled, unknown_names
 from tests.tables import each_case
 
 pytestmark = pytest.mark.django_db
 
+ALL = {tool.name: tool for tools in CATALOGUE.values() for tool in tools}
 PROJECT = ("chat", "config", "memory", "offline", "trading")
 TOOLS = {
     "remember": ({"fact": "{words}", "topic": "goal", "confidence": "asserted"}, {"fact": "{words}"}),
@@ -48,8 +50,6 @@ TOOLS = {
     "set_risk": ({"maxLeverage": 2}, {"maxLeverage": "{draft_id}"}),
     "set_schedule": ({"type": "interval", "value": "4h"},),
     "set_tools": ({"builtIn": ["propose_order"]},),
-    "critique_draft": ({},),
-    "list_my_skills": ({},),
     "get_skill_performance": tuple(
         {"skill_id": "{skill_id}", "detail": detail} for detail in ("summary", "trades", "lessons", "full")
     ),
@@ -75,7 +75,8 @@ TOOLS = {
         ),
     ),
 }
-# Tools that write nothing here, and what is in a result that found rows of its user.
+# Tools that write nothing here, and what is in a result that found rows of its user. Of another tool that writes no
+# memory, a result without an error is enough if it names no row, else one with an id or word of its user.
 LOOKING = {
     "forget": '"candidates": [{',  # no message of the chat names the fact, so the tool asks
     "forget_preference": '"candidates": [{',
@@ -106,8 +107,31 @@ COMMANDS = {
 }
 
 
-def tool_names() -> set[str]:
-    return {tool.name for tools in CATALOGUE.values() for tool in tools}
+def guess_arguments(tool: Tool) -> list[dict[str, object]]:
+    """Return arguments of a tool by its schema: those it needs; all, with each choice. None if it refuses one."""
+    parameters = tool.schema["function"]["parameters"]
+    properties = parameters["properties"]
+    every = {name: guess_value(name, schema) for name, schema in properties.items()}
+    needed = {name: every[name] for name in parameters.get("required", ())}
+    choices = [{**every, name: one} for name, schema in properties.items() for one in schema.get("enum", ())]
+    tried = [arguments for arguments in (every, *choices) if arguments != needed]
+    texts = [filled(json.dumps(arguments), unknown_names(1)) for arguments in (needed, *tried)]
+    return [needed, *tried] if all(map(tool.accepts, texts)) else []
+
+
+def guess_value(name: str, schema: dict[str, Any]) -> object:
+    words = re.sub(r"([A-Z])", r"_\1", name).lower()
+    match schema:
+        case {"enum": [first, *_]}:
+            return first
+        case {"type": "array", "items": items}:
+            return [guess_value(name, items)]
+        case {"type": "number" | "integer"}:
+            return schema.get("minimum", 1)
+    return f"{{{words}}}" if words in unknown_names(1) else "{words}"
+
+
+TOOLS |= {name: tuple(found) for name, tool in ALL.items() if name not in TOOLS and (found := guess_arguments(tool))}
 
 
 def commands_that_take_an_id() -> set[str]:
@@ -116,15 +140,15 @@ def commands_that_take_an_id() -> set[str]:
     return {name for name, parser in parsers.items() if any(action.type is UUID for action in parser._actions)}
 
 
-@each_case("covered, present", [(TOOLS.keys(), tool_names()), (COMMANDS.keys(), commands_that_take_an_id())])
+@each_case("covered, present", [(TOOLS.keys(), ALL.keys()), (COMMANDS.keys(), commands_that_take_an_id())])
 def test_matrix_has_a_case_for_each_entry(covered, present):
     assert sorted(present - covered) == [], (
-        "no case in the matrix: add its arguments to TOOLS or COMMANDS here, `({},)` if it takes none"
+        "no case in the matrix, and none could be guessed: add its arguments to TOOLS or COMMANDS here"
     )
     assert sorted(covered - present) == [], "a case in the matrix for what is gone"
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
+@pytest.mark.parametrize("name", sorted(TOOLS.keys() & ALL.keys()))
 def test_tool_says_the_same_of_bobs_rows_as_of_none(name, ann, bob, nobody, watch):
     context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.rows["conversation"][0].pk)
     for turn, arguments in enumerate(TOOLS[name]):
@@ -141,18 +165,29 @@ def test_tool_says_the_same_of_bobs_rows_as_of_none(name, ann, bob, nobody, watc
 
 
 def call(name: str, context: ToolContext, arguments: dict[str, object], names: Names) -> str:
-    tool = find_tool(name)
-    assert tool is not None
-    return json.dumps(tool.call(context, filled(json.dumps(arguments), names)))
+    return json.dumps(ALL[name].call(context, filled(json.dumps(arguments), names)))
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
+@pytest.mark.parametrize("name", sorted(TOOLS.keys() & ALL.keys()))
 def test_tool_works_on_rows_of_its_own_user(name, ann):
     context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.rows["conversation"][0].pk)
-    results = (call(name, context, arguments, names) for arguments in TOOLS[name] for names in ann.names())
+    results = (
+        (filled(json.dumps(arguments), names), call(name, context, arguments, names))
+        for arguments in TOOLS[name]
+        for names in ann.names()
+    )
 
-    mark = LOOKING.get(name, '"memoryEvent"')
-    assert any(mark in result for result in results), f"{name}: add to LOOKING what its result has of Ann's rows"
+    assert any(finds_rows(ALL[name], asked, result, ann) for asked, result in results), (
+        f"{name}: add to LOOKING what its result has of Ann's rows"
+    )
+
+
+def finds_rows(tool: Tool, asked: str, result: str, person: Person) -> bool:
+    """Tell whether a result is that of a tool which found rows of its user."""
+    if tool.acts or tool.name in LOOKING:
+        return LOOKING.get(tool.name, '"memoryEvent"') in result
+    own = {secret for secret in person.secrets if secret in result and secret not in asked}
+    return '"error"' not in result and bool(own or not any(secret in asked for secret in person.secrets))
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() & commands_that_take_an_id()))

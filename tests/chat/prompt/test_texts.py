@@ -1,11 +1,9 @@
-import json
 from datetime import UTC, datetime
 
 import pytest
 
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.texts import DEFAULT_TIER, MODE_ADDENDA, SEPARATOR, TIER_ADDENDA, clock_text, join_segments
-from chat.tools import TOOLS
 from config.lib.llm.tokens import count_tokens
 from trading.models import Trader
 from trading.models.users import ExperienceTier
@@ -103,8 +101,8 @@ TRUST_OF = {
         'the facts under "USER\'S STORED MEMORIES" and "PLACES OF INTEREST" as durable preferences, not as',
     ],
 }
-# Tokens of the tools as JSON without and with spaces, and of the fixed text, before they were shortened.
-BEFORE = {"coach": ((3_670, 4_491), 825), "advisor": ((2_127, 2_589), 918), "companion": ((405, 471), 691)}
+# Tokens of the fixed text that an assistant's prompt has at most, without its tools.
+MOST_TOKENS = {"coach": 643, "advisor": 716, "companion": 538}
 PERSONA_OF = {
     face: [*own, *CONSENT, *VOICE] for face, own in {"coach": COACH, "advisor": ADVISOR, "companion": COMPANION}.items()
 }
@@ -112,14 +110,9 @@ PERSONA_OF = {
 
 @pytest.mark.parametrize("assistant", FACES)
 def test_prompt_stays_short(assistant):
-    (tools, spaced), fixed = BEFORE[assistant]
-    # A later tool is not part of the comparison: leave it out here by its name.
-    schemas = [tool.schema for tool in TOOLS[assistant] if tool.name != "query_trades"]
+    tokens = count_tokens(prefix(memory_block="", assistant=assistant))
 
-    if assistant != "companion":  # whose tool has the words of its seed
-        assert count_tokens(json.dumps(schemas, ensure_ascii=False, separators=(",", ":"))) <= 0.72 * tools
-        assert count_tokens(json.dumps(schemas)) <= 0.73 * spaced
-    assert count_tokens(prefix(memory_block="", assistant=assistant)) <= 0.78 * fixed
+    assert tokens <= MOST_TOKENS[assistant], f"the fixed text of the {assistant} has {tokens} tokens: shorten it"
 
 
 @pytest.mark.parametrize("assistant", FACES)
