@@ -17,9 +17,10 @@ from config.lib.errors import DomainError, NotFound
 from config.lib.figures import format_count
 from config.lib.owned import owned, owned_tx
 from config.lib.web import AuthedRequest, owned_act, render_now, scoped_form
+from config.lib.words.rules import join_words
 from trading.intake import files
 from trading.intake.feeds import SOURCES
-from trading.intake.formats import FillMapping
+from trading.intake.formats import FORMATS, FillMapping
 from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import FileReading
@@ -181,6 +182,7 @@ def _render_imports(
         "form": file_form or TradeFileForm(),
         "account_form": account_form or AccountForm(),
         "can_keep_keys": can_keep_keys(),
+        "venues": join_words(list(dict.fromkeys(one.venue for key, one in FORMATS.items() if key != "keel")), "and"),
         "accounts": [(account, SOURCES[account.venue]) for account in list_accounts()],
         "files": TradeFile.objects.defer("content").order_by("-created_at"),
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
