@@ -97,8 +97,7 @@ def _check_length(value: object) -> object:
 Line = Annotated[str, Field(min_length=4, max_length=500, description="One short line, in the user's words.")]
 LineBesideDetail = Annotated[Line, BeforeValidator(_check_length)]
 Reference = Annotated[str, Field(min_length=1, max_length=500)]  # an id, or words of a fact
-# As a Literal, which a type checker would want written out.
-Category = Annotated[str, GetPydanticSchema(lambda *_: literal_schema(FactCategory.values))]
+Category = Annotated[str, GetPydanticSchema(lambda *_: literal_schema(FactCategory.values))]  # a Literal of them
 
 
 class RememberArgs(Args):

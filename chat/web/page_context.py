@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from chat.parts import Json
+from chat.web.forms import SUBJECTS
 
 # The ways of the palette, in its order: place in the rail (main, more, foot; a dash: none), name of the URL, label. A
 # page belongs to the way of the rail above its address, or to that of `_ELSEWHERE`.
@@ -27,78 +28,55 @@ foot trading:profile Profile
 - chat:usage Usage
 """
 _ELSEWHERE: Final = {"/": "", "/backtests/": "trading:skills", "/accounts/": "trading:profile"}
-# Suggested questions, by the names of the URLs of the pages that show them; those of seed 003 in its words. A page that
-# has no name here shows those of its way, else those of the star.
+# Suggested questions, by the names of the URLs of the pages that show them; those of seed 003 in its words, apart by a
+# slash. A page that has no name here shows those of its way, else those of the star.
 _QUESTIONS: Final = """
 trading:new_skill trading:edit_skill
-Help me build a BTC funding-flip mean-reversion strategy
-I want something safer than my last one
-Show me a template
+Help me build a BTC funding-flip mean-reversion strategy / I want something safer than my last one / Show me a template
 
 trading:deployment trading:decision trading:agent_prompt
-Why did you open this position?
-What's my biggest risk right now?
-What would make you close it?
+Why did you open this position? / What's my biggest risk right now? / What would make you close it? /
 Have you been rejected recently?
 
 trading:deployments
-What's running and how is it doing?
-Anything I should worry about?
-What's the market doing today?
+What's running and how is it doing? / Anything I should worry about? / What's the market doing today?
 
 trading:skills
-Which of my skills earns the most?
-Anything I should worry about?
-Help me build a BTC trend breakout skill
+Which of my skills earns the most? / Anything I should worry about? / Help me build a BTC trend breakout skill
 
 trading:trades
-What do my losing trades have in common?
-Which of my skills earns the most?
-What did I learn from my last trades?
+What do my losing trades have in common? / Which of my skills earns the most? / What did I learn from my last trades?
 
 trading:trade
-Why did you open this position?
-Why was this position closed?
-What did I learn from my last trades?
+Why did you open this position? / Why was this position closed? / What did I learn from my last trades?
 
 trading:backtests trading:backtest trading:compare_backtests
-How did my last backtest go?
-Is that sample large enough to trust?
-Which of my skills should I test next?
+How did my last backtest go? / Is that sample large enough to trust? / Which of my skills should I test next?
 
 trading:calendar
-What is coming up this week?
-Which of these events could hurt my positions?
-How do my trades around FOMC do?
+What is coming up this week? / Which of these events could hurt my positions? / How do my trades around FOMC do?
 
 memory:facts
-What do you know about me?
-Remember that I never risk more than 1% per trade.
+What do you know about me? / Remember that I never risk more than 1% per trade. /
 What should I tell you about how I trade?
 
 chat:journal
-What do you know about me?
-What did I learn from my last trades?
-What's my biggest risk right now?
+What do you know about me? / What did I learn from my last trades? / What's my biggest risk right now?
 
 * memory:event chat:quotes chat:erase_fact
-What do you know about me?
-Remember that I trade BTC and ETH only.
+What do you know about me? / Remember that I trade BTC and ETH only. /
 My goal is to grow this account without a drawdown over 15%.
 """
 _BY_PAGE: Final[Mapping[str, list[str]]] = {
-    page: questions.splitlines()
+    page: questions.replace("\n", " ").split(" / ")
     for names, _, questions in (block.partition("\n") for block in _QUESTIONS.strip().split("\n\n"))
     for page in names.split()
 }
-# What the chat of a page is about: its mode, and by the names of `chat.web.forms.SUBJECTS` those of the address.
+# The mode of the chat beside a page about one of `chat.web.forms.SUBJECTS`, whose ids its address has.
 _MODES: Final = {
     "coach": {"trading:deployment", "trading:decision", "trading:agent_prompt"},
     "authoring": {"trading:new_skill", "trading:edit_skill"},
     "ops": {"trading:trade", "trading:backtest", "trading:version", "memory:fact"},
-}
-_ABOUT: Final = {"backtest": "run_id", "version": "version"} | {
-    subject: f"{subject}_id" for subject in ("deployment", "skill", "trade", "fact")
 }
 
 
@@ -120,7 +98,8 @@ def page_context(request: HttpRequest) -> Json:
     event = request.GET.get("event", "")
     focus = {}
     if match and mode:
-        focus = {"mode": mode, **{key: str(match.kwargs[arg]) for key, arg in _ABOUT.items() if arg in match.kwargs}}
+        ids = {arg.replace("run", "backtest").removesuffix("_id"): str(value) for arg, value in match.kwargs.items()}
+        focus = {"mode": mode, **{name: ids[name] for name in SUBJECTS if name in ids}}
     elif name == "trading:calendar" and event.isdecimal():
         focus = {"mode": "ops", "event": event}
     # The panel is a piece of another page, which it names.
