@@ -1,4 +1,5 @@
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from django.contrib.sessions.models import Session
@@ -8,12 +9,17 @@ from chat.cards import expire_cards
 from chat.conversations.lifecycle import CLOSE, archive_old, list_due
 from chat.endings.closing import close_if_due
 from chat.endings.erasure import purge_trash
+from chat.prompt.receipts import drop_receipts
 from chat.rules import follow_facts
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system_tx
 from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
+from config.lib.work.retention import BATCH, Kept, drop_old_rows
 from config.lib.work.runs import forget_old_runs
+from trading.models import StaffEntry
+from trading.record.decisions import drop_contexts
+from trading.record.deployments import thin_equity
 
 
 def sweep_dead_turns(now: datetime) -> str:
@@ -51,6 +57,20 @@ def follow_rules(now: datetime) -> str:
     return f"facts of {len(results)} users read, {results.count(None)} failed"
 
 
+def drop_staff_log(before: datetime) -> int:
+    """Delete at most BATCH entries of the staff log before an instant; return how many."""
+    old = StaffEntry.objects.filter(created_at__lt=before).values_list("pk", flat=True)[:BATCH]
+    return StaffEntry.objects.filter(pk__in=list(old)).delete()[0]
+
+
+RETENTION: Final = (
+    Kept("contexts", drop_contexts),
+    Kept("equity", thin_equity),
+    Kept("receipts", drop_receipts),
+    Kept("staff_log", drop_staff_log),
+)
+
+
 def clear_expired_sessions(now: datetime) -> str:
     """Delete the browser sessions that have run out."""
     deleted, _ = Session.objects.filter(expire_date__lt=now).delete()
@@ -76,5 +96,6 @@ JOBS: Final = (
     Job("follow_rules", timedelta(hours=1), follow_rules),
     Job("refresh_statistics", timedelta(hours=1), refresh_statistics),
     Job("forget_old_runs", timedelta(days=1), forget_old_runs),
+    Job("drop_old_rows", timedelta(days=1), partial(drop_old_rows, RETENTION), lane="retention"),
     Job("clear_expired_sessions", timedelta(days=1), clear_expired_sessions),
 )

@@ -5,7 +5,7 @@ and lists, where empty is a value.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,6 +63,17 @@ def read_list(name: str, default: Iterable[str] = ()) -> list[str]:
     if name not in os.environ:
         return list(default)
     return [part for text in os.environ[name].split(",") if (part := text.strip())]
+
+
+def read_days(name: str, defaults: Mapping[str, int]) -> dict[str, int]:
+    """Return days by kind, such as `receipts=90,equity=0`; 0: for ever. Raises ImproperlyConfigured."""
+    days = dict(defaults)
+    for text in read_list(name):
+        kind, _, number = text.partition("=")
+        if kind not in defaults or not number.isdecimal() or int(number) > 100_000:
+            raise _refusal(name, text, f"{'=DAYS,'.join(defaults)}=DAYS")
+        days[kind] = int(number)
+    return days
 
 
 def read_url(name: str, schemes: Iterable[str], example: str) -> str:

@@ -17,6 +17,7 @@ from config.environment import (
     read_bool,
     read_choice,
     read_database,
+    read_days,
     read_direct_providers,
     read_email,
     read_float,
@@ -151,6 +152,9 @@ try:
     CONTEXT_FILL_PCT = read_int("CONTEXT_FILL_PCT", 80, low=10, high=95)
     DAILY_TOKEN_BUDGET = read_int("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
     VENUE_KEYS = _read_venue_keys()
+    # How long rows stay that come with each tick, reply and act of staff; 0: for ever.
+    KEEP_DAYS = read_days("KEEP_DAYS", {"contexts": 730, "equity": 365, "receipts": 365, "staff_log": 0})
+    PICTURES_MB_PER_USER = read_int("PICTURES_MB_PER_USER", 200, low=1, high=1_000_000)
     MEMORY_TOKEN_LIMIT = read_int("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
     AGENT_DAILY_PROMPT_TOKENS_WARNING = read_int(
         "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000

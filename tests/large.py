@@ -12,6 +12,7 @@ from django.db.models import F
 
 from chat.models import Bookmark, Conversation, DayNote, Message, Receipt
 from config.lib.owned import owned_tx
+from config.lib.packing import pack_text
 from memory.models import MemoryEvent, MemoryProposal, Place, UserFact
 from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MemoryEventFactory, MemoryProposalFactory, PlaceFactory, UserFactFactory
@@ -245,8 +246,7 @@ def _decide(deployment: Deployment, tick: int, at: datetime, verdict: str) -> De
         tick_at=at,
         verdict=verdict,
         verdict_code="R3_POSITION_CAP" if verdict == "refused" else "",
-        system_prompt="You trade by the rules of the skill.",
-        context="Bars of the last two days\n" * 60,
+        packed=pack_text("Bars of the last two days\n" * 60),
         model="offline/keel",
     )
 

@@ -17,6 +17,7 @@ RAW_SQL = {
     "config.lib.operations.health": "asks the database whether it lives",
     "config.lib.operations.backups": "copies whole tables",
     "config.lib.operations.doctor": "asks the database for its state; reads no rows",
+    "config.lib.operations.sizes": "asks the database for the sizes of tables; reads no rows",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "config.lib.search.index.has_triggers": "asks the database for the triggers of a table; reads no rows",
     "chat.conversations.standing.get_standing": "one round trip before the first token",
@@ -31,6 +32,7 @@ RAW_SQL = {
 }
 SYSTEM = {
     "config.lib.web": "the admin",
+    "config.lib.work.retention": "drops everybody's old rows of the kinds that a setting names",
     "config.lib.work.per_user": "lists the users, whose rows are then worked on as theirs",
     "chat.jobs": "sweeps everybody's dead turns, archives everybody's idle chats",
     "chat.endings.closing": "the operator names a chat without its owner",

@@ -22,8 +22,10 @@ from config.lib.search.terms import build_tokens
 from memory.models import UserFact
 from tests.factories.chat import MessageFactory
 from tests.factories.memory import UserFactFactory
+from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory
 from tests.factories.trading import TraderFactory
-from trading.models import Trader
+from trading.models import DecisionSnapshot, SystemPrompt, Trader
+from trading.record.decisions import digest_prompt
 
 APPS = ("chat", "memory", "trading")
 SCHEMA, POLICIES = "0001_tables", "0002_policies"
@@ -174,6 +176,32 @@ def test_schema_is_dropped_with_rows_present_and_made_again(restore_schema):
 
 
 # --- The search index in later migrations ---
+
+
+def test_stored_prompts_are_packed_and_unpacked(restore_schema):
+    contexts = [f"bars of {tick} " * 200 for tick in range(1, 31)]
+    user = write_rows()
+    with owned_tx(user):
+        deployment = DeploymentFactory()
+        for tick, context in enumerate(contexts, start=1):
+            DecisionSnapshotFactory(
+                deployment=deployment, tick=tick, system_prompt=f"You trade by {tick // 20}.", context=context
+            )
+
+    migrate([("trading", "0004_acts_of_staff")])
+    old = MigrationExecutor(connection).loader.project_state(("trading", "0004_acts_of_staff")).apps
+    with system_tx("test"):
+        rows = list(old.get_model("trading", "DecisionSnapshot")._base_manager.order_by("tick"))
+    assert [row.context for row in rows] == contexts
+    assert rows[0].system_prompt == "You trade by 0."
+    migrate(newest())
+
+    with owned(user):
+        rows = list(DecisionSnapshot.objects.order_by("tick"))
+        assert [row.context for row in rows] == contexts
+        assert [row.tick for row in rows if row.packed_with_id is None] == [1, 25]
+        assert {row.prompt_sha256 for row in rows} == {digest_prompt(row.system_prompt, row.context) for row in rows}
+        assert (SystemPrompt.objects.count(), rows[-1].system_prompt) == (2, "You trade by 1.")
 
 
 def run_operation(operation: AddSearchIndex | KeepSearchIndex, model: type[models.Model], direction: str) -> None:

@@ -86,7 +86,9 @@ def _iter_files(user_id: int, now: datetime) -> Iterator[tuple[str, Iterator[str
 def _describe(tables: dict[str, type[OwnedModel]], now: datetime) -> dict[str, Any]:
     files: dict[str, Any] = {MEMORY_FILE: archive.describe_archive()}
     files["memory_log.json"] = dict(describe_columns(archive.EVENTS))
-    files |= {name: dict(describe_columns(_list_columns(model))) for name, model in tables.items()}
+    for name, model in tables.items():
+        columns = dict(describe_columns(_list_columns(model)))
+        files[name] = columns | {text: {"type": "text"} for text in model.archived_as.values()}
     about = "All that Keel keeps of you. Each file is an array of rows; times are ISO 8601 in UTC."
     return {"about": about, "exported_at": now.isoformat(), "importable": [MEMORY_FILE], "files": files}
 
@@ -97,21 +99,26 @@ def _format(value: Any) -> str:
 
 def _list_columns(model: type[OwnedModel]) -> Columns:
     derived = {field.name for field in model._meta.concrete_fields if isinstance(field, SearchTermsField)}
-    return list_columns(model, but=_SECRET | derived)
+    return list_columns(model, but=_SECRET | derived | set(model.archived_as))
 
 
 def _iter_table(user_id: int, model: type[OwnedModel]) -> Iterator[str]:
     columns = _list_columns(model)
     yield "[\n"
-    yield from archive.join_lines(dump_row(row, columns) for row in _iter_rows(user_id, model))
+    yield from archive.join_lines(
+        dump_row(row, columns) | {text: getattr(row, text) for text in model.archived_as.values()}
+        for row in _iter_rows(user_id, model)
+    )
     yield "]\n"
 
 
 def _iter_rows(user_id: int, model: type[OwnedModel]) -> Iterator[OwnedModel]:
     batch: list[OwnedModel] = []
+    # What is archived in place of a column may need another row.
+    others = [field.name for field in model._meta.concrete_fields if model.archived_as and field.related_model is model]
     while True:
         with owned(user_id):
-            rows = model.objects.order_by("pk")
+            rows = model.objects.order_by("pk").select_related(*others)
             batch = list((rows.filter(pk__gt=batch[-1].pk) if batch else rows)[:_BATCH])
         yield from batch
         if len(batch) < _BATCH:

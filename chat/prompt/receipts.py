@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from chat.models import Message, PromptText, Receipt, Role
 from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
 from chat.prompt.focus import list_fact_ids
 from chat.prompt.texts import GO_ON, Segment, as_blocks, earlier_part
+from config.lib.work.retention import BATCH
 from memory.facts.queries import find_versions
 from memory.models import UserFact
 
@@ -82,6 +84,21 @@ def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[st
     The turns of a day share every byte up to the newest user message, unless a summary was written.
     """
     return [{"role": "system", "content": as_blocks(segments)}, *map(dict, history)]
+
+
+def drop_receipts(before: datetime) -> int:
+    """Delete at most BATCH receipts of older replies, with the texts that no other receipt names; return how many."""
+    replies = Message.objects.filter(created_at__lt=before).values("pk")
+    old = dict(Receipt.objects.filter(reply__in=replies).values_list("pk", "user_id")[:BATCH])
+    dropped = Receipt.objects.filter(pk__in=old).delete()[0]
+    for user_id in set(old.values()):
+        named = set()
+        for segments, tools in Receipt.objects.filter(user_id=user_id).values_list("segments", "tools_sha256"):
+            named |= {tools, *(segment["sha256"] for segment in segments)}
+        texts = PromptText.objects.filter(user_id=user_id)
+        unnamed = [pk for pk, sha256 in texts.values_list("pk", "sha256") if sha256 not in named]
+        texts.filter(pk__in=unnamed).delete()
+    return dropped
 
 
 def find_receipt(reply: Message) -> Receipt | None:

@@ -220,6 +220,7 @@ class OwnedModel(models.Model):
 
     _stored_owner: int | None = None  # as the database has it; None: not stored or not loaded
 
+    archived_as: ClassVar[Mapping[str, str]] = {}  # by a column that only the machine reads, what an archive has for it
     frozen_columns: ClassVar[frozenset[str]] = frozenset()  # besides the owner, columns that no update may name
 
     objects = OwnedManager()

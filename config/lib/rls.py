@@ -49,14 +49,15 @@ class RunPythonOnOwnedRows(RunPython):
     """A data migration over all users' rows, in the system's scope."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        _see_everything(schema_editor)
+        see_everything(schema_editor)
         super().database_forwards(app_label, schema_editor, from_state, to_state)
 
     def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        _see_everything(schema_editor)
+        see_everything(schema_editor)
         super().database_backwards(app_label, schema_editor, from_state, to_state)
 
 
-def _see_everything(editor: Editor) -> None:
+def see_everything(editor: Editor) -> None:
+    """Open the rows of all users to the rest of a transaction, on PostgreSQL."""
     if editor.connection.vendor == "postgresql":
         editor.execute("SELECT set_config('app.user_id', '0', true)", params=None)

@@ -21,6 +21,7 @@ NONSENSE = {
     "LOG_LEVEL": "LOUD",
     "DEFAULT_ASSISTANT": "friend",
     "OFFLINE_DELAY_SECONDS": "-1",
+    "KEEP_DAYS": "receipts=soon",
 }
 OTHERS = {"JOBS_ENGINE": "celery", "LLM_DIRECT": "nobody", "SECRET_KEY": "short"}
 

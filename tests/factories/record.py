@@ -43,6 +43,7 @@ from trading.models import (
     VenueAccount,
     WorkStatus,
 )
+from trading.record.decisions import keep_prompt
 from trading.skills.schemas import parse_payload
 
 WHOLE = {
@@ -141,6 +142,13 @@ class DecisionSnapshotFactory(DjangoModelFactory):
     tick = factory.Sequence(lambda number: number + 1)
     tick_at = MAY
     skill_version = 1
+
+    @classmethod
+    def _create(cls, model_class, *, system_prompt="", context="", **values):
+        decision = model_class(**values)
+        keep_prompt(decision, system_prompt, context, None)
+        decision.save()
+        return decision
 
 
 class OrderFactory(DjangoModelFactory):

@@ -44,7 +44,16 @@ from trading.market.imports.events import make_event_key
 from trading.models import MarketEvent, NewsItem, StaffEntry, Trader
 
 OWNED = (
-    *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
+    *(
+        "skill",
+        "skillversion",
+        "skilldraft",
+        "deployment",
+        "deploymentcommand",
+        "backtestrun",
+        "decisionsnapshot",
+        "systemprompt",
+    ),
     *("order", "equitypoint", "fill", "importbatch", "fundingpayment", "positioncheck", "trade"),
     *("reflectionnote", "reflectionrun"),
 )
@@ -55,7 +64,7 @@ EDITED = ("newsitem", "marketevent")
 HEAVY = "elephant"  # stands in each large text
 LARGE = (
     *('"skill_versions"."payload"', '"skill_drafts"."payload"', '"deployments"."account"', '"trade_history"."state"'),
-    *(f'"decision_snapshots"."{column}"' for column in ("system_prompt", "context", "steps")),
+    *(f'"decision_snapshots"."{column}"' for column in ("packed", "steps")),
     *('"backtest_runs"."summary"', '"reflection_notes"."lessons_text"'),
 )
 
@@ -87,7 +96,11 @@ def make_one_of_each(word: str) -> dict[str, Model]:
     version = SkillVersionFactory(skill__name=f"{word} dips")
     deployment = DeploymentFactory(version=version, account={"cash": HEAVY})
     snapshot = DecisionSnapshotFactory(
-        deployment=deployment, system_prompt=HEAVY, context=HEAVY, steps=[HEAVY], verdict_text=f"{word} is out of hours"
+        deployment=deployment,
+        system_prompt=f"{HEAVY} {word}",
+        context=HEAVY,
+        steps=[HEAVY],
+        verdict_text=f"{word} is out of hours",
     )
     note = ReflectionNoteFactory(deployment=deployment, lessons_text=f"{HEAVY} {word}")
     return {
@@ -98,6 +111,7 @@ def make_one_of_each(word: str) -> dict[str, Model]:
         "deploymentcommand": DeploymentCommandFactory(deployment=deployment, outcome=f"{word} waits"),
         "backtestrun": BacktestRunFactory(deployment__version=version, error=f"{word} broke", summary={"text": HEAVY}),
         "decisionsnapshot": snapshot,
+        "systemprompt": snapshot.system,
         "order": OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped"),
         "equitypoint": EquityPointFactory(deployment=deployment),
         "fill": FillFactory(deployment=deployment, fill_id=f"{word}-1"),
@@ -212,7 +226,7 @@ def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, mod
 
     wordless = model in {"equitypoint", "deployment", "fundingpayment", "positioncheck"}
     assert ("orchid" in body) is (not wordless or "orchid dips" in body)
-    heavy = {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "trade", "reflectionnote"}
+    heavy = {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "systemprompt", "trade", "reflectionnote"}
     assert (HEAVY in body) is (model in heavy)
     assert [word for word in ('name="_save"', "<textarea", "deletelink") if word in body] == []
 

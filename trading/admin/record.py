@@ -39,6 +39,17 @@ def _command(row: models.Deployment, kind: str, **by: Any) -> None:
     request_command(deployment_id=row.pk, kind=kind, **by)
 
 
+@admin.display(description="context")
+def _read_context(decision: models.DecisionSnapshot) -> str:
+    try:
+        return decision.context
+    except ValueError as error:  # a page of staff shows a damaged row, too
+        return f"It cannot be read: {error}."
+
+
+_register(
+    models.SystemPrompt, ("sha256", "deployment", "user"), search=("sha256__exact",), heavy=("text",), is_long=True
+)
 _register(
     models.Skill,
     ("name", "user", "trading_style", "latest_version", "created_at", "updated_at", "archived_at"),
@@ -103,7 +114,8 @@ _register(
     ),
     list_filter=("verdict", "verdict_code"),
     search=("verdict_text",),
-    heavy=("system_prompt", "context", "steps", "proposal"),
+    heavy=("packed", "account", "steps", "proposal"),
+    readonly_fields=("system_prompt", _read_context),
     is_long=True,
     ordering=("-tick_at", "id"),
 )

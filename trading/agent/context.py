@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from config.lib.figures import (
@@ -50,6 +50,10 @@ class Portfolio:
     equity_usd: Decimal | None  # None: not known
     day_start_equity_usd: Decimal | None  # at 00:00 UTC
     is_halted: bool = False
+
+    def dump(self, broker: Mapping[str, Any]) -> dict[str, Any]:
+        """Return it with the broker's state as JSON, so that the risk of a stored decision can be checked again."""
+        return {"broker": broker, "day_start_equity_usd": str(self.day_start_equity_usd), "is_halted": self.is_halted}
 
 
 @dataclass(frozen=True, slots=True)

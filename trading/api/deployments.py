@@ -24,7 +24,7 @@ from trading.ledger.services import get_deployment
 from trading.market.queries import find_marks
 from trading.market.tape import choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
-from trading.record.decisions import get_decision
+from trading.record.decisions import LONG_COLUMNS, get_decision
 from trading.record.deployments import deploy_skill, request_command
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open
@@ -106,7 +106,7 @@ class WholeDecisionSerializer(DecisionSerializer):
     steps = serializers.JSONField(read_only=True, help_text="Calls of tools and their results.")
 
     class Meta(DecisionSerializer.Meta):
-        fields = (*DecisionSerializer.Meta.fields, "system_prompt", "context", "steps")
+        fields = (*DecisionSerializer.Meta.fields, "prompt_sha256", "system_prompt", "context", "steps")
 
 
 class EquityQuery(PageQuery):
@@ -223,7 +223,7 @@ class DeploymentViewSet(ApiViewSet):
     def decisions(self, deployment_id: UUID, verdict: str) -> QuerySet[DecisionSnapshot]:
         """List decisions, the newest first."""
         rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return narrow(rows.defer("system_prompt", "context", "steps"), verdict=verdict).order_by("-tick", "id")
+        return narrow(rows.defer(*LONG_COLUMNS), verdict=verdict).order_by("-tick", "id")
 
     @read("get_decision", WholeDecisionSerializer)
     @action(detail=True, url_path="decisions/<int:tick>")

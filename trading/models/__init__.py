@@ -14,6 +14,7 @@ from trading.models.deployments import (
     OrderOrigin,
     OrderSide,
     OrderState,
+    SystemPrompt,
     Verdict,
     WorkStatus,
 )
@@ -41,7 +42,7 @@ from trading.models.venues import TradeFile, VenueAccount
 
 __all__ = ["AT_ONCE", "UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
 __all__ += ["DeploymentCommand", "DeploymentStatus", "EquityPoint", "ExcursionFrom", "Order", "OrderOrigin"]
-__all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
+__all__ += ["OrderSide", "OrderState", "SystemPrompt", "Verdict", "WorkStatus"]
 __all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]
 __all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
 __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]

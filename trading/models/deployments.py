@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 from uuid import uuid4
@@ -6,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.lib.owned import OwnedModel
+from config.lib.packing import unpack_text
 from trading.models.columns import amount_column, one_of_rule, over_rule, refused_rule, together_rule
 from trading.models.skills import Skill, SkillVersion
 
@@ -215,16 +217,43 @@ class BacktestRun(OwnedModel):
         return f"Backtest {self.starts_at:%Y-%m-%d} to {self.ends_at:%Y-%m-%d}"
 
 
+class SystemPrompt(OwnedModel):
+    """A system prompt that a deployment's agent was sent, kept once for all ticks that sent it."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="+", db_index=False)
+    sha256 = models.CharField(max_length=64)  # of the text, hex
+    text = models.TextField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "system_prompts"
+        constraints = (
+            models.UniqueConstraint(fields=("user", "deployment", "sha256"), name="system_prompt_kept_once"),
+        )
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
 class DecisionSnapshot(OwnedModel):
-    """One tick: the prompt, the proposal and the verdict."""
+    """One tick: the prompt, the proposal and the verdict.
+
+    How its prompt is kept says `trading.record.decisions`; `system_prompt` and `context` are the texts.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="decisions", db_index=False)
     tick = models.PositiveIntegerField()
     tick_at = models.DateTimeField()
     skill_version = models.PositiveIntegerField()
-    system_prompt = models.TextField(blank=True)
-    context = models.TextField(blank=True)
+    prompt_sha256 = models.CharField(max_length=64, blank=True)  # SHA-256 (hex) of `digest_prompt`
+    system = models.ForeignKey(
+        SystemPrompt, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    packed = models.BinaryField(null=True, blank=True)  # the context by `pack_text`, on that of `packed_with`
+    packed_with = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    account: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)  # before it (decision 58)
     steps: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # calls of tools and their results
     proposal: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)  # trading.schemas.ProposedOrder
     verdict = models.CharField(max_length=8, choices=Verdict, default=Verdict.NONE)
@@ -235,6 +264,8 @@ class DecisionSnapshot(OwnedModel):
     input_tokens = models.PositiveIntegerField(default=0)
     output_tokens = models.PositiveIntegerField(default=0)
     cost_usd = amount_column(default=0)
+
+    archived_as: ClassVar[Mapping[str, str]] = {"packed": "context"}
 
     class Meta(OwnedModel.Meta):
         db_table = "decision_snapshots"
@@ -247,6 +278,20 @@ class DecisionSnapshot(OwnedModel):
 
     def __str__(self) -> str:
         return f"Tick {self.tick}: {self.get_verdict_display()}"
+
+    @property
+    def system_prompt(self) -> str:
+        """The text, empty if it is not kept."""
+        return self.system.text if self.system else ""
+
+    @property
+    def context(self) -> str:
+        """The agent's user message, empty if it is not kept."""
+        return (
+            ""
+            if self.packed is None
+            else unpack_text(bytes(self.packed), self.packed_with.context if self.packed_with else "")
+        )
 
 
 class Order(OwnedModel):

@@ -16,6 +16,7 @@ from trading import models
 from trading.ledger.services import get_deployment
 from trading.market.queries import Mark, find_marks
 from trading.market.tape import REAL
+from trading.record.decisions import LONG_COLUMNS
 from trading.record.performance import EquityAt, thin_curve
 
 MAX_COMMANDS: Final = 10
@@ -122,7 +123,7 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
     refusals: dict[UUID, list[models.DecisionSnapshot]] = defaultdict(list)
     since = now - timedelta(days=1)
     refused = models.DecisionSnapshot.objects.filter(**which, verdict=models.Verdict.REFUSED, tick_at__gte=since)
-    for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
+    for snapshot in refused.defer(*LONG_COLUMNS).order_by("-tick_at"):
         refusals[snapshot.deployment_id].append(snapshot)
     return [
         ListedDeployment(
@@ -258,7 +259,7 @@ def find_last_backtest(**which: models.Skill | models.SkillVersion) -> models.Ba
 def find_last_decision(deployment: models.Deployment, before: datetime | None = None) -> models.DecisionSnapshot | None:
     """Return the last decision, or that before an instant, without its texts."""
     rows = models.DecisionSnapshot.objects.filter(deployment=deployment, **({"tick_at__lt": before} if before else {}))
-    return rows.defer("system_prompt", "context", "steps").order_by("-tick").first()
+    return rows.defer(*LONG_COLUMNS).order_by("-tick").first()
 
 
 def count_failed(deployment: models.Deployment) -> int:

@@ -1,17 +1,19 @@
 """Deployments: deploy, commands, leases, halts."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, Q, Window
+from django.db.models.functions import RowNumber, TruncDay
 
 from config.lib.errors import StateConflict
 from config.lib.owned import owner_id
 from config.lib.proofs import Door, Proof, require_factor
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
+from config.lib.work.retention import BATCH
 from trading.ledger.services import get_deployment
 from trading.models import (
     UNFINISHED,
@@ -20,6 +22,7 @@ from trading.models import (
     Deployment,
     DeploymentCommand,
     DeploymentStatus,
+    EquityPoint,
     SkillVersion,
     Trade,
     WorkStatus,
@@ -197,3 +200,18 @@ def lift_halt(*, deployment_id: UUID, now: datetime) -> bool:
     """End an expired halt; tell whether there was one."""
     rows = Deployment.objects.filter(pk=deployment_id, halted_until__lte=now)
     return bool(rows.update(halt_code="", halted_until=None))
+
+
+def thin_equity(before: datetime) -> int:
+    """Keep of each day before an instant the last, the lowest and the highest equity; return how many points went.
+
+    So daily returns and the deepest fall stay what they were. At most BATCH points go.
+    """
+    days: dict[str, Any] = {"partition_by": [F("deployment"), TruncDay("at", tzinfo=UTC)]}
+    points = EquityPoint.objects.filter(at__lt=before).annotate(
+        newest=Window(RowNumber(), order_by="-at", **days),
+        lowest=Window(RowNumber(), order_by=("equity_usd", "at"), **days),
+        highest=Window(RowNumber(), order_by=("-equity_usd", "at"), **days),
+    )
+    between = points.filter(newest__gt=1, lowest__gt=1, highest__gt=1).values_list("pk", flat=True)
+    return EquityPoint.objects.filter(pk__in=list(between[:BATCH])).delete()[0]

@@ -7,6 +7,9 @@ from io import BytesIO
 from typing import Final
 from uuid import UUID
 
+from django.conf import settings
+from django.db.models import Sum
+from django.db.models.functions import Length
 from PIL import Image, ImageOps
 
 from config.lib.errors import DomainError, NotFound
@@ -69,8 +72,15 @@ def _copy_pixels(image: Image.Image) -> Image.Image:
 
 
 def keep_picture(*, trade_id: UUID, picture: CleanPicture, now: datetime) -> None:
-    """Make a picture that of a trade, inside `owned_tx(user)`. Raises TradeNotFound."""
+    """Make a picture that of a trade, inside `owned_tx(user)`. Raises TradeNotFound, PictureRefused."""
     get_trade(trade_id)
+    others = TradeRemark.objects.filter(picture__isnull=False).exclude(trade_id=trade_id)
+    stored = others.aggregate(bytes=Sum(Length("picture")))["bytes"] or 0
+    if stored + len(picture.content) > settings.PICTURES_MB_PER_USER * 1024**2:
+        raise PictureRefused(
+            f"Your pictures take {stored / 1024**2:.0f} of {settings.PICTURES_MB_PER_USER} MB, and this one is larger"
+            " than the rest. Delete the pictures of some trades first."
+        )
     values = {"picture": picture.content, "picture_width": picture.width, "picture_height": picture.height}
     TradeRemark.objects.update_or_create(trade_id=trade_id, defaults={**values, "updated_at": now})
 

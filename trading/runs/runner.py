@@ -25,6 +25,7 @@ from trading.ledger.services import Ledger, TickOutOfTime, TickRecord, lock_depl
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
 from trading.record.backtests import VOLUME_PCT
+from trading.record.decisions import KeptPrompt, find_kept_prompt, keep_prompt
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.notes import find_active_note
@@ -80,6 +81,7 @@ class _Carried:
     closed_trades: list[models.Trade]
     last_decision: models.DecisionSnapshot | None
     note: models.ReflectionNote | None
+    kept: KeptPrompt | None
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
 
@@ -104,7 +106,7 @@ class Ticker:
         if settled.prompt is not None:
             decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
             with owned_tx(self.user_id):
-                snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, decision, at=at)
+                snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, carried, decision, at=at)
             outcome = TickOutcome.DECIDED if snapshot else TickOutcome.REPEATED
         carried.last_decision = snapshot
         self._carried = (number, carried) if snapshot else None
@@ -167,7 +169,8 @@ class Ticker:
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
         ledger, closed = Ledger.load(deployment, tick), read_closed(deployment.pk, payload)
-        return _Carried(ledger, closed, find_last_decision(deployment), find_active_note(deployment))
+        last = find_last_decision(deployment)
+        return _Carried(ledger, closed, last, find_active_note(deployment), find_kept_prompt(last))
 
 
 def _restore_broker(deployment: models.Deployment, costs: Costs) -> PaperBroker:
@@ -241,7 +244,7 @@ def _update_portfolio(
 
 
 def _act_on_decision(
-    deployment: models.Deployment, settled: _Settled, decision: Decision, *, at: datetime
+    deployment: models.Deployment, settled: _Settled, carried: _Carried, decision: Decision, *, at: datetime
 ) -> models.DecisionSnapshot | None:
     """Check and save the decision, send its order; None if repeated."""
     number, prompt = settled.number, settled.prompt
@@ -253,13 +256,12 @@ def _act_on_decision(
     outcome = models.Verdict.FAILED if decision.has_failed else models.Verdict.NONE
     if decision.order is not None:
         outcome = models.Verdict.ACCEPTED if verdict.is_accepted else models.Verdict.REFUSED
-    snapshot: models.DecisionSnapshot = models.DecisionSnapshot.objects.create(
+    snapshot = models.DecisionSnapshot(
         deployment=deployment,
         tick=number,
         tick_at=at,
         skill_version=settled.skill_version,
-        system_prompt=prompt.system,
-        context=prompt.context,
+        account=settled.portfolio.dump(deployment.account),
         steps=decision.steps,
         proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
         verdict=outcome,
@@ -271,6 +273,8 @@ def _act_on_decision(
         output_tokens=decision.output_tokens,
         cost_usd=decision.cost_usd,
     )
+    carried.kept = keep_prompt(snapshot, prompt.system, prompt.context, carried.kept)
+    snapshot.save(force_insert=True)
     if decision.order is not None:
         order = models.Order.objects.create(
             deployment=deployment,

@@ -17,6 +17,7 @@ from chat.models import UsageDay
 from chat.turns.live import list_running
 from chat.web.consumers import count_sockets
 from config.lib.observe.metrics import render_metrics
+from config.lib.operations.sizes import measure_database
 from config.lib.owned import OwnedModel, system
 from trading.models import AT_ONCE
 
@@ -51,6 +52,7 @@ def _read_gauges(now: datetime) -> dict[str, float]:
         "queue_lag_seconds": _measure_lag(_DUE, now),
         "lease_overdue_seconds": _measure_lag(_LEASES, now),
         "tokens_used_today": used["used"] or 0,
+        "database_bytes": measure_database(),
         "tokens_reserved_today": used["reserved"] or 0,
     }
 

@@ -15,12 +15,13 @@ from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.mail import get_connection
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
 from config.lib.llm import door
 from config.lib.operations.health import check_databases
+from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel
 
 logger = logging.getLogger(__name__)
@@ -169,6 +170,15 @@ def _check_disk(now: datetime) -> tuple[State, str]:
     return state, f"{free / 1024**3:.1f} GB free"
 
 
+def _check_size(now: datetime) -> tuple[State, str]:
+    total = f"{measure_database() / 1024**2:,.0f} MB"
+    try:
+        tables = list(measure_tables().items())[:3]
+    except OperationalError:  # a SQLite that was built without `dbstat`
+        return "ok", total
+    return "ok", f"{total}; {', '.join(f'{name} {size / 1024**2:,.0f} MB' for name, size in tables)}"
+
+
 def _check_files(now: datetime) -> tuple[State, str]:
     if settings.IS_LOCAL:
         return "ok", "served from the source"
@@ -198,6 +208,7 @@ _CHECKS: Final[dict[str, Callable[[datetime], tuple[State, str]]]] = {
     "mail": _check_mail,
     "model": _check_model,
     "disk": _check_disk,
+    "size": _check_size,
     "static files": _check_files,
     "keys": _check_keys,
 }

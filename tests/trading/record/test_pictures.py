@@ -12,6 +12,7 @@ from trading.models import TradeRemark
 from trading.record.pictures import (
     MAX_SIDE,
     MAX_UPLOAD,
+    CleanPicture,
     PictureNotFound,
     PictureRefused,
     clean_picture,
@@ -116,3 +117,16 @@ def test_a_picture_is_replaced_and_deleted_and_the_note_stays(as_trader):
     with pytest.raises(PictureNotFound):
         drop_picture(trade_id=trade.pk, now=MAY)
     assert TradeRemark.objects.get().text == "Too early"
+
+
+def test_pictures_of_a_user_have_a_quota(as_trader, settings):
+    settings.PICTURES_MB_PER_USER = 1
+    first, second = TradeFactory(), TradeFactory()
+    large = CleanPicture(bytes(600 * 1024), 1, 1)
+    keep_picture(trade_id=first.pk, picture=large, now=MAY)
+    keep_picture(trade_id=first.pk, picture=large, now=MAY)
+
+    with pytest.raises(PictureRefused, match=r"take 1 of 1 MB.*Delete the pictures of some trades"):
+        keep_picture(trade_id=second.pk, picture=large, now=MAY)
+    drop_picture(trade_id=first.pk, now=MAY)
+    keep_picture(trade_id=second.pk, picture=large, now=MAY)

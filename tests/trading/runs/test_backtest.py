@@ -52,7 +52,7 @@ def of(run_id):
 
 def decisions(deployment_id):
     rows = DecisionSnapshot.objects.filter(deployment=deployment_id).order_by("tick")
-    return list(rows.values_list("tick_at", "system_prompt", "context", "proposal", "verdict", "verdict_code"))
+    return list(rows.values_list("tick_at", "system__text", "prompt_sha256", "proposal", "verdict", "verdict_code"))
 
 
 def trades(deployment_id):

@@ -5,6 +5,7 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import owned
 from config.lib.proofs import OPERATOR
 from tests.factories.memory import JUNE
 from tests.factories.record import FundingRateFactory, SkillVersionFactory
@@ -70,7 +71,10 @@ def test_snapshot_keeps_prompt_and_decision(trader):
     desk.tick(1, script=script)
 
     row = desk.decision(1)
-    assert [row.system_prompt, row.context] == [message["content"] for message in script.seen[0][:2]]
+    with owned(trader):
+        assert [row.system_prompt, row.context] == [message["content"] for message in script.seen[0][:2]]
+    assert D(row.account["broker"]["cash_usd"]) == D(row.account["day_start_equity_usd"]) == 10_000
+    assert row.account["is_halted"] is False
     assert (row.verdict, row.verdict_code, row.model) == (Verdict.ACCEPTED, "", "scripted/model")
     assert (row.input_tokens, row.output_tokens) == (200, 20)
     assert row.proposal["stop_price"] == 90

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -186,6 +187,7 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
         "orders": Order.objects.filter(snapshot=found).order_by("proposed_at", "id"),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
         "context": context_parts(found.context),
+        "context_days": settings.KEEP_DAYS["contexts"],
         "before": before,
         "after": after,
     }
