@@ -12,7 +12,6 @@ from django.db.models import F
 
 from chat.models import Bookmark, Conversation, DayNote, Message, Receipt
 from config.lib.owned import owned_tx
-from config.lib.packing import pack_text
 from memory.models import MemoryEvent, MemoryProposal, Place, UserFact
 from tests.factories.chat import BookmarkFactory, ConversationFactory, DayNoteFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MemoryEventFactory, MemoryProposalFactory, PlaceFactory, UserFactFactory
@@ -46,6 +45,7 @@ from trading.models import (
     Trader,
     TradeRemark,
 )
+from trading.models.packing import pack_text
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 SYMBOLS = {"BTC": 60_000, "ETH": 3_000, "SOL": 150}  # with their prices

@@ -41,11 +41,11 @@ BUDGETS: Final = {
     "memory/api": 450,
     "trading": 400,
     "trading/ledger": 2000,
-    "trading/record": 2400,  # decisions that can be replayed, and their end
+    "trading/record": 2430,  # decisions that can be replayed, and their end
     "trading/market": 1900,
     "trading/intake": 2100,
     "trading/account": 200,
-    "trading/models": 1530,  # system prompts and packed contexts
+    "trading/models": 1560,  # system prompts and packed contexts
     "trading/rules": 850,
     "trading/asking": 1750,
     "trading/skills": 2500,

@@ -4,8 +4,8 @@ import hashlib
 
 from django.db import migrations, transaction
 
-from config.lib.packing import pack_text, unpack_text
 from config.lib.rls import RunPythonOnOwnedRows, see_everything
+from trading.models.packing import pack_text, unpack_text
 
 _KEY_EVERY = 24  # ticks
 _BATCH = 240  # rows, of 30 kB

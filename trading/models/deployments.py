@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.lib.owned import OwnedModel
-from config.lib.packing import unpack_text
 from trading.models.columns import amount_column, one_of_rule, over_rule, refused_rule, together_rule
+from trading.models.packing import unpack_text
 from trading.models.skills import Skill, SkillVersion
 
 

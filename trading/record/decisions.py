@@ -16,10 +16,10 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, Q, QuerySet
 
 from config.lib.errors import NotFound
-from config.lib.packing import pack_text
 from config.lib.work.retention import BATCH
 from trading.ledger.services import get_deployment
 from trading.models import DecisionSnapshot, SystemPrompt
+from trading.models.packing import pack_text
 
 DECISIONS_PER_PAGE: Final = 15
 NEWEST: Final = 88

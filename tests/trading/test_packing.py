@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.packing import pack_text, unpack_text
+from trading.models.packing import pack_text, unpack_text
 
 LINES = [f"- 2026-05-{n // 24:02d}T{n % 24:02d}:00 {100 + n * n % 7919} {n % 17}" for n in range(400)]
 BASE, NEXT = "\n".join(LINES[:-1]), "\n".join(LINES[1:])
