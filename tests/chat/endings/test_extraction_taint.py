@@ -389,7 +389,7 @@ def written(answered, ids) -> str:
 def test_every_injectable_fact_is_held_by_a_message_that_the_user_typed_in_that_chat(trader, model):
     learned = []
 
-    @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
     @given(rounds=ROUNDS)
     def run(rounds):
         with transaction.atomic():

@@ -170,7 +170,7 @@ def test_one_memory_keeps_its_laws_under_random_acts(trader):
     run_state_machine_as_test(
         lambda: OneMemory(trader),
         settings=settings(
-            max_examples=examples(25),
+            max_examples=examples(15),
             stateful_step_count=25,
             deadline=None,
             report_multiple_bugs=False,

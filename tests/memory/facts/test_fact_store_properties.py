@@ -581,7 +581,7 @@ def test_fact_store_keeps_invariants_under_random_acts(trader):
     run_state_machine_as_test(
         lambda: FactStore(trader),
         settings=settings(
-            max_examples=examples(25),
+            max_examples=examples(15),
             stateful_step_count=25,
             deadline=None,
             report_multiple_bugs=False,
