@@ -311,26 +311,19 @@ def test_each_finished_reply_can_be_kept(ann, trader):
     assert buttons == [(keep_address(rows[0]), "true"), (keep_address(rows[1]), "false")]
 
 
-def test_button_pressed_twice_more_brings_the_note_back(ann, trader):
-    bookmark = as_owner(trader, lambda: BookmarkFactory(note="Mine"))
+@pytest.mark.parametrize("is_same", [True, False], ids=["the reply", "another reply"])
+def test_button_pressed_twice_more_brings_the_note_of_the_same_reply_back(ann, trader, is_same):
+    bookmark, other = as_owner(trader, lambda: (BookmarkFactory(note="Mine"), ReplyFactory(content="Other")))
     address, headers = keep_address(bookmark.message_id), {"HX-Request": "true"}
-
     off = ann.post(address, {"to": "off"}, headers=headers)
     assert 'aria-pressed="false"' in off.content.decode()
     assert kept(trader) == []
-    ann.post(address, {"to": "on", "undo": undo_in(off)}, headers=headers)
 
-    assert [(each.note, each.created_at) for each in kept(trader)] == [("Mine", bookmark.created_at)]
+    ann.post(address if is_same else keep_address(other), {"to": "on", "undo": undo_in(off)}, headers=headers)
 
-
-def test_undo_of_one_reply_does_not_keep_another(ann, trader):
-    bookmark, other = as_owner(trader, lambda: (BookmarkFactory(note="Mine"), ReplyFactory(content="Other")))
-    headers = {"HX-Request": "true"}
-    off = ann.post(keep_address(bookmark.message_id), {"to": "off"}, headers=headers)
-
-    ann.post(keep_address(other), {"to": "on", "undo": undo_in(off)}, headers=headers)
-
-    assert [(each.text, each.note) for each in kept(trader)] == [("Other", "")]
+    [again] = kept(trader)
+    assert (again.note, again.text == "Other") == (("Mine", False) if is_same else ("", True))
+    assert (again.created_at == bookmark.created_at) is is_same
 
 
 def test_button_without_scripts_leads_back_to_the_reply(ann, trader):

@@ -110,22 +110,17 @@ def test_sign_of_life_comes_often_enough_to_beat_the_minute():
 # --- What a new chat is to be ---
 
 
-def test_new_chat_is_as_one_chose(ann, trader):
-    response = ann.post(reverse("chat:new"), {"assistant": "advisor", "temporary": "on"})
-
-    assert (response.json()["assistant"], response.json()["temporary"]) == ("Advisor", True)
-    with owned(trader):
-        made = Conversation.objects.get()
-    assert (made.assistant, made.is_temporary) == ("advisor", True)
-
-
-def test_new_chat_is_with_the_default_assistant_unless_one_is_named(ann, trader, settings):
+@pytest.mark.parametrize(
+    ("chosen", "made"), [({"assistant": "advisor", "temporary": "on"}, ("advisor", True)), ({}, ("companion", False))]
+)
+def test_new_chat_is_as_one_chose_or_with_the_default_assistant(ann, trader, settings, chosen, made):
     settings.DEFAULT_ASSISTANT = "companion"
 
-    ann.post(reverse("chat:new"))
+    response = ann.post(reverse("chat:new"), chosen).json()
 
-    with owned(trader):
-        assert Conversation.objects.get().assistant == "companion"
+    assert (response["assistant"].lower(), response["temporary"]) == made
+    chat = as_owner(trader, Conversation.objects.get)
+    assert (chat.assistant, chat.is_temporary) == made
 
 
 def test_new_chat_with_nobody_is_refused(ann, trader):

@@ -94,11 +94,12 @@ def test_open_socket_writes_that_it_is_there_every_five_minutes_at_most(as_trade
 
 
 @pytest.mark.parametrize("status", [IDLE, ARCHIVED])
-def test_looking_at_a_chat_that_rests_changes_nothing(as_trader, status):
+def test_looking_at_a_chat_that_rests_and_closing_it_change_nothing(as_trader, status):
     chat = ConversationFactory(status=status)
 
     note_here(conversation_id=chat.pk, now=JUNE)
     note_left(conversation_id=chat.pk, now=JUNE)
+    request_close(conversation_id=chat.pk, now=JUNE)
 
     assert (reread(chat).status, reread(chat).left_at) == (status, None)
 
@@ -124,15 +125,6 @@ def test_request_close_leaves_a_close_alone_that_is_under_way(as_trader):
     request_close(conversation_id=chat.pk, now=JUNE)
 
     assert (reread(chat).closing_token, reread(chat).closing_until) == (token, JUNE + MINUTE)
-
-
-@pytest.mark.parametrize("status", [IDLE, ARCHIVED])
-def test_request_close_leaves_a_chat_alone_that_rests(as_trader, status):
-    chat = ConversationFactory(status=status)
-
-    request_close(conversation_id=chat.pk, now=JUNE)
-
-    assert reread(chat).status == status
 
 
 # --- Archive ---

@@ -203,21 +203,22 @@ def test_a_reply_that_the_sweep_ends_is_indexed_for_its_owner(trader):
         )
 
 
-def test_a_replaced_reply_is_not_found(accepted):
+@pytest.mark.parametrize(
+    ("leave", "left"),
+    [
+        (lambda sent: retry_reply(conversation_id=sent.message.conversation_id, now=JUNE), True),
+        (lambda sent: sent.message.conversation.delete(), False),
+    ],
+    ids=["a replaced reply", "a deleted chat"],
+)
+def test_what_is_replaced_or_deleted_is_not_found(accepted, leave, left):
     finish(accepted.reply, "At the lighthouse.")
+    asked = accepted.message.pk
 
-    retry_reply(conversation_id=accepted.message.conversation_id, now=JUNE)
+    leave(accepted)
 
     assert found("lighthouse") == []
-    assert found("harbour") == [accepted.message.pk]
-
-
-def test_deleted_conversations_leave_the_index(accepted):
-    finish(accepted.reply, "At the lighthouse.")
-
-    accepted.message.conversation.delete()
-
-    assert found("lighthouse harbour") == []
+    assert found("harbour") == [asked] * left
 
 
 # --- The snippet ---

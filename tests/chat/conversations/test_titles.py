@@ -45,15 +45,16 @@ async def test_first_exchange_gives_the_chat_a_title(model, talk):
     )
 
 
-async def test_title_is_written_once(model, talk):
+async def test_title_is_written_once_and_counts_towards_usage(model, talk):
     model.say("One.")
     await talk.ask("first")
+    before = (await talk.look(UsageDay.objects.get)).prompt_tokens
     model.say("The first question")
-
     await write(talk)
 
     assert await write(talk) is None
     assert len(model.requests) == 2
+    assert (await talk.look(UsageDay.objects.get)).prompt_tokens == before + 10
 
 
 async def test_title_by_the_user_wins_over_the_written_one(model, talk):
@@ -87,17 +88,6 @@ async def test_model_that_gives_no_title_leaves_the_first_words(model, talk, sai
 async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
     assert await write(talk) is None
     assert model.requests == []
-
-
-async def test_title_call_counts_towards_usage(model, talk):
-    model.say("One.")
-    await talk.ask("first")
-
-    before = (await talk.look(UsageDay.objects.get)).prompt_tokens
-    model.say("First question")
-    await write(talk)
-
-    assert (await talk.look(UsageDay.objects.get)).prompt_tokens == before + 10
 
 
 async def test_open_page_hears_of_the_title(model, trader, talk):

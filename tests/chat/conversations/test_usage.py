@@ -77,17 +77,10 @@ def test_turn_is_counted_on_the_day_it_began(as_trader):
     assert [(day.day, day.prompt_tokens) for day in list_days(5)] == [(JUNE.date(), 7)]
 
 
-def test_turn_that_died_gives_its_reservation_back(as_trader):
-    send()
-
-    interrupt_dead_turns(now=JUNE + timedelta(minutes=1))
-
-    assert UsageDay.objects.get().reserved_tokens == 0
-
-
-def test_interrupted_turn_that_ends_later_counts_its_usage(as_trader):
+def test_turn_that_died_gives_its_reservation_back_and_counts_its_usage_when_it_ends_later(as_trader):
     accepted = send()
     interrupt_dead_turns(now=JUNE + timedelta(minutes=1))
+    assert UsageDay.objects.get().reserved_tokens == 0
 
     finish(accepted, used(30, 3))
 

@@ -321,25 +321,20 @@ def test_message_repeats_no_fact_of_an_earlier_message(outside_block):
     assert [names(first), names(ask(chat, "What is my max leverage again?"))] == [["clock", "recall"], ["clock"]]
 
 
-def test_retried_message_brings_its_facts_again(outside_block):
-    chat = start_conversation(now=JUNE)
-    ask(chat, "What is my max leverage?")
-
-    assert names(retry_reply(conversation_id=chat.pk, now=JUNE)) == ["clock", "recall"]
-
-
-def test_fact_that_left_the_prompt_is_brought_again(outside_block, settings):
-    chat = start_conversation(now=JUNE)
-    ask(chat, "What is my max leverage?")
+def _push_out(chat, fact, settings):
     ask(chat, "filler " * 1_500)
     settings.CONTEXT_BUDGET_TOKENS = 4_000
+    return ask(chat, "What is my max leverage?")
 
-    assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
+
+def _change(chat, fact, settings):
+    supersede_fact(fact_id=fact.pk, content="My usual leverage is 2x", now=JUNE)
+    return ask(chat, "What is my max leverage?")
 
 
-def test_fact_that_changed_is_brought_again(outside_block):
+@pytest.mark.parametrize("again", [lambda chat, *_: retry_reply(conversation_id=chat.pk, now=JUNE), _push_out, _change])
+def test_fact_of_a_retried_message_that_left_the_prompt_or_changed_is_brought_again(outside_block, settings, again):
     chat = start_conversation(now=JUNE)
     ask(chat, "What is my max leverage?")
-    supersede_fact(fact_id=outside_block.pk, content="My usual leverage is 2x", now=JUNE)
 
-    assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
+    assert names(again(chat, outside_block, settings)) == ["clock", "recall"]

@@ -134,45 +134,38 @@ def test_instructions_stand_once_in_their_segment(assistant, segment, rules):
     assert [rule for rule in said if text.count(rule) != 1] == []
 
 
+OWN_WORDS = {
+    "coach": ["`remember`", "`forget`"],
+    "advisor": ["save_preference", "update_preference", "confirm_preference", "list_preferences"],
+    "companion": ["manage_user_memory", "add_poi"],
+}
+HEADINGS = {
+    "coach": ["What I know about you"],
+    "advisor": ["Your stored preferences"],
+    "companion": ["USER'S STORED MEMORIES", "PLACES OF INTEREST"],
+}
+
+
+@pytest.mark.parametrize("words", [OWN_WORDS, HEADINGS], ids=["tools", "headings"])
 @pytest.mark.parametrize("assistant", FACES)
-def test_no_prompt_names_a_memory_tool_of_another_assistant(assistant):
-    tools = {
-        "coach": ["`remember`", "`forget`"],
-        "advisor": ["save_preference", "update_preference", "confirm_preference", "list_preferences"],
-        "companion": ["manage_user_memory", "add_poi"],
-    }
+def test_prompt_names_the_memory_tools_and_the_headed_block_of_its_own_assistant_alone(assistant, words):
     text = prefix(assistant=assistant, memory_block="")
 
-    assert {name for name, names in tools.items() if any(tool in text for tool in names)} == {assistant}
+    assert {name for name, named in words.items() if any(word in text for word in named)} == {assistant}
 
 
 @pytest.mark.parametrize("assistant", FACES)
-def test_trust_rules_name_the_block_as_it_is_headed_in_that_prompt_alone(assistant):
-    headings = {
-        "coach": ["What I know about you"],
-        "advisor": ["Your stored preferences"],
-        "companion": ["USER'S STORED MEMORIES", "PLACES OF INTEREST"],
-    }
-    text = prefix(assistant=assistant, memory_block="")
-
-    assert {name for name, lines in headings.items() if any(line in text for line in lines)} == {assistant}
-
-
-@pytest.mark.parametrize("assistant", FACES)
-@pytest.mark.parametrize("tier", TIER_ADDENDA)
-def test_prefix_puts_the_segments_in_their_order(tier, assistant):
-    parts = prefix(tier, assistant=assistant).split("\n\n---\n\n")
-
+@pytest.mark.parametrize("block", [BLOCK, ""])
+@pytest.mark.parametrize("tier", [None, *TIER_ADDENDA])
+def test_prefix_puts_the_segments_in_their_order_without_an_empty_block(tier, block, assistant):
     face = ASSISTANTS[assistant]
-    assert parts == [face.persona, TIER_ADDENDA[tier], BLOCK, MODE_ADDENDA["ops"], face.trust_rules]
 
+    parts = prefix(tier, memory_block=block, assistant=assistant).split("\n\n---\n\n")
 
-@pytest.mark.parametrize("assistant", FACES)
-def test_prefix_leaves_an_empty_block_out(assistant):
-    parts = prefix(memory_block="", assistant=assistant).split(SEPARATOR)
-
-    face = ASSISTANTS[assistant]
-    assert parts == [face.persona, TIER_ADDENDA[DEFAULT_TIER], MODE_ADDENDA["ops"], face.trust_rules]
+    assert parts == [
+        *(face.persona, TIER_ADDENDA[tier or DEFAULT_TIER], *[block] * bool(block)),
+        *(MODE_ADDENDA["ops"], face.trust_rules),
+    ]
 
 
 def test_tiers_are_those_a_trader_can_have_and_intermediate_until_asked():

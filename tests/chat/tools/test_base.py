@@ -100,17 +100,17 @@ def test_call_takes_the_last_of_two_equal_keys(trader):
     assert probe(trader).call('{"word": "BTC", "word": "alts"}')["word"] == "alts"
 
 
-def test_call_refuses_arguments_without_end(trader):
-    result = probe(trader).call(json.dumps({"word": "x" * MAX_ARGUMENTS}))
-
-    assert result == {"error": "The arguments are too long; at most 65536 characters."}
-    assert rows(trader) == 0
-
-
-def test_call_tells_a_refusal_that_was_foreseen_and_keeps_nothing(trader):
-    assert probe(trader, error=NotToday("Not today. Try tomorrow.")).call('{"word": "alts"}') == {
-        "error": "Not today. Try tomorrow."
-    }
+@pytest.mark.parametrize(
+    ("values", "word", "told"),
+    [
+        ({}, "x" * MAX_ARGUMENTS, "The arguments are too long; at most 65536 characters."),
+        ({"error": NotToday("Not today. Try tomorrow.")}, "alts", "Not today. Try tomorrow."),
+        ({"result": {"value": "x" * MAX_RESULT}}, "alts", "The result is too long. A narrower question fits."),
+    ],
+    ids=["arguments without end", "foreseen", "result without end"],
+)
+def test_call_tells_a_refusal_and_keeps_nothing(trader, values, word, told):
+    assert probe(trader, **values).call(json.dumps({"word": word})) == {"error": told}
     assert rows(trader) == 0
 
 
@@ -134,13 +134,6 @@ def test_call_tells_of_a_failure_without_its_details_and_keeps_nothing(trader, c
         (logging.ERROR, "Tool probe failed")
     ]
     assert caplog.records[0].exc_info is not None
-
-
-def test_call_refuses_a_result_without_end(trader):
-    result = probe(trader, result={"value": "x" * MAX_RESULT}).call('{"word": "alts"}')
-
-    assert result == {"error": "The result is too long. A narrower question fits."}
-    assert rows(trader) == 0
 
 
 def test_call_takes_a_result_up_to_the_limit(trader):

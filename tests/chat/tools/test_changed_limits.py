@@ -135,16 +135,31 @@ def test_each_of_two_changes_waits_for_its_own_line(as_trader, acts):
     assert LIMIT in current()  # its own line still waits
 
 
-@pytest.mark.parametrize("is_dismissed", [False, True], ids=["waits", "was dismissed"])
-def test_write_that_waits_under_another_chat_keeps_the_old_line_too(as_trader, is_dismissed):
-    fact = UserFactFactory(content=VENUE, topic="")
-    for at in range(2):
-        box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
-        box.call("remember", fact=NEW_VENUE, confidence="asserted")
-        if is_dismissed and not at:
-            dismiss_proposal(proposal_id=MemoryProposal.objects.get().pk, now=NOW)
+def _again_in_another_chat(box, user):
+    box = Toolbox(user, "coach", TYPED_VENUE, is_untrusted=True)
+    box.call("remember", fact=NEW_VENUE, confidence="asserted")
+    return box
 
-    box.call("forget", fact_id=str(fact.pk))
+
+def _again_after_no(box, user):
+    dismiss_proposal(proposal_id=MemoryProposal.objects.get().pk, now=NOW)
+    return _again_in_another_chat(box, user)
+
+
+def _again_by_a_later_message(box, user):
+    typed = f"As I said: {TYPED_VENUE}"
+    again = Toolbox(user, "coach", typed, conversation=box.conversation, is_untrusted=True)
+    again.call("remember", fact=NEW_VENUE, confidence="asserted")
+    return again
+
+
+@pytest.mark.parametrize("again", [_again_in_another_chat, _again_after_no, _again_by_a_later_message])
+def test_write_that_was_asked_for_again_keeps_the_old_line_too(as_trader, again):
+    fact = UserFactFactory(content=VENUE, topic="")
+    box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
+    box.call("remember", fact=NEW_VENUE, confidence="asserted")
+
+    again(box, as_trader).call("forget", fact_id=str(fact.pk))
 
     assert current() == [VENUE]
     assert MemoryProposal.objects.get().status == ProposalStatus.PENDING
@@ -170,19 +185,6 @@ def test_forget_of_a_later_message_is_its_own(as_trader):
     later.call("forget", fact_id=str(fact.pk))
 
     assert current() == []
-
-
-def test_write_that_was_asked_for_again_by_a_later_message_keeps_the_old_line_too(as_trader):
-    fact = UserFactFactory(content=VENUE, topic="")
-    box = Toolbox(as_trader, "coach", TYPED_VENUE, is_untrusted=True)
-    box.call("remember", fact=NEW_VENUE, confidence="asserted")
-    again = Toolbox(as_trader, "coach", f"As I said: {TYPED_VENUE}", conversation=box.conversation, is_untrusted=True)
-
-    again.call("remember", fact=NEW_VENUE, confidence="asserted")
-    again.call("forget", fact_id=str(fact.pk))
-
-    assert current() == [VENUE]
-    assert MemoryProposal.objects.get().status == ProposalStatus.PENDING
 
 
 def test_line_in_the_users_words_still_replaces_at_once(as_trader):

@@ -106,11 +106,18 @@ def test_a_refused_patch_names_the_field_and_changes_nothing(as_trader, name, ar
     assert drafts() == []
 
 
-def test_a_refused_patch_leaves_the_draft_as_it_was(as_trader):
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("set_risk", {"maxLeverage": 1, "maxOrdersPerDay": 0}),
+        ("set_strategy", {"template": "range_fade", "leash": "none"}),
+    ],
+)
+def test_a_refused_patch_leaves_the_draft_as_it_was(as_trader, name, arguments):
     call(as_trader, "set_risk", {"maxLeverage": 2})
     [before] = drafts()
 
-    call(as_trader, "set_risk", {"maxLeverage": 1, "maxOrdersPerDay": 0})
+    call(as_trader, name, arguments)
 
     [after] = drafts()
     assert after.payload == before.payload
@@ -145,16 +152,6 @@ def test_fields_are_set_after_the_template(as_trader):
     assert "strategy.leash" in result["changed"]
 
 
-def test_a_template_is_taken_back_with_a_refused_field(as_trader):
-    call(as_trader, "set_basics", {"name": "Mine"})
-    [before] = drafts()
-
-    call(as_trader, "set_strategy", {"template": "range_fade", "leash": "none"})
-
-    [after] = drafts()
-    assert after.payload == before.payload
-
-
 # --- Which draft ---
 
 
@@ -187,25 +184,18 @@ def test_a_chat_about_a_new_skill_writes_the_new_one_whatever_it_wrote_before(as
     assert result["url"] == "/skills/new/"
 
 
-def test_a_chat_without_a_focus_goes_on_with_the_draft_it_wrote_last(as_trader):
+@pytest.mark.parametrize("is_of_chat", [True, False])
+def test_a_chat_without_a_focus_goes_on_with_the_draft_it_wrote_last_or_writes_a_new_skill(as_trader, is_of_chat):
     version = SkillVersionFactory()
-    SkillDraftFactory(conversation_id=CHAT)
-    SkillDraftFactory(
-        base_skill=version.skill, base_version=1, conversation_id=CHAT, updated_at=NOW, payload=version.payload
-    )
+    if is_of_chat:
+        SkillDraftFactory(conversation_id=CHAT)
+    written_in = CHAT if is_of_chat else uuid4()
+    base = {"base_skill": version.skill, "base_version": 1, "payload": version.payload}
+    SkillDraftFactory(**base, conversation_id=written_in, updated_at=NOW)
 
     result = call(as_trader, "set_basics", {"description": "Calmer"}, opening={"mode": "ops"})
 
-    assert result["url"] == f"/skills/{version.skill_id}/edit/"
-
-
-def test_a_chat_without_a_focus_or_a_draft_writes_the_new_skill(as_trader):
-    version = SkillVersionFactory()
-    SkillDraftFactory(
-        base_skill=version.skill, base_version=1, conversation_id=uuid4(), updated_at=NOW, payload=version.payload
-    )
-
-    assert call(as_trader, "set_basics", {"name": "New"})["url"] == "/skills/new/"
+    assert result["url"] == (f"/skills/{version.skill_id}/edit/" if is_of_chat else "/skills/new/")
 
 
 def test_a_saved_draft_is_written_no_more(as_trader):

@@ -184,11 +184,16 @@ def test_forget_of_another_fact_than_the_message_names_returns_it_as_a_candidate
 
 
 @pytest.mark.parametrize("case", SAVES, ids=name_of)
-def test_without_untrusted_text_in_view_an_inference_may_be_saved(as_trader, case):
+def test_without_untrusted_text_in_view_an_inference_may_be_saved_unless_learning_is_paused(as_trader, case):
     assistant, tool, arguments = case
     box = Toolbox(as_trader, assistant, "What is new with 50x?")
+    set_switches(learns=False)
+    assert "paused" in box.call(tool, **arguments)["error"]
+    assert not UserFact.objects.exists()
+    set_switches(learns=True)
 
     assert "memoryEvent" in box.call(tool, **arguments)
+
     assert UserFact.objects.get().quotes == []
 
 
@@ -204,16 +209,6 @@ def test_a_temporary_chat_writes_nothing(as_trader, case):
     assert not MemoryEvent.objects.exists()
     assert not MemoryProposal.objects.exists()
     assert not Place.objects.exists()
-
-
-@pytest.mark.parametrize("case", SAVES, ids=name_of)
-def test_paused_learning_saves_nothing_and_says_so(as_trader, case):
-    assistant, tool, arguments = case
-    set_switches(learns=False)
-    box = Toolbox(as_trader, assistant, "I always use 50x leverage.")
-
-    assert "paused" in box.call(tool, **arguments)["error"]
-    assert not UserFact.objects.exists()
 
 
 def test_every_tool_that_writes_to_the_memory_is_among_the_cases():

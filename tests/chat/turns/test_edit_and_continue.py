@@ -83,24 +83,17 @@ def test_edit_knows_no_message_of_another_chat(chat):
         edit_message(conversation_id=chat.pk, message_id=elsewhere.pk, text="Mine", now=LATER)
 
 
-def test_edit_behind_a_summary_takes_it_out_of_the_prompt(chat):
-    first, answer, *_ = Message.objects.order_by("pk")
-    ConversationSummaryFactory(conversation=chat, text="They asked One.", through=answer.pk)
-
-    accepted = edit(first)
-
-    assert ConversationSummary.objects.get().replaced_at == LATER
-    assert said(accepted) == [("user", "Three?")]
-
-
-def test_edit_after_a_summary_leaves_it_there(chat):
-    _, answer, second, _ = Message.objects.order_by("pk")
+@pytest.mark.parametrize("is_behind", [True, False])
+def test_edit_behind_a_summary_alone_takes_it_out_of_the_prompt(chat, is_behind):
+    first, answer, second, _ = Message.objects.order_by("pk")
     summary = ConversationSummaryFactory(conversation=chat, text="They asked One.", through=answer.pk)
 
-    accepted = edit(second)
+    accepted = edit(first if is_behind else second)
 
-    assert said(accepted) == [("user", earlier_part("They asked One.")), ("user", "Three?")]
-    assert accepted.turn.sent.summary_id == summary.pk
+    assert ConversationSummary.objects.get().replaced_at == (LATER if is_behind else None)
+    earlier = [] if is_behind else [("user", earlier_part("They asked One."))]
+    assert said(accepted) == [*earlier, ("user", "Three?")]
+    assert accepted.turn.sent.summary_id == (None if is_behind else summary.pk)
 
 
 # --- Continue ---

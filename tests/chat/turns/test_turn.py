@@ -226,21 +226,26 @@ async def test_tool_runs_as_the_user_and_its_result_goes_back_to_the_model(model
     assert (reply.parts[1]["status"], reply.content) == ("done", "I will keep that.\n\nDone.")
 
 
-async def test_stop_keeps_the_text_and_cancels_the_model(model, talk):
+@pytest.mark.parametrize(
+    ("reason", "from_elsewhere"), [("", False), (RESTARTED, False), ("", True)], ids=["user", "reason", "elsewhere"]
+)
+async def test_stop_keeps_the_text_and_cancels_the_model(model, talk, quick_saves, reason, from_elsewhere):
     gate = Gate()
     model.say("So far so good", gate, " and never more")
     control = Control()
     running = asyncio.create_task(answer(await talk.say(), control))
     await until(gate.reached.is_set)
-    await asyncio.sleep(0.05)
 
-    control.stop()
+    if from_elsewhere:
+        await talk.stop_from_elsewhere()
+    else:
+        control.stop(*[reason] * bool(reason))
     result = await asyncio.wait_for(running, 2)
 
     reply = await talk.reply()
-    assert result.last.status == "interrupted"
-    assert result.last.usage["estimated"] is True
-    assert (reply.content, reply.status, reply.error) == ("So far so good", MessageStatus.INTERRUPTED, "")
+    assert result.failures == [reason] * bool(reason)
+    assert reply.usage["estimated"] is True
+    assert (reply.content, reply.status, reply.error) == ("So far so good", MessageStatus.INTERRUPTED, reason)
     assert model.closed == 1
 
 
@@ -256,34 +261,6 @@ async def test_stop_before_the_first_word(model, talk):
     result = await asyncio.wait_for(running, 2)
     assert result.events == [TurnDone("interrupted", None)]
     assert (await talk.reply()).parts == []
-
-
-async def test_stop_with_a_reason_shows_it(model, talk):
-    gate = Gate()
-    model.say("Half", gate)
-    control = Control()
-    running = asyncio.create_task(answer(await talk.say(), control))
-    await until(gate.reached.is_set)
-
-    control.stop(RESTARTED)
-
-    assert (await running).failures == [RESTARTED]
-    reply = await talk.reply()
-    assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, RESTARTED)
-
-
-async def test_stop_from_another_process(model, talk, quick_saves):
-    gate = Gate()
-    model.say("Half", gate, " never")
-    running = asyncio.create_task(answer(await talk.say()))
-    await until(gate.reached.is_set)
-
-    await talk.stop_from_elsewhere()
-
-    result = await asyncio.wait_for(running, 2)
-    assert result.last.status == "interrupted"
-    assert result.last.usage["estimated"] is True
-    assert ((await talk.reply()).content, model.closed) == ("Half", 1)
 
 
 async def test_stop_between_tool_calls_runs_no_further_one(model, talk):

@@ -94,16 +94,22 @@ def test_list_tells_how_many_are_in_the_trash(ann, trader):
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after"), [("archive", "idle", "archived"), ("unarchive", "archived", "idle")]
+    ("name", "before", "after", "said"),
+    [
+        ("archive", {"status": "idle"}, "archived", "“ Sizing ”"),
+        ("unarchive", {"status": "archived"}, "idle", "“ Sizing ”"),
+        ("restore", {"trashed_at": JUNE}, None, "Nothing in the trash"),
+    ],
 )
-def test_form_leads_back_to_where_it_came_from_with_what_was_done(ann, trader, name, before, after):
-    chat = as_owner(trader, lambda: make_chat("Sizing", status=before))
+def test_form_leads_back_to_where_it_came_from_with_what_was_done(ann, trader, name, before, after, said):
+    chat = as_owner(trader, lambda: make_chat("Sizing", **before))
 
-    response = ann.post(act(name, chat), {"next": INDEX})
+    response = ann.post(act(name, chat), {"next": INDEX} if after else {})
 
-    assert (response.status_code, response.url) == (302, f"{INDEX}?{name}d={chat.pk}")
-    assert reread(trader, chat).status == after
-    assert "“ Sizing ”" in text_of(ann.get(response.url))
+    assert (response.status_code, response.url) == (302, f"{INDEX}?{name}d={chat.pk}" if after else TRASH)
+    row = reread(trader, chat)
+    assert (row.trashed_at, after in (None, row.status)) == (None, True)
+    assert said in text_of(ann.get(response.url))
 
 
 def test_chat_out_of_the_archive_is_not_put_back_for_thirty_days(as_trader):
@@ -177,16 +183,6 @@ def test_trash_says_until_when_each_can_be_restored(ann, trader):
 
     assert "Can be restored until 10 Jul 2026, 12:00 UTC" in text_of(page)
     assert f'action="{act("restore", chat)}"' in page.content.decode()
-
-
-def test_restore_of_the_trash_leads_back_to_it(ann, trader):
-    chat = as_owner(trader, lambda: make_chat("Sizing", trashed_at=JUNE))
-
-    response = ann.post(act("restore", chat))
-
-    assert (response.status_code, response.url) == (302, TRASH)
-    assert reread(trader, chat).trashed_at is None
-    assert "Nothing in the trash" in text_of(ann.get(TRASH))
 
 
 def test_trash_with_many_chats_is_paged(ann, trader, django_assert_max_num_queries):

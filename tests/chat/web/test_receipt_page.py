@@ -86,15 +86,6 @@ def test_receipt_links_the_trades_that_tools_brought_in(ann, trader):
     assert "1 note of lessons" in html
 
 
-def test_receipt_of_a_message_is_nowhere(ann, trader):
-    reply, _ = as_owner(trader, answered)
-
-    with owned_tx(trader):
-        message = Message.objects.get(pk=reply.pk).reply_to_id
-
-    assert ann.get(reverse("chat:receipt", args=[message])).status_code == 404
-
-
 def test_reply_from_before_receipts_says_so(ann, trader):
     reply = as_owner(trader, ReplyFactory)
 
@@ -186,10 +177,11 @@ def test_answers_of_retries_are_side_by_side(ann, trader):
     assert "<html" in ann.get(address).content.decode()
 
 
-def test_answers_of_a_replaced_reply_and_of_a_message_are_nowhere(ann, trader):
+def test_answers_and_the_receipt_are_only_of_a_reply_that_stands(ann, trader):
     reply = as_owner(trader, retried)
     with owned_tx(trader):
         replaced = Message.objects.filter(reply_to=reply.reply_to_id, replaced_at__isnull=False).first()
 
     for pk in (replaced.pk, reply.reply_to_id, 10**9):
         assert ann.get(reverse("chat:answers", args=[pk])).status_code == 404
+    assert ann.get(reverse("chat:receipt", args=[reply.reply_to_id])).status_code == 404
