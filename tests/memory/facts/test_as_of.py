@@ -46,34 +46,23 @@ def test_superseded_fact_was_true_until_its_successor_began(corrected, valid_at,
 
 
 @pytest.mark.parametrize(
-    "end",
+    ("end", "was_true"),
     [
-        lambda fact: forget_fact(id_or_substring=str(fact.pk), reason=ArchivedReason.USER_CORRECTED, now=JUNE),
-        lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
-        lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
+        (lambda fact: forget_fact(id_or_substring=str(fact.pk), reason=ArchivedReason.USER_CORRECTED, now=JUNE), False),
+        (lambda fact: archive_fact(fact_id=fact.pk, now=JUNE), False),
+        (lambda fact: delete_fact(fact_id=fact.pk, now=JUNE), False),
+        (lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE), True),
+        (lambda fact: merge_facts(fact_id=fact.pk, into_id=UserFactFactory(begins_later=True).pk, now=JUNE), True),
     ],
-    ids=["user_corrected", "user_archived", "user_deleted"],
+    ids=["user_corrected", "user_archived", "user_deleted", "agent_forget", "merged"],
 )
-def test_as_of_excludes_a_corrected_or_deleted_fact_since_then(as_trader, end):
+def test_as_of_shows_what_ended_until_then_and_never_what_was_wrong(as_trader, end, was_true):
     end(UserFactFactory(content="Retires at 50"))
 
-    assert true(MAY, JULY) == true(JUNE, JULY) == true(MAY, JUNE) == []
-    assert true(MAY, JUNE - SECOND) == true(JULY, JUNE - SECOND) == ["Retires at 50"]
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
-        lambda fact: merge_facts(fact_id=fact.pk, into_id=UserFactFactory(begins_later=True).pk, now=JUNE),
-    ],
-    ids=["agent_forget", "merged"],
-)
-def test_a_forgotten_or_merged_fact_was_true_until_then(as_trader, end):
-    end(UserFactFactory(content="Retires at 50"))
-
-    assert true(MAY, JULY) == true(JUNE - SECOND, JULY) == true(MAY, JUNE) == ["Retires at 50"]
+    shown = ["Retires at 50"] * was_true
+    assert true(MAY, JULY) == true(JUNE - SECOND, JULY) == true(MAY, JUNE) == shown
     assert "Retires at 50" not in true(JUNE, JULY)
+    assert true(MAY, JUNE - SECOND) == true(JULY, JUNE - SECOND) == ["Retires at 50"]
 
 
 def test_as_of_shows_a_forgotten_fact_once_after_its_undo(as_trader):

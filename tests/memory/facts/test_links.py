@@ -135,35 +135,21 @@ def test_undo_of_a_link_is_refused_while_a_later_act_on_it_stands(ends, act, say
     assert not FactLink.objects.exists()
 
 
-def test_unlink_facts_takes_the_link_away_and_its_undo_brings_it_back(ends):
+@pytest.mark.parametrize("between", ["nothing", "a newer version", "the same link"])
+def test_unlink_facts_takes_the_link_away_and_its_undo_brings_it_back_once(ends, between):
     made = link(ends)
-
     event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
-
     assert (event.kind, shown(ends[0])) == (WriteKind.UNLINK, [])
-    undo_event(event_id=event.pk, now=JULY)
-    assert shown(ends[0]) == [("relates_to", "No single stocks")]
-    assert FactLink.objects.get().event == made
-
-
-def test_undo_of_an_unlink_finds_the_newest_versions(ends):
-    link(ends)
-    event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
-    newer = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE).fact
+    newest = ends[0]
+    if between == "a newer version":
+        newest = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE).fact
+    if between == "the same link":
+        made = link(ends)
 
     undo_event(event_id=event.pk, now=JULY)
 
-    assert FactLink.objects.get().from_fact == newer
-
-
-def test_undo_of_an_unlink_leaves_the_same_link_made_again_alone(ends):
-    link(ends)
-    event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
-    link(ends)
-
-    undo_event(event_id=event.pk, now=JULY)
-
-    assert FactLink.objects.count() == 1
+    assert shown(newest) == [("relates_to", "No single stocks")]
+    assert (FactLink.objects.get().event, FactLink.objects.get().from_fact) == (made, newest)
 
 
 def test_undo_of_an_unlink_never_resurrects_the_copy_of_a_merge_that_was_undone(ends):

@@ -45,10 +45,12 @@ def test_remember_fact_takes_a_category_that_is_given(as_trader):
         "Never trades alts ;",
     ],
 )
-def test_remember_fact_says_the_same_words_once(as_trader, again):
-    first = remember_fact(content="Never trades alts", topic="symbols", now=JUNE)
+@pytest.mark.parametrize("confidence", Confidence.values)  # it never demotes
+def test_remember_fact_says_the_same_words_once(as_trader, again, confidence):
+    asserted = {"topic": "symbols", "confidence": Confidence.ASSERTED}
+    first = remember_fact(content="Never trades alts", **asserted, now=JUNE)
 
-    second = remember_fact(content=again, topic="symbols", now=JULY)
+    second = remember_fact(content=again, topic="symbols", confidence=confidence, now=JULY)
 
     assert (second.fact, second.event) == (first.fact, None)
     assert UserFact.objects.count() == MemoryEvent.objects.count() == 1
@@ -80,14 +82,6 @@ def test_remember_fact_moves_the_same_words_to_another_place(as_trader, place, t
     assert (second.fact.topic, second.fact.category) == (topic, category)
     assert (second.fact.supersedes, second.event.kind) == (first.fact, WriteKind.UPDATE)
     assert believed() == ["Max 5x leverage"]
-
-
-def test_remember_fact_never_demotes(as_trader):
-    first = remember_fact(content="Max 5x leverage", confidence=Confidence.ASSERTED, now=JUNE)
-
-    second = remember_fact(content="Max 5x leverage", confidence=Confidence.INFERRED, now=JULY)
-
-    assert (second.fact, second.event) == (first.fact, None)
 
 
 @pytest.mark.parametrize(
@@ -135,16 +129,11 @@ def test_remember_fact_leaves_the_clock_of_a_fact_it_knew_alone(as_trader):
     assert (fact.last_confirmed_at, fact.last_referenced_at) == (MAY, MAY)
 
 
-def test_remember_fact_keeps_the_longer_detail_beside_the_line(as_trader):
-    fact = remember_fact(content="Max 5x leverage", detail=" Since the crash\r\nof March. ", now=JUNE).fact
-
-    assert (fact.body, fact.line) == ("Since the crash\nof March.", "Max 5x leverage")
-
-
-def test_remember_fact_takes_another_detail_for_the_same_words_and_keeps_it_without_one(as_trader):
-    first = remember_fact(content="Max 5x leverage", detail="Since March.", now=JUNE).fact
-
+def test_remember_fact_keeps_the_longer_detail_and_takes_another_for_the_same_words(as_trader):
+    first = remember_fact(content="Max 5x leverage", detail=" Since the crash\r\nof March. ", now=JUNE).fact
+    assert (first.body, first.line) == ("Since the crash\nof March.", "Max 5x leverage")
     assert remember_fact(content="Max 5x leverage", now=JUNE).fact == first
+
     second = remember_fact(content="Max 5x leverage", detail="Since April.", now=JULY)
 
     assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, WriteKind.UPDATE)

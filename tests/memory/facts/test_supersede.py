@@ -50,13 +50,26 @@ def test_successor_inherits_what_the_change_does_not_name(as_trader):
     assert new.content == old.content
 
 
-def test_supersede_fact_drops_the_shorter_line_and_keeps_the_detail(as_trader):
+@pytest.mark.parametrize(
+    ("values", "summary", "body"),
+    [
+        ({"content": "Retires at 55"}, "", "Long"),
+        ({"content": "Retires at 55", "summary": " 55 ", "detail": "Two\nlines"}, "55", "Two\nlines"),
+        ({"summary": ""}, "", "Long"),
+        ({"detail": ""}, "Short", ""),
+        ({"summary": "New"}, "New", "Long"),
+    ],
+    ids=str,
+)
+def test_supersede_fact_takes_the_shorter_line_and_the_detail_or_drops_the_line_of_other_words(
+    as_trader, values, summary, body
+):
     old = UserFactFactory(summary="Short", body="Long", quotes=[{"message_id": 1, "start": 0, "end": 4}])
 
-    new = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE).fact
+    new = supersede_fact(fact_id=old.pk, **{"content": old.content} | values, now=JUNE).fact
 
-    assert (new.summary, new.body, new.quotes) == ("", "Long", [])
-    assert new.line == "Retires at 55"
+    assert (new.summary, new.body, new.supersedes) == (summary, body, old)
+    assert (new.line, new.quotes) == (summary or new.content, [] if "content" in values else old.quotes)
 
 
 @pytest.mark.parametrize(
@@ -114,24 +127,3 @@ def test_supersede_fact_keeps_a_beginning_to_come_and_lets_what_had_ended_hold_a
     new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon", now=JUNE).fact
 
     assert (new.valid_from, new.valid_until, new.created_at) == (begins, None, JUNE)
-
-
-def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):
-    old = UserFactFactory(summary="Old", body="Old at length")
-
-    new = supersede_fact(fact_id=old.pk, content="Retires at 55", summary=" 55 ", detail="Two\nlines", now=JUNE).fact
-
-    assert (new.summary, new.body, new.line) == ("55", "Two\nlines", "55")
-
-
-@pytest.mark.parametrize(
-    ("values", "summary", "body"),
-    [({"summary": ""}, "", "Long"), ({"detail": ""}, "Short", ""), ({"summary": "New"}, "New", "Long")],
-    ids=str,
-)
-def test_supersede_fact_changes_the_shorter_line_or_the_detail_alone(as_trader, values, summary, body):
-    old = UserFactFactory(summary="Short", body="Long")
-
-    new = supersede_fact(fact_id=old.pk, content=old.content, **values, now=JUNE).fact
-
-    assert (new.summary, new.body, new.supersedes) == (summary, body, old)

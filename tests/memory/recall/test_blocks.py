@@ -228,20 +228,19 @@ def test_block_shows_the_summary_and_never_the_body(as_trader):
 
 
 @pytest.mark.parametrize(
-    ("confirmed", "is_in"),
-    [(None, False), (JUNE - 31 * DAY, False), (JUNE - 29 * DAY, True)],
-    ids=["never", "long ago", "lately"],
+    ("begins", "confirmed", "is_in"),
+    [
+        (MAY - 60 * DAY, None, False),
+        (MAY - 60 * DAY, JUNE - 31 * DAY, False),
+        (MAY - 60 * DAY, JUNE - 29 * DAY, True),
+        (JUNE - DAY, MAY - 60 * DAY, True),
+    ],
+    ids=["never", "long ago", "lately", "before it began"],
 )
-def test_block_counts_from_the_last_confirmation(as_trader, confirmed, is_in):
-    UserFactFactory(learned=True, score=0.7, valid_from=MAY - 60 * DAY, last_confirmed_at=confirmed)
+def test_block_counts_from_the_last_confirmation_or_the_beginning(as_trader, begins, confirmed, is_in):
+    UserFactFactory(learned=True, score=0.7, valid_from=begins, last_confirmed_at=confirmed)
 
     assert bool(rendered().text) is is_in
-
-
-def test_block_counts_from_the_beginning_of_a_fact_confirmed_before_it(as_trader):
-    UserFactFactory(learned=True, score=0.7, valid_from=JUNE - DAY, last_confirmed_at=MAY - 60 * DAY)
-
-    assert rendered().text != ""
 
 
 def test_render_coach_block_bumps_exactly_the_facts_in_it(as_trader):

@@ -77,17 +77,11 @@ def test_find_relevant_needs_no_vectors(store, settings):
     assert store[content] in relevant(question)
 
 
-def test_list_relevant_lines_are_those_of_the_block(as_trader):
-    fact = UserFactFactory(content="I never use more than 3x leverage", topic="risk")
+@pytest.mark.parametrize("made", [{"topic": "risk"}, {"learned": True, "score": 0.5, "created_at": MAY}])
+def test_list_relevant_lines_are_those_of_the_block_without_what_no_prompt_may_carry(as_trader, made):
+    fact = UserFactFactory(content="I never use more than 3x leverage", **made)
     UserFactFactory.create_batch(5)
 
     lines = list_relevant_lines("What is my max leverage?", without=(), now=JUNE)
 
-    assert lines == [(fact.pk, "- [risk] I never use more than 3x leverage")]
-
-
-def test_list_relevant_lines_leave_out_what_no_prompt_may_carry(as_trader):
-    UserFactFactory(content="I never use more than 3x leverage", learned=True, score=0.5, created_at=MAY)
-    UserFactFactory.create_batch(5)
-
-    assert list_relevant_lines("What is my max leverage?", without=(), now=JUNE) == []
+    assert lines == ([(fact.pk, "- [risk] I never use more than 3x leverage")] if "topic" in made else [])

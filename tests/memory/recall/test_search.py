@@ -14,6 +14,7 @@ from memory.recall.search import KEYWORDS, MAX_RECALLED, recall_facts, recall_fo
 from tests.embeddings import EmbeddingModel
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
+from tests.tables import each_case
 
 BY_WORDS = {
     "risk": "Risks at most 1% per trade",
@@ -55,8 +56,8 @@ def found(query: str) -> set[str]:
     return {names[content] for content in contents(query)}
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
+@each_case(
+    "query, names",
     [
         ("risk", {"risk"}),
         ("trading", {"risk", "coins"}),
@@ -92,7 +93,7 @@ def test_nothing_in_a_query_is_an_operator(query, facts):
     assert "coins" in found(query)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "query",
     [
         *("NEAR(btc eth)", "NEAR/2", '"', "'", "*", ":", "-", "(", "\x00", "\ud800", "%", "\\"),
@@ -253,15 +254,11 @@ def test_recall_goes_by_words_when_the_remote_model_fails(remote, fruit, trader)
     assert answer.rows[0].fact.content == "Likes apples"
 
 
-def test_recall_inside_of_a_door_calls_no_model(remote, fruit, trader):
+def test_recall_inside_of_a_door_and_of_a_blank_query_calls_no_model(remote, fruit, trader):
     with owned(trader):
         answer = recall_facts(query="apples", now=JUNE)
 
     assert answer.rows[0].fact.content == "Likes apples"
-    assert remote.asked == []
-
-
-def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
     assert recall_for_user(trader.pk, query=" ?", now=JUNE).rows == []
     assert remote.asked == []
 

@@ -63,29 +63,21 @@ def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
     assert [sent[name].value() for name in names] == ["x", "goal", "fact", "y", "z"]
 
 
-def test_the_form_to_edit_shows_an_end_and_changes_no_date_by_itself(as_trader):
-    fact = UserFactFactory(content="Half size", valid_until=JULY)
-
-    form = EditFactForm(fact, QueryDict("content=Half+size&category=fact&valid_from=&valid_until=2026-07-01"))
-
-    assert form["valid_until"].initial.isoformat() == "2026-07-01"
-    assert form.is_valid()
-    assert form.cleaned_data["validity"] is None
-
-
 @pytest.mark.parametrize(
     ("typed", "validity"),
     [
+        ("valid_from=&valid_until=2026-07-01", None),
         ("valid_from=&valid_until=", Validity(None, None)),
         ("valid_from=&valid_until=2026-08-01", Validity(None, datetime(2026, 8, 1, tzinfo=UTC))),
         ("valid_from=2026-06-01&valid_until=2026-07-01", Validity(datetime(2026, 6, 1, tzinfo=UTC), JULY)),
         ("valid_from=&summary=x", None),
     ],
-    ids=["emptied", "moved", "begins; the end stays to the minute", "not in the form"],
+    ids=["as shown", "emptied", "moved", "begins; the end stays to the minute", "not in the form"],
 )
-def test_the_form_to_edit_gives_the_dates_as_changed(as_trader, typed, validity):
+def test_the_form_to_edit_shows_the_end_and_gives_the_dates_as_changed(as_trader, typed, validity):
     form = EditFactForm(UserFactFactory(valid_until=JULY), QueryDict(f"content=Half+size&category=fact&{typed}"))
 
+    assert form["valid_until"].initial.isoformat() == "2026-07-01"
     assert form.is_valid()
     assert form.cleaned_data["validity"] == validity
 

@@ -191,32 +191,34 @@ def test_what_was_decided_is_not_decided_again(client, propose, verb):
     assert "You decided about this before." in text_of(piece)
 
 
+@pytest.fixture
+def imported(propose):
+    """Two facts of a document, which wait."""
+    return [str(propose(text, ProposalKind.IMPORT).pk) for text in ("trades SOL", "trades ETH")]
+
+
+def take_back(client, decided) -> str:
+    """Press the button that takes all decisions of a page back; return what the page says then."""
+    moment = re.search(r'name="decided" value="([^"]+)"', decided.content.decode())[1]
+    return text_of(client.post(f"{REVIEW}all/reopen/", {"decided": moment}, follow=True))
+
+
 @pytest.mark.parametrize(("decision", "saved"), [("accept", 2), ("dismiss", 0)])
-def test_all_are_decided_at_once_and_taken_back_at_once(client, trader, propose, decision, saved):
-    proposals = [propose("trades SOL", ProposalKind.IMPORT), propose("trades ETH", ProposalKind.IMPORT)]
-    data = {"proposal": [str(proposal.pk) for proposal in proposals], "decision": decision}
-
-    response = client.post(f"{REVIEW}all/", data, follow=True)
-
+def test_all_are_decided_at_once_and_taken_back_at_once(client, trader, imported, decision, saved):
+    response = client.post(f"{REVIEW}all/", {"proposal": imported, "decision": decision}, follow=True)
     assert as_owner(trader, lambda: UserFact.objects.believed().count()) == saved
     assert f"2 {decision}ed. Undo all" in text_of(response)
-    moment = re.search(r'name="decided" value="([^"]+)"', response.content.decode())[1]
-    back = client.post(f"{REVIEW}all/reopen/", {"decided": moment}, follow=True)
+
+    assert "Waiting for you 2" in take_back(client, response)
     assert as_owner(trader, lambda: UserFact.objects.believed().count()) == 0
-    assert "Waiting for you 2" in text_of(back)
 
 
-def test_taking_all_back_is_refused_whole_when_something_stands_on_one(client, trader, propose):
-    proposals = [propose("trades SOL", ProposalKind.IMPORT), propose("trades ETH", ProposalKind.IMPORT)]
-    data = {"proposal": [str(proposal.pk) for proposal in proposals], "decision": "accept"}
-    response = client.post(f"{REVIEW}all/", data, follow=True)
+def test_taking_all_back_is_refused_whole_when_something_stands_on_one(client, trader, imported):
+    response = client.post(f"{REVIEW}all/", {"proposal": imported, "decision": "accept"}, follow=True)
     fact = as_owner(trader, lambda: UserFact.objects.believed().get(content="trades SOL"))
     as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades XRP", now=timezone.now()))
 
-    moment = re.search(r'name="decided" value="([^"]+)"', response.content.decode())[1]
-    back = client.post(f"{REVIEW}all/reopen/", {"decided": moment}, follow=True)
-
-    assert "Nothing was undone" in text_of(back)
+    assert "Nothing was undone" in take_back(client, response)
     assert as_owner(trader, lambda: MemoryProposal.objects.filter(status="accepted").count()) == 2
 
 
