@@ -59,6 +59,14 @@ async def ask(talk, text="What is running?"):
         await door.close()
 
 
+async def stream(model, effort=None):
+    """Stream one answer, and leave no connection of this loop behind."""
+    try:
+        return [chunk async for chunk in door.stream(USER, models=[model], effort=effort)]
+    finally:
+        await door.close()
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("family", "path"), PATHS, ids=named(PATHS))
 async def test_turn_with_a_tool_sends_what_the_family_takes(reach, talk, family, path):
@@ -175,14 +183,8 @@ def test_error_of_the_family_is_told_in_our_words(reach, family, failure):
     server = reach(family)
     server.script(Respond(failure.status, json.dumps(failure.body).encode()))
 
-    async def read():
-        try:
-            return [chunk async for chunk in door.stream(USER, models=[family.model])]
-        finally:
-            await door.close()
-
     with pytest.raises(LLMUnavailable, match=failure.told):
-        asyncio.run(read())
+        asyncio.run(stream(family.model))
     assert len(server.requests) == 1
 
 
@@ -199,12 +201,8 @@ def test_reasoning_effort_goes_by_the_name_that_the_provider_takes(reach, model,
     server.script(*family.text)
     server.script(*family.text)
 
-    async def read():
-        for effort in ("low", ""):
-            assert [chunk async for chunk in door.stream(USER, models=[model], effort=effort)]
-        await door.close()
-
-    asyncio.run(read())
+    for effort in ("low", ""):
+        assert asyncio.run(stream(model, effort))
 
     with_effort, without = (request.body for request in server.requests)
     assert {key: with_effort.get(key) for key in body} == body
@@ -287,14 +285,8 @@ def test_effort_that_a_model_does_not_know_names_the_setting(reach, reasoner, mo
     for _ in range(2):
         server.script(NO_TOOLS)
 
-    async def read():
-        try:
-            return [chunk async for chunk in door.stream(USER, models=[model], effort="minimal")]
-        finally:
-            await door.close()
-
     with pytest.raises(LLMUnavailable, match="CHAT_REASONING_EFFORT"):
-        asyncio.run(read())
+        asyncio.run(stream(model, "minimal"))
 
 
 @pytest.mark.skipif("WIRE_API_BASE" not in os.environ, reason="needs a server: set WIRE_API_BASE")

@@ -145,22 +145,14 @@ def test_scope_is_closed_after_an_error(door, error, ann):
 
 
 @each_door
-def test_scope_is_closed_after_a_database_error(door, ann):
+def test_scope_is_closed_after_a_database_error_and_a_rollback(door, ann):
     before = scope()
-
     with pytest.raises(DatabaseError), door(ann), connection.cursor() as cursor, transaction.atomic():
         cursor.execute("SELECT 1 FROM no_such_table")
-
     assert scope() == before
-
-
-@each_door
-def test_scope_is_closed_after_a_rollback(door, ann):
-    before = scope()
 
     with transaction.atomic(), door(ann):
         transaction.set_rollback(True)
-
     assert scope() == before
 
 
@@ -219,27 +211,19 @@ def kept_open(door, user):
 
 
 @each_door
-@pytest.mark.parametrize("leave", [list, lambda begun: begun.close()], ids=["exhausted", "closed"])
+@pytest.mark.parametrize(
+    "leave", [list, lambda begun: begun.close(), lambda begun: None], ids=["exhausted", "closed", "given up"]
+)
 def test_generator_closes_its_scope(door, leave, ann):
     before = scope()
     begun = kept_open(door, ann)
-
     next(begun)
     during = scope()
+
     leave(begun)
-
-    assert during != before
-    assert scope() == before
-
-
-@each_door
-def test_generator_given_up_shuts_its_door(door, ann):
-    before = scope()
-    begun = kept_open(door, ann)
-
-    next(begun)
     del begun
 
+    assert during != before
     assert scope() == before
 
 

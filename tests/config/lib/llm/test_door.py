@@ -535,21 +535,21 @@ def test_own_model_answers_without_importing_litellm():
 WRITTEN = '```json\n{"name": "remember", "arguments": {"fact": "no alts"}}\n```'
 
 
-def test_written_call_is_a_call_when_it_is_the_whole_answer(wire):
-    wire.say(*WRITTEN)
+@pytest.mark.parametrize(
+    ("said", "text", "calls", "reason"),
+    [
+        (WRITTEN, "", [("remember", '{"fact": "no alts"}')], "tool_calls"),
+        (["I note it. ", f"<tool_call>{WRITTEN}</tool_call>"], "I note it. ", [], "unmade_call"),
+    ],
+    ids=["whole answer", "beside text"],
+)
+def test_written_call_is_a_call_when_it_is_the_whole_answer_and_else_held_back(wire, said, text, calls, reason):
+    wire.say(*said)
 
     chunks, error = read(tools=[REMEMBER])
 
-    assert (error, text_of(chunks), chunks[-1].finish_reason) == (None, "", "tool_calls")
-    assert [(call.name, call.arguments) for call in chunks[-1].tool_calls] == [("remember", '{"fact": "no alts"}')]
-
-
-def test_written_call_beside_text_is_held_back(wire):
-    wire.say("I note it. ", f"<tool_call>{WRITTEN}</tool_call>")
-
-    chunks, _ = read(tools=[REMEMBER])
-
-    assert (text_of(chunks), chunks[-1].tool_calls, chunks[-1].finish_reason) == ("I note it. ", (), "unmade_call")
+    assert (error, text_of(chunks), chunks[-1].finish_reason) == (None, text, reason)
+    assert [(call.name, call.arguments) for call in chunks[-1].tool_calls] == calls
 
 
 def test_refused_written_call_of_the_only_model_says_so(wire):

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -43,25 +44,25 @@ def test_cost_usd_of_a_model_that_is_not_listed_is_unknown(model):
     assert cost_usd(model, Usage(1_000, 200)) is None
 
 
-def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch, tmp_path, caplog):
+@pytest.fixture
+def without_list():
+    """Let the list of prices be read again, now and after the test."""
     prices._load_entries.cache_clear()
-    monkeypatch.setattr(prices, "find_prices", lambda: tmp_path / "gone.json")
-
-    cost = cost_usd("claude-haiku-4-5", Usage(1_000, 200))
-
+    yield
     prices._load_entries.cache_clear()
-    assert cost is None
-    assert "list of prices" in caplog.text
 
 
-def test_without_litellm_no_price_and_no_limit_is_known(monkeypatch, caplog):
-    prices._load_entries.cache_clear()
-    monkeypatch.setattr(prices, "find_spec", lambda name: None)
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [({"find_prices": lambda: Path("/nowhere/gone.json")}, True), ({"find_spec": lambda name: None}, False)],
+    ids=["list", "litellm"],
+)
+def test_without_the_list_or_litellm_no_price_and_no_limit_is_known(monkeypatch, caplog, without_list, gone, told):
+    for name, value in gone.items():
+        monkeypatch.setattr(prices, name, value)
 
-    known = cost_usd("claude-haiku-4-5", Usage(1_000, 200)), find_limits("gpt-4")
-
-    prices._load_entries.cache_clear()
-    assert (known, caplog.text) == ((None, (None, None)), "")
+    assert (cost_usd("claude-haiku-4-5", Usage(1_000, 200)), find_limits("gpt-4")) == (None, (None, None))
+    assert ("list of prices" in caplog.text, bool(caplog.text)) == (told, told)
 
 
 @pytest.mark.long
