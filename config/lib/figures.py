@@ -35,15 +35,17 @@ def format_signed_whole_usd(amount: Decimal) -> str:
 def format_price(amount: Decimal) -> str:
     """Return a price to six digits: `65,200`, `3,410.5`, `0.0000123`."""
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
-    text = f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return _drop_zeros(f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}")
 
 
 def format_quantity(amount: Decimal) -> str:
     """Return a quantity to eight places, without trailing zeros and exponent."""
-    text = f"{_quantize(amount, Decimal('1e-8')):f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    return format_exact(_quantize(amount, Decimal("1e-8")))
+
+
+def format_exact(amount: Decimal) -> str:
+    """Return all digits of an amount, without trailing zeros and exponent."""
+    return _drop_zeros(f"{amount:f}")
 
 
 def format_pct(fraction: Decimal | float, places: int = 1) -> str:
@@ -105,6 +107,10 @@ def format_model_cost(amount: Decimal | None) -> str:
     if amount is None:
         return "price not known"
     return "under $0.01" if 0 < amount < _CENT else format_usd(amount)
+
+
+def _drop_zeros(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _quantize(amount: Decimal, grain: Decimal) -> Decimal:

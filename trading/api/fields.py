@@ -10,6 +10,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from config.lib.figures import format_exact
 from config.lib.rest import views
 from config.lib.text import one_line
 from trading.ledger.executions import CLOCK_SKEW, EARLIEST
@@ -28,8 +29,7 @@ class AmountField(serializers.DecimalField):
         super().__init__(max_digits, decimal_places, **options)
 
     def to_representation(self, value: Decimal | float | str) -> str:
-        text = f"{value if isinstance(value, Decimal) else Decimal(str(value)):f}"
-        return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
+        return format_exact(value if isinstance(value, Decimal) else Decimal(str(value)))
 
 
 def quantity_field(**options: Any) -> AmountField:

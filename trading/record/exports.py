@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
+from config.lib.figures import format_exact
 from config.lib.text import csv_cell
 from trading.models import DecisionSnapshot, Trade
 
@@ -72,8 +73,7 @@ class _Echo:
 
 def _format_value(value: Any) -> Any:
     if isinstance(value, Decimal):
-        text = f"{value:f}"
-        return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
+        return format_exact(value)
     if isinstance(value, datetime):
         return value.isoformat()
     return value if value is None or isinstance(value, int | str) else str(value)
