@@ -10,7 +10,7 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 750,
-    "config/lib": 2280,  # proofs that a door passes on
+    "config/lib": 2290,  # proofs that a door passes on
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 850,
@@ -41,7 +41,7 @@ BUDGETS: Final = {
     "memory/api": 450,
     "trading": 400,
     "trading/ledger": 2000,
-    "trading/record": 2430,  # decisions that can be replayed, and their end
+    "trading/record": 2500,  # decisions that can be replayed; the values of a trade, from web and asking
     "trading/market": 1900,
     "trading/intake": 2100,
     "trading/account": 200,
@@ -55,7 +55,7 @@ BUDGETS: Final = {
     "trading/web": 3200,
     "trading/api": 1700,
     "trading/admin": 450,
-    "trading/management": 1000,
+    "trading/management": 950,
 }
 # The name of a class that two modules have, and why it means the same in both.
 ONE_MEANING: Final = {"Figure": "a number and what it counts, in a reply and in a record"}

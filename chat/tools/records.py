@@ -19,6 +19,7 @@ from config.lib.text import prompt_line
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition
 from trading.record.performance import Performance
+from trading.record.trade_values import TradeValues
 
 TRADES: Final = 30  # closed ones, the newest (seed 000)
 ROOM: Final = 60_000  # characters of JSON that the lists of a result take together, below `base.MAX_RESULT`
@@ -69,27 +70,23 @@ def _tell_value(name: str, value: Any) -> Any:
 
 def trade_row(trade: Trade) -> Row:
     """Return a closed trade; percents are of the entry size."""
-
-    def share(amount: Decimal) -> Decimal | None:
-        return amount / trade.entry_size_usd if trade.entry_size_usd else None
-
+    values = TradeValues(trade)
     return _entry_row(trade) | take(
-        trade,
+        values,
         *("deployment_id", "status", "exit_at", "exit_price", "holding_minutes", "entry_reason", "exit_reason"),
         exit_kind=trade.exit_kind or None,
         net_pnl_usd=trade.realized_pnl_usd,
-        net_pnl_pct=share(trade.realized_pnl_usd),
-        mfe_pct=share(trade.mfe_usd) if trade.knows_path else None,
-        mae_pct=share(trade.mae_usd) if trade.knows_path else None,
+        net_pnl_pct=values.net_fraction,
+        mfe_pct=values.mfe_fraction,
+        mae_pct=values.mae_fraction,
         regime_tag=trade.entry_regime_tag,
     )
 
 
 def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
     """Return an open trade and its value, null without a price."""
-    trade, mark = position.trade, position.mark
-    value = take(position, mark_price=mark.price if mark else None, unrealised_pnl_usd=position.unrealised_usd)
-    return _entry_row(trade) | value | take(trade, *(("entry_reason",) if with_reason else ()))
+    value = take(position, "mark_price", unrealised_pnl_usd=position.unrealised_usd)
+    return _entry_row(position.trade) | value | take(position, *(("entry_reason",) if with_reason else ()))
 
 
 def lesson_row(note: ReflectionNote) -> Row:
@@ -115,7 +112,7 @@ def performance_row(numbers: Performance) -> Row:
         gross_pnl_usd=numbers.gross_usd,
         profit_factor_90pct_interval=numbers.profit_factor_interval,
         expectancy_90pct_interval_usd=numbers.expectancy_interval_usd,
-        mean_holding_minutes=numbers.mean_held and numbers.mean_held.total_seconds() / 60,
+        mean_holding_minutes=numbers.mean_holding_minutes,
     )
 
 

@@ -35,9 +35,10 @@ from trading.market.queries import Overview, build_overview, find_marks, list_ev
 from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record import past
-from trading.record.deployment_queries import find_last_decision, widen_excursion
+from trading.record.deployment_queries import find_last_decision
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import TradeFilter, list_equity, list_last_closed, list_open, utc_midnight
+from trading.record.trade_values import TradeValues
 from trading.skills.reading import read_strategy
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -298,8 +299,8 @@ def _memory_sections(inputs: ContextInputs) -> tuple[list[str], list[str]]:
 def trade_line(trade: Trade) -> str:
     """Return a closed trade's line; its percent is unlevered (settled 29)."""
     exit_at, exit_price = trade.exit_at or trade.entry_at, trade.exit_price or trade.entry_price
-    share = trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else Decimal(0)
-    held = timedelta(minutes=float(trade.holding_minutes or 0))
+    values = TradeValues(trade)
+    share, held = values.net_fraction or Decimal(0), values.held or timedelta(0)
     return (
         f"- {format_minute(trade.entry_at)} → {format_end_minute(exit_at, trade.entry_at)}"
         f" {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)}"
@@ -324,7 +325,7 @@ def _format_decided(trade: Trade) -> str:
 def position_line(trade: Trade, mark: Decimal | None, at: datetime) -> str:
     """Return an open trade as a line."""
     excursion = "MFE / MAE unknown"
-    if (told := widen_excursion(trade, mark)) is not None:
+    if (told := TradeValues(trade, mark).excursion_usd) is not None:
         excursion = f"MFE={format_signed_whole_usd(told[0])} / MAE={format_signed_whole_usd(told[1])}"
     return (
         f"- {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)} @ {format_price(trade.entry_price)}"

@@ -26,6 +26,7 @@ from trading.market.tape import choose_tape
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
 from trading.record.decisions import LONG_COLUMNS, get_decision
 from trading.record.deployments import deploy_skill, request_command
+from trading.record.exports import COST_FIELDS, TICK_FIELDS, VERDICT_FIELDS
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open
 from trading.skills.schemas import parse_payload
@@ -95,8 +96,7 @@ class DecisionSerializer(ExactRowSerializer):
     class Meta:
         model = models.DecisionSnapshot
         fields: tuple[str, ...] = (
-            *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
-            *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
+            *("id", "deployment", *TICK_FIELDS, "proposal", *VERDICT_FIELDS, "note_id", *COST_FIELDS),
         )
 
 

@@ -20,7 +20,6 @@ from trading.api.deployments import DeploymentSerializer
 from trading.api.fields import AmountField, ExactRowSerializer, PayloadField, ValueSerializer, skill_schema, usd_field
 from trading.models import DraftStatus, Skill, SkillDraft, SkillVersion
 from trading.record.deployments import deploy_skill
-from trading.record.performance import Performance
 from trading.record.trade_queries import get_skill_performance
 from trading.skills import services
 from trading.skills.queries import DraftNotFound, get_skill, get_version
@@ -98,7 +97,7 @@ class PerformanceSerializer(ValueSerializer):
     expectancy_interval_usd = serializers.ListField(
         child=AmountField(), allow_null=True, help_text="Where that mean lies with about 90 %: from, to."
     )
-    mean_holding_minutes = serializers.SerializerMethodField()
+    mean_holding_minutes = serializers.FloatField(allow_null=True, help_text="How long a trade lasted.")
     sharpe = serializers.FloatField(allow_null=True, help_text="Of daily equity, yearly; null below 20 days.")
     sharpe_days = serializers.IntegerField(allow_null=True, help_text="How many daily returns it is computed from.")
     sharpe_interval = serializers.ListField(
@@ -107,10 +106,6 @@ class PerformanceSerializer(ValueSerializer):
     equity_days = serializers.IntegerField(help_text="Of the curve of the drawdown.")
     max_drawdown = DrawdownSerializer(allow_null=True)
     is_too_few = serializers.BooleanField(help_text="Fewer than five trades say nothing.")
-
-    def get_mean_holding_minutes(self, numbers: Performance) -> float | None:
-        """Return how long a trade lasted."""
-        return None if numbers.mean_held is None else numbers.mean_held.total_seconds() / 60
 
 
 class KindPerformanceSerializer(ValueSerializer):

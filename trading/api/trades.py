@@ -20,6 +20,7 @@ from trading.asking.query import GROUPS, MEASURES, QUESTION, parse_query
 from trading.asking.sizing import NUMBERS, PLAN, parse_plan
 from trading.record.exports import TRADE_FIELDS
 from trading.record.trade_queries import ORDERS, TradeFilter, get_trade, list_fills, select_trades
+from trading.record.trade_values import TradeValues
 
 
 class TradeListQuery(PageQuery):
@@ -53,9 +54,8 @@ class TradeSerializer(ExactRowSerializer):
         fields = TRADE_FIELDS
 
     def to_representation(self, instance: models.Trade) -> dict[str, Any]:
-        """Return the trade; what no bars tell is null."""
-        shown: dict[str, Any] = super().to_representation(instance)
-        return shown if instance.knows_path else {**shown, "mfe_usd": None, "mae_usd": None}
+        """Return the trade's values; what is not known is null."""
+        return super().to_representation(TradeValues(instance))
 
 
 class FillSerializer(ExactRowSerializer):

@@ -15,10 +15,11 @@ from config.lib.columns import Columns
 from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
 from trading.ledger.services import get_deployment
 from trading.market.queries import is_about
-from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet, TradeSide
+from trading.models import BrokerKind, Deployment, MarketEvent, Order, OrderState, Skill, TradeQuerySet
 from trading.models.choices import WEEKDAYS
 from trading.record.deployment_queries import FundingOnRecord
 from trading.record.trade_queries import TradeFilter, select_trades
+from trading.record.trade_values import measure_multiple
 from trading.rules.services import find_worst_verdicts
 from trading.skills.queries import SkillNotFound
 
@@ -159,12 +160,6 @@ def find_first_stops(snapshots: Any) -> dict[UUID, Decimal]:
 
 def _select_first_stops(**which: Any) -> "QuerySet[Order]":
     return Order.objects.filter(**which, stop_price__isnull=False).exclude(state=OrderState.REFUSED)
-
-
-def measure_multiple(net_usd: float, size_usd: float, price: float, side: str, stop: float | None) -> float | None:
-    """Return a net over what the first stop put at risk, None without such a stop."""
-    distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
-    return net_usd * price / (size_usd * distance) if distance and distance > 0 and size_usd else None
 
 
 def _select(query: TradeQuery) -> TradeQuerySet:

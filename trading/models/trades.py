@@ -168,10 +168,6 @@ class Trade(OwnedModel):
     def __str__(self) -> str:
         return f"{self.symbol} {self.side}, {self.status}"
 
-    @property
-    def knows_path(self) -> bool:
-        return self.path_minutes is not None
-
 
 class ReflectionNote(OwnedModel):
     """Lessons from a record; prompts carry the active note."""

@@ -312,9 +312,9 @@ def _position_lines(deployment: Deployment, now: datetime) -> list[Line]:
 
 def _format_position(one: OpenPosition) -> str:
     held = f"{format_quantity(abs(one.trade.quantity))} at {format_price(one.trade.entry_price)}"
-    if one.mark is None or one.unrealised_usd is None:
+    if one.mark_price is None or one.unrealised_usd is None:
         return f"{held}; no price is known now"
-    return f"{held}, now {format_price(one.mark.price)}: {format_signed_usd(one.unrealised_usd)} unrealised"
+    return f"{held}, now {format_price(one.mark_price)}: {format_signed_usd(one.unrealised_usd)} unrealised"
 
 
 def _change_lines(deployment: Deployment) -> list[Line]:

@@ -18,6 +18,7 @@ from trading.market.queries import Mark, find_marks
 from trading.market.tape import REAL
 from trading.record.decisions import LONG_COLUMNS
 from trading.record.performance import EquityAt, thin_curve
+from trading.record.trade_values import TradeValues
 
 MAX_COMMANDS: Final = 10
 MAX_TO_LOOK_AT: Final = 2_000  # deployments in one query
@@ -59,40 +60,22 @@ class ListedDeployment:
     refusals: list[models.DecisionSnapshot]  # of the last day, newest first, at most five
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPosition:
-    trade: models.Trade
-    mark: Mark | None
-    stop_price: Decimal | None = None
+class OpenPosition(TradeValues):
+    """An open trade at its mark; `stop_price` is the present one."""
 
     @property
     def unrealised_usd(self) -> Decimal | None:
-        return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
+        return None if self.mark_price is None else (self.mark_price - self.trade.entry_price) * self.trade.quantity
 
     @property
     def notional_usd(self) -> Decimal | None:
-        return None if self.mark is None else abs(self.trade.quantity) * self.mark.price
-
-    @property
-    def excursion_usd(self) -> tuple[Decimal, Decimal] | None:
-        """The best and the worst gross so far, the mark included; None: not known."""
-        return widen_excursion(self.trade, None if self.mark is None else self.mark.price)
+        return None if self.mark_price is None else abs(self.trade.quantity) * self.mark_price
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     positions: dict[UUID, list[OpenPosition]]  # by deployment
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
-
-
-def widen_excursion(trade: models.Trade, mark: Decimal | None) -> tuple[Decimal, Decimal] | None:
-    """Return a trade's best and worst gross, a mark included; None if no bars tell its path."""
-    if not trade.knows_path:
-        return None
-    if mark is None:
-        return trade.mfe_usd, trade.mae_usd
-    value = trade.gross_pnl_usd + (mark - trade.entry_price) * trade.quantity
-    return max(trade.mfe_usd, value), min(trade.mae_usd, value)
 
 
 class Newest(list[M]):
@@ -231,8 +214,9 @@ def list_open_positions(
     """Return open trades with their marks, by the id of each, and stop prices."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
     stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
+    prices = {pk: mark.price for pk, mark in marks.items()}
     return [
-        OpenPosition(trade, marks.get(trade.pk), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
+        OpenPosition(trade, prices.get(trade.pk), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from config.lib.figures import format_exact
 from config.lib.text import csv_cell
 from trading.models import DecisionSnapshot, Trade
+from trading.record.trade_values import TradeValues
 
 M = TypeVar("M", Trade, DecisionSnapshot)
 Writer = Callable[[Iterable[M]], Iterator[str]]
@@ -24,20 +25,20 @@ TRADE_FIELDS: Final = (  # that a program gets of a trade
     *("path_minutes", "converted_fees", "unpriced_fees"),
     *("reconciled", "first_fill_id"),
 )
-_TRADE_COLUMNS: Final[list[str]] = [Trade._meta.get_field(name).attname for name in TRADE_FIELDS]  # type: ignore[union-attr]
+_IDS: Final = {field.name: field.attname for field in Trade._meta.fields}  # of rows that a trade belongs to
+_TRADE_COLUMNS: Final = [_IDS.get(name, name) for name in TRADE_FIELDS]
 PROPOSAL_COLUMNS: Final = ("symbol", "side", "size_usd", "leverage", "stop_price", "reason")  # empty without an order
-DECISION_COLUMNS: Final = (
-    *("tick", "tick_at", "skill_version", "verdict", "verdict_code", "verdict_text"),
-    *PROPOSAL_COLUMNS,
-    *("model", "input_tokens", "output_tokens", "cost_usd"),
-)
+TICK_FIELDS: Final = ("tick", "tick_at", "skill_version")
+VERDICT_FIELDS: Final = ("verdict", "verdict_code", "verdict_text")
+COST_FIELDS: Final = ("model", "input_tokens", "output_tokens", "cost_usd")
+DECISION_COLUMNS: Final = (*TICK_FIELDS, *VERDICT_FIELDS, *PROPOSAL_COLUMNS, *COST_FIELDS)
 
 
 def _trade_row(trade: Trade) -> dict[str, Any]:
-    row = {name: getattr(trade, name) for name in _TRADE_COLUMNS}
-    unknown = {} if trade.knows_path else {"mfe_usd": None, "mae_usd": None}
+    values = TradeValues(trade)
+    row = {name: getattr(values, name) for name in _TRADE_COLUMNS}
     coins = {name: row[name].items() for name in ("converted_fees", "unpriced_fees")}
-    return row | unknown | {name: " ".join(f"{amount} {coin}" for coin, amount in of) for name, of in coins.items()}
+    return row | {name: " ".join(f"{amount} {coin}" for coin, amount in of) for name, of in coins.items()}
 
 
 def _decision_row(decision: DecisionSnapshot) -> dict[str, Any]:

@@ -93,6 +93,10 @@ class Performance:
     max_drawdown: Drawdown | None
     is_too_few: bool
 
+    @property
+    def mean_holding_minutes(self) -> float | None:
+        return None if self.mean_held is None else self.mean_held.total_seconds() / 60
+
 
 def summarise_trades(
     trades: Sequence[ClosedTrade], equity: Iterable[EquityAt] = (), *, starting_equity_usd: Decimal | None = None

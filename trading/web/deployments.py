@@ -55,10 +55,7 @@ def read_live(deployment: Deployment, held: Sequence[Trade], now: datetime) -> d
     state = deployment.status, deployment.version_id, deployment.skill.latest_version, deployment.last_tick
     halt = deployment.is_halted_at(now), deployment.halted_until, deployment.halt_code
     asked = [(one.pk, one.status, one.outcome) for one in commands]
-    shown = [
-        (one.trade.pk, one.trade.quantity, one.mark and one.mark.price, one.stop_price, one.excursion_usd)
-        for one in positions
-    ]
+    shown = [(one.trade.pk, one.trade.quantity, one.mark_price, one.stop_price, one.excursion_usd) for one in positions]
     digest = sha256(repr((state, halt, asked, shown)).encode()).hexdigest()[:16]
     return {"positions": positions, "simulated": marked.simulated, "commands": commands, "digest": digest}
 

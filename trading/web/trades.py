@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,14 +18,14 @@ from trading.record.deployment_queries import (
     find_own,
     find_trade_marks,
     knows_funding,
-    widen_excursion,
 )
 from trading.record.notes import list_lessons_of
 from trading.record.remarks import get_remark, list_tags
 from trading.record.trade_queries import TradeFilter, find_simulated_symbols, get_trade, get_trade_page, list_fills
+from trading.record.trade_values import TradeValues
 from trading.rules.services import judge_trade
 from trading.skills.form import REGIMES
-from trading.web.columns import USUAL_COLUMNS, build_rows, get_holding_time, get_multiple, get_net_fraction
+from trading.web.columns import USUAL_COLUMNS, build_rows
 from trading.web.trade_chart import draw_trade, list_stops
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
@@ -69,10 +70,7 @@ def describe_trades(
     """Return a page of trades as rows; a number too high gives the last."""
     page, totals = get_trade_page(which, number, with_tags="tags" in columns)
     held = [trade for trade in page if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
-    marks = find_trade_marks(held, now)
-    for trade in held:  # as on the trade's own page
-        excursion = widen_excursion(trade, marks[trade.pk].price if trade.pk in marks else None)
-        trade.mfe_usd, trade.mae_usd = excursion or (trade.mfe_usd, trade.mae_usd)
+    prices = {pk: mark.price for pk, mark in find_trade_marks(held, now).items()}
     stops, tags = {}, {}
     if "r" in columns:
         stops = find_first_stops([trade.entry_snapshot_id for trade in page if trade.entry_snapshot_id])
@@ -83,7 +81,7 @@ def describe_trades(
     return {
         "page": page,
         "totals": totals,
-        "rows": build_rows(list(page), columns, stops=stops, tags=tags),
+        "rows": build_rows(list(page), columns, prices=prices, stops=stops, tags=tags),
         "simulated": sorted({trade.symbol for trade in {*made} - find_own(made)}),
         "columns": columns,
     }
@@ -95,22 +93,20 @@ def describe_trade(trade_id: UUID, now: datetime) -> dict[str, object]:
     mark = find_trade_marks([trade], now).get(trade.pk) if trade.status == TradeStatus.OPEN else None
     fills, stops = list_fills(trade), list_stops(trade, now)
     payments = count_payments(trade) if trade.funding_usd or trade.deployment.broker_kind == BrokerKind.LIVE else 0
-    of_entry = {order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price}
+    of_entry: dict[UUID | None, Decimal] = {
+        order.snapshot_id: order.stop_price for order in stops if order.snapshot_id and order.stop_price
+    }
     chart = draw_trade(trade, fills, stops, now)
     return {
         "trade": trade,
         "fills": [(fill, abs(fill.quantity) * fill.price) for fill in fills],  # with their values, without fees
         "run": find_backtest_of(trade.deployment) if trade.deployment.broker_kind == BrokerKind.BACKTEST else None,
-        "net_fraction": get_net_fraction(trade),
-        "held": get_holding_time(trade),
+        "values": TradeValues(trade, mark.price if mark else None, of_entry.get(trade.entry_snapshot_id)),
         "knows_funding": bool(trade.funding_usd or payments)
         or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
         "payments": payments,
-        "excursion_usd": widen_excursion(trade, mark.price if mark else None),
         "chart": chart,
         "simulated": [trade.symbol] if chart.simulated else [],
-        "stop_price": of_entry.get(trade.entry_snapshot_id) if trade.entry_snapshot_id else None,
-        "multiple": get_multiple(trade, of_entry),
         "lessons": list_lessons_of(trade),
         "remark": get_remark(trade.pk),
         "verdicts": judge_trade(trade),

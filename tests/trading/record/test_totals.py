@@ -12,7 +12,7 @@ from django.utils import timezone
 from chat.conversations.services import start_conversation
 from chat.tools.base import ToolContext
 from chat.tools.deployments import get_my_deployments
-from chat.tools.records import performance_row
+from chat.tools.records import performance_row, trade_row
 from config.lib.figures import format_signed_usd
 from config.lib.threads import run_in_thread
 from tests.chat.talk import Talk
@@ -30,6 +30,7 @@ from tests.owners import as_owner
 from tests.trading.browsing import assert_shows, browser_of_trader
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition, list_deployments, total_trades
+from trading.record.performance import ClosedTrade, summarise_trades
 from trading.record.trade_queries import TradeFilter, get_skill_performance, get_trade_page, read_account
 from trading.reviews.reflection import reflect
 from trading.runs.backtest import summarise_run
@@ -72,14 +73,10 @@ def test_net_of_a_deployment_is_one_figure_everywhere(client, trader):
 
 def test_best_and_worst_include_the_mark(as_trader):
     trade = TradeFactory(still_open=True, mfe_usd=D(5), mae_usd=D(-1))
-    bar = BarFactory(close=104)
 
-    class Mark:
-        price = bar.close
-
-    assert OpenPosition(trade, Mark).excursion_usd == (8, -1)
+    assert OpenPosition(trade, D(104)).excursion_usd == (8, -1)
     trade.path_minutes = None
-    assert OpenPosition(trade, Mark).excursion_usd is None
+    assert OpenPosition(trade, D(104)).excursion_usd is None
 
 
 def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(client):
@@ -89,6 +86,26 @@ def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(client
     for address in (f"/trades/{trade.pk}/", f"/deployments/{trade.deployment_id}/", "/trades/?columns=mfe&columns=mae"):
         assert_shows(client.get(address), "+$8.00", "-$3.21", lacks=("+$5.00",))
     assert_shows(client.get(f"/deployments/{trade.deployment_id}/"), "-$3.21 realised")
+
+
+def test_path_that_no_bars_tell_is_unknown_everywhere(trader):
+    trade = as_owner(trader, lambda: TradeFactory(path_minutes=None))
+    client = Client()
+    client.force_login(trader)
+
+    [exported] = csv.DictReader(StringIO(client.get("/trades/export/").getvalue().decode()))
+    shown = client.get(f"/api/trades/{trade.pk}/").json()
+    row = as_owner(trader, lambda: trade_row(Trade.objects.get()))
+    texts = [text_of(client.get(path)) for path in (f"/trades/{trade.pk}/", "/trades/?columns=mfe&columns=mae")]
+
+    assert [exported[name] for name in ("mfe_usd", "mae_usd", "path_minutes")] == ["", "", ""]
+    assert [shown[name] for name in ("mfe_usd", "mae_usd", "path_minutes")] == [None, None, None]
+    assert (row["mfe_pct"], row["mae_pct"]) == (None, None)
+    assert not any(format_signed_usd(amount) in text for text in texts for amount in (trade.mfe_usd, trade.mae_usd))
+
+
+def test_holding_time_of_trades_within_a_second_is_zero_for_a_model():
+    assert performance_row(summarise_trades([ClosedTrade(1.0)]))["mean_holding_minutes"] == 0
 
 
 STAT = re.compile(r'<div class="stat">(.*?)</div>', re.DOTALL)
