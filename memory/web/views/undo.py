@@ -24,7 +24,8 @@ from memory.web.views.responses import CONFLICT, find_named, is_for_element, red
 @owned_page
 def show_changes(request: PageRequest) -> HttpResponse:
     """Show all writes to facts, newest first."""
-    return show_page(request, "changes", {"timeline": get_timeline(ListForm(request.GET).number)})
+    filters = ListForm(request.GET)
+    return show_page(request, "changes", {"page": get_timeline(filters.number), "filters": filters})
 
 
 @owned_page

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib.edge.second_factor import read_proof
+from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
 from trading.account.services import TierUnknown, choose_tier, list_entries, list_new_entries, mark_entries_seen
@@ -42,12 +43,13 @@ def edit_profile(request: AuthedRequest) -> HttpResponse:
 @owned_page
 def show_access(request: AuthedRequest) -> HttpResponse:
     """Show who of the staff looked at or changed the owner's rows, and why."""
-    page = Paginator(list_entries(), ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
+    filters = ListForm(request.GET)
+    page = Paginator(list_entries(), ENTRIES_ON_A_PAGE).get_page(filters.number)
     new = set(list_new_entries().values_list("pk", flat=True))
     if new:
         with owned_tx(request.user):
             mark_entries_seen(now=timezone.now())
-    return TemplateResponse(request, "trading/access.html", {"page": page, "new": new})
+    return TemplateResponse(request, "trading/access.html", {"page": page, "filters": filters, "new": new})
 
 
 @owned_act
