@@ -16,7 +16,6 @@ from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
@@ -67,13 +66,13 @@ def or_404() -> Iterator[None]:
 
 
 def owned_page(view: View) -> View:
-    """Serve a page of the signed-in user, which no cache keeps."""
-    return require_safe(never_cache(owned_view(view)))
+    """Serve a page of the signed-in user."""
+    return require_safe(owned_view(view))
 
 
 def owned_form(view: View) -> View:
     """Serve a page of the signed-in user that also takes its form."""
-    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(owned_view(view)))
+    return require_http_methods(["GET", "HEAD", "POST"])(owned_view(view))
 
 
 def owned_act(view: View) -> View:
@@ -89,7 +88,7 @@ def scoped_form(view: View) -> View:
         with or_404():
             return view(request, *args, **kwargs)
 
-    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(inner))
+    return require_http_methods(["GET", "HEAD", "POST"])(inner)
 
 
 def render_now(response: HttpResponseBase) -> HttpResponseBase:

@@ -17,8 +17,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from chat.conversations.usage import get_daily_budget, get_day, list_days
 from chat.endings.erasure import erase_user
@@ -26,7 +25,7 @@ from chat.endings.export import iter_zip
 from chat.turns.live import tell_recheck
 from chat.web.forms import EraseAccountForm
 from config.lib.edge.streaming import stream_file
-from config.lib.web import AuthedRequest, owned_page, owned_view
+from config.lib.web import AuthedRequest, owned_page
 
 DAYS_SHOWN = 30
 
@@ -48,8 +47,7 @@ def usage(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/usage.html", context)
 
 
-@require_safe
-@owned_view
+@owned_page
 def show_export(request: AuthedRequest) -> HttpResponse:
     """Say what the export has, and offer it."""
     return TemplateResponse(request, "chat/export.html")
@@ -64,7 +62,6 @@ def export_everything(request: AuthedRequest) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
 @reauthentication_required  # type: ignore[untyped-decorator]
 def erase_account(request: AuthedRequest) -> HttpResponse:
     """Delete the account after its address is typed."""

@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.vary import vary_on_headers
 
 from chat.cards import CardNotFound, CardOutdated, CardView, cancel_card, confirm_card, get_card, view_card
@@ -32,7 +31,6 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 
 
 @owned_act
-@never_cache
 @vary_on_headers("HX-Request")
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
@@ -44,7 +42,6 @@ def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 
 
 @owned_act
-@never_cache
 @vary_on_headers("HX-Request")
 def cancel(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do nothing of what a card says."""

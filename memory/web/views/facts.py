@@ -42,7 +42,6 @@ ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
 }
 
 
-# The back button must show later changes, and facts must stay out of the browser's cache: hence `never_cache`.
 @owned_form
 @vary_on_headers("HX-Request", "HX-Target")
 def show_facts(request: PageRequest) -> HttpResponse:

@@ -11,13 +11,12 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from config.lib.edge.second_factor import read_proof
 from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
-from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_page, owned_view
+from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_form, owned_page
 from trading.account.services import TierUnknown, choose_tier, list_entries, list_new_entries, mark_entries_seen
 from trading.account.tokens import TokenRefused, create_token, list_tokens, revoke_token
 from trading.models import ApiToken
@@ -28,8 +27,7 @@ ONE_YEAR = 365 * 24 * 3600
 TIER_SKIPPED = "tier_skipped"  # in the session
 
 
-@require_http_methods(["GET", "POST"])
-@owned_view
+@owned_form
 def edit_profile(request: AuthedRequest) -> HttpResponse:
     """Show and save the trader's own settings."""
     form = ProfileForm(request.POST or None, instance=request.user)
@@ -75,9 +73,8 @@ def asks_for_tier(request: AuthedRequest) -> bool:
     return request.user.experience_tier is None and not request.session.get(TIER_SKIPPED)
 
 
-# The response shows the token once: neither a session nor a cache may keep it.
+# The response shows the token once: no session may keep it.
 @owned_act
-@never_cache
 def add_token(request: AuthedRequest) -> HttpResponse:
     """Make a token for the API and show it."""
     now = timezone.now()

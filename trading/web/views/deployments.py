@@ -13,7 +13,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.lib.edge.second_factor import read_proof
@@ -202,7 +201,6 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, home: str) -> dict[
 
 
 @require_safe
-@never_cache
 def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
     """Export the filtered decisions, newest first; backtests' too."""
     with or_404(), owned(request.user):

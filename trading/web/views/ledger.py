@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -70,7 +69,6 @@ def remove_filter(request: AuthedRequest, filter_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@never_cache
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Export the filtered trades, newest entry first."""
     with owned(request.user):
