@@ -12,11 +12,10 @@ from rest_framework.response import Response
 from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
 from trading.api.fields import ValueSerializer
-from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading
-from trading.intake.formats import FIELDS, FillMapping, propose_mapping
+from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading, read_content
+from trading.intake.formats import FIELDS, FillMapping
 from trading.intake.ledgers import name_venue, preview_reading
-from trading.intake.reading import FileReading, read_fills
-from trading.intake.tables import read_table
+from trading.intake.reading import FileReading
 from trading.intake.values import find_zone
 from trading.models import EntrySource
 from trading.skills.patches import Json
@@ -96,11 +95,10 @@ class ImportsView(ApiView):
     def post(self, request: ApiRequest) -> Response:
         """Import a file of trades whole, or say what it holds; idempotent."""
         given, now = self.body(TradeFileInput), timezone.now()
-        changes = {name: given.get(name) for name in ("zone", "dates", "decimal", "ledger")}
+        changes: Any = {name: given.get(name) for name in ("columns", "zone", "dates", "decimal", "ledger")}
         with self.door_closed():
-            table = read_table(given["content"].encode())
-            mapping = propose_mapping(table, zone=request.user.time_zone).correct(given["columns"].items(), **changes)
-            reading = read_fills(table, mapping, now=now)
+            content, own_zone = given["content"].encode(), request.user.time_zone
+            reading, mapping = read_content(content, own_zone=own_zone, now=now, **changes)
         if given["dry_run"]:
             previews = preview_reading(reading, venue=name_venue(mapping), now=now)
             counts = [_describe_ledger(one.label, one.counts) for one in previews]

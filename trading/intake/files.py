@@ -54,6 +54,15 @@ def read_upload(content: bytes, *, zone: str) -> NewFile:
     return NewFile(gzip.compress(content, 6), propose_mapping(read_table(content), zone=zone))
 
 
+def read_content(
+    content: bytes, *, own_zone: str, columns: Mapping[str, str], now: datetime, **changes: str | None
+) -> tuple[FileReading, FillMapping]:
+    """Return what a file holds, by the mapping that fits it with these changes. Raises TableRefused."""
+    table = read_table(content)
+    mapping = propose_mapping(table, zone=own_zone).correct(columns.items(), **changes)
+    return read_fills(table, mapping, now=now), mapping
+
+
 def keep_file(new: NewFile, *, name: str, now: datetime) -> TradeFile:
     """Keep a file until it is imported; needs `owned_tx(user)`."""
     waiting = TradeFile.objects.order_by("-created_at", "id").values_list("pk", flat=True)

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from config.lib.owned import owned, system_tx
 from config.lib.work.commands import get_user_by_email
@@ -17,15 +17,17 @@ def add_optional_user_argument(parser: CommandParser) -> None:
     parser.add_argument("--user", metavar="EMAIL", help="the owner; by default the owner of the deployment")
 
 
-def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:
-    """Return a deployment's owner. Raises DeploymentNotFound."""
+def find_owner(deployment_id: UUID | None, *, email: str | None) -> AbstractBaseUser:
+    """Return the user of an address, or a deployment's owner. Raises CommandError, DeploymentNotFound."""
     if email is not None:
         user = get_user_by_email(email)
         with owned(user):
-            is_theirs = Deployment.objects.filter(pk=deployment_id).exists()
+            is_theirs = deployment_id is None or Deployment.objects.filter(pk=deployment_id).exists()
         if not is_theirs:
             raise DeploymentNotFound("You have no such deployment.")
         return user
+    if deployment_id is None:
+        raise CommandError("Name a user or a deployment.")
     with system_tx("whose deployment the operator names"):
         rows = Deployment.objects.filter(pk=deployment_id).select_related("user")
         deployment = rows.first_or(DeploymentNotFound("There is no such deployment."))

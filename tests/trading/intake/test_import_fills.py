@@ -127,19 +127,37 @@ def test_import_fills_command_imports_and_prints_counts_and_takes_nothing_of_a_f
     assert json.loads(again) == counts
 
 
+def test_import_fills_command_needs_an_owner_and_previews_no_deployment(deployment, path):
+    file = path(HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\n", "fills.csv")
+
+    assert run("import_fills", file, "--deployment", deployment.pk, "--dry-run") == ""
+    with owned(deployment.user_id):
+        assert not Fill.objects.exists()
+    with pytest.raises(CommandError, match="Name a user"):
+        run("import_fills", file)
+
+
 TABLE = "when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n"
 COLUMNS = {"time": "when", "symbol": "what", "side": "way", "quantity": "much", "price": "at"}
 
 
-def test_import_trades_command_previews_and_imports_into_the_users_own_record(trader, path):
-    mapping = json.dumps({"columns": COLUMNS, "dates": "dmy", "zone": "Europe/Berlin"})
-    given = (path(TABLE, "mine.csv"), "--user", trader.email, "--venue", "kraken", "--mapping", mapping)
+BY_MAPPING = ("--mapping", json.dumps({"columns": COLUMNS, "dates": "dmy", "zone": "Europe/Berlin"}))
+BY_OPTIONS = (
+    *("--mapping", '{"columns": {"price": "what"}, "dates": "mdy"}', "--dates", "dmy", "--zone", "Europe/Berlin"),
+    *(part for field, column in COLUMNS.items() for part in ("--column", f"{field}={column}")),
+)
 
-    preview = run("import_trades", *given, "--dry-run")
+
+@pytest.mark.parametrize("command", ["import_trades", "import_fills"])
+@pytest.mark.parametrize("corrections", [BY_MAPPING, BY_OPTIONS], ids=["mapping", "options"])
+def test_commands_preview_and_import_into_the_users_own_record(trader, path, command, corrections):
+    given = (path(TABLE, "mine.csv"), "--user", trader.email, "--venue", "kraken", *corrections)
+
+    preview = run(command, *given, "--dry-run")
     with owned(trader):
         assert not Deployment.objects.exists()
-    done = json.loads(run("import_trades", *given, "--json"))
-    again = run("import_trades", *given)
+    done = json.loads(run(command, *given, "--json"))
+    again = run(command, *given)
 
     assert preview == "Kraken futures: 1 new fills, 0 known\n"
     assert done == {"new_fills": 1, "known_fills": 0, "opened": 1, "closed": 0, "gaps": 0, "conflicts": 0}

@@ -1,10 +1,10 @@
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, get_user_by_email
-from trading.management.owners import add_optional_user_argument, find_deployment_owner
+from config.lib.work.commands import KeelCommand
+from trading.management.owners import add_optional_user_argument, find_owner
 from trading.record.exports import TRADE_WRITERS
 from trading.record.trade_queries import iter_trades
 
@@ -18,8 +18,6 @@ class Command(KeelCommand):
         parser.add_argument("--format", choices=("json", "csv"), default="json", dest="shape")
 
     def run(self, *, user: str | None, deployment: UUID | None, shape: str, **options: object) -> None:
-        if user is None and deployment is None:
-            raise CommandError("Name a user or a deployment.")
-        with owned(find_deployment_owner(deployment, email=user) if deployment else get_user_by_email(user or "")):
+        with owned(find_owner(deployment, email=user)):
             for text in TRADE_WRITERS[shape](iter_trades(deployment)):
                 self.stdout.write(text, ending="")

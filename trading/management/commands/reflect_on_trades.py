@@ -4,7 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.work.commands import RunCommand
-from trading.management.owners import add_optional_user_argument, find_deployment_owner
+from trading.management.owners import add_optional_user_argument, find_owner
 from trading.reviews.reflection import REFLECT, ReflectionOutcome, reflect
 
 
@@ -20,7 +20,7 @@ class Command(RunCommand):
         if deployment is None:
             super().run()
             return
-        owner = find_deployment_owner(deployment, email=user)
+        owner = find_owner(deployment, email=user)
         done = reflect(deployment, user_id=owner.pk, now=timezone.now(), clock=timezone.now, is_forced=True)
         if done.outcome == ReflectionOutcome.FAILED:
             raise CommandError(done.error)

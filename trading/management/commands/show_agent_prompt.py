@@ -10,7 +10,7 @@ from config.lib.work.commands import KeelCommand
 from trading.agent.context import preview_prompt
 from trading.ledger.services import get_deployment
 from trading.management.arguments import instant_argument
-from trading.management.owners import add_optional_user_argument, find_deployment_owner
+from trading.management.owners import add_optional_user_argument, find_owner
 from trading.models import DecisionSnapshot
 
 
@@ -27,7 +27,7 @@ class Command(KeelCommand):
 
     def run(self, *, deployment: UUID, at: datetime | None, user: str | None, **options: Any) -> None:
         at = at or timezone.now()
-        with owned(find_deployment_owner(deployment, email=user)):
+        with owned(find_owner(deployment, email=user)):
             sent = DecisionSnapshot.objects.filter(deployment=deployment, tick_at=at).first()
             if sent is not None:
                 system, context = sent.system_prompt, sent.context
