@@ -1,3 +1,3 @@
-from trading.admin import market, record, work
+from trading.admin import account, market, record, work
 
-__all__ = ["market", "record", "work"]
+__all__ = ["account", "market", "record", "work"]

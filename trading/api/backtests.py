@@ -9,8 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from config.lib.rest.operations import act, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
-from trading.api.deployments import narrow
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, narrow
 from trading.api.fields import AmountField, ExactRowSerializer, usd_field
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import cancel_backtest, get_backtest, start_backtest

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -12,7 +12,7 @@ from rest_framework import serializers
 from config.lib.edge.second_factor import read_proof
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
-from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
+from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery, narrow
 from trading import models
 from trading.agent import context
 from trading.agent.cost import cost_of
@@ -175,12 +175,6 @@ class PromptSerializer(ValueSerializer):
 
 
 _COSTS: Final = ("tokens", "tokens_per_day", "model", "usd_per_day", "cached_usd_per_day")
-Rows = TypeVar("Rows", bound=QuerySet[Any])
-
-
-def narrow(rows: Rows, **filters: object) -> Rows:
-    """Return the rows that fit; a filter without a value fits all."""
-    return rows.filter(**{name: value for name, value in filters.items() if value not in (None, "")})
 
 
 class DeploymentViewSet(ApiViewSet):

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
-from config.lib.rest.views import ApiView, PageQuery, page_serializer
+from config.lib.rest.views import ApiView, PageQuery, narrow, page_serializer
 from config.lib.words.markets import CalendarKind
 from trading import models
 from trading.api.fields import AmountField, ExactRowSerializer, SymbolsField, ValueSerializer
@@ -79,7 +79,7 @@ class EventsView(ApiView):
         now = timezone.now()
         until = now + timedelta(hours=query["lookahead_hours"])
         rows = models.MarketEvent.objects.filter(starts_at__range=(now, until), importance__gte=query["min_importance"])
-        rows = rows.filter(kind=query["kind"]) if query["kind"] else rows
+        rows = narrow(rows, kind=query["kind"])
         page = get_page(rows, by=("starts_at", "id"), cursor=query["cursor"], limit=query["limit"])
         symbols = [query["symbol"].upper()] if query["symbol"] else ()
         events: list[Any] = [event for event in page.items if is_about(event.symbols, symbols)]

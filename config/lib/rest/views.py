@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from functools import cache
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import cache as store
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -45,6 +46,7 @@ from config.lib.rest.problems import ParametersRefused
 from config.lib.web import render_now
 
 AnySerializer = serializers.Serializer[Any]
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 class InputSerializer(AnySerializer):
@@ -74,6 +76,11 @@ class PageQuery(InputSerializer):
 
     cursor = serializers.CharField(default="", max_length=1_000, help_text="`next_cursor` of the page before.")
     limit = serializers.IntegerField(default=PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE)
+
+
+def narrow(rows: Rows, **filters: object) -> Rows:
+    """Return the rows that fit a list's query; a filter without a value fits all."""
+    return rows.filter(**{name: value for name, value in filters.items() if value not in (None, "")})
 
 
 class JSONOnly(DefaultContentNegotiation):
