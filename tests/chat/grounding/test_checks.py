@@ -235,6 +235,29 @@ def test_count_is_of_the_row_that_its_sentence_states(text, unknown):
     assert list_unknown(text, make_sources(GROUPS)) == unknown
 
 
+BOOK = {
+    "net_pnl_usd": 18.7,
+    "trades": [{"trade_id": "t", "symbol": "BTC", "net_pnl_usd": 28.4}],
+    "deployments": [{"deployment_id": "d", "closed_trades": 7}],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("BTC made $28.40 in 7 trades.", ["7"]),  # of the agent's row
+        ("BTC made $28.40 of $18.70 in 7 trades.", ["7"]),  # the total is beside the row, and no row of its own
+        ("BTC made $28.40, beside 9 open trades.", []),  # of the whole of another result
+        ("7 trades are closed.", []),
+    ],
+)
+def test_count_without_a_word_for_its_row_is_of_a_row_that_the_sentence_states(text, unknown):
+    sources = make_sources(BOOK)
+    sources.add_result("c2", {"open_trades": 9})
+
+    assert list_unknown(text, sources) == unknown
+
+
 def test_names_of_values_state_spans_and_empty_lists_a_zero():
     sources = make_sources({"change_24h_pct": 3.29, "lookahead_hours": 72, "events": []})
 
