@@ -139,8 +139,6 @@ def test_import_fills_command_needs_an_owner_and_previews_no_deployment(deployme
 
 TABLE = "when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n"
 COLUMNS = {"time": "when", "symbol": "what", "side": "way", "quantity": "much", "price": "at"}
-
-
 BY_MAPPING = ("--mapping", json.dumps({"columns": COLUMNS, "dates": "dmy", "zone": "Europe/Berlin"}))
 BY_OPTIONS = (
     *("--mapping", '{"columns": {"price": "what"}, "dates": "mdy"}', "--dates", "dmy", "--zone", "Europe/Berlin"),

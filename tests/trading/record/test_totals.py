@@ -88,20 +88,17 @@ def test_best_and_net_so_far_of_an_open_trade_are_one_figure_on_all_pages(client
     assert_shows(client.get(f"/deployments/{trade.deployment_id}/"), "-$3.21 realised")
 
 
-def test_path_that_no_bars_tell_is_unknown_everywhere(trader):
-    trade = as_owner(trader, lambda: TradeFactory(path_minutes=None))
-    client = Client()
-    client.force_login(trader)
+def test_path_that_no_bars_tell_is_unknown_everywhere(client):
+    trade = TradeFactory(path_minutes=None)
 
     [exported] = csv.DictReader(StringIO(client.get("/trades/export/").getvalue().decode()))
-    shown = client.get(f"/api/trades/{trade.pk}/").json()
-    row = as_owner(trader, lambda: trade_row(Trade.objects.get()))
-    texts = [text_of(client.get(path)) for path in (f"/trades/{trade.pk}/", "/trades/?columns=mfe&columns=mae")]
+    shown, row = client.get(f"/api/trades/{trade.pk}/").json(), trade_row(trade)
 
     assert [exported[name] for name in ("mfe_usd", "mae_usd", "path_minutes")] == ["", "", ""]
     assert [shown[name] for name in ("mfe_usd", "mae_usd", "path_minutes")] == [None, None, None]
     assert (row["mfe_pct"], row["mae_pct"]) == (None, None)
-    assert not any(format_signed_usd(amount) in text for text in texts for amount in (trade.mfe_usd, trade.mae_usd))
+    for address in (f"/trades/{trade.pk}/", "/trades/?columns=mfe&columns=mae"):
+        assert_shows(client.get(address), lacks=tuple(map(format_signed_usd, (trade.mfe_usd, trade.mae_usd))))
 
 
 def test_holding_time_of_trades_within_a_second_is_zero_for_a_model():
