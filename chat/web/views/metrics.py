@@ -1,11 +1,13 @@
 """Metrics for Prometheus: counters of this process, and what the database knows of all."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db import connection
 from django.db.models import Min, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -17,7 +19,7 @@ from chat.models import UsageDay
 from chat.turns.live import list_running
 from chat.web.consumers import count_sockets
 from config.lib.observe.metrics import render_metrics
-from config.lib.operations.sizes import measure_database
+from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel, system
 from trading.models import AT_ONCE
 
@@ -53,8 +55,14 @@ def _read_gauges(now: datetime) -> dict[str, float]:
         "lease_overdue_seconds": _measure_lag(_LEASES, now),
         "tokens_used_today": used["used"] or 0,
         "database_bytes": measure_database(),
+        **{f"table_bytes_{name}": size for name, size in _list_table_sizes()},
         "tokens_reserved_today": used["reserved"] or 0,
     }
+
+
+def _list_table_sizes() -> Iterable[tuple[str, int]]:
+    """Return the ten largest tables with their bytes; none on SQLite, which would read the whole file."""
+    return list(measure_tables().items())[:10] if connection.vendor == "postgresql" else ()
 
 
 def _measure_lag(columns: frozenset[str], now: datetime) -> float:
