@@ -18,7 +18,7 @@ from config.lib.charts.svg import draw_sparkline
 from config.lib.charts.values import Chart, draw_equity
 from config.lib.figures import format_count
 from config.lib.owned import owner_id
-from config.lib.words.rules import describe_rule, parse_rule
+from config.lib.words.rules import parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
 from trading.account.services import list_new_entries
@@ -38,7 +38,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.record.deployment_queries import OpenPosition
-from trading.rules.judge import RoundTrip
+from trading.rules.books import RoundTrip
 from trading.rules.services import judge_period, list_rules, read_valid
 
 SHOWN: Final = 5  # rows of a card
@@ -174,4 +174,4 @@ def _list_broken(
     for trip, one in judge_period([read_valid(row) for row in used.values()], since=since, until=until):
         if one.verdict == "broken":
             broken.setdefault(one.rule_id, []).append((trip, one.why))
-    return [(used[pk], describe_rule(parse_rule(used[pk].payload)), trades) for pk, trades in broken.items()]
+    return [(used[pk], parse_rule(used[pk].payload).describe(), trades) for pk, trades in broken.items()]

@@ -11,7 +11,6 @@ from django.db.models import Q
 
 from chat.conversations.journal import list_day_notes, list_kept_between
 from chat.models import Bookmark
-from config.lib.words.rules import describe_rule
 from trading.asking.answers import FigureLine, build_link, describe_figure
 from trading.asking.periods import parse_period
 from trading.asking.planner import compare_groups, take_figure
@@ -192,6 +191,4 @@ def _judge(
         found.setdefault(trip.id, []).append(one)
         if trip.opened_at >= since:
             counts[one.rule_id][one.verdict] += 1
-    return found, [
-        {"reading": describe_rule(one.rule), **counts[one.id]} for one in used if any(counts[one.id].values())
-    ]
+    return found, [{"reading": one.rule.describe(), **counts[one.id]} for one in used if any(counts[one.id].values())]

@@ -6,6 +6,7 @@ from typing import Final
 
 _WIDE: Final = Context(prec=60)
 _CENT: Final = Decimal("0.01")
+DAY_MINUTES: Final = 24 * 60
 _MINUTE: Final = timedelta(minutes=1)
 
 
@@ -121,6 +122,19 @@ def _quantize(amount: Decimal, grain: Decimal) -> Decimal:
 def format_instant(at: datetime | None) -> str | None:
     """Return an instant as `2026-06-04T10:00:00Z`."""
     return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_time(minute: int) -> str:
+    """Return a minute of the day as `17:00`."""
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def format_span(minutes: int) -> str:
+    """Return a span in its largest whole unit: `2 hours`, `45 minutes`."""
+    for size, noun in ((DAY_MINUTES, "day"), (60, "hour")):
+        if minutes and minutes % size == 0:
+            return format_count(minutes // size, noun)
+    return format_count(minutes, "minute")
 
 
 def round_usd(amount: Decimal | float | None) -> float | None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from config.lib.words import rules
-from config.lib.words.compile import compile_rule
+from config.lib.words.compile import Refusal, compile_rule
 from config.lib.words.lexer import Token
 from config.lib.words.quantities import word_set
 from config.lib.words.vocabulary import list_words
@@ -63,33 +62,11 @@ def read_subject(text: str) -> Subject:
 # --- Rules ---
 
 
-def _read_rule(text: str) -> Subject | None:  # noqa: C901 - one line a kind
+def _read_rule(text: str) -> Subject | None:
     """Return the subject of a sentence that states a rule with a limit."""
     rule = compile_rule(text, zone="UTC")
-    match rule:
-        case rules.Leverage():
-            return Subject("leverage", frozenset({(rule.limit, "", rule.is_strict)}), bound="max")
-        case rules.RiskPerTrade():
-            return Subject("risk per trade", frozenset({(rule.limit, rule.unit, rule.is_strict)}), bound="max")
-        case rules.DailyLoss():
-            return Subject("loss per day", frozenset({(rule.limit, rule.unit, False)}), bound="max")
-        case rules.TradesPerDay():
-            return Subject("trades per day", frozenset({(rule.limit, "", False)}), bound="max")
-        case rules.Hours(mode="never"):
-            return Subject("hours avoided", frozenset({("from", rule.start), ("to", rule.end)}))
-        case rules.Hours():
-            ends = {("from", rule.start), ("to", rule.end)} - {("from", 0), ("to", rules.DAY_MINUTES)}
-            return Subject("trading hours", frozenset(ends))
-        case rules.LossPause():
-            return Subject("losses in a row", frozenset({(rule.losses, "", False), (rule.is_in_row, rule.minutes)}))
-        case rules.Events():
-            key = f"events {' '.join(sorted(rule.kinds))} {rule.is_high}"
-            return Subject(key, frozenset({("before", rule.before), ("after", rule.after)}))
-        case rules.Days(mode="only"):
-            return Subject("days", frozenset(rule.days))
-        case rules.StopRequired():
-            return Subject("stop required", frozenset({True}))
-    return None
+    named = None if isinstance(rule, Refusal) else rule.name_subject()
+    return None if named is None else Subject(named.key, named.values, bound=named.bound)
 
 
 # --- The table ---

@@ -22,7 +22,8 @@ from trading.models import BrokerKind, Deployment, DeploymentStatus, MarketEvent
 from trading.record.deployment_queries import OpenPosition, find_trade_marks, list_open_positions
 from trading.record.performance import MIN_TRADES, Figure
 from trading.record.trade_queries import list_equity
-from trading.rules.judge import Judgement, RoundTrip, ValidRule
+from trading.rules.books import RoundTrip
+from trading.rules.judge import Judgement, ValidRule
 from trading.rules.services import judge_period, list_valid_rules
 from trading.rules.trips import name_book
 

@@ -12,12 +12,14 @@ from django.db.models import F, Q, Window
 from django.db.models.functions import Rank
 
 from config.lib.errors import NotFound
-from config.lib.words.rules import LossPause, Rule, describe_rule, dump_rule, parse_rule
+from config.lib.words.rules import Rule, dump_rule, parse_rule
 from trading.models import RuleState, Trade, TradeQuerySet, TradingRule
 from trading.record.performance import ClosedTrade, Figure, Performance, measure_mean, summarise_trades
 from trading.record.trade_queries import TradeFilter, select_trades
-from trading.rules.judge import Finding, Judgement, RoundTrip, ValidRule, Verdict, iter_judgements, judge_trips
-from trading.rules.trips import A_DAY, COUNTING, TripTable, load_events
+from trading.rules.books import RoundTrip
+from trading.rules.judge import Judgement, ValidRule, judge_trips
+from trading.rules.kinds import A_DAY, LABELS, Finding, Verdict
+from trading.rules.trips import TripTable, load_events
 
 _NET: Final = "realized_pnl_usd"
 _AMOUNTS: Final = (_NET, "gross_pnl_usd", "fees_usd", "funding_usd")  # of `ClosedTrade`
@@ -105,14 +107,18 @@ def judge_period(
     if not rules:
         return []
     # Of the trades before a planned one only the rules that count trades ask anything.
-    asking = [one for one in rules if one.rule.kind in COUNTING] if planned else rules
+    asking = [one for one in rules if one.kind.counts] if planned else rules
     table = TripTable(_select_counted(rules, since, until), asking, until=until)
     trips = [trip._replace(id=pk) for trip, pk in zip(table.trips, table.columns["id"], strict=True)]
-    given = {trip.id: trip for trip in [*trips, *planned]}
-    only = {trip.id for trip in planned or given.values() if trip.opened_at >= since}
-    events = load_events(rules)
-    judged = iter_judgements(given.values(), rules, events=events, equity_at=table.find_equity, only=only)
-    return [(given[one.trade_id], one) for one in judged]
+    wanted = [trip for trip in planned or trips if trip.opened_at >= since]
+    events, given = load_events(rules), [*trips, *planned]
+    found = judge_trips(given, rules, events=events, equity_at=table.find_equity, wanted=wanted)
+    return [
+        (trip, Judgement(one, trip.id, *finding))
+        for trip, *findings in zip(wanted, *found, strict=True)
+        for one, finding in zip(rules, findings, strict=True)
+        if finding is not None
+    ]
 
 
 def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime) -> TradeQuerySet:
@@ -121,11 +127,11 @@ def _select_counted(rules: Sequence[ValidRule], since: datetime, until: datetime
     That is the same day, what closed within a pause, and the last trades of each account, of which a row of losses
     may end then.
     """
-    pauses = [one.rule for one in rules if isinstance(one.rule, LossPause)]
-    back = since - max([A_DAY, *(timedelta(minutes=rule.minutes or 0) for rule in pauses)])
+    counts = [count(one.rule) for one in rules if (count := one.kind.counts)]
+    back = since - max([A_DAY, *(span for span, _ in counts)])
     trades = select_trades(TradeFilter()).filter(entry_at__lt=until)
     counted = Q(exit_at__isnull=True) | Q(exit_at__gte=back)
-    if most := max((rule.losses for rule in pauses), default=0):
+    if most := max((last for _, last in counts), default=0):
         rank = Window(Rank(), partition_by=F("deployment"), order_by=F("exit_at").desc())
         before = trades.order_by().filter(exit_at__lt=back).annotate(rank=rank).filter(rank__lte=most)
         counted |= Q(pk__in=before.values("pk"))
@@ -140,7 +146,7 @@ class RuleRecord:
 
     @cached_property
     def reading(self) -> str:
-        return describe_rule(parse_rule(self.row.payload))
+        return parse_rule(self.row.payload).describe()
 
     @cached_property
     def _verdicts(self) -> list[Verdict | None]:
@@ -153,8 +159,7 @@ class RuleRecord:
     @property
     def counts(self) -> list[tuple[str, Verdict, int]]:
         """What to call each verdict, with the number of its trades."""
-        labels: tuple[tuple[str, Verdict], ...] = (("kept", "kept"), ("broken", "broken"), ("cannot tell", "unknown"))
-        return [(label, verdict, self._verdicts.count(verdict)) for label, verdict in labels]
+        return [(label, verdict, self._verdicts.count(verdict)) for verdict, label in LABELS.items()]
 
     @cached_property
     def whys(self) -> Mapping[str, int]:

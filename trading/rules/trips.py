@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
@@ -12,24 +12,16 @@ from django.db.models import F, FloatField, OuterRef, Subquery
 from django.db.models.functions import Cast, Coalesce
 
 from config.lib.columns import Columns
-from config.lib.words.rules import HIGH_IMPORTANCE, RiskPerTrade
 from trading import models
-from trading.rules.judge import NOT_READ, RoundTrip, ScheduledEvent, ValidRule
+from trading.rules.books import COLUMNS, NOT_READ, RoundTrip, ScheduledEvent
+from trading.rules.judge import ValidRule
+from trading.rules.kinds import A_DAY
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _FILLED: Final = (models.OrderState.FILLED, models.OrderState.PARTLY_FILLED)
+_HIGH_IMPORTANCE: Final = 0.7
 _OF_BOOK: Final = ("deployment", "symbol", "side")
-_OUTCOME: Final = ("exit_at", "realized_pnl_usd", "unpriced_fees", "reconciled")
-_OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {  # what else a kind of rule asks; a column takes long to read
-    "leverage": ("entry_leverage",),
-    "daily_loss": _OUTCOME,
-    "loss_pause": _OUTCOME,
-    "stop_required": ("entry_snapshot", "exit_at"),
-    "risk_per_trade": ("entry_snapshot", "exit_at", "entry_price", "entry_size_usd"),
-}
-COUNTING: Final = ("trades_per_day", "daily_loss", "loss_pause")  # the kinds that count the trades before
 _Curve = tuple[list[datetime], list[float], float | None]
-A_DAY: Final = timedelta(hours=25)  # the longest local day, when clocks go back
 
 
 class TripTable:
@@ -44,19 +36,21 @@ class TripTable:
         until: datetime | None = None,
     ) -> None:
         """Read the trades; `also` names further columns, and equity is known `until` an instant."""
-        asked = dict.fromkeys(name for one in rules for name in _OF_KINDS.get(one.rule.kind, ()))
-        is_of_equity = any(isinstance(one.rule, RiskPerTrade) and one.rule.unit == "pct" for one in rules)
+        fields = {name for one in rules for name in one.kind.reads}
+        in_percent = [one for one in rules if getattr(one.rule, "unit", "pct") == "pct"]
+        is_of_equity = any("equity_usd" in one.kind.reads for one in in_percent)
+        also = (*(column for name in COLUMNS if name in fields for column in COLUMNS[name]), *also)
         if is_of_equity and until:  # of few trades: one query less
             points = models.EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
             last = Subquery(points.order_by("-at").values("equity_usd")[:1])
             trades, also = trades.annotate(equity_usd=Cast(last, FloatField())), (*also, "equity_usd")
-        names = ("id", *_OF_BOOK, "entry_at", *asked, *also)
+        names = ("id", *_OF_BOOK, "entry_at", *also)
         self.columns = Columns(trades.order_by("-entry_at", "id"), names, as_floats=True)
         self._accounts = _Accounts(self.columns, until)
         self.find_equity = self._accounts.find_equity
-        self.trips = self._build_trips(asked, is_of_equity=is_of_equity)
+        self.trips = self._build_trips(fields, is_of_equity=is_of_equity)
 
-    def _build_trips(self, asked: Mapping[str, None], *, is_of_equity: bool) -> list[RoundTrip]:
+    def _build_trips(self, fields: Collection[str], *, is_of_equity: bool) -> list[RoundTrip]:
         columns, count = self.columns, len(self.columns.raw["id"])
         # Ids as the database gives them, since those of SQLite are hashed in a fraction of the time.
         deployments, opened = columns.raw["deployment"], columns["entry_at"]
@@ -71,39 +65,27 @@ class TripTable:
             curves = {raw: self._accounts.curves[pk] for raw, pk in named.items()}
             equities = [_find_equity(curves[raw], at) for raw, at in zip(deployments, opened, strict=True)]
 
-        def read(name: str, unknown: Any = None) -> Sequence[Any]:
-            return columns[name] if name in asked else [unknown] * count
-
-        # The other kinds compare exits as the database gives them.
-        closed = columns["exit_at"] if "reconciled" in asked else [None] * count
-        wholes = zip(closed, read("unpriced_fees"), read("reconciled"), read("realized_pnl_usd"), strict=True)
-        is_known, stops, is_added_to = (
-            _list_stops(columns) if "entry_snapshot" in asked else ([False] * count, [None] * count, [False] * count)
-        )
-        return [
-            RoundTrip._make(values)
-            for values in zip(
-                range(count),
-                [books[raw] for raw in deployments],
-                columns["deployment"],
-                columns["symbol"],
-                [side == models.TradeSide.LONG for side in columns["side"]],
-                opened,
-                closed,
-                read("entry_price", NOT_READ),
-                read("entry_size_usd", NOT_READ),
-                read("entry_leverage"),
-                [
-                    net if at and not unpriced and state != models.ReconcileState.GAP else None
-                    for at, unpriced, state, net in wholes
-                ],
-                equities,
-                is_known,
-                stops,
-                is_added_to,
-                strict=True,
-            )
-        ]
+        values: dict[str, Iterable[Any]] = {
+            "id": range(count),
+            "book": [books[raw] for raw in deployments],
+            "deployment_id": columns["deployment"],
+            "symbol": columns["symbol"],
+            "is_long": [side == models.TradeSide.LONG for side in columns["side"]],
+            "opened_at": opened,
+            "equity_usd": equities,
+        }
+        if "net_usd" in fields:
+            wholes = (columns.raw["exit_at"], *(columns[name] for name in COLUMNS["net_usd"][1:]))
+            values["net_usd"] = [
+                net if at and not unpriced and state != models.ReconcileState.GAP else None
+                for at, net, unpriced, state in zip(*wholes, strict=True)
+            ]
+        if "entry_snapshot" in columns.raw:
+            values |= zip(("knows_stop", "stop_price", "is_added_to"), _list_stops(columns), strict=True)
+        for name in RoundTrip._fields:
+            if name not in values:  # the value of one column
+                values[name] = columns[COLUMNS[name][0]] if name in fields else [NOT_READ] * count
+        return list(map(RoundTrip._make, zip(*(values[name] for name in RoundTrip._fields), strict=True)))
 
 
 def name_book(skill_id: UUID, broker_kind: str) -> str:
@@ -183,10 +165,10 @@ def _list_stops(trades: Columns) -> tuple[list[bool], list[float | None], list[b
 
 def load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:
     """Return the events of the calendar, if a rule asks for them."""
-    if all(one.rule.kind != "events" for one in rules):
+    if not any(one.kind.looks_at_events for one in rules):
         return []
     rows = models.MarketEvent.objects.order_by("starts_at").values_list("kind", "starts_at", "importance", "symbols")
     return [
-        ScheduledEvent(kind, at, importance >= HIGH_IMPORTANCE, tuple(symbols))
+        ScheduledEvent(kind, at, importance >= _HIGH_IMPORTANCE, tuple(symbols))
         for kind, at, importance, symbols in rows
     ]

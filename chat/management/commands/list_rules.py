@@ -3,7 +3,7 @@ from django.utils import timezone
 
 from chat.rules import follow_facts
 from config.lib.owned import owned, owned_tx
-from config.lib.words.rules import describe_rule, parse_rule
+from config.lib.words.rules import parse_rule
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from trading.rules.services import list_rule_records, list_rules
 
@@ -25,7 +25,7 @@ class Command(KeelCommand):
             counts = {one.row.pk: {verdict: number for _, verdict, number in one.counts} for one in list_rule_records()}
             rules = list_rules()
         for row in rules:
-            reading, judged = describe_rule(parse_rule(row.payload)), counts.get(row.pk, {})
+            reading, judged = parse_rule(row.payload).describe(), counts.get(row.pk, {})
             record = f"; {judged['kept']} kept, {judged['broken']} broken" if judged else ""
             text = f"{reading} ({row.get_state_display().lower()}){record}: {row.words}"
             self.say(text, rule=reading, state=row.state, fact=row.words, fact_id=str(row.fact_id), record=judged)

@@ -13,7 +13,7 @@ from chat.rules import follow_facts, read_fact
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_act, owned_page
 from config.lib.words.compile import Refusal
-from config.lib.words.rules import describe_rule, parse_rule
+from config.lib.words.rules import parse_rule
 from memory.models import UserFact
 from trading.models import RuleState, TradingRule
 from trading.rules.services import decide_rule, get_rule, list_rule_records, list_rules
@@ -31,7 +31,7 @@ def show_rules(request: AuthedRequest) -> HttpResponse:
     """Show the rules read from facts; how the trades kept each comes in by itself."""
     with owned_tx(request.user):
         unread = follow_facts(now=timezone.now())
-    readings = [(row, describe_rule(parse_rule(row.payload))) for row in list_rules()]
+    readings = [(row, parse_rule(row.payload).describe()) for row in list_rules()]
     context = {
         **{state.value: [one for one in readings if one[0].state == state] for state in RuleState},
         "unread": unread if "unread" in request.GET else unread[:FEW_UNREAD],
@@ -53,7 +53,7 @@ def decide(request: AuthedRequest, rule_id: UUID) -> HttpResponse:
     state = RuleState(given) if (given := request.POST.get("state")) in RuleState.values else RuleState.WAITING
     with owned_tx(request.user):
         row = decide_rule(rule_id=rule_id, state=state, now=timezone.now())
-    messages.success(request, _ANSWERS[state].format(describe_rule(parse_rule(row.payload))))
+    messages.success(request, _ANSWERS[state].format(parse_rule(row.payload).describe()))
     return redirect(get_safe_next(request, reverse("chat:rules")))
 
 
@@ -67,7 +67,7 @@ def read(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     found = None if row else read_fact(fact_id)
     context = {
         "row": row,
-        "reading": describe_rule(parse_rule(row.payload)) if row else "",
+        "reading": parse_rule(row.payload).describe() if row else "",
         "reason": found.reason if isinstance(found, Refusal) and found.is_near else "",
         "here": reverse("memory:fact", args=[fact_id]),
     }

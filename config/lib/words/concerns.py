@@ -12,21 +12,13 @@ from typing import Final
 from config.lib.search.terms import list_terms
 from config.lib.words.compile import Refusal, compile_rule
 from config.lib.words.lexer import Token, find_phrase, has_phrase, read_tokens
-from config.lib.words.quantities import map_words
+from config.lib.words.rules import CONCEPTS, SUBJECTS
 from config.lib.words.typed import split_words
 from config.lib.words.vocabulary import find_meaning, find_stems, list_words
 
 RULE: Final = "rule"  # the subject of each statement that reads as a rule
 _WORDS: Final = re.compile(r"[^\W_]+")
 _HELP: Final = 500  # characters in which a message says that it asks for help
-
-# Types of words (`typed.split_words`) that tell a subject.
-_OF_TYPES: Final = {
-    **{"STOPLOSS": "stop", "LOSE": "loss", "TIME": "hours", "DAY": "days"},
-    **{**map_words("leverage", "LEVERAGE MULT"), **map_words("size", "RISK USD PCT")},
-    **{**map_words("trade", "TRADE PERTRADE"), **map_words("events", "EVENT CALENDAR")},
-    **map_words("symbols", "SYMBOL MARKETS ALTS"),
-}
 
 
 def find_subjects(message: str) -> frozenset[str]:
@@ -69,9 +61,9 @@ def _asks_for_help(words: Sequence[str], tokens: Sequence[Token]) -> bool:
 @lru_cache(2_000)
 def read_subjects(text: str) -> frozenset[str]:
     """Return the subjects that a text names, of trading and of a few daily things; coins by their symbols, too."""
-    words = split_words(text, zone="UTC")
+    words = split_words(text, CONCEPTS, zone="UTC")
     coins = {name for word in words if word.type == "SYMBOL" for name in word.value}
-    return frozenset({_OF_TYPES[word.type] for word in words if word.type in _OF_TYPES} | coins | _read_phrases(text))
+    return frozenset({SUBJECTS[word.type] for word in words if word.type in SUBJECTS} | coins | _read_phrases(text))
 
 
 def mark_statement(text: str) -> frozenset[str]:

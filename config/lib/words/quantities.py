@@ -1,7 +1,7 @@
 """Numbers in digits, and sets of words."""
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from fractions import Fraction
 from typing import Final
 
@@ -21,6 +21,11 @@ def meets(tags: Set[str], wanted: str) -> bool:
 def map_words(meaning: str, words: str) -> dict[str, str]:
     """Return each word of a text with one meaning."""
     return dict.fromkeys(words.split(), meaning)
+
+
+def join_words(words: Sequence[str], last: str) -> str:
+    """Return words as "A, B and C"."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 _LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text

@@ -1,15 +1,14 @@
 """The words of a rule: a sentence becomes typed words, and no word is left out silently. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from config.lib.figures import DAY_MINUTES
 from config.lib.words.lexer import Clock, Token, find_phrase, parse_clock, read_tokens, take_number
-from config.lib.words.quantities import word_set
-from config.lib.words.rules import DAY_MINUTES
 from config.lib.words.vocabulary import Meaning
 
 
@@ -23,11 +22,6 @@ class Word:
     start: int = 0  # in the sentence
 
 
-_CONCEPTS: Final = word_set(
-    "NOT WITHOUT ONLY EXCEPT OUTSIDE MAX UNDER OVER MIN RISK PERTRADE ACCOUNT LEVERAGE TRADE MARKETS ALTS BEFORE BY"
-    " AFTER WHEN BETWEEN TO AND HOURS PERDAY FORDAY LOSE ONELOSS INROW STOP PAUSE OFF WITHIN AROUND EACHSIDE DAYOF HIGH"
-    " CALENDAR OR MOST STOPLOSS ALWAYS REQUIRED DAY ZONE SPAN TIME COIN EVENT FILLER HEDGE"
-)
 _MERGED: Final = {"BY": "BEFORE", "OR": "AND", "MOST": "MAX"}
 _STOP_NOUNS: Final = {"without stop": "WITHOUT", "without stops": "WITHOUT", "no stop": "NOT"}
 _UNIT_TYPES: Final = {"%": "PCT", "x": "MULT", "$": "USD", "€": "FOREIGN", "£": "FOREIGN"}
@@ -36,13 +30,15 @@ _DROPPED: Final = frozenset(',.:()"“”\n')
 _MARKS: Final = {**dict.fromkeys("-–—", "DASH"), **dict.fromkeys("&+/", "AND")}
 
 
-def split_words(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) -> list[Word]:
-    """Return the typed words of a sentence, unknown ones as UNKNOWN or HEDGE; `symbols` are further coins."""
+def split_words(
+    text: str, concepts: Collection[str], *, zone: str, symbols: frozenset[str] = frozenset()
+) -> list[Word]:
+    """Return the words of a sentence by their concepts, others as UNKNOWN; `symbols` are further coins."""
     tokens = [token for token in read_tokens(text) if token.text not in _DROPPED]
     words: list[Word] = []
     at = 0
     while at < len(tokens):
-        length, found = _read_token(tokens, at, zone, symbols)
+        length, found = _read_token(tokens, at, concepts, zone, symbols)
         words += found
         at += length
     return words
@@ -51,7 +47,9 @@ def split_words(text: str, *, zone: str, symbols: frozenset[str] = frozenset()) 
 _Reading = tuple[int, tuple[Word, ...]]  # how many tokens were read, and their words; a filler has none
 
 
-def _read_token(tokens: Sequence[Token], at: int, zone: str, symbols: frozenset[str]) -> _Reading:
+def _read_token(
+    tokens: Sequence[Token], at: int, concepts: Collection[str], zone: str, symbols: frozenset[str]
+) -> _Reading:
     token = tokens[at]
     if token.kind == "clock":
         clock = parse_clock(token.text)
@@ -63,7 +61,7 @@ def _read_token(tokens: Sequence[Token], at: int, zone: str, symbols: frozenset[
             return named
         if token.written.upper() in symbols:
             return 1, (Word("SYMBOL", (token.written.upper(),), token.written),)
-        if (found := find_phrase(tokens, at, _CONCEPTS)) is not None:
+        if (found := find_phrase(tokens, at, concepts)) is not None:
             length, meaning = found
             return length, _type_phrase([one.text for one in tokens[at : at + length + 1]], length, meaning, zone)
     return _read_number(tokens, at) or (1, (Word("UNKNOWN", None, token.written),))
@@ -122,10 +120,3 @@ def _read_number(tokens: Sequence[Token], at: int) -> _Reading | None:
 
 def _to_decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def read_bare_hour(value: Decimal) -> Clock | None:
-    """Return the time of a number without minutes, as in "8 to 17"."""
-    if value != int(value) or not 0 <= value <= DAY_MINUTES // 60:
-        return None
-    return Clock(int(value) * 60, is_clear=value > 12, is_24h=value > 12)

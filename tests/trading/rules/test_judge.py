@@ -1,11 +1,14 @@
 """The judge against an oracle that reads the rules naively, trade by trade."""
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,12 +21,15 @@ from config.lib.words.rules import (
     Leverage,
     LossPause,
     RiskPerTrade,
+    Rule,
     StopRequired,
     Symbols,
     TradesPerDay,
 )
 from tests.properties import examples
-from trading.rules.judge import RoundTrip, ScheduledEvent, ValidRule, iter_judgements
+from trading.rules.books import COLUMNS, Background, EventCalendar, LocalDays, RoundTrip, ScheduledEvent, TripBook
+from trading.rules.judge import ValidRule, judge_trips
+from trading.rules.kinds import KINDS
 
 D = Decimal
 BEGINNING = datetime(2026, 3, 27, 12, tzinfo=UTC)  # Oslo's clocks change on the 29th
@@ -68,30 +74,31 @@ def trips(draw):
 
 
 MINUTES = st.integers(0, 95).map(lambda number: number * 15)
-RULES = st.one_of(
-    st.builds(RiskPerTrade, limit=st.sampled_from([D(1), D(50)]), unit=st.sampled_from(["pct", "usd"])),
-    st.builds(Leverage, limit=st.just(D(5)), is_strict=st.booleans()),
-    st.builds(Symbols, mode=st.sampled_from(["only", "never"]), symbols=st.just(("BTC", "ETH"))),
-    st.builds(Hours, mode=st.sampled_from(["only", "never"]), start=MINUTES, end=MINUTES, zone=ZONES).filter(
+RULES = {
+    RiskPerTrade: st.builds(RiskPerTrade, limit=st.sampled_from([D(1), D(50)]), unit=st.sampled_from(["pct", "usd"])),
+    Leverage: st.builds(Leverage, limit=st.just(D(5)), is_strict=st.booleans()),
+    Symbols: st.builds(Symbols, mode=st.sampled_from(["only", "never"]), symbols=st.just(("BTC", "ETH"))),
+    Hours: st.builds(Hours, mode=st.sampled_from(["only", "never"]), start=MINUTES, end=MINUTES, zone=ZONES).filter(
         lambda rule: rule.start != rule.end
     ),
-    st.builds(Days, mode=st.sampled_from(["only", "never"]), days=st.sampled_from([(5, 6), (4,)]), zone=ZONES),
-    st.builds(TradesPerDay, limit=st.integers(0, 3), zone=ZONES),
-    st.builds(DailyLoss, limit=st.just(D(100)), unit=st.just("usd"), zone=ZONES),
-    st.builds(DailyLoss, limit=st.just(D(3)), unit=st.just("pct"), zone=ZONES),
-    st.builds(LossPause, losses=st.integers(1, 3), is_in_row=st.booleans(), minutes=st.none(), zone=ZONES),
-    st.builds(LossPause, losses=st.integers(1, 3), is_in_row=st.just(True), minutes=st.just(120), zone=ZONES),
-    st.builds(
+    Days: st.builds(Days, mode=st.sampled_from(["only", "never"]), days=st.sampled_from([(5, 6), (4,)]), zone=ZONES),
+    TradesPerDay: st.builds(TradesPerDay, limit=st.integers(0, 3), zone=ZONES),
+    DailyLoss: st.builds(DailyLoss, limit=st.just(D(100)), unit=st.just("usd"), zone=ZONES)
+    | st.builds(DailyLoss, limit=st.just(D(3)), unit=st.just("pct"), zone=ZONES),
+    LossPause: st.builds(LossPause, losses=st.integers(1, 3), is_in_row=st.booleans(), minutes=st.none(), zone=ZONES)
+    | st.builds(LossPause, losses=st.integers(1, 3), is_in_row=st.just(True), minutes=st.just(120), zone=ZONES),
+    Events: st.builds(
         Events,
         kinds=st.sampled_from([(), (CalendarKind.CPI,), (CalendarKind.CPI, CalendarKind.FOMC)]),
         is_high=st.booleans(),
         before=st.sampled_from([0, 30, 600]),
         after=st.sampled_from([0, 60]),
         zone=ZONES,
-    ),
-    st.builds(Events, kinds=st.just((CalendarKind.CPI,)), before=st.none(), after=st.none(), zone=ZONES),
-    st.just(StopRequired()),
-)
+    )
+    | st.builds(Events, kinds=st.just((CalendarKind.CPI,)), before=st.none(), after=st.none(), zone=ZONES),
+    StopRequired: st.just(StopRequired()),
+}
+ANY_RULE = st.one_of(*RULES.values())
 EVENTS = st.lists(
     st.builds(
         ScheduledEvent,
@@ -238,26 +245,70 @@ ORACLES = {
 }
 
 
-@given(trips(), st.lists(RULES, min_size=1, max_size=4), EVENTS, st.sampled_from([None, 0.0, 4000.0]))
+@given(
+    trips(), st.lists(st.one_of(*RULES.values()), min_size=1, max_size=4), EVENTS, st.sampled_from([None, 0.0, 4000.0])
+)
 @settings(max_examples=examples(400))
-def test_iter_judgements_agrees_with_the_oracle(record, rules, events, equity):
+def test_judge_trips_agrees_with_the_oracle(record, rules, events, equity):
     middle = BEGINNING + timedelta(days=2)
     valid = [ValidRule(uuid4(), rule, BEGINNING if n % 2 else middle, None) for n, rule in enumerate(rules)]
-    found = list(iter_judgements(record, valid, events=events, equity_at=lambda *_: equity))
+    found = judge_trips(record, valid, events=events, equity_at=lambda *_: equity)
 
-    given_ = {(one.rule_id, one.trade_id): one.verdict for one in found}
-    wanted = {
-        (one.id, trip.id): ask_oracle(one.rule, trip, record, events, equity)
+    assert [[finding and finding[0] for finding in of] for of in found] == [
+        [
+            ask_oracle(one.rule, trip, record, events, equity) if trip.opened_at >= one.valid_from else None
+            for trip in record
+        ]
         for one in valid
-        for trip in record
-        if trip.opened_at >= one.valid_from
-    }
-    assert given_ == wanted
-    assert all(one.why for one in found if one.verdict != "kept")
+    ]
+    assert all(finding[1] for of in found for finding in of if finding and finding[0] != "kept")
 
 
-def test_iter_judgements_skips_rules_that_were_not_valid_at_the_entry():
+def test_judge_trips_skips_rules_that_were_not_valid_at_the_entry():
     trip = make_trip(leverage=D(50))
     before = ValidRule(uuid4(), Leverage(limit=D(5)), BEGINNING - timedelta(days=2), trip.opened_at)
     later = ValidRule(uuid4(), Leverage(limit=D(5)), trip.opened_at + timedelta(seconds=1), None)
-    assert list(iter_judgements([trip], [before, later], equity_at=lambda *_: None)) == []
+    assert judge_trips([trip], [before, later], equity_at=lambda *_: None) == [[None], [None]]
+
+
+def test_each_kind_of_rule_has_a_judge_and_an_oracle():
+    kinds = {kind.model_fields["kind"].default: kind for kind in get_args(Rule)}
+
+    assert KINDS.keys() == {*kinds.values()}, "write the kind's judge and its row in KINDS of trading/rules/kinds.py"
+    assert RULES.keys() == KINDS.keys(), "write rules of the kind in RULES above"
+    assert ORACLES.keys() == kinds.keys(), "write what the kind says, trade by trade, in ORACLES above"
+
+
+class Watched:
+    """A value that notes which of its fields are read."""
+
+    def __init__(self, value, read):
+        self._value, self._read = value, read
+
+    def __getattr__(self, name):
+        self._read.add(name)
+        return getattr(self._value, name)
+
+
+@pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.__name__)
+def test_row_of_a_kind_names_what_its_judge_looks_at(kind):
+    """What a row does not name is not read from the database."""
+    row, read, seen = KINDS[kind], set(), set()
+
+    @given(trips(), RULES[kind], EVENTS)
+    def judge_watched(record, rule, events):
+        books = defaultdict(TripBook)
+        watched = [Watched(trip, read) for trip in record]
+        for trip in watched:
+            books[trip.book].trips.append(trip)
+        calendar = EventCalendar(sorted(events, key=lambda event: event.at))
+        background = Background(books, LocalDays(getattr(rule, "zone", "UTC")), calendar, lambda *_: 4000.0)
+        for trip in watched:
+            row.judge(rule, trip, Watched(background, seen))
+
+    judge_watched()
+    where = f"{kind.__name__} of KINDS in trading/rules/kinds.py"
+    missing = (read & COLUMNS.keys()) - {*row.reads}
+    assert not missing, f"{where}: add {sorted(missing)} to `reads`"
+    assert row.counts or seen.isdisjoint({"books", "find_day"}), f"{where}: say in `counts` which trades it counts"
+    assert row.looks_at_events or "calendar" not in seen, f"{where}: set `looks_at_events`"

@@ -105,5 +105,10 @@ def list_readers() -> dict[str, set[str]]:
 def test_each_concept_has_one_reader_or_one_meaning():
     readers = list_readers()
 
-    assert [concept for concept, packages in readers.items() if not packages] == []
-    assert {concept: found for concept, found in readers.items() if len(found) > 1 and concept not in SHARED} == {}
+    unread = [concept for concept, packages in readers.items() if not packages]
+    assert not unread, f"no reader names {unread}: name them in one, or take them out of vocabulary.txt"
+    found = {concept: sorted(found) for concept, found in readers.items() if len(found) > 1 and concept not in SHARED}
+    assert not found, (
+        f"several packages read {found}: add the concept to SHARED if it means the same to each; else take a concept"
+        " of your own, whose name no other reader has, in vocabulary.txt"
+    )
