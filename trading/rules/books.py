@@ -1,7 +1,4 @@
-"""What a rule looks at: trips, the books and days that they belong to, and the calendar. Pure.
-
-A book is a skill on one kind of broker; all of the owner's accounts together are one.
-"""
+"""What a rule looks at: trips, their days and books, and the calendar. All own accounts are one book. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -51,8 +48,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledEvent:
+class ScheduledEvent(NamedTuple):
     kind: str
     at: datetime
     is_high: bool
@@ -129,8 +125,7 @@ class EventCalendar:
         return 0 < place < len(instants) and instants[place] - instants[place - 1] <= EVENT_GAP
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
+class Background(NamedTuple):
     """What one rule sees beside a trip."""
 
     books: Mapping[str, TripBook]

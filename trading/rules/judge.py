@@ -57,10 +57,7 @@ def judge_trips(
     equity_at: EquityAt,
     wanted: Sequence[RoundTrip] | None = None,
 ) -> list[list[Finding | None]]:
-    """Return what each rule says of each trip, or of the wanted ones; None: it was not valid when the trip opened.
-
-    `trips` holds the whole record of each book, since some rules count the trades before.
-    """
+    """Return what each rule says of each trip, or the wanted ones, of whole books; None: it was not valid then."""
     books: dict[str, TripBook] = defaultdict(TripBook)
     for trip in trips:
         books[trip.book].trips.append(trip)

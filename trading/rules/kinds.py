@@ -1,7 +1,4 @@
-"""The kinds of rules: how each judges a trade, and what it looks at. Pure.
-
-A trade keeps a rule, breaks it, or Keel cannot tell and says why: what is not on record is never guessed.
-"""
+"""How each kind of rule judges a trade: kept, broken, or not to tell and why; nothing is guessed. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +24,7 @@ _MINUTE: Final = timedelta(minutes=1)
 class RuleKind(NamedTuple):
     judge: Callable[[Any, RoundTrip, Background], Finding]
     reads: tuple[str, ...] = ()  # fields of a trip in `books.COLUMNS`; the others are always read
-    # Of a rule that looks at the trades before: how long after its exit a trade counts, and how many of an account's
-    # last trades count whenever they ended.
+    # Of the trades before: how long one counts after its exit, and how many of an account's last count at any time.
     counts: Callable[[Any], tuple[timedelta, int]] | None = None
     looks_at_events: bool = False
     alike: Callable[[RoundTrip], object] | None = None  # trips with an equal one are judged alike

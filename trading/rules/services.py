@@ -110,9 +110,8 @@ def judge_period(
     asking = [one for one in rules if one.kind.counts] if planned else rules
     table = TripTable(_select_counted(rules, since, until), asking, until=until)
     trips = [trip._replace(id=pk) for trip, pk in zip(table.trips, table.columns["id"], strict=True)]
-    wanted = [trip for trip in planned or trips if trip.opened_at >= since]
-    events, given = load_events(rules), [*trips, *planned]
-    found = judge_trips(given, rules, events=events, equity_at=table.find_equity, wanted=wanted)
+    wanted, events = [trip for trip in planned or trips if trip.opened_at >= since], load_events(rules)
+    found = judge_trips([*trips, *planned], rules, events=events, equity_at=table.find_equity, wanted=wanted)
     return [
         (trip, Judgement(one, trip.id, *finding))
         for trip, *findings in zip(wanted, *found, strict=True)
@@ -208,10 +207,8 @@ def find_worst_verdicts(rule_id: UUID | None = None) -> tuple[TripTable, list[Ve
     """Return each trade's verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
     table, findings = _judge_all([one for one in list_valid_rules() if rule_id in (None, one.id)])
     verdicts = [[finding and finding[0] for finding in of] for of in findings]
-    return table, [
-        "broken" if "broken" in of else "unknown" if "unknown" in of else "kept" if "kept" in of else None
-        for of in zip(*verdicts, strict=True)
-    ]
+    worst: list[Verdict] = ["broken", "unknown", "kept"]
+    return table, [next((one for one in worst if one in of), None) for of in zip(*verdicts, strict=True)]
 
 
 def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:

@@ -148,14 +148,9 @@ def _resolve_comparisons(words: Sequence[Word]) -> list[Word]:
 def _expand_losses(words: Sequence[Word]) -> list[Word]:
     """Read "a loss" as one loss, unless a figure says how large."""
     has_figure = any(word.type in ("PCT", "USD", "NUMBER") for word in words)
-    done: list[Word] = []
-    for word in words:
-        if word.type == "ONELOSS":
-            done += [] if has_figure else [Word("NUMBER", Decimal(1), "a")]
-            done.append(replace(word, type="LOSE"))
-        else:
-            done.append(word)
-    return done
+    one = [] if has_figure else [Word("NUMBER", Decimal(1), "a")]
+    parts = ([*one, replace(word, type="LOSE")] if word.type == "ONELOSS" else [word] for word in words)
+    return [word for part in parts for word in part]
 
 
 def _read_clock(word: Word) -> Clock:

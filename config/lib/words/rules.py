@@ -87,9 +87,8 @@ class Symbols(BaseRule):
     @classmethod
     def read(cls, said: RuleSentence) -> Self | None:
         allowed, symbols = "TRADE PERTRADE MARKETS", said.value("SYMBOL")
-        if said.fits("SYMBOL ONLY", allowed):
-            return cls(mode="only", symbols=symbols)
-        if said.fits("SYMBOL ONLY NOT ALTS", allowed) and {*symbols} <= {"BTC", "ETH"}:
+        is_of_majors = said.fits("SYMBOL ONLY NOT ALTS", allowed) and {*symbols} <= {"BTC", "ETH"}
+        if is_of_majors or said.fits("SYMBOL ONLY", allowed):
             return cls(mode="only", symbols=symbols)
         if said.fits("SYMBOL NOT|EXCEPT", allowed) and said.spell().endswith(("SYMBOL", "MARKETS", "TRADE")):
             return cls(mode="never", symbols=symbols)
