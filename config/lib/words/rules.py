@@ -1,14 +1,11 @@
-"""The rules that Keel can check against trades: a closed grammar of frozen values. Pure.
-
-A kind of rule is one class: its fields, the sentences that state it, how its owner reads it, and its subject.
-"""
+"""The rules that Keel can check: a class for each kind, with its fields, sentences, words and subject. Pure."""
 
 import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import Field, PlainSerializer, TypeAdapter
+from pydantic import BaseModel, Field, PlainSerializer
 
 from config.lib.figures import DAY_MINUTES, format_count, format_quantity, format_span, format_time
 from config.lib.words.markets import EVENT_LABELS, CalendarKind
@@ -331,13 +328,16 @@ class StopRequired(BaseRule):
 Rule = RiskPerTrade | Leverage | Symbols | Hours | Days | TradesPerDay | DailyLoss | LossPause | Events | StopRequired
 
 
-_PAYLOAD: Final = TypeAdapter[Rule](Annotated[Rule, Field(discriminator="kind")])
+class _Payload(BaseModel):
+    rule: Rule = Field(discriminator="kind")
+
+
 KINDS: Final = tuple(model.model_fields["kind"].default for model in get_args(Rule))
 
 
 def parse_rule(payload: Any) -> Rule:
     """Return the rule of a payload. Raises pydantic's ValidationError."""
-    return _PAYLOAD.validate_python(payload)
+    return _Payload(rule=payload).rule
 
 
 def dump_rule(rule: Rule) -> dict[str, Any]:
