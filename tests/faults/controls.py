@@ -93,7 +93,7 @@ PIECES = {
         ("sign-up closed", 'return bool(settings.SIGN_UP == "open")', "return True")
     ],
     # Prompt injection
-    ("chat/tools/gate.py", "tests/chat/tools/test_gate.py tests/chat/turns/test_taint.py"): [
+    ("chat/tools/gate.py", "tests/chat/tools/test_gate_cases.py"): [
         (
             "gate of writes under untrusted text",
             "return None if is_exact and not is_backed else origin_of(context, quote)",
