@@ -34,8 +34,9 @@ def ann(trader):
 
 
 @pytest.fixture
-def model():
-    """The model that answers in this test; it says what the test wrote."""
+def model(settings):
+    """The model that answers and extracts in this test; it says what the test wrote."""
+    settings.EXTRACT_MODELS = ["scripted/extractor"]
     scripted = ScriptedModel()
     door.register_provider("scripted", lambda: scripted)
     return scripted

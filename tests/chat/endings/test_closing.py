@@ -29,13 +29,6 @@ BTC = "I only trade BTC and ETH perps."
 
 
 @pytest.fixture
-def model(model, settings):
-    """The extractor."""
-    settings.EXTRACT_MODELS = ["scripted/extractor"]
-    return model
-
-
-@pytest.fixture
 def chat(trader):
     """An active chat of one exchange."""
     return as_owner(trader, lambda: make_chat((BTC, "Noted.")))

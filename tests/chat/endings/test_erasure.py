@@ -301,10 +301,9 @@ def test_failed_purge_of_one_user_stops_no_other(trader, stranger, monkeypatch, 
 # --- A user ---
 
 
-def test_erased_user_leaves_no_canary_in_any_table_nor_in_the_log(model, settings, caplog, stranger):
+def test_erased_user_leaves_no_canary_in_any_table_nor_in_the_log(model, caplog, stranger):
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.INFO, logger="factory")  # it tells what this test writes
-    settings.EXTRACT_MODELS = ["scripted/extractor"]
     person = make_person(CANARY)
     save_with_the_coach(person.user, f"Wants a {CANARY}", f"I want a {CANARY}")
     session = SessionStore()

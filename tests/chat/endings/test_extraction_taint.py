@@ -35,13 +35,6 @@ SENTENCE = "I always use 50x leverage."
 FACES = ("coach", "advisor", "companion")
 
 
-@pytest.fixture
-def model(model, settings):
-    """The extractor."""
-    settings.EXTRACT_MODELS = ["scripted/extractor"]
-    return model
-
-
 def blocks(user) -> str:
     """Return what the prompts of the next chats hold of the user."""
     with owned(user):

@@ -4,7 +4,6 @@ import signal
 import threading
 import time
 from datetime import timedelta
-from io import StringIO
 from uuid import uuid4
 
 import pytest
@@ -23,6 +22,7 @@ from config.lib.threads import join_threads
 from config.lib.work.jobs import Job
 from memory.models import UserFact
 from tests.chat.talk import as_typed
+from tests.commands import lines_of, run
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, UserFactFactory, believed
 from tests.fakes import Gate
@@ -30,18 +30,6 @@ from tests.owners import as_owner
 from trading.models import RuleState, TradingRule
 
 OURS = sorted(name for name, app in get_commands().items() if app in {"chat", "memory", "trading"})
-
-
-def run(*args: str) -> str:
-    """Run a command and return what it printed."""
-    out = StringIO()
-    call_command(*args, stdout=out, stderr=out)
-    return out.getvalue()
-
-
-def lines_of(*args: str) -> list[dict]:
-    """Run a command with --json and return its lines."""
-    return [json.loads(line) for line in run(*args, "--json").splitlines()]
 
 
 @pytest.mark.parametrize("name", OURS)

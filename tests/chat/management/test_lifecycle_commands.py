@@ -1,10 +1,8 @@
 import json
 from datetime import timedelta
-from io import StringIO
 from uuid import uuid4
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -17,6 +15,7 @@ from config.lib.work.models import WorkRun
 from config.lib.work.runs import run_rows
 from memory.models import UserFact
 from tests.chat.closings import answer, fact, make_chat
+from tests.commands import run
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner
@@ -24,20 +23,6 @@ from trading.models import Trader
 
 pytestmark = pytest.mark.django_db
 TYPED = "I only trade BTC and ETH perps."
-
-
-@pytest.fixture
-def model(model, settings):
-    """The model of the chat and the extractor."""
-    settings.EXTRACT_MODELS = ["scripted/extractor"]
-    return model
-
-
-def run(*args, **options):
-    """Run a command and return what it printed."""
-    out = StringIO()
-    call_command(*args, stdout=out, stderr=out, **options)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("is_named", [True, False])

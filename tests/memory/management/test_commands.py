@@ -3,31 +3,20 @@
 import json
 import logging
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from config.lib.owned import owned_tx, owner_id
 from config.lib.work.jobs import list_jobs
 from memory import jobs
 from memory.models import MemoryProposal, UserFact
+from tests.commands import lines_of, run
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
 
 YEAR = timedelta(days=365)
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def run(*args: str) -> str:
-    out = StringIO()
-    call_command(*args, stdout=out, stderr=out)
-    return out.getvalue()
-
-
-def lines_of(*args: str) -> list[dict]:
-    return [json.loads(line) for line in run(*args, "--json").splitlines()]
 
 
 def fading():
