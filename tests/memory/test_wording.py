@@ -14,6 +14,7 @@ from memory.wording import (
     parse_summary,
     parse_topic,
 )
+from tests.tables import each_case
 
 SECRETS = [
     "My password is hunter2",
@@ -129,7 +130,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", SECRETS)
+@each_case("text", SECRETS)
 def test_fact_text_refuses_a_secret(text):
     with pytest.raises(FactRefused, match="Keel never keeps those") as refusal:
         parse_content(text)
@@ -137,7 +138,7 @@ def test_fact_text_refuses_a_secret(text):
     assert text not in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each_case("text", ORDINARY)
 def test_fact_text_takes_what_traders_say(text):
     assert parse_content(text) == one_line(text)
 

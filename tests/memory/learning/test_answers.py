@@ -101,21 +101,24 @@ def test_parse_answer_drops_only_the_invalid_fact(broken):
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [(None, 0.5), (0.3, 0.3), (1, 1.0), (7, 1.0), (10**18, 1.0), (0.75, 0.75)], ids=str
+    ("given", "kept"),
+    [
+        *((None, 0.5), (0.3, 0.3), (1, 1.0), (7, 1.0), (10**18, 1.0), (0.75, 0.75)),
+        *(("0.8", 0.8), (" 1.0 ", 1.0), ("high", None), ("1e9", None)),
+    ],
+    ids=str,
 )
-def test_confidence_is_clamped_and_half_when_missing(given, kept):
-    read = parse_answer(answer(fact(confidence=given)))
-    missing = parse_answer('{"facts": [{"op": "add", "content": "Never trades alts"}]}')
+def test_confidence_is_clamped_and_may_be_written_as_text(given, kept):
+    facts = parse_answer(answer(fact(confidence=given))).facts
 
-    assert read.facts[0].confidence == kept
-    assert missing.facts[0].confidence == 0.5
+    assert [found.confidence for found in facts] == [kept] * (kept is not None)
 
 
 def test_parse_answer_fills_defaults():
     (found,) = parse_answer('{"facts": [{"op": "add", "content": " Never\\ntrades  alts ", "topic": "Risk"}]}').facts
 
     assert (found.content, found.topic, found.category) == ("Never trades alts", "risk", "profile")
-    assert (found.target_id, found.conflicts_with, found.quoted) == (None, None, ())
+    assert (found.target_id, found.conflicts_with, found.quoted, found.confidence) == (None, None, (), 0.5)
 
 
 @pytest.mark.parametrize("value", ["1", "not an id", 5, None, [], "{" + str(UUID(int=1)) + "}", "urn:uuid:1"], ids=repr)
@@ -169,10 +172,3 @@ def test_parse_answer_never_raises_and_keeps_its_bounds(text):
         assert math.isfinite(found.confidence)
         assert 0.3 <= found.confidence <= 1
         assert found.content == "" or 4 <= len(found.content) <= 500
-
-
-@pytest.mark.parametrize(("written", "read"), [("0.8", 0.8), (" 1.0 ", 1.0), ("high", None), ("1e9", None)])
-def test_parse_answer_reads_a_confidence_written_as_text(written, read):
-    facts = parse_answer(answer(fact(confidence=written))).facts
-
-    assert [found.confidence for found in facts] == ([] if read is None else [read])

@@ -232,22 +232,22 @@ def test_learned_fact_stays_while_its_update_waits_for_the_conflict(as_trader):
     assert proposals() == [(ProposalKind.CONFLICT, PERPS, said.pk)]
 
 
-def test_target_that_was_stated_since_is_not_replaced(as_trader):
-    target = UserFactFactory(content="Max leverage is 5x", learned=True)
-    promoted = promote_fact(fact_id=target.pk, now=MAY + DAY).fact
-
-    assert weigh(candidate(LEVERAGE, target_id=promoted.pk)) == ReconcileCounts(proposed=1)
-
-    assert proposals() == [(ProposalKind.CONFLICT, LEVERAGE, promoted.pk)]
-    assert believed() == ["Max leverage is 5x"]
+def _state(learned):
+    return promote_fact(fact_id=learned.pk, now=MAY + DAY).fact
 
 
-def test_words_that_go_against_a_fact_stated_since_wait(as_trader):
-    said = remember_fact(content="Max leverage is 2x", now=JULY - DAY).fact  # while the extractor was at it
+def _state_another(learned):
+    return remember_fact(content="Max leverage is 2x", now=JULY - DAY).fact  # while the extractor was at it
 
-    assert weigh(candidate(LEVERAGE)) == ReconcileCounts(proposed=1)
+
+@pytest.mark.parametrize(("state", "is_target"), [(_state, True), (_state_another, False)])
+def test_words_that_go_against_a_fact_stated_since_wait(as_trader, state, is_target):
+    said = state(UserFactFactory(content="Max leverage is 5x", learned=True))
+
+    assert weigh(candidate(LEVERAGE, target_id=said.pk if is_target else None)) == ReconcileCounts(proposed=1)
 
     assert proposals() == [(ProposalKind.CONFLICT, LEVERAGE, said.pk)]
+    assert said.content in believed()
     assert "3x" not in blocks()
 
 
