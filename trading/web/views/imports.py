@@ -17,7 +17,7 @@ from config.lib.errors import DomainError, NotFound
 from config.lib.figures import format_count
 from config.lib.owned import owned, owned_tx
 from config.lib.web import AuthedRequest, owned_act, render_now, scoped_form
-from config.lib.words.rules import join_words
+from config.lib.words.quantities import join_words
 from trading.intake import files
 from trading.intake.feeds import SOURCES
 from trading.intake.formats import FORMATS, FillMapping
