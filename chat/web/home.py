@@ -1,7 +1,7 @@
 """Reads of the home page, at most twelve queries for an account of any size."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -13,7 +13,6 @@ from django.utils.safestring import SafeString
 
 from chat.conversations.queries import list_recent
 from chat.models import ActionCard
-from chat.web.journal import find_bounds, find_monday
 from config.lib.charts.svg import draw_sparkline
 from config.lib.charts.values import Chart, draw_equity
 from config.lib.figures import format_count
@@ -168,10 +167,12 @@ def _list_broken(
     rules: Sequence[TradingRule], zone: ZoneInfo, now: datetime
 ) -> list[tuple[TradingRule, str, list[tuple[RoundTrip, str]]]]:
     """Return the rules broken since Monday in the reader's zone: in words, and the trades with why, newest first."""
-    since, until = find_bounds(find_monday("", today=now.astimezone(zone).date()), zone)
+    today = now.astimezone(zone).date()
+    since = datetime.combine(today - timedelta(days=today.weekday()), time(), zone)
     used = {row.pk: row for row in rules if row.state == RuleState.CONFIRMED}
     broken: dict[UUID, list[tuple[RoundTrip, str]]] = {}
-    for trip, one in judge_period([read_valid(row) for row in used.values()], since=since, until=until):
+    valid = [read_valid(row) for row in used.values()]
+    for trip, one in judge_period(valid, since=since, until=since + timedelta(days=7)):
         if one.verdict == "broken":
             broken.setdefault(one.rule_id, []).append((trip, one.why))
     return [(used[pk], parse_rule(used[pk].payload).describe(), trades) for pk, trades in broken.items()]
