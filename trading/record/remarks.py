@@ -1,6 +1,6 @@
 """The user's note and tags of a trade."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -37,6 +37,12 @@ def write_remark(
             raise RemarkRefused(f"A trade has at most {MAX_TAGS} tags.")
         changes["tags"] = f",{','.join(names)}," if names else ""
     return TradeRemark.objects.update_or_create(trade_id=trade_id, defaults=changes)[0]
+
+
+def find_tags(trade_ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+    """Return the tags of trades by id."""
+    rows = TradeRemark.objects.filter(trade_id__in=trade_ids).values_list("trade_id", "tags")
+    return {trade_id: split_tags(tags) for trade_id, tags in rows}
 
 
 def list_tags() -> list[str]:

@@ -93,17 +93,11 @@ def name_owners(rows: models.TradeQuerySet) -> models.TradeQuerySet:
     return rows.select_related("skill").annotate(is_backtest=Exists(runs)).defer("state")
 
 
-def get_trade_page(
-    which: TradeFilter, number: int = 1, *, with_tags: bool = False
-) -> tuple["Page[models.Trade]", Totals]:
-    """Return one page of trades, `with_tags` of their remarks, and the totals of all that fit."""
+def get_trade_page(which: TradeFilter, number: int = 1) -> tuple["Page[models.Trade]", Totals]:
+    """Return one page of trades and the totals of all that fit."""
     rows = select_trades(which)
     totals = total_trades(rows)
-    rows = name_owners(rows.order_by(*ORDERS[which.order][1]))
-    if with_tags:
-        tags = models.TradeRemark.objects.filter(trade_id=OuterRef("pk")).values("tags")
-        rows = rows.annotate(tags=Subquery(tags))
-    paginator = Paginator(rows, PAGE_SIZE)
+    paginator = Paginator(name_owners(rows.order_by(*ORDERS[which.order][1])), PAGE_SIZE)
     paginator.count = totals.closed_trades + totals.open_trades
     return paginator.get_page(number), totals
 

@@ -11,7 +11,6 @@ from django.db.models import Exists, Q
 
 from trading.asking.table import find_first_stops
 from trading.models import BacktestRun, BrokerKind, Deployment, Skill, Trade, TradeStatus, TradingRule
-from trading.models.remarks import split_tags
 from trading.record.deployment_queries import (
     count_payments,
     find_backtest_of,
@@ -20,7 +19,7 @@ from trading.record.deployment_queries import (
     knows_funding,
 )
 from trading.record.notes import list_lessons_of
-from trading.record.remarks import get_remark, list_tags
+from trading.record.remarks import find_tags, get_remark, list_tags
 from trading.record.trade_queries import TradeFilter, find_simulated_symbols, get_trade, get_trade_page, list_fills
 from trading.record.trade_values import TradeValues
 from trading.rules.services import judge_trade
@@ -68,14 +67,13 @@ def describe_trades(
     which: TradeFilter, number: int = 1, *, columns: Collection[str] = USUAL_COLUMNS, now: datetime
 ) -> dict[str, Any]:
     """Return a page of trades as rows; a number too high gives the last."""
-    page, totals = get_trade_page(which, number, with_tags="tags" in columns)
+    page, totals = get_trade_page(which, number)
     held = [trade for trade in page if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
     prices = {pk: mark.price for pk, mark in find_trade_marks(held, now).items()}
-    stops, tags = {}, {}
+    stops = {}
     if "r" in columns:
         stops = find_first_stops([trade.entry_snapshot_id for trade in page if trade.entry_snapshot_id])
-    if "tags" in columns:
-        tags = {trade.pk: split_tags(vars(trade)["tags"] or "") for trade in page}
+    tags = find_tags([trade.pk for trade in page]) if "tags" in columns else {}
     simulated = find_simulated_symbols({trade.symbol: trade.entry_at for trade in page})
     made = [trade for trade in page if trade.symbol in simulated]
     return {
