@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from config.lib.admin import MAX_REASON, LookOnlyAdmin, log_act, name_row, register_rows
 from config.lib.text import one_line
-from trading.market.imports.events import make_event_key, parse_symbols
+from trading.market.imports.events import make_event_key
 from trading.market.imports.news import make_news_key
+from trading.market.imports.rows import parse_symbols
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
 _PRICES: dict[str, Any] = {"search_fields": ("symbol__exact",), "show_full_result_count": False}

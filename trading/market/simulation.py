@@ -22,7 +22,7 @@ from random import Random
 from typing import Final
 
 from trading.market.imports.bars import floor_instant, list_longer_intervals, store_bars
-from trading.market.imports.news import store_funding
+from trading.market.imports.funding import store_funding
 from trading.models import Bar, FundingRate
 from trading.models.choices import INTERVALS
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.work.commands import KeelCommand
 from trading.management.arguments import add_import_arguments, find_begin
-from trading.market.imports.news import FUNDING_COLUMNS, find_newest_funding, read_funding, store_funding
+from trading.market.imports.funding import FUNDING_COLUMNS, find_newest_funding, read_funding, store_funding
 from trading.market.imports.venue import fetch_funding, find_market, open_venue
 from trading.models import FundingRate
 

@@ -10,9 +10,16 @@ from zoneinfo import ZoneInfo
 
 from config.lib.text import one_line
 from config.lib.words.markets import CalendarKind
-from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
+from trading.market.imports.rows import (
+    Row,
+    parse_instant,
+    parse_number,
+    parse_rows,
+    parse_symbols,
+    read_rows,
+    store_rows,
+)
 from trading.models import MarketEvent
-from trading.skills.schemas import symbol_name
 
 SHIPPED: Final = Path(__file__).with_name("calendar.json")
 # One of these kinds a day: another title, or an hour's move, is the same event.
@@ -69,12 +76,6 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
         )
 
     return parse_rows(path, read_rows(path, {"kind", "title", "starts_at"}), parse)
-
-
-def parse_symbols(value: Any) -> list[str]:
-    """Return the distinct symbols of a cell. Raises ValueError."""
-    names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
-    return list(dict.fromkeys(symbol_name(str(name)) for name in names))
 
 
 def _make_event(**values: Any) -> MarketEvent:
