@@ -1,15 +1,15 @@
 """Import the memory document of seed 004: each fact is an archive's fact with one version."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.dateparse import parse_date, parse_datetime
 from pydantic import ValidationError
 
 from memory.facts.schemas import MAX_DOCUMENT, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import lock_memory
 from memory.models import ArchivedReason, Confidence, FactSource
 from memory.transfer.arrival import DocumentRefused, ImportResult, MemoryImport, refuse_large, shorten_text
-from memory.transfer.foreign import parse_moment
 
 
 def import_document(document: MemoryDocument, *, now: datetime) -> ImportResult:
@@ -81,6 +81,21 @@ def parse_document(text: str) -> MemoryDocument:
             f"This document is of version {document.metadata.schema_version}; Keel reads version {SCHEMA_VERSION}."
         )
     return document
+
+
+def parse_moment(value: Any) -> datetime | None:
+    """Return the instant of a date, a time or seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        if not isinstance(value, str):
+            return None
+        if (moment := parse_datetime(value)) is not None:
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        day = parse_date(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _parse_instant(text: str) -> datetime:

@@ -1,4 +1,4 @@
-"""Read the memory of another assistant: JSON, a table, or a list or prose in Markdown. Pure.
+"""Read the memory of another assistant: JSON, a table, or a list or prose in Markdown.
 
 Names of keys and columns say what is a fact, its date and its end; in a text, marks do. A line becomes the user's own
 sentence: without bullet, number and date, in the first person. Its topic is guessed from its words, else its heading.
@@ -9,14 +9,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
-
-from django.utils.dateparse import parse_date, parse_datetime
 
 from config.lib.text import one_line
 from config.lib.words.quantities import word_set
 from memory.claims.topics import guess_topic
+from memory.transfer.documents import parse_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,18 +221,3 @@ def _read_line(line: str, name: str, frame: ForeignFact) -> Iterator[ForeignFact
         mine = in_first_person(re.sub(rf"^{re.escape(name)}\b", "The user", sentence) if name else sentence)
         if mine:
             yield replace(frame, text=mine, topic=guess_topic(mine, frame.topic))
-
-
-def parse_moment(value: Any) -> datetime | None:
-    """Return the instant of a date, a time or seconds since 1970; None for anything else."""
-    try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        if not isinstance(value, str):
-            return None
-        if (moment := parse_datetime(value)) is not None:
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        day = parse_date(value)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)

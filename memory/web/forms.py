@@ -19,7 +19,7 @@ from memory.facts.periods import ENDS_TOO_EARLY
 from memory.facts.queries import FactFilter
 from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
 from memory.transfer.arrival import MAX_ARCHIVE, DocumentRefused
-from memory.transfer.lists import read_upload
+from memory.transfer.uploads import read_upload
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, parse_detail, parse_summary
 
 SUGGESTED_TOPICS: Final = tuple(sorted(wording.CATEGORY_BY_TOPIC))

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.transfer.lists import parse_memory, read_upload
+from memory.transfer.uploads import parse_memory, read_upload
 
 
 class Command(KeelCommand):

@@ -12,7 +12,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.web import PageRequest, owned_form, owned_page, render_now, scoped_form
 from memory.facts.document import export_document
 from memory.facts.services import set_switches
-from memory.transfer.lists import parse_memory
+from memory.transfer.uploads import parse_memory
 from memory.web.forms import ImportForm, SwitchForm
 from memory.web.views.responses import REFUSED, is_for_element, redirect_back, show_page
 

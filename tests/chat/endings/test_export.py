@@ -13,7 +13,7 @@ from django.urls import reverse
 from chat.endings import export
 from chat.endings.erasure import erase_user
 from config.lib.owned import OwnedModel, owned, owned_tx
-from memory.transfer.lists import parse_memory, read_upload
+from memory.transfer.uploads import parse_memory, read_upload
 from tests.factories.memory import JULY
 from tests.factories.trading import TraderFactory
 from tests.strangers import make_person

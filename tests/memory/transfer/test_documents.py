@@ -15,20 +15,9 @@ from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
 from memory.facts.services import archive_fact, delete_fact, promote_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch
 from memory.facts.versions import Origin
-from memory.models import (
-    ArchivedReason,
-    Confidence,
-    FactSource,
-    MemoryEvent,
-    MemoryProposal,
-    Place,
-    PlaceMention,
-    ProposalKind,
-    UserFact,
-)
+from memory.models import ArchivedReason, Confidence, FactSource, MemoryEvent, Place, PlaceMention, UserFact
 from memory.transfer.arrival import DocumentRefused
 from memory.transfer.documents import import_document, parse_document
-from memory.transfer.lists import import_list, parse_list
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory, believed
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
@@ -325,52 +314,6 @@ def test_import_refuses_what_is_no_document_and_says_where(trader, text, says):
 
     with owned_tx(trader):
         assert not UserFact.objects.exists()
-
-
-# --- Lists ---
-
-
-def test_import_list_proposes_each_line(as_trader):
-    text = "- Trades gold only\n* Funds only\n\n1. Risks 1%\n[2024-11-20] - Likes islands\n• Retires at 50\n"
-
-    done = import_list(parse_list(text), now=JUNE)
-
-    proposals = MemoryProposal.objects.order_by("created_at")
-    assert sorted(row.payload["content"] for row in proposals) == [
-        "Funds only",
-        "I like islands",
-        "I risk 1%",
-        "I trade gold only",
-        "Retires at 50",
-    ]
-    assert {row.kind for row in proposals} == {ProposalKind.IMPORT}
-    assert (done.added, done.known, done.refused, done.batch_id) == (5, 0, [], None)
-    assert not UserFact.objects.exists()
-
-
-def test_import_list_counts_known_and_refused_lines(as_trader):
-    UserFactFactory(content="I trade gold only")
-
-    done = import_list(parse_list("trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2"), now=JUNE)
-
-    assert (done.added, done.known, len(done.refused)) == (1, 2, 2)
-    assert not any("hunter2" in str(row.payload) for row in MemoryProposal.objects.all())
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "1 to"),
-        ("\n - \n", "1 to"),
-        ("[]", "1 to"),
-        ("x" * (MAX_DOCUMENT + 1), "too long"),
-        ("abcd\n" * (MAX_ITEMS + 1), "1 to"),
-    ],
-    ids=lambda value: value[:8],
-)
-def test_list_without_lines_or_with_too_many_is_refused(as_trader, text, says):
-    with pytest.raises(DocumentRefused, match=says):
-        import_list(parse_list(text), now=JUNE)
 
 
 def test_import_keeps_the_dates_of_facts(as_trader):

@@ -6,10 +6,12 @@ from zipfile import ZipFile
 import pytest
 
 from memory.facts.review import accept_proposal
-from memory.models import Confidence, FactSource, MemoryProposal, UserFact
+from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
+from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
 from memory.transfer.arrival import DocumentRefused
-from memory.transfer.lists import import_list, parse_list, parse_memory, read_upload
-from tests.factories.memory import JULY, JUNE
+from memory.transfer.lists import import_list, parse_list
+from memory.transfer.uploads import read_upload
+from tests.factories.memory import JULY, JUNE, UserFactFactory
 
 
 def pack(**files: object) -> bytes:
@@ -74,14 +76,54 @@ def test_read_upload_of_chatgpts_zip_returns_the_notes_of_its_chats(as_trader):
     assert MemoryProposal.objects.get().payload["content"] == "I trade BTC only"
 
 
+def test_import_list_proposes_each_line(as_trader):
+    text = "- Trades gold only\n* Funds only\n\n1. Risks 1%\n[2024-11-20] - Likes islands\n• Retires at 50\n"
+
+    done = import_list(parse_list(text), now=JUNE)
+
+    proposals = MemoryProposal.objects.order_by("created_at")
+    assert sorted(row.payload["content"] for row in proposals) == [
+        "Funds only",
+        "I like islands",
+        "I risk 1%",
+        "I trade gold only",
+        "Retires at 50",
+    ]
+    assert {row.kind for row in proposals} == {ProposalKind.IMPORT}
+    assert (done.added, done.known, done.refused, done.batch_id) == (5, 0, [], None)
+    assert not UserFact.objects.exists()
+
+
+def test_import_list_counts_known_and_refused_lines(as_trader):
+    UserFactFactory(content="I trade gold only")
+
+    done = import_list(parse_list("trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2"), now=JUNE)
+
+    assert (done.added, done.known, len(done.refused)) == (1, 2, 2)
+    assert not any("hunter2" in str(row.payload) for row in MemoryProposal.objects.all())
+
+
 @pytest.mark.parametrize(
-    "data", [b"PK not a zip", pack(other=1), b"\xff\xfe\xff"], ids=["no zip", "another file", "no text"]
+    ("text", "says"),
+    [
+        ("", "1 to"),
+        ("\n - \n", "1 to"),
+        ("[]", "1 to"),
+        ("x" * (MAX_DOCUMENT + 1), "too long"),
+        ("abcd\n" * (MAX_ITEMS + 1), "1 to"),
+    ],
+    ids=lambda value: value[:8],
 )
-def test_read_upload_of_another_file_is_refused(data):
-    with pytest.raises(DocumentRefused):
-        read_upload(data)
+def test_list_without_lines_or_with_too_many_is_refused(as_trader, text, says):
+    with pytest.raises(DocumentRefused, match=says):
+        import_list(parse_list(text), now=JUNE)
 
 
-def test_text_that_is_neither_an_archive_nor_a_document_is_refused():
-    with pytest.raises(DocumentRefused):
-        parse_memory("Trades BTC only", is_list=False)
+def test_list_nested_deeply_or_beyond_its_bounds_is_refused_while_it_is_read():
+    with pytest.raises(DocumentRefused, match="nested too deeply"):
+        parse_list('{"memories":[' * 440 + '"x"' + "]}" * 440)
+    for text in ("- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000):
+        with pytest.raises(DocumentRefused, match=r"has more|too long"):
+            parse_list(text)
+    [fact] = parse_list("I trade BTC" + " " * 1_000_000 + "only.")
+    assert fact.text == "I trade BTC only."

@@ -4,8 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-import zipfile
-from io import BytesIO
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,13 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from config.lib.rest import parsing
-from memory.api import memory as memory_api
-from memory.transfer import lists
-from memory.transfer.arrival import DocumentRefused
-from memory.web.views import settings as memory_settings
 from tests.factories.trading import TraderFactory
 from tests.source import ROOT
-from tests.tables import each_case
 from tests.trading.web.test_views_imports import fields_of
 from trading.api import imports as api_imports
 from trading.intake import files
@@ -138,53 +131,6 @@ def test_packed_file_that_was_joined_is_read_whole():
         read_table(gzip.compress(f"{HEADER}\n".encode()) + gzip.compress(b"\n") * 200)
 
 
-def pack(packing: int = zipfile.ZIP_DEFLATED, **members: str) -> bytes:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", packing) as archive:
-        for name, text in members.items():
-            archive.writestr(f"{name}.json", text)
-    return packed.getvalue()
-
-
-@each_case(
-    "members",
-    [
-        {"memory": '{"format": "keel-memory", "facts": [' + "{}," * 6_000_000 + "{}]}"},
-        {"memory": " " * 60_000_000},
-        {"conversations": "[" + "[]," * 6_000_000 + "7]"},
-        {"memories": "[" + '"a",' * 6_000_000 + '"a"]'},
-    ],
-)
-def test_zip_of_a_memory_is_refused_before_its_values_are_made(members):
-    packed = pack(**members)
-    for is_list in (False, True):
-        with pytest.raises(DocumentRefused, match=r"too many values|too large|too long"):
-            lists.parse_memory(lists.read_upload(packed), is_list=is_list)
-
-
-def test_zip_that_unpacks_all_at_once_or_is_damaged_is_refused(monkeypatch):
-    damaged = bytearray(pack(memory=json.dumps([str(number) for number in range(500)])))
-    damaged[60:90] = b"\xff" * 30
-    with pytest.raises(DocumentRefused, match="cannot be read"):
-        lists.read_upload(bytes(damaged))
-
-    packed = [pack(packing, memory="{}") for packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)]
-    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
-    for one in packed:
-        with pytest.raises(DocumentRefused, match="cannot be read"):
-            lists.read_upload(one)
-
-
-def test_list_nested_deeply_or_beyond_its_bounds_is_refused_while_it_is_read():
-    with pytest.raises(DocumentRefused, match="nested too deeply"):
-        lists.parse_list('{"memories":[' * 440 + '"x"' + "]}" * 440)
-    for text in ("- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000):
-        with pytest.raises(DocumentRefused, match=r"has more|too long"):
-            lists.parse_list(text)
-    [fact] = lists.parse_list("I trade BTC" + " " * 1_000_000 + "only.")
-    assert fact.text == "I trade BTC only."
-
-
 # --- Outside of transactions ---
 
 
@@ -228,19 +174,13 @@ def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(clien
     assert (tables, readings) == ([False] * 3, [False] * 2)
 
 
-def test_uploads_over_rest_and_memory_imports_are_parsed_outside_of_transactions(client, monkeypatch):
-    readers = ((api_imports, "read_table"), (memory_api, "parse_list"), (memory_settings, "parse_memory"))
-    seen = [watch(monkeypatch, module, name) for module, name in (*readers, (parsing, "parse_json"))]
+def test_upload_over_rest_is_parsed_outside_of_transactions(client, monkeypatch):
+    body, table = watch(monkeypatch, parsing, "parse_json"), watch(monkeypatch, api_imports, "read_table")
+    given = {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True}
 
-    def post(path: str, body: dict) -> None:
-        assert client.post(path, body, content_type="application/json").status_code < 300
+    answer = client.post("/api/trades/import/", given, content_type="application/json")
 
-    post("/api/trades/import/", {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True})
-    post("/api/memory/list/", {"text": "I trade BTC only"})
-    for kind in ("list", "document"):
-        client.post(reverse("memory:import"), {"kind": kind, "text": "I trade ETH only"})
-
-    assert seen == [[False], [False], [False, False], [False, False]]
+    assert (answer.status_code, body, table) == (200, [False], [False])
 
 
 @pytest.fixture
