@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from memory.facts.limits import enforce_token_limit
-from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
+from memory.facts.versions import PAGE, FactNotFound, Origin, UndoRefused, lock_memory, log_event, refuse_when_paused
 from memory.models import MemoryEvent, Place, PlaceMention, WriteKind
 from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, check_text, stored_line
 
@@ -60,6 +60,25 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     place.save(update_fields=["removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat()}
     return PlaceWrite(place, log_event(WriteKind.PLACE, place=place, detail=detail, origin=PAGE, now=now))
+
+
+def undo_place(event: MemoryEvent, now: datetime) -> None:
+    """Take back a write to a place. Raises UndoRefused if it was changed since."""
+    assert event.place_id is not None, "an event of a place has one"
+    place = Place.objects.get(pk=event.place_id)  # read again: another undo may have changed it
+    if place.updated_at.isoformat() != event.detail["stamp"]:
+        raise UndoRefused("This place was changed since; undo the later change first.")
+    before = event.detail["before"]  # None: the place was not known
+    Place.objects.filter(pk=place.pk).update(
+        **(before or {"removed_at": now}), updated_at=event.detail["updated_at"] or now
+    )
+    undo_mention(event, now)
+
+
+def undo_mention(event: MemoryEvent, now: datetime) -> None:
+    """Take back a mention, if the write made one."""
+    if (mention := event.detail.get("mention")) is not None:
+        PlaceMention.objects.filter(pk=mention).delete()
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:

@@ -17,11 +17,12 @@ from memory.claims.judge import judge_change
 from memory.claims.validity import ALWAYS, Validity
 from memory.facts.periods import find_validity
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
-from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import (
     FactChanged,
     FactWrite,
     Origin,
+    UndoRefused,
     get_last_version,
     is_about_same,
     list_forgotten,

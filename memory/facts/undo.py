@@ -9,15 +9,16 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from config.lib.errors import StateConflict
 from memory import models
 from memory.facts.conflicts import list_rivals
 from memory.facts.history import list_versions
 from memory.facts.periods import Period
+from memory.facts.places import undo_mention, undo_place
 from memory.facts.versions import (
     INHERITED,
     PAGE,
     FactNotFound,
+    UndoRefused,
     archive_version,
     find_twin,
     get_last_version,
@@ -26,11 +27,6 @@ from memory.facts.versions import (
     take_from_trash,
 )
 from memory.models import ArchivedReason, MemoryEvent, UserFact, WriteKind
-
-
-class UndoRefused(StateConflict):
-    """A later write depends on the one to undo."""
-
 
 # These change no version, so they never block another undo.
 _BESIDE_VERSIONS: Final = (WriteKind.CONFIRM, WriteKind.LINK, WriteKind.UNLINK, WriteKind.EVICT)
@@ -230,23 +226,6 @@ def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
     )
 
 
-def _undo_place(event: MemoryEvent, now: datetime) -> None:
-    assert event.place_id is not None, "an event of a place has one"
-    place = models.Place.objects.get(pk=event.place_id)  # read again: another undo may have changed it
-    if place.updated_at.isoformat() != event.detail["stamp"]:
-        raise UndoRefused("This place was changed since; undo the later change first.")
-    before = event.detail["before"]  # None: the place was not known
-    models.Place.objects.filter(pk=place.pk).update(
-        **(before or {"removed_at": now}), updated_at=event.detail["updated_at"] or now
-    )
-    _undo_mention(event, now)
-
-
-def _undo_mention(event: MemoryEvent, now: datetime) -> None:
-    if (mention := event.detail.get("mention")) is not None:
-        models.PlaceMention.objects.filter(pk=mention).delete()
-
-
 _UNDO: Final[dict[WriteKind, Callable[[MemoryEvent, datetime], None]]] = {
     **dict.fromkeys((WriteKind.SAVE, WriteKind.IMPORT, WriteKind.RESTORE), _undo_arrival),
     **dict.fromkeys((WriteKind.UPDATE, WriteKind.PROMOTE, WriteKind.DEMOTE, *_ENDINGS), _undo_change),
@@ -254,6 +233,6 @@ _UNDO: Final[dict[WriteKind, Callable[[MemoryEvent, datetime], None]]] = {
     WriteKind.EVICT: _undo_eviction,
     WriteKind.LINK: _undo_link,
     WriteKind.UNLINK: _undo_unlink,
-    WriteKind.PLACE: _undo_place,
-    WriteKind.MENTION: _undo_mention,
+    WriteKind.PLACE: undo_place,
+    WriteKind.MENTION: undo_mention,
 }

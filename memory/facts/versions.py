@@ -39,6 +39,10 @@ class FactAmbiguous(StateConflict):
         super().__init__(message or f"{len(candidates)} facts fit these words. Which one is meant?")
 
 
+class UndoRefused(StateConflict):
+    """A later write depends on the one to undo."""
+
+
 class MemoryPaused(StateConflict):
     """The user does not let chats save facts."""
 
