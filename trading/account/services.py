@@ -11,7 +11,7 @@ from config.lib.errors import DomainError, NotFound
 from config.lib.owned import owner_id
 from config.lib.text import one_line
 from trading.models import ExperienceTier, SavedFilter, StaffEntry, Trader
-from trading.models.remarks import MAX_NAME, MAX_QUERY
+from trading.models.filters import MAX_NAME, MAX_QUERY
 
 MAX_FILTERS: Final = 30
 

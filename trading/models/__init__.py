@@ -19,8 +19,9 @@ from trading.models.deployments import (
     WorkStatus,
 )
 from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
+from trading.models.filters import SavedFilter
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
-from trading.models.remarks import SavedFilter, TradeRemark
+from trading.models.remarks import TradeRemark
 from trading.models.rules import RuleState, TradingRule, TradingRuleQuerySet
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
 from trading.models.staff import StaffEntry

@@ -1,7 +1,7 @@
-"""What a user adds to a trade: a note, tags, a picture; and filters kept under a name.
+"""What a user adds to a trade: a note, tags, a picture.
 
-A rebuild of the record deletes a trade's row and writes it again under the same id. So these rows hold the id alone: a
-foreign key would delete them with the trade.
+A rebuild of the record deletes a trade's row and writes it again under the same id. So this row holds the id alone: a
+foreign key would delete it with the trade.
 """
 
 from uuid import uuid4
@@ -14,8 +14,6 @@ from trading.models.columns import together_rule
 MAX_REMARK = 2_000  # characters
 MAX_TAGS = 12
 MAX_TAG = 24
-MAX_NAME = 60
-MAX_QUERY = 1_000
 
 
 class TradeRemark(OwnedModel):
@@ -48,17 +46,3 @@ class TradeRemark(OwnedModel):
 def split_tags(tags: str) -> list[str]:
     """Return the names in `,late-entry,news,`."""
     return [name for name in tags.split(",") if name]
-
-
-class SavedFilter(OwnedModel):
-    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    name = models.CharField(max_length=MAX_NAME)
-    query = models.CharField(max_length=MAX_QUERY)  # of the trades page, without its question mark
-    created_at = models.DateTimeField()
-
-    class Meta(OwnedModel.Meta):
-        db_table = "saved_filters"
-        constraints = (models.UniqueConstraint(fields=("user", "name"), name="saved_filter_once_per_name"),)
-
-    def __str__(self) -> str:
-        return self.name

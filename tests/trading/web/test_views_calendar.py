@@ -54,6 +54,11 @@ def test_calendar_links_each_event_to_a_chat_about_it(client):
     assert "About FOMC statement" in text_of(client.get(link))
 
 
+@pytest.mark.parametrize(("query", "focus"), [({"event": "7"}, {"mode": "ops", "event": "7"}), ({}, {})])
+def test_chat_beside_the_calendar_is_about_its_event(client, query, focus):
+    assert client.get(CALENDAR, query).context["page_focus"] == focus
+
+
 def test_calendar_groups_by_the_day_of_the_readers_zone(client, trader):
     trader.time_zone = "Pacific/Auckland"
     trader.save(update_fields=["time_zone"])

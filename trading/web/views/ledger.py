@@ -19,7 +19,7 @@ from config.lib.web import AuthedRequest, PageRequest, find_time_zone, owned_act
 from trading.account.services import FilterRefused, delete_filter, list_filters, save_filter
 from trading.ledger.arrivals import measure_paths
 from trading.models import Trade
-from trading.models.remarks import MAX_QUERY
+from trading.models.filters import MAX_QUERY
 from trading.record.exports import TRADE_WRITERS
 from trading.record.trade_queries import ORDERS, get_trade, select_trades
 from trading.web.filters import TradeFilterForm
