@@ -74,6 +74,7 @@ class JournalWeek:
     last: date
     is_present: bool
     days: Sequence[JournalDay]
+    rules: Sequence[Mapping[str, Any]]  # reading, kept, broken, unknown: of the trades that opened in the week
 
     @property
     def before(self) -> date:
@@ -94,7 +95,6 @@ class Review:
     symbols: Sequence[FigureLine]
     best: Trade | None
     worst: Trade | None
-    rules: Sequence[Mapping[str, Any]]  # reading, kept, broken, unknown: of the trades that opened in the week
     lessons: Sequence[ReflectionNote]
 
 
@@ -108,14 +108,9 @@ def find_monday(text: str, *, today: date) -> date:
     return day - day.weekday() * _DAY
 
 
-def get_week(monday: date, *, zone: ZoneInfo, now: datetime) -> JournalWeek:
-    """Return the days of a week in the reader's zone."""
-    return _read_week(monday, zone, now)[0]
-
-
 def get_review(monday: date, *, zone: ZoneInfo, now: datetime) -> Review:
     """Return the review of a week in the reader's zone."""
-    week, rules = _read_week(monday, zone, now)
+    week = get_week(monday, zone=zone, now=now)
     words = f"{week.first}..{week.last}"
     period = parse_period(words, zone=zone, now=now)
     table = TradeTable(TradeQuery(zone=zone, period=period), measures=_REVIEWED, groups=("symbol", "record"))
@@ -143,7 +138,6 @@ def get_review(monday: date, *, zone: ZoneInfo, now: datetime) -> Review:
         symbols=symbols,
         best=ranked[-1] if ranked else None,
         worst=ranked[0] if len(ranked) > 1 else None,
-        rules=rules,
         lessons=list(notes.select_related("skill").order_by("generated_at")),
     )
 
@@ -154,7 +148,8 @@ def find_bounds(monday: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
     return since, until
 
 
-def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek, list[Mapping[str, Any]]]:
+def get_week(monday: date, *, zone: ZoneInfo, now: datetime) -> JournalWeek:
+    """Return the days of a week in the reader's zone."""
     since, until = find_bounds(monday, zone)
     here = Q(exit_at__gte=since, exit_at__lt=until) | Q(entry_at__gte=since, entry_at__lt=until)
     rows = select_trades(TradeFilter()).filter(here).select_related("deployment", "skill").defer("state")
@@ -176,7 +171,7 @@ def _read_week(monday: date, zone: ZoneInfo, now: datetime) -> tuple[JournalWeek
         for number in range(7)
         if (day := monday + number * _DAY) <= today
     ]
-    return JournalWeek(monday, monday + 6 * _DAY, monday + 7 * _DAY > today, days), rules
+    return JournalWeek(monday, monday + 6 * _DAY, monday + 7 * _DAY > today, days, rules)
 
 
 def _judge(

@@ -12,8 +12,8 @@ from config.lib.admin import MAX_REASON, LookOnlyAdmin, log_act, name_row, regis
 from config.lib.text import one_line
 from trading.market.imports.events import make_event_key
 from trading.market.imports.news import make_news_key
-from trading.market.imports.rows import parse_symbols
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
+from trading.skills.schemas import parse_symbols
 
 _PRICES: dict[str, Any] = {"search_fields": ("symbol__exact",), "show_full_result_count": False}
 register_rows(

@@ -45,6 +45,12 @@ def symbol_name(text: str) -> str:
     return name
 
 
+def parse_symbols(value: object) -> list[str]:
+    """Return the distinct symbols of a cell. Raises ValueError."""
+    names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
+    return list(dict.fromkeys(symbol_name(str(name)) for name in names))
+
+
 Item = TypeVar("Item", bound=Hashable)
 
 

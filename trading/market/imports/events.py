@@ -10,16 +10,9 @@ from zoneinfo import ZoneInfo
 
 from config.lib.text import one_line
 from config.lib.words.markets import CalendarKind
-from trading.market.imports.rows import (
-    Row,
-    parse_instant,
-    parse_number,
-    parse_rows,
-    parse_symbols,
-    read_rows,
-    store_rows,
-)
+from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import MarketEvent
+from trading.skills.schemas import parse_symbols
 
 SHIPPED: Final = Path(__file__).with_name("calendar.json")
 # One of these kinds a day: another title, or an hour's move, is the same event.

@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from config.lib.text import one_line
-from trading.market.imports.rows import (
-    Row,
-    parse_instant,
-    parse_number,
-    parse_rows,
-    parse_symbols,
-    read_rows,
-    store_rows,
-)
+from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import NewsItem
+from trading.skills.schemas import parse_symbols
 
 NEWS_COLUMNS: Final = ("headline", "source", "published_at", "symbols", "sentiment")
 

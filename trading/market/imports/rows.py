@@ -12,7 +12,6 @@ from typing import Any, TextIO, TypeVar
 from django.db.models import Model
 
 from config.lib.errors import DomainError
-from trading.skills.schemas import symbol_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = Mapping[str, Any]
@@ -99,12 +98,6 @@ def parse_instant(value: object) -> datetime:
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text[:40]!r} is not an instant") from error
     return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
-
-
-def parse_symbols(value: Any) -> list[str]:
-    """Return the distinct symbols of a cell. Raises ValueError."""
-    names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
-    return list(dict.fromkeys(symbol_name(str(name)) for name in names))
 
 
 def store_rows(model: type[M], rows: Iterable[M], *, unique: Sequence[str], update: Sequence[str]) -> int:
