@@ -8,11 +8,8 @@ import pytest
 from tests.factories.record import BarFactory, FundingRateFactory
 from trading import jobs
 from trading.market.imports.bars import aggregate_bars, list_longer_intervals
-from trading.market.imports.events import iter_shipped_events
 from trading.market.queries import get_overview
 from trading.market.simulation import (
-    HISTORY,
-    PAST,
     SYMBOLS,
     Extended,
     extend_market,
@@ -122,18 +119,6 @@ def test_hourly_bars_reach_back_before_the_others_once():
     assert Bar.objects.filter(symbol="BTC", interval="1d").count() == 7
     before = list(iter_simulated_bars("BTC", begins - 6 * DAY, begins - 5 * DAY, seed=5))
     assert values(hours[:24]) == values(aggregate_bars(before, "1h"))
-
-
-def test_each_kind_of_shipped_event_has_past_moves_over_the_demos_market_on_any_day():
-    kinds = {}
-    for event in iter_shipped_events():
-        kinds.setdefault(event.kind, []).append(event.starts_at)
-    for day in range(0, 365, 5):
-        now = datetime(2026, 1, 1, tzinfo=UTC) + day * DAY
-        begins = now - HISTORY - PAST + DAY
-        ahead = [kind for kind, at in kinds.items() if any(now <= one <= now + 31 * DAY for one in at)]
-        few = {kind for kind in ahead if sum(begins <= one <= now - DAY for one in kinds[kind]) < 3}
-        assert not few, f"{now:%Y-%m-%d}: {few}"
 
 
 @pytest.mark.django_db

@@ -1,14 +1,16 @@
-"""Each figure of the calendar and of the own trades links to its rows, or its line says of how many."""
+"""Each figure of the own trades links to its rows, or its line says of how many."""
 
 import re
+from datetime import timedelta
 from html.parser import HTMLParser
 
 import time_machine
 
 from tests.factories.memory import JUNE
-from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
-from tests.trading.web.test_views_calendar import CALENDAR, DAY, HOUR, past_events
+from tests.factories.record import DeploymentFactory, TradeFactory
 
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 _FIGURE = re.compile(r"[-+\u2212]?\$[\d,.]+|[-+\u2212]?\d[\d,.]*\s?%")
 _COUNT = re.compile(
     r"\b\d[\d,]*\s+(?:closed |open |past )?(?:trades?|events?|fills?|days?|hours?|bars?)\b|\bn = ?\d", re.I
@@ -69,11 +71,8 @@ def test_each_figure_of_a_page_has_rows_or_a_count(client):
         times = {"entry_at": at, "entry_tick_at": at, "exit_at": at + HOUR, "exit_tick_at": at + HOUR}
         TradeFactory(deployment=deployment, symbol="BTC", **times)
     TradeFactory(deployment=deployment, symbol="ETH", still_open=True)
-    past_events(["0.02", "-0.03", "0.01", "0.05", "-0.02", "0.01"])
-    BarFactory(symbol="ETH", opened_at=JUNE - HOUR, open=100, high=110, low=90, close=100)
-    MarketEventFactory(kind="fomc", title="FOMC statement", starts_at=JUNE + HOUR, source="Federal Reserve")
 
-    for address in (CALENDAR, "/trades/", "/trades/?show=groups", "/trades/?show=days"):
+    for address in ("/trades/", "/trades/?show=groups", "/trades/?show=days"):
         with time_machine.travel(JUNE, tick=False):
             html = client.get(address).content.decode()
         assert _FIGURE.search(html), address

@@ -7,6 +7,7 @@ from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from tests.tables import each_case
 from tests.trading.browsing import assert_shows, into, text_of
+from tests.trading.web.test_figures_of_pages import find_bare_figures
 
 pytestmark = pytest.mark.usefixtures("in_june")
 
@@ -125,6 +126,7 @@ def test_calendar_weighs_events_against_open_positions(client, moves, interval):
     assert body.count("<svg") > 1
     assert "Usual move with its interval, and the worst" in body
     assert ("BTC long: 2.00, 5 events" in body) is bool(interval)
+    assert find_bare_figures(body) == []
 
 
 def test_calendar_weighs_no_event_that_is_past_or_of_another_symbol(client):
