@@ -16,7 +16,7 @@ from django.conf import settings  # noqa: E402
 from chat.web.consumers import websocket_urlpatterns  # noqa: E402
 from chat.web.lifespan import Lifespan  # noqa: E402
 from config.lib.edge.bodies import BodyLimit  # noqa: E402
-from config.lib.edge.requests import ClientAddress, RequestId  # noqa: E402
+from config.lib.edge.requests import AccessLog, ClientAddress, RequestId  # noqa: E402
 
 _protocols = ProtocolTypeRouter(
     {
@@ -25,5 +25,5 @@ _protocols = ProtocolTypeRouter(
         "lifespan": Lifespan(),
     }
 )
-_application = ClientAddress(_protocols, proxies=settings.TRUSTED_PROXIES)
+_application = ClientAddress(AccessLog(_protocols), proxies=settings.TRUSTED_PROXIES)
 application = RequestId(_application, trusts_header=bool(settings.TRUSTED_PROXIES))

@@ -160,7 +160,7 @@ def read_jobs_engine(database: str) -> str:
     return engine
 
 
-def build_logging(*, level: str, form: str) -> dict[str, Any]:
+def build_logging(*, level: str, form: str, has_access: bool) -> dict[str, Any]:
     """Return Django's LOGGING setting; `form` is `line` or `json`."""
     handler: dict[str, Any] = {"class": "logging.StreamHandler", "formatter": form}
     # By their paths: the package of JSON lines takes longer to import than all of these settings.
@@ -179,6 +179,7 @@ def build_logging(*, level: str, form: str) -> dict[str, Any]:
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True},
+            "keel.access": {"level": "INFO" if has_access else "WARNING"},
             "security.scope": {"level": "WARNING"},
             # On DEBUG it writes each statement with its values.
             "django.db.backends": {"level": "INFO"},

@@ -105,6 +105,7 @@ try:
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
     LOG_FORMAT = read_choice("LOG_FORMAT", "line", ("line", "json"))
+    HAS_ACCESS_LOG = read_bool("ACCESS_LOG", default=not IS_LOCAL)
     METRICS_TOKEN = read_text("METRICS_TOKEN")
     SENTRY_DSN = read_url("SENTRY_DSN", ("https", "http"), "https://key@sentry.example.com/1")
 
@@ -203,6 +204,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.lib.edge.requests.NameUserMiddleware",
     "config.lib.edge.responses.NoStoreMiddleware",
     "chat.web.middleware.SocketRecheckMiddleware",
     "config.lib.web.SignInMiddleware",
@@ -391,4 +393,4 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 
-LOGGING = build_logging(level=LOG_LEVEL, form=LOG_FORMAT)
+LOGGING = build_logging(level=LOG_LEVEL, form=LOG_FORMAT, has_access=HAS_ACCESS_LOG)

@@ -10,15 +10,15 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 750,
-    "config/lib": 2290,  # proofs that a door passes on
+    "config/lib": 2330,  # proofs that a door passes on
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
-    "config/lib/work": 850,
+    "config/lib/work": 950,  # retention, mails that wait
     "config/lib/rest": 700,
-    "config/lib/edge": 800,
+    "config/lib/edge": 900,  # a line for each request
     "config/lib/charts": 750,
     "config/lib/search": 700,
-    "config/lib/operations": 600,
+    "config/lib/operations": 650,  # sizes, worker and backup in doctor
     "offline": 2600,
     "chat": 1300,
     "chat/turns": 1650,

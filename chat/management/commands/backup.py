@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from config.lib.operations.backups import write_backup
 from config.lib.work.commands import KeelCommand
+from config.lib.work.models import BACKUP, WorkRun
 
 
 class Command(KeelCommand):
@@ -17,6 +18,9 @@ class Command(KeelCommand):
         now = timezone.now()
         path = file or Path(f"keel-{now:%Y%m%d-%H%M%S}.zip")
         manifest = write_backup(path, now=now)
+        WorkRun.objects.update_or_create(
+            name=BACKUP, key="", defaults={"started_at": now, "finished_at": timezone.now(), "summary": "written"}
+        )
         rows, size = sum(manifest["rows"].values()), path.stat().st_size
         text = f"{path}: {len(manifest['rows'])} tables, {rows:,} rows, {size:,} bytes"
         self.say(text, file=str(path), tables=len(manifest["rows"]), rows=rows, bytes=size)

@@ -4,16 +4,17 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.utils import timezone
 
+from config.lib.observe.metrics import serve_metrics
 from config.lib.operations.health import require_current_database
 from config.lib.threads import join_threads
 from config.lib.work.commands import RunCommand
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs
-from config.lib.work.runs import JobRun, list_finders, run_due, run_task
+from config.lib.work.runs import JobRun, list_finders, log_run, run_due, run_task
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +30,12 @@ class Command(RunCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="run every job and every due task once and exit")
+        parser.add_argument("--metrics-port", type=int, help="serve this worker's metrics on this port")
+        parser.add_argument("--metrics-host", default="127.0.0.1", help="the address to serve them on")
 
-    def run(self, *, once: bool, **options: object) -> None:  # type: ignore[override]
+    def run(  # type: ignore[override]
+        self, *, once: bool, metrics_port: int | None, metrics_host: str, **options: object
+    ) -> None:
         require_current_database()
         if once:
             super().run()
@@ -38,7 +43,9 @@ class Command(RunCommand):
         stopped = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
-        work_until(stopped, self.report_run)
+        if metrics_port is not None and not serve_metrics(metrics_host, metrics_port):
+            raise CommandError("There are no metrics: set METRICS_TOKEN and install keel[metrics].")
+        work_until(stopped, log_run)
         self.say("Stopped.", stopped=True)
 
 

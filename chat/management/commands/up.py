@@ -1,4 +1,3 @@
-import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -12,9 +11,7 @@ from chat.management.commands.run_jobs import work_until
 from chat.turns import live
 from config.lib.operations.health import require_current_database
 from config.lib.work.commands import KeelCommand
-from config.lib.work.runs import JobRun
-
-logger = logging.getLogger(__name__)
+from config.lib.work.runs import log_run
 
 MAX_SOCKET_FRAME = 65_536  # bytes
 GRACE_SECONDS = 10  # running replies are saved and marked within it
@@ -52,7 +49,7 @@ class Command(KeelCommand):
         bound = _bind(host, port)
         close_old_connections()  # this thread serves from now on and asks the database no more
         stopped = threading.Event()
-        worker = threading.Thread(target=work_until, args=(stopped, _log_run), name="jobs", daemon=True)
+        worker = threading.Thread(target=work_until, args=(stopped, log_run), name="jobs", daemon=True)
         worker.start()
         config = uvicorn.Config(
             "config.asgi:application",
@@ -88,7 +85,3 @@ def _bind(host: str, port: int) -> socket.socket:
             " with --port or PORT."
         ) from error
     return bound
-
-
-def _log_run(run: JobRun) -> None:
-    logger.log(logging.ERROR if run.has_failed else logging.DEBUG, "%s: %s", run.name, run.summary)

@@ -21,6 +21,8 @@ from chat.web.consumers import count_sockets
 from config.lib.observe.metrics import render_metrics
 from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel, system
+from config.lib.work.models import BACKUP
+from config.lib.work.runs import count_failed, measure_age
 from trading.models import AT_ONCE
 
 _DUE: Final = frozenset({"due_at", "extraction_due_at"})
@@ -48,7 +50,10 @@ def _read_gauges(now: datetime) -> dict[str, float]:
     used = UsageDay.objects.filter(day=now.date()).aggregate(
         used=Sum("prompt_tokens") + Sum("completion_tokens"), reserved=Sum("reserved_tokens")
     )
+    ages = {"backup_age_seconds": measure_age(now, BACKUP), "worker_silence_seconds": measure_age(now)}
     return {
+        **{name: age.total_seconds() for name, age in ages.items() if age is not None},
+        "failed_tasks": count_failed(),
         "sockets": count_sockets(),
         "running_turns": len(list_running()),
         "queue_lag_seconds": _measure_lag(_DUE, now),

@@ -1,13 +1,21 @@
 """The client's address behind trusted proxies, and the id of each request, as ASGI middleware."""
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from ipaddress import ip_address
+from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+
 from config.lib.observe.logs import request_id
+from config.lib.observe.metrics import observe_request
+
+logger = logging.getLogger("keel.access")
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -17,6 +25,8 @@ App = Callable[..., Awaitable[Any]]  # servers and frameworks type scope and mes
 
 # Probes of the machine itself, and Prometheus, come without a proxy.
 _DIRECT_PATHS: Final = ("/healthz/", "/readyz/", "/metrics")
+_PLAIN: Final = re.compile(r"[\w.~-]{0,36}")  # up to an id; keys are longer or have a colon
+USER_ID: Final = "user_id"  # in the scope of a request
 _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 
 
@@ -90,3 +100,60 @@ class RequestId:
             await send(message)
 
         await self.app(scope, receive, send_with_id)
+
+
+class AccessLog:
+    """Write a line for each request, with who asked, from where and how long it took; count it for the metrics.
+
+    A line has no query and no segment of a path that may be a key, as in a link to a new password.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _DIRECT_PATHS:
+            await self.app(scope, receive, send)
+            return
+        began, status = perf_counter(), 500
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noted)
+        finally:
+            seconds = perf_counter() - began
+            observe_request(status, seconds)
+            if logger.isEnabledFor(logging.INFO):
+                _log_request(scope, status, seconds)
+
+
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    path = "/".join(part if _PLAIN.fullmatch(part) else "…" for part in scope["path"].split("/"))
+    values = {
+        "method": scope["method"],
+        "path": path,
+        "status": status,
+        "ms": round(seconds * 1000),
+        "user": scope.get(USER_ID),
+        "address": (scope.get("client") or ("",))[0],
+    }
+    logger.info("%(method)s %(path)s %(status)s in %(ms)s ms, user %(user)s, %(address)s", values, extra=values)
+
+
+class NameUserMiddleware:
+    """Note the id of a request's user for its log line, without asking the database for it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        # A session's user once somebody has looked; a token's, which the API sets.
+        user = getattr(request, "_cached_user", None) or request.__dict__.get("user")
+        if isinstance(user, AbstractBaseUser):
+            request.scope[USER_ID] = user.pk  # type: ignore[attr-defined]
+        return response

@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 # Seconds until the first words of a reply. People notice 0.1 s, and leave after ten.
 _FIRST_TOKEN_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0)
+_REQUEST_BUCKETS: Final = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class _Metrics:
@@ -34,6 +35,12 @@ class _Metrics:
             "Seconds from the beginning of a turn to its first words.",
             buckets=_FIRST_TOKEN_BUCKETS,
             **made,
+        )
+        self.requests = client.Counter(
+            "keel_requests", "Answered requests, by hundreds of the status.", ["status"], **made
+        )
+        self.request_seconds = client.Histogram(
+            "keel_request_seconds", "Seconds of a request, streams to their end.", buckets=_REQUEST_BUCKETS, **made
         )
         self.gauges: dict[str, Any] = {}
 
@@ -66,6 +73,21 @@ def count_model_error(kind: str) -> None:
     """Count a failed call to a model."""
     if metrics := _find_metrics():
         metrics.model_errors.labels(kind).inc()
+
+
+def observe_request(status: int, seconds: float) -> None:
+    """Note an answered request."""
+    if metrics := _find_metrics():
+        metrics.requests.labels(f"{status // 100}xx").inc()
+        metrics.request_seconds.observe(seconds)
+
+
+def serve_metrics(host: str, port: int) -> bool:
+    """Serve this process's counters by HTTP, without a token: for a worker that has no site. Tell whether it does."""
+    metrics = _find_metrics()
+    if metrics is not None:
+        metrics.client.start_http_server(port, addr=host, registry=metrics.registry)
+    return metrics is not None
 
 
 def render_metrics(gauges: Mapping[str, float]) -> bytes | None:

@@ -19,10 +19,13 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
+from config.lib.figures import format_duration
 from config.lib.llm import door
 from config.lib.operations.health import check_databases
 from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel
+from config.lib.work.models import BACKUP
+from config.lib.work.runs import count_failed, measure_age
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +34,8 @@ State = Literal["ok", "warn", "fail"]
 OLDEST_POSTGRESQL: Final = 150_000
 CLOCK_WARNS: Final = timedelta(seconds=1)
 CLOCK_FAILS: Final = timedelta(seconds=10)  # codes of authenticator apps change each 30 seconds
+WORKER_WARNS: Final = timedelta(minutes=2)  # it looks each five seconds
+BACKUP_WARNS: Final = timedelta(days=2)
 DISK_WARNS: Final = 2 * 1024**3
 DISK_FAILS: Final = 200 * 1024**2
 MODEL_SECONDS: Final = 60.0
@@ -179,6 +184,21 @@ def _check_size(now: datetime) -> tuple[State, str]:
     return "ok", f"{total}; {', '.join(f'{name} {size / 1024**2:,.0f} MB' for name, size in tables)}"
 
 
+def _check_worker(now: datetime) -> tuple[State, str]:
+    age = measure_age(now)
+    if age is None or age > WORKER_WARNS:
+        said = "has never run" if age is None else f"ended its last job {format_duration(age)} ago"
+        return "warn", f"The worker {said}: start `up` or `run_jobs`."
+    failed = count_failed()
+    return ("warn", f"{failed} jobs and tasks failed: see Work runs in the admin") if failed else ("ok", "works")
+
+
+def _check_backup(now: datetime) -> tuple[State, str]:
+    age = measure_age(now, BACKUP)
+    text = "there is none by `backup`" if age is None else f"the last is {format_duration(age)} old"
+    return ("ok" if settings.IS_LOCAL or (age and age < BACKUP_WARNS) else "warn"), text
+
+
 def _check_files(now: datetime) -> tuple[State, str]:
     if settings.IS_LOCAL:
         return "ok", "served from the source"
@@ -209,6 +229,8 @@ _CHECKS: Final[dict[str, Callable[[datetime], tuple[State, str]]]] = {
     "model": _check_model,
     "disk": _check_disk,
     "size": _check_size,
+    "worker": _check_worker,
+    "backup": _check_backup,
     "static files": _check_files,
     "keys": _check_keys,
 }

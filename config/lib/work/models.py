@@ -1,7 +1,11 @@
 """The last run of each job and of each row's task."""
 
+from typing import Final
+
 from django.db import models
 from django.db.models import Q
+
+BACKUP: Final = "backup"  # the run of the command; no job has this name
 
 
 class WorkRun(models.Model):

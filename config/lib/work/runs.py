@@ -1,6 +1,7 @@
 """Run jobs and tasks, note the result, try failed tasks again."""
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,12 +9,13 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError
+from django.db.models import Max
 
 from config.lib.errors import DomainError
 from config.lib.owned import system
 from config.lib.work.defer import defer, defer_found
 from config.lib.work.jobs import Job, Key, Task, get_task, list_tasks, list_work, start_clock
-from config.lib.work.models import WorkRun
+from config.lib.work.models import BACKUP, WorkRun
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,17 @@ class JobRun:
     summary: str
     has_failed: bool
     key: str = ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was to be done, as the summary counts it."""
+        return not self.has_failed and re.match(r"(0|no|nothing)\b", self.summary) is not None
+
+
+def log_run(run: JobRun) -> None:
+    """Log a run of the worker; what had nothing to do at DEBUG."""
+    level = logging.ERROR if run.has_failed else logging.DEBUG if run.is_idle else logging.INFO
+    logger.log(level, "%s: %s", f"{run.name} {run.key}".strip(), run.summary)
 
 
 def list_finders() -> list[Job]:
@@ -135,6 +148,18 @@ def _note_run(result: JobRun, started_at: datetime, finished_at: datetime) -> No
     WorkRun.objects.bulk_create([run], update_conflicts=True, unique_fields=["name", "key"], update_fields=[*values])
     if 0 < tries < MAX_TRIES and result.key:
         defer(result.name, Key.parse(result.key), at=values["next_at"])
+
+
+def measure_age(now: datetime, name: str = "") -> timedelta | None:
+    """Return how long ago a job, by default any, last ended; None: never."""
+    runs = WorkRun.objects.filter(name=name) if name else WorkRun.objects.exclude(name=BACKUP)
+    ended = runs.aggregate(ended=Max("finished_at"))["ended"]
+    return now - ended if ended else None
+
+
+def count_failed() -> int:
+    """Return the number of jobs and tasks whose last run failed."""
+    return WorkRun.objects.filter(tries__gt=0).count()
 
 
 def forget_old_runs(now: datetime) -> str:

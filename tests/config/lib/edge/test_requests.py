@@ -1,6 +1,7 @@
 """The client's address behind N proxies is the Nth from the right; only a trusted proxy gives a request its id."""
 
 import re
+from io import BytesIO
 
 import pytest
 from allauth.account.adapter import get_adapter
@@ -10,7 +11,7 @@ from django.core.cache import cache
 from django.core.handlers.asgi import ASGIRequest
 from django.test import Client
 
-from config.lib.edge.requests import ClientAddress, RequestId
+from config.lib.edge.requests import AccessLog, ClientAddress, NameUserMiddleware, RequestId
 from config.lib.observe.logs import request_id
 from tests.factories.trading import TraderFactory
 
@@ -123,3 +124,47 @@ def test_id_of_a_trusted_proxy_is_kept():
 )
 def test_id_of_a_browser_or_of_another_form_is_ignored(trusts_header, header):
     assert ask_id(trusts_header=trusts_header, header=header)[0] != header
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/trades/", "/trades/"),
+        ("/chat/0b7c1f5e-8d51-4b0e-9d0e-1f2a3b4c5d6e/", "/chat/0b7c1f5e-8d51-4b0e-9d0e-1f2a3b4c5d6e/"),
+        ("/accounts/password/reset/key/1-d2k3xq-0123456789abcdef0123456789abcdef/", "/accounts/password/reset/key/…/"),
+        ("/accounts/confirm-email/MQ:1tXyZ0:Qm9vY2FuYXJ5/", "/accounts/confirm-email/…/"),
+    ],
+)
+def test_line_of_a_request_says_who_and_from_where_and_no_key(db, client, caplog, path, shown):
+    async def application(scope, receive, send):
+        NameUserMiddleware(lambda request: None)(request_of(scope))
+        await send({"type": "http.response.start", "status": 302, "headers": []})
+
+    def request_of(scope):
+        request = ASGIRequest(scope, BytesIO())
+        request._cached_user = user
+        return request
+
+    async def send(message):
+        pass
+
+    user = TraderFactory()
+    scope = {"type": "http", "path": path, "method": "GET", "headers": [], "client": ("203.0.113.9", 1)}
+    scope["query_string"] = b"q=canary"
+    with caplog.at_level("INFO", logger="keel.access"):
+        async_to_sync(AccessLog(application))(scope, None, send)
+
+    (line,) = caplog.records
+    assert line.getMessage() == f"GET {shown} 302 in {line.ms} ms, user {user.pk}, 203.0.113.9"
+    assert (line.status, line.user, line.address, line.path) == (302, user.pk, "203.0.113.9", shown)
+
+
+def test_application_that_breaks_is_logged_as_500(caplog):
+    async def application(scope, receive, send):
+        raise ValueError
+
+    scope = {"type": "http", "path": "/trades/", "method": "POST", "headers": []}
+    with caplog.at_level("INFO", logger="keel.access"), pytest.raises(ValueError):  # noqa: PT011 - the test's own
+        async_to_sync(AccessLog(application))(scope, None, None)
+
+    assert caplog.records[0].getMessage().startswith("POST /trades/ 500 in ")

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from config.lib.operations.backups import BackupRefused, restore_backup, write_backup
 from config.lib.owned import owned, system, system_tx
+from config.lib.work.models import BACKUP, WorkRun
 from memory.models import UserFact
 from tests.strangers import CANARY, dump, make_person
 from trading.models import Trader
@@ -210,11 +211,12 @@ def test_backup_that_fails_leaves_neither_an_archive_nor_a_part(tmp_path, monkey
 
 
 def test_commands_name_tables_and_rows_and_refuse_a_missing_file(bob, tmp_path, capsys):
-    archive = tmp_path / "backup.zip"
+    archive, rows = tmp_path / "backup.zip", sum(map(len, read_tables().values()))
     call_command("backup", str(archive), json=True)
     written = json.loads(capsys.readouterr().out)
 
-    assert written["rows"] == sum(map(len, read_tables().values()))
+    assert written["rows"] == rows
+    assert WorkRun.objects.get(name=BACKUP).finished_at is not None, "metrics tell its age"
     assert written["bytes"] == archive.stat().st_size
     with pytest.raises(CommandError, match="not empty"):
         call_command("restore", str(archive))

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from config.lib.operations import doctor
 from config.lib.operations.doctor import examine_site
+from config.lib.work.models import BACKUP, WorkRun
 
 pytestmark = pytest.mark.django_db
 
@@ -142,3 +143,21 @@ def test_doctor_names_a_table_without_its_policy():
 @pytest.mark.parametrize(("seconds", "state"), [(0, "ok"), (5, "warn"), (-60, "fail")])
 def test_doctor_compares_the_clock_with_the_databases(seconds, state):
     assert doctor._CHECKS["clock"](timezone.now() + timedelta(seconds=seconds))[0] == state
+
+
+def test_doctor_knows_whether_the_worker_lives_and_how_old_the_backup_is(settings):
+    settings.IS_LOCAL, now = False, timezone.now()
+    assert examine("worker") == ("warn", "The worker has never run: start `up` or `run_jobs`.")
+    assert examine("backup") == ("warn", "there is none by `backup`")
+
+    WorkRun.objects.create(name=BACKUP, finished_at=now)
+    assert examine("worker")[1].startswith("The worker has never run"), "a backup is no job"
+    assert examine("backup")[0] == "ok"
+    WorkRun.objects.create(name="find:tick", started_at=now, finished_at=now)
+    assert examine("worker") == ("ok", "works")
+    WorkRun.objects.create(name="tick", key="1:2", finished_at=now, tries=2)
+    assert examine("worker") == ("warn", "1 jobs and tasks failed: see Work runs in the admin")
+
+    WorkRun.objects.update(finished_at=now - timedelta(days=3))
+    assert examine("worker")[1] == "The worker ended its last job 3 d ago: start `up` or `run_jobs`."
+    assert examine("backup") == ("warn", "the last is 3 d old")
